@@ -1,0 +1,78 @@
+//! The written form of secrets that people and programs carry: `svc_pat_…`, `svc_agt_…`.
+//!
+//! A prefix that tells the kind, 32 random bytes, and a checksum so that a mistyped or cut-off
+//! token is known as such without a look-up. Only a hash of the whole is ever stored.
+
+use std::fmt::Write;
+
+/// Random bytes in a credential: 256 bits.
+pub const SECRET_BYTES: usize = 32;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CredentialKind {
+    /// A user's API token.
+    ApiToken,
+    /// A space's agent token.
+    AgentToken,
+    /// The value of the `svc_session` cookie.
+    Session,
+    /// The one-time link of a first start.
+    Setup,
+}
+
+impl CredentialKind {
+    const ALL: [Self; 4] = [Self::ApiToken, Self::AgentToken, Self::Session, Self::Setup];
+
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Self::ApiToken => "svc_pat_",
+            Self::AgentToken => "svc_agt_",
+            Self::Session => "svc_ses_",
+            Self::Setup => "svc_set_",
+        }
+    }
+
+    /// Writes a credential from random bytes.
+    pub fn format(self, secret: &[u8; SECRET_BYTES]) -> String {
+        let mut text = String::from(self.prefix());
+        for byte in secret {
+            let _ = write!(text, "{byte:02x}");
+        }
+        let checksum = crc32fast::hash(text.as_bytes());
+        let _ = write!(text, "{checksum:08x}");
+        text
+    }
+
+    /// The kind of a well-formed credential; `None` for anything else.
+    pub fn recognise(text: &str) -> Option<Self> {
+        let kind = Self::ALL
+            .into_iter()
+            .find(|kind| text.starts_with(kind.prefix()))?;
+        let body_end = kind.prefix().len() + 2 * SECRET_BYTES;
+        if text.len() != body_end + 8 || !text.is_ascii() {
+            return None;
+        }
+        let (body, checksum) = text.split_at(body_end);
+        (u32::from_str_radix(checksum, 16).ok()? == crc32fast::hash(body.as_bytes()))
+            .then_some(kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_carry_their_kind_and_a_checksum() {
+        for kind in CredentialKind::ALL {
+            let text = kind.format(&[7; SECRET_BYTES]);
+            assert!(text.starts_with(kind.prefix()));
+            assert_eq!(CredentialKind::recognise(&text), Some(kind));
+            assert_eq!(CredentialKind::recognise(&text[..text.len() - 1]), None);
+            assert_eq!(CredentialKind::recognise(&text.replace("07", "08")), None);
+        }
+        assert_eq!(CredentialKind::recognise("svc_pat_"), None);
+        assert_eq!(CredentialKind::recognise(""), None);
+        assert_eq!(CredentialKind::recognise(&"é".repeat(40)), None);
+    }
+}

@@ -1,0 +1,23 @@
+//! The specification's rules as plain values and functions.
+//!
+//! Nothing here waits, reads a clock, draws a random number or touches a file: whatever varies
+//! comes in as an argument, so every rule can be tested by a table.
+
+pub mod credential;
+pub mod id;
+pub mod name;
+pub mod pattern;
+pub mod permission;
+pub mod registration;
+pub mod schema;
+pub mod scope;
+pub mod space;
+pub mod target;
+pub mod timestamp;
+pub mod visibility;
+
+pub use id::{GroupId, Id, RoleId, ServerId, SessionId, SpaceId, TemplateId, TokenId, UserId};
+pub use name::{CanonicalName, SpaceName, UserName};
+pub use permission::{Permission, Permissions};
+pub use scope::{Scope, Scopes};
+pub use timestamp::Timestamp;

@@ -1,0 +1,308 @@
+//! Names: users, spaces, methods, and the tool name a method gets.
+
+use std::{borrow::Borrow, fmt, ops::Deref};
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+use thiserror::Error;
+
+pub const USER_NAME_MAX: usize = 20;
+pub const SPACE_NAME_MAX: usize = 32;
+/// Groups and roles have no place in any method name, so they may be longer and freer.
+pub const LABEL_MAX: usize = 64;
+/// After `{{space}}` has been expanded.
+pub const CANONICAL_NAME_MAX: usize = 128;
+/// Longest MCP tool name that is accepted.
+pub const TOOL_NAME_MAX: usize = 128;
+/// Real clients cap names at 64 with their own prefix included; above this we warn.
+pub const TOOL_NAME_ADVISED: usize = 48;
+
+/// What stands in a method name for the name of its space.
+const SPACE_PLACEHOLDER: &str = "{{space}}";
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NameError {
+    #[error("{kind} name is empty")]
+    Empty { kind: &'static str },
+    #[error("{kind} name `{name}` has {length} characters; at most {max} are allowed")]
+    TooLong {
+        kind: &'static str,
+        name: String,
+        length: usize,
+        max: usize,
+    },
+    #[error(
+        "{kind} name `{name}` may hold only lower-case letters, digits and single hyphens between them"
+    )]
+    NotALabel { kind: &'static str, name: String },
+    #[error("{kind} name `{name}` may hold only letters, digits, `.`, `_`, `-` and spaces inside")]
+    NotFree { kind: &'static str, name: String },
+    #[error("space name `{name}` is reserved")]
+    Reserved { name: String },
+    #[error(
+        "method name `{name}` must be segments of letters, digits, `_` or `-` joined by single dots"
+    )]
+    NotCanonical { name: String },
+    #[error("method name `{name}` begins with `rpc.`, which JSON-RPC reserves")]
+    RpcPrefix { name: String },
+    #[error(
+        "method name `{name}` begins with `user.`, which is how others' shared methods are named"
+    )]
+    UserPrefix { name: String },
+}
+
+macro_rules! name_type {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Deref for $name {
+            type Target = str;
+
+            fn deref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
+            }
+        }
+    };
+}
+
+name_type! {
+    /// A user's name: never changes, and has no dot or underscore, so that
+    /// `user.<owner>.<method>` and `user_<owner>_<tool>` split one way only.
+    UserName
+}
+name_type! {
+    /// A space's name: unique per owner, never changes.
+    SpaceName
+}
+name_type! {
+    /// A method's published name, `{{space}}` already expanded.
+    CanonicalName
+}
+
+impl UserName {
+    pub fn parse(name: &str) -> Result<Self, NameError> {
+        check_label("user", name, USER_NAME_MAX)?;
+        Ok(Self(name.to_owned()))
+    }
+}
+
+impl SpaceName {
+    pub fn parse(name: &str) -> Result<Self, NameError> {
+        check_label("space", name, SPACE_NAME_MAX)?;
+        if matches!(name, "user" | "rpc") {
+            return Err(NameError::Reserved {
+                name: name.to_owned(),
+            });
+        }
+        Ok(Self(name.to_owned()))
+    }
+}
+
+impl CanonicalName {
+    /// Checks a name in which `{{space}}` no longer stands.
+    pub fn parse(name: &str) -> Result<Self, NameError> {
+        check_length("method", name, CANONICAL_NAME_MAX)?;
+        if !name.split('.').all(is_segment) {
+            return Err(NameError::NotCanonical {
+                name: name.to_owned(),
+            });
+        }
+        if name.starts_with("rpc.") {
+            return Err(NameError::RpcPrefix {
+                name: name.to_owned(),
+            });
+        }
+        if name.starts_with("user.") && name.split('.').count() >= 3 {
+            return Err(NameError::UserPrefix {
+                name: name.to_owned(),
+            });
+        }
+        Ok(Self(name.to_owned()))
+    }
+
+    /// Expands `{{space}}` and checks the result.
+    pub fn expand(template: &str, space: &SpaceName) -> Result<Self, NameError> {
+        Self::parse(&template.replace(SPACE_PLACEHOLDER, space))
+    }
+
+    /// The MCP tool name its owner sees (spec 4.1): every dot becomes an underscore.
+    pub fn tool_name(&self) -> String {
+        tool_name(&self.0)
+    }
+}
+
+/// The MCP tool name of a visible name (spec 4.1).
+pub fn tool_name(visible: &str) -> String {
+    visible.replace('.', "_")
+}
+
+/// Names of groups and roles: people's words, kept on one line.
+pub fn check_free_name(kind: &'static str, name: &str) -> Result<(), NameError> {
+    check_length(kind, name, LABEL_MAX)?;
+    let inner = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ');
+    if name.trim() != name || !name.chars().all(inner) {
+        return Err(NameError::NotFree {
+            kind,
+            name: name.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn check_label(kind: &'static str, name: &str, max: usize) -> Result<(), NameError> {
+    check_length(kind, name, max)?;
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if !name.chars().all(allowed)
+        || name.starts_with('-')
+        || name.ends_with('-')
+        || name.contains("--")
+    {
+        return Err(NameError::NotALabel {
+            kind,
+            name: name.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+fn check_length(kind: &'static str, name: &str, max: usize) -> Result<(), NameError> {
+    let length = name.chars().count();
+    if length == 0 {
+        return Err(NameError::Empty { kind });
+    }
+    if length > max {
+        let name = name.chars().take(max).collect::<String>() + "…";
+        return Err(NameError::TooLong {
+            kind,
+            name,
+            length,
+            max,
+        });
+    }
+    Ok(())
+}
+
+/// One segment of a method name or an event type.
+pub(crate) fn is_segment(segment: &str) -> bool {
+    !segment.is_empty()
+        && segment
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_names_are_labels_of_at_most_20_characters() {
+        for good in ["a", "ann", "a1-b2", "x".repeat(20).as_str()] {
+            assert!(UserName::parse(good).is_ok(), "{good}");
+        }
+        let long = "x".repeat(21);
+        for bad in [
+            "",
+            "Ann",
+            "a.b",
+            "a_b",
+            "-a",
+            "a-",
+            "a--b",
+            "é",
+            long.as_str(),
+        ] {
+            assert!(UserName::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn space_names_are_labels_of_at_most_32_characters_and_never_reserved() {
+        assert!(SpaceName::parse(&"x".repeat(32)).is_ok());
+        for bad in ["user", "rpc", "", "My-Space"] {
+            assert!(SpaceName::parse(bad).is_err(), "{bad}");
+        }
+        assert!(SpaceName::parse(&"x".repeat(33)).is_err());
+    }
+
+    #[test]
+    fn canonical_names_are_dotted_segments() {
+        for good in [
+            "search",
+            "notes.search",
+            "a.b.c",
+            "user.x",
+            "User-1_x.y",
+            "user",
+            "rpc",
+        ] {
+            assert!(CanonicalName::parse(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            ".",
+            "a.",
+            ".a",
+            "a..b",
+            "a b",
+            "rpc.discover",
+            "user.ann.x",
+            "user.a.b.c",
+            "ä",
+        ] {
+            assert!(CanonicalName::parse(bad).is_err(), "{bad}");
+        }
+        assert!(CanonicalName::parse(&"x".repeat(128)).is_ok());
+        assert!(CanonicalName::parse(&"x".repeat(129)).is_err());
+    }
+
+    #[test]
+    fn space_placeholder_expands_to_the_space_name() {
+        let space = SpaceName::parse("lab-1").expect("valid");
+        let check = |template, expected: &str| {
+            assert_eq!(
+                CanonicalName::expand(template, &space)
+                    .expect("valid")
+                    .as_str(),
+                expected
+            );
+        };
+        check("{{space}}.search", "lab-1.search");
+        check("x.{{space}}.{{space}}", "x.lab-1.lab-1");
+        assert!(CanonicalName::expand("{{spac}}.x", &space).is_err());
+    }
+
+    #[test]
+    fn tool_names_replace_each_dot() {
+        assert_eq!(
+            CanonicalName::parse("a.b.c").expect("valid").tool_name(),
+            "a_b_c"
+        );
+        assert_eq!(tool_name("user.ann.a.b"), "user_ann_a_b");
+    }
+}

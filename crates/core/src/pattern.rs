@@ -1,0 +1,175 @@
+//! Event patterns and event types (spec 6.3).
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use thiserror::Error;
+
+use crate::name::is_segment;
+
+/// Longest event type given to emit, and longest pattern.
+pub const EVENT_TYPE_MAX: usize = 128;
+
+/// One pattern: everything, a prefix, or one exact type.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Pattern {
+    Prefix(String),
+    Exact(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PatternError {
+    #[error("pattern {entry} is empty")]
+    Empty { entry: usize },
+    #[error(
+        "pattern `{pattern}` has a `*` at character {at}; a `*` may stand only once, at the end"
+    )]
+    Wildcard { pattern: String, at: usize },
+    #[error(
+        "pattern `{pattern}` has `{found}` at character {at}; allowed are letters, digits, `_`, `-`, `.` and a final `*`"
+    )]
+    Character {
+        pattern: String,
+        found: char,
+        at: usize,
+    },
+    #[error("pattern `{pattern}` has {length} characters; at most {EVENT_TYPE_MAX} are allowed")]
+    TooLong { pattern: String, length: usize },
+}
+
+impl Pattern {
+    /// Parses one entry; `entry` is its number (from 1) for the message.
+    pub fn parse(text: &str, entry: usize) -> Result<Self, PatternError> {
+        let pattern = text.trim();
+        if pattern.is_empty() {
+            return Err(PatternError::Empty { entry });
+        }
+        let length = pattern.chars().count();
+        if length > EVENT_TYPE_MAX {
+            let pattern = pattern.chars().take(40).collect::<String>() + "…";
+            return Err(PatternError::TooLong { pattern, length });
+        }
+        for (index, found) in pattern.chars().enumerate() {
+            let at = index + 1;
+            if found == '*' && at < length {
+                return Err(PatternError::Wildcard {
+                    pattern: pattern.to_owned(),
+                    at,
+                });
+            }
+            if !(found.is_ascii_alphanumeric() || matches!(found, '_' | '-' | '.' | '*')) {
+                return Err(PatternError::Character {
+                    pattern: pattern.to_owned(),
+                    found,
+                    at,
+                });
+            }
+        }
+        Ok(match pattern.strip_suffix('*') {
+            Some(prefix) => Self::Prefix(prefix.to_owned()),
+            None => Self::Exact(pattern.to_owned()),
+        })
+    }
+
+    /// Parses a comma-separated list; white space around entries does not count.
+    pub fn parse_list(text: &str) -> Result<Vec<Self>, PatternError> {
+        text.split(',')
+            .enumerate()
+            .map(|(index, entry)| Self::parse(entry, index + 1))
+            .collect()
+    }
+
+    pub fn matches(&self, event_type: &str) -> bool {
+        match self {
+            Self::Prefix(prefix) => event_type.starts_with(prefix.as_str()),
+            Self::Exact(exact) => event_type == exact,
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Prefix(prefix) => write!(f, "{prefix}*"),
+            Self::Exact(exact) => f.write_str(exact),
+        }
+    }
+}
+
+impl Serialize for Pattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Whether `text` may be given to emit as an event type.
+pub fn is_event_type(text: &str) -> bool {
+    (1..=EVENT_TYPE_MAX).contains(&text.len()) && text.split('.').all(is_segment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_exactly_or_by_prefix() {
+        let check = |pattern, event_type, expected| {
+            let pattern = Pattern::parse(pattern, 1).expect("valid pattern");
+            assert_eq!(
+                pattern.matches(event_type),
+                expected,
+                "{pattern} {event_type}"
+            );
+        };
+        check("*", "anything.at.all", true);
+        check("space.*", "space.created", true);
+        check("space.*", "spaceship.landed", false);
+        check("space.*", "space", false);
+        check("custom.app.*", "custom.app.a.b", true);
+        check("custom.app*", "custom.apples", true);
+        check("space.created", "space.created", true);
+        check("space.created", "space.created.x", false);
+    }
+
+    #[test]
+    fn bad_patterns_are_refused_with_their_position() {
+        let check = |text, expected: &str| {
+            assert_eq!(
+                Pattern::parse_list(text).expect_err(text).to_string(),
+                expected
+            );
+        };
+        check("", "pattern 1 is empty");
+        check("space.*, ,x", "pattern 2 is empty");
+        check(
+            "*.created",
+            "pattern `*.created` has a `*` at character 1; a `*` may stand only once, at the end",
+        );
+        check(
+            "a, b.*.c",
+            "pattern `b.*.c` has a `*` at character 3; a `*` may stand only once, at the end",
+        );
+        check(
+            "a**",
+            "pattern `a**` has a `*` at character 2; a `*` may stand only once, at the end",
+        );
+        assert!(Pattern::parse_list("a b").is_err());
+    }
+
+    #[test]
+    fn lists_are_trimmed() {
+        let list = Pattern::parse_list(" space.* ,\tcustom.x ").expect("valid");
+        assert_eq!(
+            list.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            ["space.*", "custom.x"]
+        );
+    }
+
+    #[test]
+    fn event_types_are_dotted_segments() {
+        assert!(is_event_type("build.done"));
+        for bad in ["", ".", "a..b", "a b", "a*", &"x".repeat(129)] {
+            assert!(!is_event_type(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What a *user* may do (spec 5.9), and the two roles that always exist.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use thiserror::Error;
+
+macro_rules! permissions {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal),* $(,)?) => {
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Permission {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Permission {
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
+}
+
+permissions! {
+    /// Own spaces, and emitting events.
+    UseSpaces = "use_spaces",
+    /// Everyone's spaces, and spaces that run on the server.
+    ManageSpaces = "manage_spaces",
+    /// Call others' shared methods; nobody needs it for their own.
+    UseMethods = "use_methods",
+    UseMcp = "use_mcp",
+    ManageOwnEventSinks = "manage_own_event_sinks",
+    /// Includes `manage_own_event_sinks`.
+    ManageGlobalEventSinks = "manage_global_event_sinks",
+    ManageScripts = "manage_scripts",
+    ManageTemplates = "manage_templates",
+    ManageUsers = "manage_users",
+    ManageGroups = "manage_groups",
+    ManageRoles = "manage_roles",
+    ViewAudit = "view_audit",
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("permission `{0}` does not exist")]
+pub struct UnknownPermission(pub String);
+
+impl FromStr for Permission {
+    type Err = UnknownPermission;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPermission> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|permission| permission.as_str() == text)
+            .ok_or_else(|| UnknownPermission(text.to_owned()))
+    }
+}
+
+impl Serialize for Permission {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Permission {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(de::Error::custom)
+    }
+}
+
+/// A set of permissions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Permissions(u32);
+
+impl Permissions {
+    pub const NONE: Self = Self(0);
+
+    pub fn of(permissions: &[Permission]) -> Self {
+        permissions.iter().copied().collect()
+    }
+
+    pub fn all() -> Self {
+        Self::of(Permission::ALL)
+    }
+
+    /// The built-in role `user`.
+    pub fn of_role_user() -> Self {
+        Self::of(&[
+            Permission::UseSpaces,
+            Permission::UseMethods,
+            Permission::UseMcp,
+            Permission::ManageOwnEventSinks,
+        ])
+    }
+
+    pub fn contains(self, permission: Permission) -> bool {
+        self.0 & bit(permission) != 0
+            || permission == Permission::ManageOwnEventSinks
+                && self.0 & bit(Permission::ManageGlobalEventSinks) != 0
+    }
+
+    pub fn contains_any(self, permissions: &[Permission]) -> bool {
+        permissions
+            .iter()
+            .any(|&permission| self.contains(permission))
+    }
+
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = Permission> {
+        Permission::ALL
+            .iter()
+            .copied()
+            .filter(move |&p| self.0 & bit(p) != 0)
+    }
+}
+
+fn bit(permission: Permission) -> u32 {
+    1 << (permission as u32)
+}
+
+impl FromIterator<Permission> for Permissions {
+    fn from_iter<I: IntoIterator<Item = Permission>>(permissions: I) -> Self {
+        Self(
+            permissions
+                .into_iter()
+                .fold(0, |set, permission| set | bit(permission)),
+        )
+    }
+}
+
+impl Serialize for Permissions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Permissions {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Vec::<Permission>::deserialize(deserializer)?
+            .into_iter()
+            .collect())
+    }
+}
+
+/// Names of the roles that exist from the start and cannot be changed.
+pub const ROLE_ADMIN: &str = "admin";
+pub const ROLE_USER: &str = "user";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_permission_has_a_name_that_parses_back() {
+        for &permission in Permission::ALL {
+            assert_eq!(permission.as_str().parse(), Ok(permission));
+            assert!(Permissions::all().contains(permission));
+        }
+        assert_eq!(Permission::ALL.len(), 12);
+        assert_eq!(
+            "root".parse::<Permission>(),
+            Err(UnknownPermission("root".into()))
+        );
+    }
+
+    #[test]
+    fn managing_global_sinks_includes_own_sinks() {
+        let set = Permissions::of(&[Permission::ManageGlobalEventSinks]);
+        assert!(set.contains(Permission::ManageOwnEventSinks));
+        assert_eq!(set.iter().count(), 1);
+        let own = Permissions::of(&[Permission::ManageOwnEventSinks]);
+        assert!(!own.contains(Permission::ManageGlobalEventSinks));
+    }
+}

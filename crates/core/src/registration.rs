@@ -1,0 +1,111 @@
+//! A registration and every rule it must meet (spec 2.1).
+//!
+//! The same check runs where the file is read, in the agent, and again in the server, which
+//! trusts nobody.
+
+mod check;
+
+pub use check::{CheckedMethod, CheckedRegistration, Step, Violation, Warning};
+
+use std::{collections::BTreeMap, fmt};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::visibility::MethodScope;
+
+/// Methods one space may publish.
+pub const METHODS_MAX: usize = 1_000;
+/// Seconds a call may take (spec 8): bounds and default.
+pub const TIMEOUT_RANGE: std::ops::RangeInclusive<u32> = 1..=3_600;
+pub const TIMEOUT_DEFAULT: u32 = 30;
+
+/// One server definition and its method definitions, as written.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Registration {
+    /// Version of the format; 1 is the only one.
+    #[serde(default = "version_1")]
+    pub version: u32,
+    pub server: ServerDefinition,
+    #[serde(default)]
+    pub methods: Vec<MethodDefinition>,
+}
+
+fn version_1() -> u32 {
+    1
+}
+
+/// How the method server is started and talked to (spec 2.1, `[server]`).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerDefinition {
+    #[serde(default)]
+    pub r#type: ServerType,
+    pub command: String,
+    #[serde(default)]
+    pub args: Vec<String>,
+    #[serde(default = "timeout_default")]
+    pub timeout: u32,
+    #[serde(default)]
+    pub mode: Mode,
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
+}
+
+fn timeout_default() -> u32 {
+    TIMEOUT_DEFAULT
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ServerType {
+    #[default]
+    Stdio,
+}
+
+/// How many calls a method server has in flight (spec 4.1, "Concurrency mode").
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    #[default]
+    Concurrent,
+    Serial,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Concurrent => "concurrent",
+            Self::Serial => "serial",
+        })
+    }
+}
+
+/// One published method (spec 2.1, `[[methods]]`).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MethodDefinition {
+    /// May hold `{{space}}`.
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub local_name: Option<String>,
+    pub description: String,
+    #[serde(default)]
+    pub keywords: Vec<String>,
+    #[serde(default)]
+    pub scope: MethodScope,
+    /// Names or ids of groups.
+    #[serde(default)]
+    pub groups: Vec<String>,
+    #[serde(default)]
+    pub mcp_tool: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params_schema: Option<Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_schema: Option<Value>,
+    #[serde(default)]
+    pub events: Vec<String>,
+    #[serde(default)]
+    pub event_sinks: Vec<String>,
+}

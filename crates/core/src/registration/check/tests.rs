@@ -1,0 +1,137 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+fn check(document: Value) -> Result<CheckedRegistration, Vec<String>> {
+    let space = SpaceName::parse("lab").expect("valid");
+    let owner = UserName::parse("ann").expect("valid");
+    serde_json::from_value::<Registration>(document)
+        .map_err(|error| vec![error.to_string()])?
+        .check(&space, &owner)
+        .map_err(|faults| faults.iter().map(ToString::to_string).collect())
+}
+
+fn with_method(method: Value) -> Value {
+    json!({"server": {"command": "x"}, "methods": [method]})
+}
+
+fn refused(method: Value, expected: &str) {
+    let faults = check(with_method(method)).expect_err(expected);
+    assert!(
+        faults.iter().any(|fault| fault.contains(expected)),
+        "{faults:?} lacks {expected}"
+    );
+}
+
+#[test]
+fn defaults_are_those_of_the_specification() {
+    let checked = check(with_method(
+        json!({"name": "a", "local_name": "b", "description": "d"}),
+    ))
+    .expect("valid");
+    assert_eq!(checked.server.timeout, 30);
+    assert_eq!(checked.server.mode.to_string(), "concurrent");
+    assert!(checked.server.args.is_empty());
+    let method = &checked.methods[0];
+    assert_eq!(method.scope, MethodScope::Private);
+    assert!(!method.mcp_tool && method.groups.is_empty() && method.params_schema.is_none());
+}
+
+#[test]
+fn local_name_is_required_unless_the_method_has_events() {
+    refused(
+        json!({"name": "a", "description": "d"}),
+        "has no `local_name`",
+    );
+    let subscribed = json!({"name": "{{space}}.a", "description": "d", "events": ["*"]});
+    assert_eq!(
+        check(with_method(subscribed)).expect("valid").methods[0].local_name,
+        "lab.a"
+    );
+}
+
+#[test]
+fn faults_name_their_place() {
+    refused(
+        json!({"name": "a b", "local_name": "b", "description": "d"}),
+        "methods[0].name: method name `a b`",
+    );
+    refused(
+        json!({"name": "a", "local_name": "b", "description": " "}),
+        "methods[0].description: ",
+    );
+    refused(
+        json!({"name": "a", "local_name": "", "description": "d"}),
+        "methods[0].local_name: ",
+    );
+    refused(
+        json!({"name": "a", "local_name": "b", "description": "d", "events": ["*.x"]}),
+        "methods[0].events: pattern `*.x`",
+    );
+    refused(
+        json!({"name": "a", "local_name": "b", "description": "d", "params_schema": {"type": "text"}}),
+        "methods[0].params_schema: ",
+    );
+    refused(
+        json!({"name": "a", "local_name": "b", "description": "d", "scope": "public"}),
+        "unknown variant `public`",
+    );
+    refused(
+        json!({"name": "a", "local_name": "b", "description": "d", "colour": 1}),
+        "unknown field `colour`",
+    );
+}
+
+#[test]
+fn server_table_is_checked() {
+    let method = json!({"name": "a", "local_name": "b", "description": "d"});
+    let server = |server: Value| check(json!({"server": server, "methods": [method.clone()]}));
+    assert!(
+        server(json!({"command": "x", "timeout": 3600, "mode": "serial", "env": {"A": "1"}}))
+            .is_ok()
+    );
+    for bad in [
+        json!({}),
+        json!({"command": ""}),
+        json!({"command": "x", "timeout": 0}),
+        json!({"command": "x", "timeout": 3601}),
+        json!({"command": "x", "type": "http"}),
+        json!({"command": "x", "mode": "parallel"}),
+        json!({"command": "x", "env": {"A=B": "1"}}),
+    ] {
+        assert!(server(bad.clone()).is_err(), "{bad}");
+    }
+    assert!(check(json!({"version": 2, "server": {"command": "x"}, "methods": [method]})).is_err());
+    assert!(check(json!({"server": {"command": "x"}, "methods": []})).is_err());
+}
+
+#[test]
+fn one_name_or_tool_name_twice_is_refused() {
+    let twice = |a: &str, b: &str, tool: bool| {
+        let method =
+            |name| json!({"name": name, "local_name": "x", "description": "d", "mcp_tool": tool});
+        check(json!({"server": {"command": "x"}, "methods": [method(a), method(b)]}))
+    };
+    assert!(twice("a.b", "a.b", false).is_err());
+    assert!(twice("lab.b", "{{space}}.b", false).is_err());
+    assert!(twice("a.b", "a_b", false).is_ok());
+    assert!(twice("a.b", "a_b", true).is_err());
+}
+
+#[test]
+fn tool_names_are_bounded_by_the_longest_form_anyone_sees() {
+    let tool = |length: usize, scope: &str| {
+        check(with_method(
+            json!({"name": "x".repeat(length), "local_name": "x", "description": "d", "mcp_tool": true, "scope": scope}),
+        ))
+    };
+    assert!(tool(48, "private").expect("valid").warnings.is_empty());
+    assert_eq!(tool(49, "private").expect("valid").warnings.len(), 1);
+    assert!(tool(128, "private").is_ok());
+    assert!(tool(119, "shared").is_ok());
+    assert!(tool(120, "shared").is_err());
+    refused(
+        json!({"name": "a", "local_name": "b", "description": "d", "mcp_tool": true, "params_schema": {"type": "array"}}),
+        "must be `object`",
+    );
+}

@@ -1,0 +1,88 @@
+//! The agent's local API, and the file by which the CLI finds it.
+//!
+//! On the Unix socket: `POST /registration`, `DELETE /registration[?local_name=]`, `GET /status`,
+//! `POST /stop`, and `/api/...`, which is passed on to the server as the space's owner.
+
+use serde::{Deserialize, Serialize};
+use svc_core::{SpaceId, registration::Mode};
+
+use crate::link::MethodServerState;
+
+/// Folder in an agent's working folder that holds its files.
+pub const FOLDER: &str = ".svc";
+/// Written by the agent into [`FOLDER`].
+pub const DISCOVERY_FILE: &str = "agent.json";
+/// Default of the loopback listener; taken, a free port is used.
+pub const DEFAULT_LISTEN: &str = "127.0.0.1:12201";
+
+/// `.svc/agent.json`
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Discovery {
+    pub pid: u32,
+    pub agent_url: String,
+    pub agent_socket: String,
+    pub space_id: Option<SpaceId>,
+    pub space: Option<String>,
+    pub server_url: String,
+}
+
+/// `POST /registration`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RegisterFile {
+    /// Absolute path of the registration file: commands with a `/` and the working folder of the
+    /// method server are relative to its folder.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+    #[serde(default)]
+    pub replace_conflicting: bool,
+}
+
+/// The answer to a registration.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Registered {
+    pub methods: Vec<String>,
+    pub warnings: Vec<String>,
+}
+
+/// The answer to an unregistration.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Unregistered {
+    /// Methods that were removed, by canonical name.
+    pub removed: Vec<String>,
+    /// Methods that are still published.
+    pub remaining: Vec<String>,
+}
+
+/// `GET /status`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Status {
+    pub pid: u32,
+    pub version: String,
+    pub server_url: String,
+    pub linked: bool,
+    /// Why the last attempt to link failed, while unlinked.
+    pub link_error: Option<String>,
+    pub space_id: Option<SpaceId>,
+    pub space: Option<String>,
+    pub owner: Option<String>,
+    pub agent_url: String,
+    pub agent_socket: String,
+    pub method_server: Option<MethodServerStatus>,
+    /// Canonical names.
+    pub methods: Vec<String>,
+    /// Why re-registration was refused, while it is.
+    pub registration_error: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct MethodServerStatus {
+    pub command: String,
+    pub mode: Mode,
+    pub state: MethodServerState,
+    pub pid: Option<u32>,
+    pub restarts: u64,
+    pub in_flight: usize,
+    pub queued: usize,
+}

@@ -1,0 +1,25 @@
+//! Every environment variable the product reads or sets, in one place.
+
+/// Address of the server, for the CLI and the agent.
+pub const URL: &str = "SVC_URL";
+/// API token for the CLI; overrides the saved context.
+pub const TOKEN: &str = "SVC_TOKEN";
+/// Path of the configuration file.
+pub const CONFIG: &str = "SVC_CONFIG";
+/// Agent token, for `svc agent start`.
+pub const AGENT_TOKEN: &str = "SVC_AGENT_TOKEN";
+/// Where the agent's loopback TCP listener stands.
+pub const AGENT_LISTEN: &str = "SVC_AGENT_LISTEN";
+/// Base URL of the agent's loopback listener; set for method servers, read by the CLI.
+pub const AGENT_URL: &str = "SVC_AGENT_URL";
+/// Path of the agent's Unix socket; set for method servers, read by the CLI and the agent.
+pub const AGENT_SOCKET: &str = "SVC_AGENT_SOCKET";
+/// Registration file the agent registers once at startup (spec 4.3).
+pub const METHODS_FILE: &str = "SVC_METHODS_FILE";
+/// Id and name of the space; set for method servers.
+pub const SPACE_ID: &str = "SVC_SPACE_ID";
+pub const SPACE_NAME: &str = "SVC_SPACE_NAME";
+/// Password of the user `admin` on a first start.
+pub const ADMIN_PASSWORD: &str = "SVC_ADMIN_PASSWORD";
+/// Log filter, in `tracing` syntax.
+pub const LOG: &str = "SVC_LOG";

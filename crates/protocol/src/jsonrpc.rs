@@ -1,0 +1,91 @@
+//! JSON-RPC 2.0 without parsing what is only passed on: params, results and ids stay the bytes
+//! they were, so key order, big integers and `null` survive.
+
+mod request;
+mod response;
+
+pub use request::{Body, Invalid, Request, parse_body, parse_request};
+pub use response::{ChildMessage, error_response, fold_lines, parse_child_line, result_response};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// Items one batch may hold.
+pub const BATCH_MAX: usize = 1_000;
+
+/// The answers that are ours; a method server's own errors pass through whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RpcError {
+    Parse,
+    InvalidRequest(String),
+    MethodNotFound,
+    /// No live provider, or its method server is down.
+    Unavailable,
+    /// `sent`: whether the method server may have begun.
+    TimedOut {
+        timeout_seconds: u32,
+        sent: bool,
+    },
+    /// Method server or link died during the call.
+    Interrupted,
+}
+
+pub const PARSE_ERROR: i32 = -32700;
+pub const INVALID_REQUEST: i32 = -32600;
+pub const METHOD_NOT_FOUND: i32 = -32601;
+pub const UNAVAILABLE: i32 = -32000;
+pub const TIMED_OUT: i32 = -32001;
+pub const INTERRUPTED: i32 = -32002;
+
+/// The `error` member of a response.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ErrorObject {
+    pub code: i64,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+}
+
+impl RpcError {
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::Parse => PARSE_ERROR,
+            Self::InvalidRequest(_) => INVALID_REQUEST,
+            Self::MethodNotFound => METHOD_NOT_FOUND,
+            Self::Unavailable => UNAVAILABLE,
+            Self::TimedOut { .. } => TIMED_OUT,
+            Self::Interrupted => INTERRUPTED,
+        }
+    }
+
+    pub fn message(&self) -> &'static str {
+        match self {
+            Self::Parse => "Parse error",
+            Self::InvalidRequest(_) => "Invalid Request",
+            Self::MethodNotFound => "Method not found",
+            Self::Unavailable => "Method unavailable",
+            Self::TimedOut { .. } => "Method timed out",
+            Self::Interrupted => "Method interrupted",
+        }
+    }
+
+    pub fn to_object(&self) -> ErrorObject {
+        let data = match self {
+            Self::Parse | Self::MethodNotFound => None,
+            Self::InvalidRequest(why) => Some(json!({ "reason": why })),
+            Self::Unavailable => Some(json!({"reason": "unavailable"})),
+            Self::TimedOut {
+                timeout_seconds,
+                sent,
+            } => {
+                Some(json!({"reason": "timeout", "timeout_seconds": timeout_seconds, "sent": sent}))
+            }
+            Self::Interrupted => Some(json!({"reason": "interrupted"})),
+        };
+        ErrorObject {
+            code: self.code().into(),
+            message: self.message().to_owned(),
+            data,
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Reads the body of `POST /api/methods/call`.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::{BATCH_MAX, RpcError};
+
+/// A well-formed request; everything but the method name is the bytes that came.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Request<'a> {
+    pub method: Cow<'a, str>,
+    /// An object or an array; `null` counts as absent.
+    pub params: Option<&'a str>,
+    /// `None` makes it a notification; `Some("null")` is a request with a null id.
+    pub id: Option<&'a str>,
+}
+
+/// A malformed request: what to answer, and under which id (`None`: null).
+#[derive(Debug, PartialEq, Eq)]
+pub struct Invalid<'a> {
+    pub error: RpcError,
+    pub id: Option<&'a str>,
+}
+
+#[derive(Debug)]
+pub enum Body<'a> {
+    Single(Result<Request<'a>, Invalid<'a>>),
+    Batch(Vec<Result<Request<'a>, Invalid<'a>>>),
+}
+
+/// Reads a whole body. An error here is the answer to the body as a whole, under a null id.
+pub fn parse_body(body: &[u8]) -> Result<Body<'_>, RpcError> {
+    let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first != Some(&b'[') {
+        return match parse_bytes(body) {
+            Ok(parsed) => Ok(Body::Single(parsed)),
+            Err(NotJson) => Err(RpcError::Parse),
+        };
+    }
+    let items: Vec<&RawValue> = serde_json::from_slice(body).map_err(|_| RpcError::Parse)?;
+    match items.len() {
+        0 => Err(RpcError::InvalidRequest("the batch is empty".into())),
+        n if n > BATCH_MAX => Err(RpcError::InvalidRequest(format!(
+            "the batch has {n} items; at most {BATCH_MAX} are allowed"
+        ))),
+        _ => Ok(Body::Batch(
+            items
+                .into_iter()
+                .map(|item| parse_request(item.get()))
+                .collect(),
+        )),
+    }
+}
+
+/// Reads one item that is known to be JSON.
+pub fn parse_request(text: &str) -> Result<Request<'_>, Invalid<'_>> {
+    parse_bytes(text.as_bytes()).unwrap_or_else(|NotJson| {
+        Err(Invalid {
+            error: RpcError::InvalidRequest("not JSON".into()),
+            id: None,
+        })
+    })
+}
+
+struct NotJson;
+
+/// The members of a request as they stand; absent and `null` are told apart.
+#[derive(Deserialize)]
+struct Members<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+}
+
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(value: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(value).map(Some)
+}
+
+fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson> {
+    match serde_json::from_slice::<Members<'_>>(body) {
+        Ok(members) => Ok(check(&members)),
+        // The hot path scans a body once; only a failure looks again to tell "not JSON" from
+        // "not a request".
+        Err(_) if serde_json::from_slice::<&RawValue>(body).is_err() => Err(NotJson),
+        Err(error) => {
+            let why = if error.to_string().contains("duplicate field") {
+                "a member stands twice"
+            } else {
+                "a request must be an object"
+            };
+            Ok(Err(Invalid {
+                error: RpcError::InvalidRequest(why.into()),
+                id: None,
+            }))
+        }
+    }
+}
+
+fn check<'a>(members: &Members<'a>) -> Result<Request<'a>, Invalid<'a>> {
+    let id = match members.id.map(RawValue::get) {
+        None => None,
+        Some(id) if is_id(id) => Some(id),
+        Some(_) => {
+            return Err(invalid(None, "`id` must be a string, a number or null"));
+        }
+    };
+    let version = members.jsonrpc.map(RawValue::get);
+    if version != Some("\"2.0\"") && read_string(version).as_deref() != Some("2.0") {
+        return Err(invalid(id, "`jsonrpc` must be \"2.0\""));
+    }
+    let Some(method) = read_string(members.method.map(RawValue::get)) else {
+        return Err(invalid(id, "`method` must be a string"));
+    };
+    let params = match members.params.map(RawValue::get) {
+        None | Some("null") => None,
+        Some(params) if params.starts_with(['{', '[']) => Some(params),
+        Some(_) => return Err(invalid(id, "`params` must be an object or an array")),
+    };
+    Ok(Request { method, params, id })
+}
+
+fn invalid<'a>(id: Option<&'a str>, why: &str) -> Invalid<'a> {
+    Invalid {
+        error: RpcError::InvalidRequest(why.to_owned()),
+        id,
+    }
+}
+
+fn is_id(raw: &str) -> bool {
+    matches!(raw.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9')) || raw == "null"
+}
+
+/// The string a raw value holds; borrowed where it needs no unescaping.
+fn read_string(raw: Option<&str>) -> Option<Cow<'_, str>> {
+    let raw = raw?;
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        serde_json::from_str::<String>(raw).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn single(body: &str) -> Result<Request<'_>, Invalid<'_>> {
+        match parse_body(body.as_bytes()) {
+            Ok(Body::Single(request)) => request,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn ids_and_params_stay_the_bytes_they_were() {
+        let check = |body, id, params| {
+            let request = single(body).expect("well-formed");
+            assert_eq!((request.id, request.params), (id, params), "{body}");
+        };
+        check(
+            r#"{"jsonrpc":"2.0","method":"m","id":9007199254740993}"#,
+            Some("9007199254740993"),
+            None,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","method":"m","id":"a\u0041"}"#,
+            Some(r#""a\u0041""#),
+            None,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","method":"m","id":null}"#,
+            Some("null"),
+            None,
+        );
+        check(
+            r#"{"jsonrpc":"2.0","method":"m","id":1.50}"#,
+            Some("1.50"),
+            None,
+        );
+        check(r#"{"jsonrpc":"2.0","method":"m"}"#, None, None);
+        check(
+            r#"{"jsonrpc":"2.0","method":"m","params":null}"#,
+            None,
+            None,
+        );
+        check(
+            r#"{"params": {"b":1, "a":12345678901234567890} ,"method":"m","jsonrpc":"2.0"}"#,
+            None,
+            Some(r#"{"b":1, "a":12345678901234567890}"#),
+        );
+        check(
+            r#"{"jsonrpc":"2.0","method":"m","params":[1,2]}"#,
+            None,
+            Some("[1,2]"),
+        );
+        assert_eq!(
+            single(r#"{"jsonrpc":"2.0","method":"a\u002eb"}"#)
+                .expect("ok")
+                .method,
+            "a.b"
+        );
+    }
+
+    #[test]
+    fn malformed_requests_echo_a_valid_id() {
+        let check = |body, id: Option<&str>| {
+            let invalid = single(body).expect_err(body);
+            assert_eq!(invalid.error.code(), -32600, "{body}");
+            assert_eq!(invalid.id, id, "{body}");
+        };
+        check(r#"{"jsonrpc":"1.0","method":"m","id":1}"#, Some("1"));
+        check(r#"{"method":"m","id":"x"}"#, Some("\"x\""));
+        check(r#"{"jsonrpc":"2.0","id":1}"#, Some("1"));
+        check(r#"{"jsonrpc":"2.0","method":7,"id":1}"#, Some("1"));
+        check(
+            r#"{"jsonrpc":"2.0","method":"m","params":"x","id":1}"#,
+            Some("1"),
+        );
+        check(r#"{"jsonrpc":"2.0","method":"m","params":7}"#, None);
+        check(r#"{"jsonrpc":"2.0","method":"m","id":{}}"#, None);
+        check(r#"{"jsonrpc":"2.0","method":"m","id":true}"#, None);
+        check(r#"{"jsonrpc":"2.0","method":"m","id":1,"id":2}"#, None);
+        check("1", None);
+        check("\"x\"", None);
+        check("null", None);
+    }
+
+    #[test]
+    fn bodies_that_are_not_json_are_parse_errors() {
+        for body in [
+            "",
+            " ",
+            "{",
+            "nope",
+            r#"{"jsonrpc":"2.0","method":"m"} x"#,
+            "[1",
+            "{\"a\":\u{1}}",
+        ] {
+            assert_eq!(
+                parse_body(body.as_bytes()).expect_err(body),
+                RpcError::Parse
+            );
+        }
+        assert_eq!(
+            parse_body(b"\"\xff\"").expect_err("not UTF-8"),
+            RpcError::Parse
+        );
+    }
+
+    #[test]
+    fn batches_are_bounded_and_their_items_judged_one_by_one() {
+        assert_eq!(parse_body(b"[]").expect_err("empty").code(), -32600);
+        let item = r#"{"jsonrpc":"2.0","method":"m","id":1}"#;
+        let batch = |n: usize| format!("[{}]", vec![item; n].join(","));
+        assert!(parse_body(batch(1000).as_bytes()).is_ok());
+        assert_eq!(
+            parse_body(batch(1001).as_bytes())
+                .expect_err("too long")
+                .code(),
+            -32600
+        );
+        match parse_body(format!(" [{item},1,{{}}]").as_bytes()) {
+            Ok(Body::Batch(items)) => {
+                assert_eq!(
+                    items.iter().map(Result::is_ok).collect::<Vec<_>>(),
+                    [true, false, false]
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}

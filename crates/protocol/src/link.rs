@@ -1,0 +1,31 @@
+//! The link: one WebSocket per agent that carries our own binary frames, many per message,
+//! multiplexed by id.
+//!
+//! A frame is `u32 length of the rest | u64 id | u8 kind | payload`, little-endian. Calls and
+//! their answers have a frame kind each, because they are the hot path; everything else is a
+//! [`Control`] message in JSON. Ids belong to whoever sends the first frame of an exchange.
+
+mod control;
+mod frame;
+
+pub use control::{
+    Accepted, Control, Goodbye, Hello, LogLine, LogSource, MethodServerState, Refusal, Register,
+    SpaceIdentity, Welcome,
+};
+pub use frame::{
+    CALL_HEADER_BYTES, Frame, FrameError, FrameKind, FrameReader, HEADER_BYTES, put_frame,
+};
+
+/// Path of the WebSocket on the server.
+pub const PATH: &str = "/agent/link";
+/// WebSocket subprotocol: names the framing, so that a change of it is refused at once.
+pub const SUBPROTOCOL: &str = "svc-link.1";
+/// Version of the control messages, agreed on in hello and welcome.
+pub const VERSION: u32 = 1;
+
+/// Bytes one WebSocket message may have: a line of a method server (16 MiB) and room for headers.
+pub const MESSAGE_BYTES_MAX: usize = 17 * 1024 * 1024;
+/// Bytes of a line a method server may write.
+pub const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bytes gathered into one WebSocket message before it is sent; a larger frame goes alone.
+pub const MESSAGE_BYTES_TARGET: usize = 64 * 1024;

@@ -1,0 +1,158 @@
+//! Control messages: everything on a link that is not a call.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use svc_core::{
+    ServerId, SpaceId, SpaceName, Timestamp, UserName,
+    registration::Registration,
+    space::{Health, HealthCheck},
+};
+
+use crate::problem::Problem;
+
+/// One control message. `→` agent to server, `←` server to agent.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Control {
+    /// → The first frame of a link.
+    Hello(Hello),
+    /// ← The answer to hello: the link is up.
+    Welcome(Box<Welcome>),
+    /// ← The answer to hello: no link, and why; the socket closes after it.
+    Refused(Refusal),
+    /// → Replace the space's registration. Answered under the same frame id.
+    Register(Box<Register>),
+    /// ← The registration stands.
+    Registered(Accepted),
+    /// ← The registration is refused; what stood before stands.
+    RegisterRefused { problem: Problem },
+    /// → Remove the space's registration. Answered by `Unregistered` under the same frame id.
+    Unregister,
+    /// ←
+    Unregistered,
+    /// → A registration that was made before the link was lost was refused on re-registration.
+    RegistrationLost { error: String },
+    /// → The method server went up or down.
+    MethodServer {
+        state: MethodServerState,
+        restarts: u64,
+    },
+    /// → A health check changed the space's health, as the agent sees it.
+    Health {
+        current: Health,
+        consecutive_failures: u32,
+        checked_at: Timestamp,
+    },
+    /// ← The space's health check changed.
+    HealthCheckChanged { health_check: HealthCheck },
+    /// → Lines for the space's log; `dropped` were left out for rate.
+    Log { lines: Vec<LogLine>, dropped: u64 },
+    /// Either way: the sender ends the link and says why.
+    Goodbye { reason: Goodbye },
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Hello {
+    /// Versions of the control messages the agent speaks, best first.
+    pub versions: Vec<u32>,
+    /// The agent's `svc` version, for logs.
+    pub svc_version: String,
+    /// Made anew at each start of an agent: tells a reconnect from a second agent.
+    pub instance: String,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Welcome {
+    pub version: u32,
+    pub server_id: ServerId,
+    pub svc_version: String,
+    pub space: SpaceIdentity,
+    pub health_check: HealthCheck,
+    /// Seconds between pings; a link with no frame for three of these is dead.
+    pub heartbeat_seconds: u32,
+}
+
+/// Whose agent this is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SpaceIdentity {
+    pub id: SpaceId,
+    pub name: SpaceName,
+    pub owner: UserName,
+    #[serde(default)]
+    pub urls: BTreeMap<String, String>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Refusal {
+    /// `version`, `space_stopped`, `unauthorized`, `draining`, `busy`.
+    pub code: String,
+    pub detail: String,
+    /// Whether trying again later can help.
+    pub retry: bool,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Register {
+    pub registration: Registration,
+    /// Counts up with each registration of an agent; call frames carry it, so that a call reaches
+    /// the process it was meant for while one replaces the other.
+    pub generation: u32,
+    /// Remove other spaces' conflicting methods instead of refusing (DECISIONS: owner only).
+    #[serde(default)]
+    pub replace_conflicting: bool,
+    /// The place an earlier `Registered` gave; present when the agent registers again by itself
+    /// after a lost link, or re-publishes a reduced set.
+    #[serde(default)]
+    pub place: Option<u64>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Accepted {
+    /// Where the registration stands in the order that breaks ties (D2).
+    pub place: u64,
+    pub methods: usize,
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MethodServerState {
+    Running,
+    Restarting,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goodbye {
+    /// The agent stops; its space is stopped.
+    AgentStopping,
+    /// Another agent has taken this space: exit with 6.
+    Replaced,
+    /// The space was asked to stop: close, then try again now and then.
+    SpaceStopped,
+    /// The space or its token is gone: exit with 4.
+    Revoked,
+    /// The server shuts down: reconnect soon.
+    ServerStopping,
+    /// The other side broke the protocol or did not read.
+    Protocol,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LogLine {
+    pub at: Timestamp,
+    pub source: LogSource,
+    pub line: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogSource {
+    /// The method server's stderr.
+    Stderr,
+    /// Lines on its stdout that are no JSON-RPC responses.
+    Stdout,
+    /// What the agent says about it.
+    Agent,
+}
