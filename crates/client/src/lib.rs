@@ -1,1 +1,19 @@
+//! The typed client of the server's HTTP API and of the agent's local API, for the CLI, the agent,
+//! scripts and tests.
+//!
+//! It never retries a request that may have been received, never follows a redirect, and never
+//! logs: what happened is in the [`Error`].
 
+mod agent;
+mod client;
+mod error;
+mod resource;
+mod target;
+pub mod transport;
+
+pub use agent::AgentClient;
+pub use client::{Client, Credential, MethodFilter, Page};
+pub use error::Error;
+pub use resource::{Listing, Resource};
+pub use target::{Address, Target, TargetError};
+pub use transport::{Answer, Policy, Stream, connect};

@@ -23,3 +23,5 @@ pub const SPACE_NAME: &str = "SVC_SPACE_NAME";
 pub const ADMIN_PASSWORD: &str = "SVC_ADMIN_PASSWORD";
 /// Log filter, in `tracing` syntax.
 pub const LOG: &str = "SVC_LOG";
+/// PEM file of certificate authorities trusted beside the machine's own, with [`URL`].
+pub const CA_FILE: &str = "SVC_CA_FILE";

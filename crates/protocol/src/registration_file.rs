@@ -127,7 +127,8 @@ fn find(value: &DeValue<'_>, path: &[Step], here: Range<usize>) -> Option<Range<
     }
 }
 
-fn place(file: &str, text: &str, span: Option<Range<usize>>, message: &str) -> Fault {
+/// Gives a message its place in a text; also for other TOML files than registrations.
+pub fn place(file: &str, text: &str, span: Option<Range<usize>>, message: &str) -> Fault {
     let message = message.trim().replace('\n', "; ");
     let file = file.to_owned();
     let Some(span) = span else {

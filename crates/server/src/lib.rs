@@ -1,1 +1,21 @@
+//! The control plane: who may call what (identity, methods), the agents' links and spaces, and the
+//! HTTP API over them. One [`Server`] is one process of a zone.
 
+pub mod app;
+pub mod backup;
+pub mod bootstrap;
+pub mod clock;
+pub mod http;
+pub mod identity;
+pub mod links;
+pub mod methods;
+pub mod metrics;
+pub mod options;
+mod server;
+pub mod spaces;
+pub mod store;
+mod tls;
+
+pub use app::App;
+pub use options::{Limits, Options, Policy, TlsFiles};
+pub use server::{Server, StartError};

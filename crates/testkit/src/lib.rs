@@ -1,1 +1,26 @@
+//! What the tests are written in: a real server, real agents, real users, each in a folder and on
+//! a port of its own. Everything goes through the `svc` program, HTTP or the link, as it would
+//! for anybody; nothing here reaches into the product.
+//!
+//! Failing is done by panic, with the answer or log at hand that explains it.
 
+mod http;
+mod process;
+mod program;
+mod registration;
+mod server;
+mod simulated;
+mod space;
+mod user;
+mod wait;
+
+pub use http::{Answer, Http};
+pub use process::{Process, is_running, raise_open_files_limit};
+pub use program::{Cli, Output, fixture_method_server, svc_program};
+pub use registration::{MethodToml, RegistrationToml, fixture, method};
+pub use server::{ADMIN_PASSWORD, TestServer, TestServerBuilder, fixture_file};
+pub use simulated::SimulatedAgents;
+pub use space::{TestAgent, TestSpace};
+pub use tempfile::TempDir;
+pub use user::{TestUser, error_code, result};
+pub use wait::{eventually, get_eventually};

@@ -1,0 +1,335 @@
+//! Puts the agent together, and takes it apart in order.
+
+use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Instant};
+
+use svc_client::{Target, TargetError};
+use svc_core::space::HealthCheck;
+use svc_protocol::agent_api::Discovery;
+use thiserror::Error;
+use tokio::{
+    net::{TcpListener, UnixListener},
+    sync::{Notify, watch},
+    task::{JoinHandle, JoinSet},
+    time::sleep,
+};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::{
+    discovery::DiscoveryFile,
+    health::HealthChecker,
+    link::{Link, LinkEnd, LinkStatus, Outbox},
+    local_api::{
+        Proxy, SocketError, SocketFile, SpaceApi, bind_loopback, default_socket_path,
+        serve_loopback, serve_socket,
+    },
+    log::SpaceLog,
+    method_server::Surroundings,
+    policy::Policy,
+    registration::{AgentAddresses, Registrar, Routes},
+    startup,
+};
+
+/// What an agent is started with.
+pub struct Options {
+    /// `http://` or `https://` of the server.
+    pub server_url: String,
+    pub agent_token: String,
+    /// Loopback TCP; `None` is the default port, or a free one when that is taken.
+    pub listen: Option<SocketAddr>,
+    /// The Unix socket; `None` is `.svc/agent.sock` in the working folder.
+    pub socket: Option<PathBuf>,
+    /// Registered once, when the agent is linked.
+    pub methods_file: Option<PathBuf>,
+    pub working_folder: PathBuf,
+    /// Stop when stdin ends: whoever started the agent holds the other end.
+    pub exit_on_stdin_eof: bool,
+    pub policy: Policy,
+}
+
+/// How an agent ended when nothing failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    /// It was asked to stop.
+    Stopped,
+    /// Another agent has taken its space.
+    Replaced,
+    /// Its token is refused, or its space is gone.
+    Credentials,
+}
+
+#[derive(Debug, Error)]
+pub enum Error {
+    #[error(transparent)]
+    Server(#[from] TargetError),
+    #[error("the agent token holds characters that no token has; set SVC_AGENT_TOKEN anew")]
+    TokenText,
+    #[error("the agent cannot listen on `{address}`: {source}")]
+    Listen { address: String, source: io::Error },
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    #[error("the agent's files cannot be written into `{folder}`: {source}")]
+    Folder { folder: String, source: io::Error },
+    /// The server will never take this agent as it is.
+    #[error("{0}")]
+    Refused(String),
+    #[error("the link's task failed: {0}")]
+    Task(#[from] tokio::task::JoinError),
+}
+
+/// Runs an agent until it is told to stop, or the server ends it for good.
+pub async fn run(options: Options, shutdown: CancellationToken) -> Result<Exit, Error> {
+    let agent = Agent::start(options, shutdown.clone()).await?;
+    agent.run(shutdown).await
+}
+
+/// Everything that runs, and what must go when it ends.
+struct Agent {
+    policy: Arc<Policy>,
+    routes: Arc<Routes>,
+    registrar: Arc<Registrar>,
+    link: JoinHandle<LinkEnd>,
+    finish_link: CancellationToken,
+    /// Run as long as the agent; nothing is lost when they are aborted.
+    background: JoinSet<()>,
+    listeners: JoinSet<()>,
+    stop_listeners: CancellationToken,
+    _socket: SocketFile,
+}
+
+/// The listeners, bound before anything else: a second agent must fail without a trace.
+struct Bound {
+    tcp: TcpListener,
+    unix: UnixListener,
+    socket: SocketFile,
+    addresses: AgentAddresses,
+}
+
+impl Agent {
+    async fn start(options: Options, shutdown: CancellationToken) -> Result<Self, Error> {
+        let server = Target::parse(&options.server_url, None)?;
+        let policy = Arc::new(options.policy.clone());
+        let proxy = Proxy::new(
+            server.clone(),
+            &options.agent_token,
+            policy.connect_timeout,
+        )
+        .ok_or(Error::TokenText)?;
+        let bound = bind(&options).await?;
+        let outbox = Arc::new(Outbox::new(policy.link_queue_bytes_max));
+        let log = Arc::new(SpaceLog::new(policy.log_lines_per_second));
+        let routes = Arc::new(Routes::new(Arc::clone(&outbox)));
+        let (status, link_status) = watch::channel(LinkStatus::default());
+        let (health_check, checks) = watch::channel(HealthCheck::default());
+        let reset = Arc::new(Notify::new());
+        let around = Surroundings {
+            outbox: Arc::clone(&outbox),
+            log: Arc::clone(&log),
+            ids: Arc::default(),
+            policy: Arc::clone(&policy),
+        };
+        let registrar = Arc::new(Registrar::new(
+            around,
+            Arc::clone(&routes),
+            link_status.clone(),
+            Arc::clone(&reset),
+            bound.addresses.clone(),
+        ));
+        let discovery = announce(&options, &server, &bound.addresses)?;
+        let mut background = JoinSet::new();
+        background.spawn(keep_announced(discovery, link_status.clone()));
+        background.spawn(Arc::clone(&log).forward(Arc::clone(&outbox), policy.log_gather));
+        background.spawn({
+            let registrar = Arc::clone(&registrar);
+            async move { registrar.keep().await }
+        });
+        let checker = HealthChecker {
+            outbox: Arc::clone(&outbox),
+            link: link_status.clone(),
+            check: checks,
+            folder: options.working_folder.clone(),
+        };
+        background.spawn(checker.run());
+        if let Some(file) = &options.methods_file {
+            background.spawn(startup::register_once(
+                options.working_folder.join(file),
+                Arc::clone(&registrar),
+                link_status.clone(),
+                Arc::clone(&log),
+            ));
+        }
+        let api = Arc::new(SpaceApi {
+            registrar: Arc::clone(&registrar),
+            link: link_status,
+            addresses: bound.addresses,
+            proxy,
+            shutdown: shutdown.clone(),
+        });
+        let stop_listeners = CancellationToken::new();
+        let grace = policy.shutdown_close;
+        let mut listeners = JoinSet::new();
+        listeners.spawn(serve_loopback(bound.tcp, stop_listeners.clone(), grace));
+        listeners.spawn(serve_socket(
+            bound.unix,
+            api,
+            stop_listeners.clone(),
+            grace,
+        ));
+        if options.exit_on_stdin_eof {
+            stop_at_stdin_end(shutdown);
+        }
+        let finish_link = CancellationToken::new();
+        let link = Link {
+            server,
+            agent_token: options.agent_token,
+            instance: Uuid::now_v7().to_string(),
+            policy: Arc::clone(&policy),
+            outbox,
+            routes: Arc::clone(&routes),
+            log,
+            status,
+            health_check,
+            reset,
+        };
+        Ok(Self {
+            policy,
+            routes,
+            registrar,
+            link: tokio::spawn(link.run(finish_link.clone())),
+            finish_link,
+            background,
+            listeners,
+            stop_listeners,
+            _socket: bound.socket,
+        })
+    }
+
+    async fn run(mut self, shutdown: CancellationToken) -> Result<Exit, Error> {
+        let end = tokio::select! {
+            end = &mut self.link => end?,
+            () = shutdown.cancelled() => {
+                self.drain().await;
+                self.finish_link.cancel();
+                (&mut self.link).await?
+            }
+        };
+        self.registrar.stop().await;
+        self.stop_listeners.cancel();
+        while self.listeners.join_next().await.is_some() {}
+        self.background.shutdown().await;
+        match end {
+            LinkEnd::Finished => Ok(Exit::Stopped),
+            LinkEnd::Replaced => {
+                tracing::error!("another agent has taken this space; this one ends");
+                Ok(Exit::Replaced)
+            }
+            LinkEnd::Credentials(why) => {
+                tracing::error!("{why}");
+                Ok(Exit::Credentials)
+            }
+            LinkEnd::Refused(why) => Err(Error::Refused(why)),
+        }
+    }
+
+    /// Takes no more calls and lets those in flight finish, within a limit.
+    async fn drain(&mut self) {
+        tracing::info!("the agent stops");
+        self.routes.close();
+        let deadline = Instant::now() + self.policy.shutdown_drain;
+        while !self.routes.is_idle() && Instant::now() < deadline && !self.link.is_finished() {
+            sleep(self.policy.tick).await;
+        }
+    }
+}
+
+async fn bind(options: &Options) -> Result<Bound, Error> {
+    let tcp = bind_loopback(options.listen)
+        .await
+        .map_err(|source| Error::Listen {
+            address: options.listen.map_or_else(
+                || svc_protocol::agent_api::DEFAULT_LISTEN.to_owned(),
+                |address| address.to_string(),
+            ),
+            source,
+        })?;
+    let path = match &options.socket {
+        Some(path) => options.working_folder.join(path),
+        None => default_socket_path(&options.working_folder)?,
+    };
+    let (unix, socket) = SocketFile::bind(&path).await?;
+    let url = match tcp.local_addr() {
+        Ok(address) => format!("http://{address}"),
+        Err(source) => {
+            let address = "loopback".to_owned();
+            return Err(Error::Listen { address, source });
+        }
+    };
+    Ok(Bound {
+        tcp,
+        unix,
+        socket,
+        addresses: AgentAddresses { url, socket: path },
+    })
+}
+
+/// The discovery file and what it says.
+struct Announced {
+    file: DiscoveryFile,
+    discovery: Discovery,
+}
+
+fn announce(
+    options: &Options,
+    server: &Target,
+    addresses: &AgentAddresses,
+) -> Result<Announced, Error> {
+    let discovery = Discovery {
+        pid: std::process::id(),
+        agent_url: addresses.url.clone(),
+        agent_socket: addresses.socket.display().to_string(),
+        space_id: None,
+        space: None,
+        server_url: server.to_string(),
+    };
+    let file = DiscoveryFile::create(&options.working_folder, &discovery).map_err(|source| {
+        Error::Folder {
+            folder: options.working_folder.display().to_string(),
+            source,
+        }
+    })?;
+    Ok(Announced { file, discovery })
+}
+
+/// Writes the space into the discovery file once it is known. Ending, it removes the file.
+async fn keep_announced(mut announced: Announced, mut link: watch::Receiver<LinkStatus>) {
+    loop {
+        let space = link.borrow_and_update().space.clone();
+        let id = space.as_ref().map(|space| space.id);
+        if id != announced.discovery.space_id {
+            announced.discovery.space_id = id;
+            announced.discovery.space = space.map(|space| space.name.to_string());
+            if let Err(error) = announced.file.write(&announced.discovery) {
+                tracing::warn!(%error, "the agent's discovery file could not be written");
+            }
+        }
+        if link.changed().await.is_err() {
+            // The link has ended for good; the file goes with the agent.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// A thread of its own, which ends with the process: a read of stdin cannot be called off, and
+/// would hold up the runtime's end.
+fn stop_at_stdin_end(shutdown: CancellationToken) {
+    let reading = std::thread::Builder::new()
+        .name("stdin".to_owned())
+        .spawn(move || {
+            let ended = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            tracing::info!(?ended, "stdin ended");
+            shutdown.cancel();
+        });
+    if let Err(error) = reading {
+        tracing::error!(%error, "stdin cannot be watched");
+    }
+}

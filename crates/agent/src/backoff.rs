@@ -1,0 +1,72 @@
+//! Growing delays between attempts.
+
+use std::time::Duration;
+
+/// Delays that double from `first` up to `max`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    pub first: Duration,
+    pub max: Duration,
+}
+
+impl Backoff {
+    pub const fn from_millis(first: u64, max: u64) -> Self {
+        Self {
+            first: Duration::from_millis(first),
+            max: Duration::from_millis(max),
+        }
+    }
+
+    pub fn delays(self) -> Delays {
+        Delays {
+            backoff: self,
+            next: self.first,
+        }
+    }
+}
+
+/// The delays of one run of attempts.
+#[derive(Clone, Debug)]
+pub struct Delays {
+    backoff: Backoff,
+    next: Duration,
+}
+
+impl Delays {
+    pub fn next_delay(&mut self) -> Duration {
+        let delay = self.next;
+        self.next = (delay * 2).min(self.backoff.max);
+        delay
+    }
+
+    /// Between half of the next delay and all of it: agents that lost one server together do not
+    /// come back together.
+    pub fn next_jittered(&mut self) -> Duration {
+        jitter(self.next_delay())
+    }
+
+    pub fn reset(&mut self) {
+        self.next = self.backoff.first;
+    }
+}
+
+/// A random time between half of `delay` and all of it.
+pub fn jitter(delay: Duration) -> Duration {
+    let random = getrandom::u32().unwrap_or(u32::MAX);
+    delay / 2 + (delay / 2).mul_f64(f64::from(random) / f64::from(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_double_up_to_the_most() {
+        let mut delays = Backoff::from_millis(100, 350).delays();
+        let millis: Vec<_> = (0..4).map(|_| delays.next_delay().as_millis()).collect();
+        assert_eq!(millis, [100, 200, 350, 350]);
+        delays.reset();
+        let jittered = delays.next_jittered().as_millis();
+        assert!((50..=100).contains(&jittered), "{jittered}");
+    }
+}

@@ -1,0 +1,123 @@
+//! `.svc/agent.json`, by which the CLI finds the agent of a folder.
+
+use std::{
+    fs::{self, DirBuilder, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    path::{Path, PathBuf},
+};
+
+use svc_protocol::agent_api::{DISCOVERY_FILE, Discovery, FOLDER};
+
+/// The file while the agent runs; dropped, it is removed.
+pub struct DiscoveryFile {
+    path: PathBuf,
+    pid: u32,
+}
+
+impl DiscoveryFile {
+    pub fn create(working_folder: &Path, discovery: &Discovery) -> io::Result<Self> {
+        let folder = working_folder.join(FOLDER);
+        create_private_folder(&folder)?;
+        let file = Self {
+            path: folder.join(DISCOVERY_FILE),
+            pid: discovery.pid,
+        };
+        file.write(discovery)?;
+        Ok(file)
+    }
+
+    /// Replaces the file in one step: a reader never sees half of it.
+    pub fn write(&self, discovery: &Discovery) -> io::Result<()> {
+        let new = self.path.with_extension(format!("{}.tmp", self.pid));
+        let mut json = serde_json::to_vec_pretty(discovery).map_err(io::Error::other)?;
+        json.push(b'\n');
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&new)?;
+        file.write_all(&json)?;
+        drop(file);
+        fs::rename(&new, &self.path)
+    }
+
+    fn is_ours(&self) -> bool {
+        let text = fs::read(&self.path).unwrap_or_default();
+        serde_json::from_slice::<Discovery>(&text).is_ok_and(|found| found.pid == self.pid)
+    }
+}
+
+impl Drop for DiscoveryFile {
+    fn drop(&mut self) {
+        // Another agent of the same folder may have written its own since.
+        if self.is_ours()
+            && let Err(error) = fs::remove_file(&self.path)
+        {
+            tracing::warn!(%error, file = %self.path.display(), "a file could not be removed");
+        }
+    }
+}
+
+/// Makes a folder that only its owner can enter, if it is not there.
+pub fn create_private_folder(folder: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_file_is_private_whole_and_gone_at_the_end() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut discovery = Discovery {
+            pid: 7,
+            agent_url: "http://127.0.0.1:1".into(),
+            agent_socket: "/s".into(),
+            space_id: None,
+            space: None,
+            server_url: "http://x".into(),
+        };
+        let file = DiscoveryFile::create(folder.path(), &discovery).expect("written");
+        discovery.space = Some("lab".into());
+        file.write(&discovery).expect("written again");
+        let path = folder.path().join(".svc/agent.json");
+        let read: Discovery =
+            serde_json::from_slice(&fs::read(&path).expect("there")).expect("JSON");
+        assert_eq!(read, discovery);
+        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(&folder.path().join(".svc")), 0o700);
+        drop(file);
+        assert_eq!(
+            fs::read_dir(folder.path().join(".svc"))
+                .expect("there")
+                .count(),
+            0
+        );
+    }
+
+    #[test]
+    fn another_agents_file_is_left_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let discovery = |pid| Discovery {
+            pid,
+            agent_url: String::new(),
+            agent_socket: String::new(),
+            space_id: None,
+            space: None,
+            server_url: String::new(),
+        };
+        let ours = DiscoveryFile::create(folder.path(), &discovery(1)).expect("written");
+        let theirs = DiscoveryFile::create(folder.path(), &discovery(2)).expect("written");
+        drop(ours);
+        assert!(theirs.path.exists());
+    }
+}

@@ -1,0 +1,173 @@
+//! The link to the server: connected, kept, and made again when it is lost.
+//!
+//! [`Link::run`] owns the connection and all that is polled for it; the rest of the agent sees
+//! the [`Outbox`] and a watched [`LinkStatus`]. A lost link never touches the method server.
+
+mod connect;
+mod outbox;
+mod session;
+
+pub use outbox::{Caller, Outbox};
+
+use std::{sync::Arc, time::Instant};
+
+use svc_client::Target;
+use svc_core::space::HealthCheck;
+use svc_protocol::link::{Goodbye, SpaceIdentity};
+use tokio::{sync::watch, time::sleep};
+use tokio_util::sync::CancellationToken;
+
+use self::connect::{ConnectError, connect};
+use crate::{backoff::jitter, log::SpaceLog, policy::Policy, registration::Routes};
+
+/// How the link stands, for whoever waits for it or shows it.
+#[derive(Clone, Debug, Default)]
+pub struct LinkStatus {
+    /// The number of the link that is up.
+    pub link: Option<u64>,
+    /// Why the last attempt failed, while there is none.
+    pub error: Option<String>,
+    /// Known from the first welcome on.
+    pub space: Option<SpaceIdentity>,
+}
+
+/// Why the agent links no more.
+#[derive(Debug, PartialEq, Eq)]
+pub enum LinkEnd {
+    /// It was told to finish.
+    Finished,
+    /// Another agent has the space.
+    Replaced,
+    /// The token is refused, or its space is gone.
+    Credentials(String),
+    /// The server will never take this agent.
+    Refused(String),
+}
+
+pub struct Link {
+    pub server: Target,
+    pub agent_token: String,
+    /// Made anew at each start of an agent.
+    pub instance: String,
+    pub policy: Arc<Policy>,
+    pub outbox: Arc<Outbox>,
+    pub routes: Arc<Routes>,
+    pub log: Arc<SpaceLog>,
+    pub status: watch::Sender<LinkStatus>,
+    pub health_check: watch::Sender<HealthCheck>,
+    /// Drops the link so that a new one brings both sides to the same state.
+    pub reset: Arc<tokio::sync::Notify>,
+}
+
+/// What to do after a link has ended or could not be made.
+enum Next {
+    Retry,
+    RetryAfterStop,
+    End(LinkEnd),
+}
+
+impl Link {
+    /// Links, again and again, until `finish` says goodbye or the server ends it for good.
+    pub async fn run(self, finish: CancellationToken) -> LinkEnd {
+        let mut delays = self.policy.reconnect.delays();
+        for number in 1.. {
+            let started = Instant::now();
+            let next = self.link_once(number, &finish).await;
+            if started.elapsed() >= self.policy.reconnect_reset {
+                delays.reset();
+            }
+            let delay = match next {
+                Next::End(end) => return end,
+                Next::Retry => delays.next_jittered(),
+                Next::RetryAfterStop => jitter(self.policy.space_stopped_retry),
+            };
+            tokio::select! {
+                () = sleep(delay) => {}
+                () = finish.cancelled() => return LinkEnd::Finished,
+            }
+        }
+        unreachable!("link numbers do not run out")
+    }
+
+    async fn link_once(&self, number: u64, finish: &CancellationToken) -> Next {
+        let connected = tokio::select! {
+            connected = connect(self) => match connected {
+                Ok(connected) => connected,
+                Err(error) => return self.failed(error),
+            },
+            () = finish.cancelled() => return Next::End(LinkEnd::Finished),
+        };
+        let welcome = &connected.welcome;
+        tracing::info!(
+            space.id = %welcome.space.id,
+            space.name = %welcome.space.name,
+            server.id = %welcome.server_id,
+            "linked to the server"
+        );
+        let checked = welcome.health_check.clone();
+        self.health_check.send_if_modified(|check| {
+            let changed = *check != checked;
+            *check = checked;
+            changed
+        });
+        let frames = self.outbox.open(number);
+        self.status.send_replace(LinkStatus {
+            link: Some(number),
+            error: None,
+            space: Some(welcome.space.clone()),
+        });
+        self.log.wake();
+        let end = session::run(self, connected, number, frames, finish).await;
+        self.outbox.close();
+        self.routes.forget_link(number);
+        let (next, error) = after(end);
+        if let Some(error) = &error {
+            tracing::warn!(%error, "the link to the server ended");
+        }
+        self.status.send_modify(|status| {
+            status.link = None;
+            status.error = error;
+        });
+        next
+    }
+
+    fn failed(&self, error: ConnectError) -> Next {
+        let text = error.to_string();
+        tracing::warn!(error = %text, "no link to the server");
+        self.status
+            .send_modify(|status| status.error = Some(text.clone()));
+        match error {
+            ConnectError::Unauthorized(_) => Next::End(LinkEnd::Credentials(text)),
+            ConnectError::Refused(refusal) if refusal.code == "unauthorized" => {
+                Next::End(LinkEnd::Credentials(text))
+            }
+            ConnectError::Refused(refusal) if refusal.code == "space_stopped" => {
+                Next::RetryAfterStop
+            }
+            ConnectError::Refused(refusal) if !refusal.retry => Next::End(LinkEnd::Refused(text)),
+            _ => Next::Retry,
+        }
+    }
+}
+
+fn after(end: session::End) -> (Next, Option<String>) {
+    use session::End;
+    let retry = |error: String| (Next::Retry, Some(error));
+    match end {
+        End::Finished => (Next::End(LinkEnd::Finished), None),
+        End::Lost(error) => retry(error),
+        End::Goodbye(Goodbye::Replaced) => (Next::End(LinkEnd::Replaced), None),
+        End::Goodbye(Goodbye::Revoked) => {
+            let error = "the space or its agent token no longer exists".to_owned();
+            (Next::End(LinkEnd::Credentials(error.clone())), Some(error))
+        }
+        End::Goodbye(Goodbye::SpaceStopped) => {
+            let error = "the space is stopped; start it with `svc space start`".to_owned();
+            (Next::RetryAfterStop, Some(error))
+        }
+        End::Goodbye(Goodbye::ServerStopping) => retry("the server is stopping".to_owned()),
+        End::Goodbye(reason @ (Goodbye::Protocol | Goodbye::AgentStopping)) => {
+            retry(format!("the server ended the link ({reason:?})"))
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Problems as responses.
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header::CONTENT_TYPE};
+use svc_protocol::problem::{self, Problem};
+
+use crate::registration::RegistrationError;
+
+/// A problem on its way out.
+#[derive(Debug)]
+pub struct Failure(pub Problem);
+
+impl Failure {
+    pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
+        let title = status.canonical_reason().unwrap_or("Error");
+        Self(Problem::new(status.as_u16(), code, title, detail))
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let status =
+            StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let json = serde_json::to_vec(&self.0).expect("a problem is always JSON");
+        let mut response = (status, json).into_response();
+        response.headers_mut().insert(
+            CONTENT_TYPE,
+            HeaderValue::from_static(problem::CONTENT_TYPE),
+        );
+        response
+    }
+}
+
+impl From<RegistrationError> for Failure {
+    fn from(error: RegistrationError) -> Self {
+        let detail = error.to_string();
+        let refused = StatusCode::UNPROCESSABLE_ENTITY;
+        match error {
+            RegistrationError::NotLinked(_) => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "not_linked", detail)
+            }
+            RegistrationError::LinkLost | RegistrationError::TimedOut => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "link_lost", detail)
+            }
+            RegistrationError::Stopping => {
+                Self::new(StatusCode::SERVICE_UNAVAILABLE, "agent_stopping", detail)
+            }
+            RegistrationError::RelativePath(_) => {
+                Self::new(StatusCode::BAD_REQUEST, "relative_path", detail)
+            }
+            RegistrationError::UnknownLocalName(_) => {
+                Self::new(StatusCode::NOT_FOUND, "method_not_found", detail)
+            }
+            RegistrationError::Refused(problem) if problem.status == 409 => {
+                Self::new(StatusCode::CONFLICT, "registration_conflict", detail)
+            }
+            RegistrationError::Refused(_)
+            | RegistrationError::File(_)
+            | RegistrationError::Script(_)
+            | RegistrationError::Command(_)
+            | RegistrationError::Start(_) => Self::new(refused, "registration_refused", detail),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Passes requests on to the server with the agent's credential, so that programs of the space
+//! need none of their own.
+
+use std::{io, time::Duration};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Request, Response,
+    header::{
+        AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, HOST, ORIGIN, TE, TRAILER,
+        TRANSFER_ENCODING, UPGRADE,
+    },
+    request::Parts,
+};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper_util::rt::TokioIo;
+use svc_client::{Target, transport};
+use thiserror::Error;
+use tokio::time::timeout;
+
+/// Bytes of a request that are passed on.
+pub const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bytes of a response that are passed back: a full batch of large results fits.
+const RESPONSE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+#[derive(Debug, Error)]
+pub enum ProxyError {
+    #[error("the server at `{url}` cannot be reached: {source}")]
+    Unreachable { url: String, source: io::Error },
+    #[error("the server at `{0}` did not answer in time")]
+    TimedOut(String),
+    #[error("the request to `{url}` failed: {source}")]
+    Failed {
+        url: String,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+pub struct Proxy {
+    server: Target,
+    credential: HeaderValue,
+    connect_timeout: Duration,
+}
+
+impl Proxy {
+    /// `None` if the token holds characters that no token has.
+    pub fn new(
+        server: Target,
+        agent_token: &str,
+        connect_timeout: Duration,
+    ) -> Option<Self> {
+        let mut credential = HeaderValue::from_str(&format!("Bearer {agent_token}")).ok()?;
+        credential.set_sensitive(true);
+        Some(Self {
+            server,
+            credential,
+            connect_timeout,
+        })
+    }
+
+    pub fn server_url(&self) -> String {
+        self.server.to_string()
+    }
+
+    /// Sends one request and reads the whole response. A call may take as long as its method
+    /// allows, so only the connection has a time limit; whoever asked can hang up.
+    pub async fn send(&self, head: Parts, body: Bytes) -> Result<Response<Bytes>, ProxyError> {
+        let url = || self.server.to_string();
+        let failed = |source: Box<dyn std::error::Error + Send + Sync>| ProxyError::Failed {
+            url: url(),
+            source,
+        };
+        let stream = timeout(self.connect_timeout, transport::connect(&self.server))
+            .await
+            .map_err(|_| ProxyError::TimedOut(url()))?
+            .map_err(|source| ProxyError::Unreachable { url: url(), source })?;
+        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| failed(error.into()))?;
+        let request = self.request(head, body).map_err(|error| failed(error.into()))?;
+        let exchange = async {
+            let (head, body) = sender.send_request(request).await?.into_parts();
+            let body = Limited::new(body, RESPONSE_BYTES_MAX).collect().await?;
+            Ok((head, body.to_bytes()))
+        };
+        tokio::pin!(exchange, connection);
+        let (head, body) = tokio::select! {
+            done = &mut exchange => done,
+            // The connection may end before its last bytes are taken.
+            _ = &mut connection => exchange.await,
+        }
+        .map_err(failed)?;
+        let mut response = Response::new(body);
+        *response.status_mut() = head.status;
+        *response.headers_mut() = end_to_end(head.headers);
+        Ok(response)
+    }
+
+    fn request(&self, head: Parts, body: Bytes) -> http::Result<Request<Full<Bytes>>> {
+        let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+        let mut request = Request::builder()
+            .method(head.method)
+            .uri(self.server.path(path))
+            .body(Full::new(body))?;
+        let mut headers = end_to_end(head.headers);
+        // The caller is the space, whatever else it sent.
+        for name in [HOST, COOKIE, ORIGIN] {
+            headers.remove(name);
+        }
+        headers.insert(HOST, HeaderValue::from_str(&self.server.host_header())?);
+        headers.insert(AUTHORIZATION, self.credential.clone());
+        *request.headers_mut() = headers;
+        Ok(request)
+    }
+}
+
+/// Headers without those that concern one connection only.
+fn end_to_end(mut headers: HeaderMap) -> HeaderMap {
+    let named: Vec<HeaderName> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|name| name.trim().parse().ok())
+        .collect();
+    let known = [
+        CONNECTION,
+        TE,
+        TRAILER,
+        TRANSFER_ENCODING,
+        UPGRADE,
+        CONTENT_LENGTH,
+        HeaderName::from_static("keep-alive"),
+        HeaderName::from_static("proxy-authenticate"),
+        HeaderName::from_static("proxy-authorization"),
+    ];
+    for name in named.iter().chain(&known) {
+        headers.remove(name);
+    }
+    headers
+}

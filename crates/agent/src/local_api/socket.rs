@@ -1,0 +1,121 @@
+//! The Unix socket's file: private, ours, and gone when the agent is.
+
+use std::{
+    env, fs,
+    hash::{DefaultHasher, Hash, Hasher},
+    io,
+    os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use svc_protocol::agent_api::FOLDER;
+use thiserror::Error;
+use tokio::net::{UnixListener, UnixStream};
+
+use crate::discovery::create_private_folder;
+
+/// A socket's path must fit 108 bytes on Linux and 104 elsewhere.
+const PATH_BYTES_MAX: usize = 100;
+
+#[derive(Debug, Error)]
+pub enum SocketError {
+    #[error(
+        "another agent listens on `{0}`; stop it with `svc agent stop`, or set SVC_AGENT_SOCKET to another path"
+    )]
+    InUse(String),
+    #[error("`{0}` exists and is not a socket; remove it, or set SVC_AGENT_SOCKET to another path")]
+    NotASocket(String),
+    #[error("socket path `{0}` has more than {PATH_BYTES_MAX} bytes; set SVC_AGENT_SOCKET to a shorter one")]
+    TooLong(String),
+    #[error("folder `{0}` belongs to someone else; set SVC_AGENT_SOCKET to a path of your own")]
+    ForeignFolder(String),
+    #[error("the socket `{path}` cannot be made: {source}")]
+    Io { path: String, source: io::Error },
+}
+
+/// `.svc/agent.sock`, or a short path elsewhere when that is too long for a socket.
+pub fn default_socket_path(working_folder: &Path) -> Result<PathBuf, SocketError> {
+    let folder = working_folder.join(FOLDER);
+    let path = folder.join("agent.sock");
+    let failed = |path: &Path| {
+        let path = path.display().to_string();
+        move |source| SocketError::Io { path, source }
+    };
+    if path.as_os_str().len() <= PATH_BYTES_MAX {
+        create_private_folder(&folder).map_err(failed(&path))?;
+        return Ok(path);
+    }
+    let own = rustix::process::geteuid().as_raw();
+    let runtime = env::var_os("XDG_RUNTIME_DIR").map_or_else(env::temp_dir, PathBuf::from);
+    let folder = runtime.join(format!("svc-{own}"));
+    create_private_folder(&folder).map_err(failed(&folder))?;
+    let found = fs::symlink_metadata(&folder).map_err(failed(&folder))?;
+    if !found.is_dir() || found.uid() != own || found.mode() & 0o077 != 0 {
+        return Err(SocketError::ForeignFolder(folder.display().to_string()));
+    }
+    let mut hasher = DefaultHasher::new();
+    working_folder.hash(&mut hasher);
+    Ok(folder.join(format!("{:016x}.sock", hasher.finish())))
+}
+
+/// The bound socket's path; dropped, it is removed.
+#[derive(Debug)]
+pub struct SocketFile(PathBuf);
+
+impl SocketFile {
+    pub async fn bind(path: &Path) -> Result<(UnixListener, Self), SocketError> {
+        let shown = || path.display().to_string();
+        if path.as_os_str().len() > PATH_BYTES_MAX {
+            return Err(SocketError::TooLong(shown()));
+        }
+        let failed = |source| SocketError::Io {
+            path: shown(),
+            source,
+        };
+        remove_stale(path).await?;
+        let listener = UnixListener::bind(path).map_err(failed)?;
+        let file = Self(path.to_owned());
+        // Until here the folder and the check of each peer's user protect it.
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        Ok((listener, file))
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.0)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, socket = %self.0.display(), "the socket could not be removed");
+        }
+    }
+}
+
+/// Removes what an agent that was killed left behind; refuses a socket that answers.
+async fn remove_stale(path: &Path) -> Result<(), SocketError> {
+    let shown = || path.display().to_string();
+    let failed = |source| SocketError::Io {
+        path: shown(),
+        source,
+    };
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(error)),
+    };
+    if !found.file_type().is_socket() {
+        return Err(SocketError::NotASocket(shown()));
+    }
+    match UnixStream::connect(path).await {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            fs::remove_file(path).map_err(failed)
+        }
+        Err(error) => Err(failed(error)),
+        Ok(_) => Err(SocketError::InUse(shown())),
+    }
+}
+
+/// Only the agent's own user and root may talk to it.
+pub fn may_connect(peer_uid: u32) -> bool {
+    peer_uid == 0 || peer_uid == rustix::process::geteuid().as_raw()
+}

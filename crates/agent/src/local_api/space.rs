@@ -1,0 +1,129 @@
+//! What the space's owner reaches over the Unix socket: registration, status, stop, and the
+//! server's API through the agent.
+
+use std::sync::Arc;
+
+use axum::{
+    Json, Router,
+    body::{Body, to_bytes},
+    extract::{DefaultBodyLimit, Query, Request, State, rejection::JsonRejection},
+    response::Response,
+    routing::{any, get, post},
+};
+use http::{StatusCode, Uri};
+use serde::Deserialize;
+use svc_protocol::{
+    agent_api::{RegisterFile, Registered, Status, Unregistered},
+    registration_file::FILE_BYTES_MAX,
+};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    problem::Failure,
+    proxy::{Proxy, REQUEST_BYTES_MAX},
+};
+use crate::{
+    link::LinkStatus,
+    registration::{AgentAddresses, Registrar},
+};
+
+/// A registration file in JSON: every byte of it may need escaping.
+const REGISTRATION_BODY_MAX: usize = 2 * FILE_BYTES_MAX + 64 * 1024;
+
+/// What the routes work on.
+pub struct SpaceApi {
+    pub registrar: Arc<Registrar>,
+    pub link: watch::Receiver<LinkStatus>,
+    pub addresses: AgentAddresses,
+    pub proxy: Proxy,
+    /// Stops the agent.
+    pub shutdown: CancellationToken,
+}
+
+pub fn router(api: Arc<SpaceApi>) -> Router {
+    Router::new()
+        .route("/registration", post(register).delete(unregister))
+        .layer(DefaultBodyLimit::max(REGISTRATION_BODY_MAX))
+        .route("/status", get(status))
+        .route("/stop", post(stop))
+        .route("/api/{*path}", any(pass_on))
+        .fallback(not_found)
+        .with_state(api)
+}
+
+type Api = State<Arc<SpaceApi>>;
+
+async fn register(
+    State(api): Api,
+    file: Result<Json<RegisterFile>, JsonRejection>,
+) -> Result<Json<Registered>, Failure> {
+    let Json(file) = file
+        .map_err(|error| Failure::new(error.status(), "invalid_request", error.body_text()))?;
+    Ok(Json(api.registrar.register(file).await?))
+}
+
+#[derive(Deserialize)]
+struct Which {
+    local_name: Option<String>,
+}
+
+async fn unregister(
+    State(api): Api,
+    Query(which): Query<Which>,
+) -> Result<Json<Unregistered>, Failure> {
+    Ok(Json(api.registrar.unregister(which.local_name).await?))
+}
+
+async fn status(State(api): Api) -> Json<Status> {
+    let link = api.link.borrow().clone();
+    let space = link.space.as_ref();
+    Json(Status {
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        server_url: api.proxy.server_url(),
+        linked: link.link.is_some(),
+        link_error: link.error.clone(),
+        space_id: space.map(|space| space.id),
+        space: space.map(|space| space.name.to_string()),
+        owner: space.map(|space| space.owner.to_string()),
+        agent_url: api.addresses.url.clone(),
+        agent_socket: api.addresses.socket.display().to_string(),
+        method_server: api.registrar.method_server(),
+        methods: api.registrar.methods(),
+        registration_error: api.registrar.error(),
+    })
+}
+
+async fn stop(State(api): Api) -> StatusCode {
+    tracing::info!("the agent is asked to stop");
+    api.shutdown.cancel();
+    StatusCode::ACCEPTED
+}
+
+async fn pass_on(State(api): Api, request: Request) -> Result<Response, Failure> {
+    let (head, body) = request.into_parts();
+    let body = to_bytes(body, REQUEST_BYTES_MAX).await.map_err(|_| {
+        Failure::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "payload_too_large",
+            format!("a body may have at most {REQUEST_BYTES_MAX} bytes"),
+        )
+    })?;
+    let response = api.proxy.send(head, body).await.map_err(|error| {
+        Failure::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "server_unreachable",
+            error.to_string(),
+        )
+    })?;
+    Ok(response.map(Body::from))
+}
+
+async fn not_found(uri: Uri) -> Failure {
+    Failure::new(
+        StatusCode::NOT_FOUND,
+        "not_found",
+        format!("the agent serves nothing at `{}`", uri.path()),
+    )
+}

@@ -1,0 +1,200 @@
+//! The space's log: what the method server says and what the agent says about it.
+//!
+//! Lines go to the server in batches and into a short local memory. Too many of them are counted
+//! and left out; logging never waits and never slows a method server down.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use svc_core::Timestamp;
+use svc_protocol::link::{Control, LogLine, LogSource};
+use tokio::{sync::Notify, time::sleep};
+
+use crate::{clock, link::Outbox};
+
+/// Bytes of one line that are kept.
+const LINE_BYTES_MAX: usize = 8 * 1024;
+/// Lines that wait for the link.
+const WAITING_MAX: usize = 1_000;
+/// Lines of one message: with [`LINE_BYTES_MAX`] well below what a message may have.
+const BATCH_MAX: usize = 200;
+
+pub struct SpaceLog {
+    state: Mutex<State>,
+    arrived: Notify,
+    lines_per_second: u32,
+}
+
+struct State {
+    waiting: VecDeque<LogLine>,
+    dropped: u64,
+    /// Lines that may still pass in the second that began at `since`.
+    allowance: u32,
+    since: Instant,
+}
+
+impl SpaceLog {
+    pub fn new(lines_per_second: u32) -> Self {
+        Self {
+            state: Mutex::new(State {
+                waiting: VecDeque::new(),
+                dropped: 0,
+                allowance: lines_per_second,
+                since: Instant::now(),
+            }),
+            arrived: Notify::new(),
+            lines_per_second,
+        }
+    }
+
+    /// A line of the method server's stderr.
+    pub fn stderr(&self, line: &[u8]) {
+        let line = readable(line);
+        tracing::debug!(%line, "the method server wrote to stderr");
+        self.push(LogSource::Stderr, line);
+    }
+
+    /// A line of its stdout that is no response to a call. Its text is for the space's log only:
+    /// it may hold a result.
+    pub fn stdout(&self, line: &[u8]) {
+        tracing::debug!(
+            bytes = line.len(),
+            "the method server wrote a line to stdout that is not a JSON-RPC response"
+        );
+        self.push(LogSource::Stdout, readable(line));
+    }
+
+    /// What the agent has to say.
+    pub fn agent(&self, line: impl Into<String>) {
+        let line = line.into();
+        tracing::info!("{line}");
+        self.push(LogSource::Agent, line);
+    }
+
+    /// Sends what waits to the server, for as long as it is polled.
+    pub async fn forward(self: Arc<Self>, outbox: Arc<Outbox>, gather: Duration) {
+        loop {
+            self.arrived.notified().await;
+            sleep(gather).await;
+            while let Some(batch) = self.take() {
+                if !outbox.control(&batch) {
+                    self.give_back(batch);
+                    // Unlinked: the link wakes us when it is up.
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Says that the link is up, so that waiting lines go out.
+    pub fn wake(&self) {
+        self.arrived.notify_one();
+    }
+
+    fn push(&self, source: LogSource, line: String) {
+        self.push_at(clock::now(), Instant::now(), source, line);
+    }
+
+    fn push_at(&self, at: Timestamp, now: Instant, source: LogSource, line: String) {
+        let mut state = self.state.lock();
+        if now.duration_since(state.since) >= Duration::from_secs(1) {
+            state.since = now;
+            state.allowance = self.lines_per_second;
+        }
+        if state.allowance == 0 || state.waiting.len() >= WAITING_MAX {
+            state.dropped += 1;
+        } else {
+            state.allowance -= 1;
+            state.waiting.push_back(LogLine { at, source, line });
+        }
+        self.arrived.notify_one();
+    }
+
+    fn take(&self) -> Option<Control> {
+        let mut state = self.state.lock();
+        if state.waiting.is_empty() && state.dropped == 0 {
+            return None;
+        }
+        let count = state.waiting.len().min(BATCH_MAX);
+        Some(Control::Log {
+            lines: state.waiting.drain(..count).collect(),
+            dropped: std::mem::take(&mut state.dropped),
+        })
+    }
+
+    fn give_back(&self, batch: Control) {
+        if let Control::Log { lines, dropped } = batch {
+            let mut state = self.state.lock();
+            state.dropped += dropped;
+            for line in lines.into_iter().rev() {
+                state.waiting.push_front(line);
+            }
+        }
+    }
+}
+
+/// A line as text, cut to its bound.
+fn readable(line: &[u8]) -> String {
+    let kept = &line[..line.len().min(LINE_BYTES_MAX)];
+    let mut text = String::from_utf8_lossy(kept).trim_end().to_owned();
+    if kept.len() < line.len() {
+        text.push_str(&format!(" … ({} bytes)", line.len()));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(log: &SpaceLog) -> (usize, u64) {
+        match log.take() {
+            Some(Control::Log { lines, dropped }) => (lines.len(), dropped),
+            _ => (0, 0),
+        }
+    }
+
+    #[test]
+    fn lines_over_the_rate_are_counted_and_left_out() {
+        let log = SpaceLog::new(3);
+        let start = Instant::now();
+        let push = |now| log.push_at(Timestamp(0), now, LogSource::Stderr, "x".into());
+        (0..5).for_each(|_| push(start));
+        assert_eq!(taken(&log), (3, 2));
+        push(start + Duration::from_secs(1));
+        assert_eq!(taken(&log), (1, 0));
+        assert_eq!(taken(&log), (0, 0));
+    }
+
+    #[test]
+    fn long_lines_are_cut() {
+        let text = readable(&vec![b'x'; LINE_BYTES_MAX + 1]);
+        assert!(
+            text.ends_with("… (8193 bytes)"),
+            "{}",
+            &text[text.len() - 20..]
+        );
+        assert_eq!(readable(b"a\xffb\r\n"), "a\u{fffd}b");
+    }
+
+    #[tokio::test]
+    async fn lines_wait_for_the_link() {
+        let log = Arc::new(SpaceLog::new(100));
+        let outbox = Arc::new(Outbox::new(1_000));
+        let forwarding = tokio::spawn(
+            Arc::clone(&log).forward(Arc::clone(&outbox), Duration::from_millis(1)),
+        );
+        log.agent("before the link");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let mut frames = outbox.open(1);
+        log.wake();
+        let frame = frames.recv().await.expect("sent");
+        let text = std::str::from_utf8(&frame.payload).expect("JSON");
+        assert!(text.contains("before the link"), "{text}");
+        forwarding.abort();
+    }
+}

@@ -1,0 +1,354 @@
+//! The method server: the space's stdio process, kept running and talked to.
+//!
+//! [`MethodServer`] outlives the processes it starts: calls wait here while one is restarted.
+//! The hot path (`call`, `answer`) takes one short lock and never waits. This module knows
+//! nothing of registrations or names; it forwards lines.
+
+mod calls;
+mod command;
+mod framing;
+mod process;
+mod supervise;
+
+pub use calls::CallIds;
+pub use command::{CommandError, Launch};
+pub use process::StartError;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use svc_core::registration::Mode;
+use svc_protocol::{
+    agent_api::MethodServerStatus,
+    jsonrpc::{ChildMessage, parse_child_line},
+    link::{Control, FrameKind, MethodServerState},
+};
+use tokio::{sync::mpsc, time::sleep};
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
+
+use self::{
+    calls::{CallTable, Effects, Line},
+    process::Process,
+};
+use crate::{
+    link::{Caller, Outbox},
+    log::SpaceLog,
+    policy::Policy,
+};
+
+/// How a method server is run.
+pub struct Setup {
+    pub launch: Launch,
+    /// As written in the registration, for people.
+    pub command: String,
+    pub mode: Mode,
+    pub timeout: Duration,
+    /// Whether it may get its first call only after [`MethodServer::release`].
+    pub held: bool,
+}
+
+/// What every method server of an agent uses.
+#[derive(Clone)]
+pub struct Surroundings {
+    pub outbox: Arc<Outbox>,
+    pub log: Arc<SpaceLog>,
+    pub ids: CallIds,
+    pub policy: Arc<Policy>,
+}
+
+pub struct MethodServer {
+    shared: Arc<Shared>,
+    stop: CancellationToken,
+    supervisor: Mutex<Option<AbortOnDropHandle<()>>>,
+}
+
+/// What the handle, the supervisor and the process's tasks have in common.
+struct Shared {
+    setup: Setup,
+    around: Surroundings,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    table: CallTable,
+    effects: Effects,
+    stdin: Option<Stdin>,
+    state: MethodServerState,
+    pid: Option<u32>,
+    restarts: u64,
+    /// Its state is the space's: it is neither on trial nor on its way out.
+    current: bool,
+    /// Replaced: it finishes its calls and is not restarted.
+    retired: bool,
+}
+
+/// The way into a running process.
+struct Stdin {
+    lines: mpsc::UnboundedSender<Line>,
+    unwritten_bytes: Arc<AtomicUsize>,
+}
+
+impl MethodServer {
+    /// Starts it, and waits long enough to see it fail at once.
+    pub async fn start(setup: Setup, around: Surroundings) -> Result<Self, StartError> {
+        let policy = Arc::clone(&around.policy);
+        let grace = setup.timeout.max(policy.overdue_min);
+        let table = CallTable::new(
+            setup.mode,
+            Arc::clone(&around.ids),
+            setup.timeout + grace,
+            policy.unwritten_bytes_max,
+            setup.held,
+            Instant::now(),
+        );
+        let shared = Arc::new(Shared {
+            setup,
+            around,
+            inner: Mutex::new(Inner {
+                table,
+                effects: Effects::default(),
+                stdin: None,
+                state: MethodServerState::Running,
+                pid: None,
+                restarts: 0,
+                current: false,
+                retired: false,
+            }),
+        });
+        let mut process = Process::spawn(&shared)?;
+        process.survive(policy.start_check, &shared).await?;
+        let stop = CancellationToken::new();
+        let supervising = supervise::supervise(Arc::clone(&shared), process, stop.clone());
+        Ok(Self {
+            shared,
+            stop,
+            supervisor: Mutex::new(Some(AbortOnDropHandle::new(tokio::spawn(supervising)))),
+        })
+    }
+
+    pub fn call(&self, caller: Caller, json: Bytes) {
+        self.shared.arrive(Some(caller), json);
+    }
+
+    pub fn notify(&self, json: Bytes) {
+        self.shared.arrive(None, json);
+    }
+
+    /// `false` if the call is not here.
+    pub fn cancel(&self, caller: Caller) -> bool {
+        self.shared
+            .with(|inner| inner.table.cancel(caller, &mut inner.effects))
+    }
+
+    pub fn forget_link(&self, link: u64) {
+        self.shared.with(|inner| inner.table.forget_link(link));
+    }
+
+    /// Lets a held method server have its first call.
+    pub fn release(&self) {
+        self.shared
+            .with(|inner| inner.table.release(&mut inner.effects));
+    }
+
+    /// From now on its state is the space's, and is reported.
+    pub fn make_current(&self) {
+        self.shared.with(|inner| inner.current = true);
+        self.shared.report();
+    }
+
+    /// Tells the server how it stands, as after a reconnect.
+    pub fn report(&self) {
+        self.shared.report();
+    }
+
+    pub fn status(&self) -> MethodServerStatus {
+        let inner = self.shared.inner.lock();
+        MethodServerStatus {
+            command: self.shared.setup.command.clone(),
+            mode: self.shared.setup.mode,
+            state: inner.state,
+            pid: inner.pid,
+            restarts: inner.restarts,
+            in_flight: inner.table.in_flight(),
+            queued: inner.table.queued(),
+        }
+    }
+
+    pub fn mode(&self) -> Mode {
+        self.shared.setup.mode
+    }
+
+    pub fn timeout(&self) -> Duration {
+        self.shared.setup.timeout
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.shared.inner.lock().is_idle()
+    }
+
+    /// Lets it finish what it has, for at most `limit`, and closes it for new calls.
+    pub async fn drain(&self, limit: Duration) {
+        self.shared.with(|inner| {
+            inner.current = false;
+            inner.retired = true;
+        });
+        let policy = &self.shared.around.policy;
+        let deadline = Instant::now() + limit;
+        let step = policy.tick.min(policy.drain_linger);
+        let mut idle_since = None;
+        while Instant::now() < deadline {
+            if !self.is_idle() {
+                idle_since = None;
+            } else if idle_since.get_or_insert_with(Instant::now).elapsed() >= policy.drain_linger
+            {
+                break;
+            }
+            sleep(step).await;
+        }
+        self.close();
+    }
+
+    /// Takes no more calls; those not sent are answered as unavailable.
+    pub fn close(&self) {
+        self.shared.with(|inner| {
+            inner.current = false;
+            inner.retired = true;
+            inner.table.close(&mut inner.effects);
+        });
+    }
+
+    /// Stops it and everything it started; returns when nothing of it is left.
+    pub async fn stop(&self) {
+        self.close();
+        self.stop.cancel();
+        let supervisor = self.supervisor.lock().take();
+        if let Some(supervisor) = supervisor
+            && let Err(error) = supervisor.await
+        {
+            tracing::error!(%error, "the supervision of a method server failed");
+        }
+    }
+}
+
+impl Shared {
+    fn arrive(&self, caller: Option<Caller>, json: Bytes) {
+        let now = Instant::now();
+        self.with(|inner| {
+            let unwritten = inner.unwritten_bytes();
+            let effects = &mut inner.effects;
+            inner.table.arrive(caller, json, unwritten, now, effects);
+        });
+    }
+
+    /// A line came from the process's stdout.
+    fn line(&self, line: &Bytes) {
+        let (id, kind, payload) = match parse_child_line(line) {
+            Some(ChildMessage::Result { id, result }) => (id, FrameKind::Result, result),
+            Some(ChildMessage::Error { id, error }) => (id, FrameKind::Error, error),
+            None => {
+                if !line.is_empty() {
+                    self.around.log.stdout(line);
+                }
+                return;
+            }
+        };
+        let payload = line.slice_ref(payload.as_bytes());
+        let known = self.with(|inner| {
+            let effects = &mut inner.effects;
+            inner.table.answer(id, kind, payload, effects)
+        });
+        if !known && id < self.around.ids.load(Ordering::Relaxed) {
+            tracing::debug!(id, "an answer came after its caller had gone; it is dropped");
+        } else if !known {
+            self.around.log.agent(format!(
+                "the method server answered id {id}, which nobody asked; the answer is dropped"
+            ));
+        }
+    }
+
+    fn up(&self, pid: u32, stdin: Stdin) {
+        self.with(|inner| {
+            inner.pid = Some(pid);
+            inner.stdin = Some(stdin);
+            inner.state = MethodServerState::Running;
+            inner.table.process_up(&mut inner.effects);
+        });
+    }
+
+    /// Closes the process's stdin once what was handed over is written. Calls wait from here on.
+    fn down(&self) {
+        let now = Instant::now();
+        self.with(|inner| {
+            inner.table.process_down(now);
+            inner.stdin = None;
+        });
+    }
+
+    fn gone(&self) {
+        self.with(|inner| {
+            inner.pid = None;
+            inner.state = MethodServerState::Restarting;
+            inner.table.interrupt_sent(&mut inner.effects);
+        });
+    }
+
+    fn report(&self) {
+        let inner = self.inner.lock();
+        if inner.current {
+            self.around.outbox.control(&Control::MethodServer {
+                state: inner.state,
+                restarts: inner.restarts,
+            });
+        }
+    }
+
+    /// Changes the state and carries out what follows from it, in order, under one lock.
+    fn with<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
+        let mut guard = self.inner.lock();
+        let inner = &mut *guard;
+        let result = change(inner);
+        for line in inner.effects.lines.drain(..) {
+            if let Some(stdin) = &inner.stdin {
+                let bytes = line.json.len();
+                stdin.unwritten_bytes.fetch_add(bytes, Ordering::Relaxed);
+                // A writer that is gone has met a dead process: the supervisor ends the call.
+                let _ = stdin.lines.send(line);
+            }
+        }
+        for answer in inner.effects.answers.drain(..) {
+            let outbox = &self.around.outbox;
+            outbox.answer(answer.caller, answer.kind, answer.payload);
+        }
+        let dropped = std::mem::take(&mut inner.effects.dropped_notifications);
+        drop(guard);
+        if dropped > 0 {
+            self.around.log.agent(format!(
+                "{dropped} notification(s) dropped: the method server is down or does not read its stdin"
+            ));
+        }
+        result
+    }
+}
+
+impl Inner {
+    fn unwritten_bytes(&self) -> usize {
+        self.stdin
+            .as_ref()
+            .map_or(0, |stdin| stdin.unwritten_bytes.load(Ordering::Relaxed))
+    }
+
+    /// Nothing waits, runs or is yet to be written.
+    fn is_idle(&self) -> bool {
+        self.table.is_idle() && self.unwritten_bytes() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests;

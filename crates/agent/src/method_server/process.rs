@@ -1,0 +1,254 @@
+//! One process of a method server: its pipes, and its end.
+//!
+//! It leads a process group of its own, and whatever way it ends, the whole group ends: a
+//! [`Process`] that is dropped kills what is left.
+
+use std::{
+    collections::VecDeque,
+    io,
+    os::unix::process::ExitStatusExt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use rustix::process::{Pid, Signal, kill_process_group};
+use svc_protocol::link::LINE_BYTES_MAX;
+use thiserror::Error;
+use tokio::{
+    io::AsyncWriteExt,
+    process::{Child, ChildStderr, ChildStdin, ChildStdout},
+    sync::mpsc,
+    task::JoinSet,
+    time::timeout,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Shared, Stdin,
+    calls::Line,
+    framing::{ChildLine, LineReader},
+};
+use crate::policy::Policy;
+
+/// Lines of stderr that explain a failed start.
+const TAIL_LINES: usize = 20;
+/// A line of stderr is logged in pieces of at most this size.
+const STDERR_BYTES_MAX: usize = 64 * 1024;
+/// Lines for stdin that are written together.
+const WRITE_LINES: usize = 256;
+/// A write buffer that grew beyond this is given back.
+const WRITE_BUFFER_KEPT: usize = 1024 * 1024;
+
+#[derive(Debug, Error)]
+pub enum StartError {
+    #[error("the method server could not be started: {0}")]
+    Spawn(#[source] io::Error),
+    #[error("the method server ended at once ({how}){}", tail(stderr))]
+    Ended { how: String, stderr: Vec<String> },
+}
+
+fn tail(stderr: &[String]) -> String {
+    if stderr.is_empty() {
+        return "; it wrote nothing to stderr".to_owned();
+    }
+    format!("; its last lines on stderr:\n  {}", stderr.join("\n  "))
+}
+
+pub struct Process {
+    child: Child,
+    group: Pid,
+    /// Reads stdout and stderr, writes stdin.
+    tasks: JoinSet<()>,
+    /// Its stdout ended, or its stdin broke: it is of no more use.
+    broken: CancellationToken,
+    stderr_tail: Arc<Mutex<VecDeque<String>>>,
+    stop_output: Duration,
+}
+
+impl Process {
+    pub fn spawn(shared: &Arc<Shared>) -> Result<Self, StartError> {
+        let mut child = shared
+            .setup
+            .launch
+            .command()
+            .spawn()
+            .map_err(StartError::Spawn)?;
+        let id = child.id().expect("a child just spawned has an id");
+        let group = i32::try_from(id)
+            .ok()
+            .and_then(Pid::from_raw)
+            .expect("process ids are positive");
+        let stdin = child.stdin.take().expect("stdin is piped");
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let stderr = child.stderr.take().expect("stderr is piped");
+        let broken = CancellationToken::new();
+        let stderr_tail = Arc::default();
+        let (lines, receiver) = mpsc::unbounded_channel();
+        let unwritten_bytes = Arc::default();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(write_stdin(
+            stdin,
+            receiver,
+            Arc::clone(&unwritten_bytes),
+            broken.clone(),
+        ));
+        tasks.spawn(read_stdout(stdout, Arc::clone(shared), broken.clone()));
+        tasks.spawn(read_stderr(
+            stderr,
+            Arc::clone(shared),
+            Arc::clone(&stderr_tail),
+        ));
+        let process = Self {
+            child,
+            group,
+            tasks,
+            broken,
+            stderr_tail,
+            stop_output: shared.around.policy.stop_output,
+        };
+        shared.up(
+            id,
+            Stdin {
+                lines,
+                unwritten_bytes,
+            },
+        );
+        Ok(process)
+    }
+
+    /// Waits to see whether it ends at once.
+    pub async fn survive(&mut self, span: Duration, shared: &Shared) -> Result<(), StartError> {
+        if timeout(span, self.ended()).await.is_err() {
+            return Ok(());
+        }
+        shared.down();
+        let how = self.end().await;
+        Err(StartError::Ended {
+            how,
+            stderr: self.stderr_tail.lock().drain(..).collect(),
+        })
+    }
+
+    /// Waits until it has exited or is of no more use.
+    pub async fn ended(&mut self) {
+        tokio::select! {
+            _ = self.child.wait() => {}
+            () = self.broken.cancelled() => {}
+        }
+    }
+
+    /// Kills the group, reads what the pipes still hold, and says how the process ended. The
+    /// sender of its stdin must be gone.
+    pub async fn end(&mut self) -> String {
+        let was_broken = self.broken.is_cancelled();
+        self.signal(Signal::KILL);
+        let status = self.child.wait().await;
+        let reading = async { while self.tasks.join_next().await.is_some() {} };
+        // Bounded: a process that left the group may hold a pipe open.
+        if timeout(self.stop_output, reading).await.is_err() {
+            self.tasks.shutdown().await;
+        }
+        match status {
+            // Our own signal: one that was on its way out anyway keeps its own status.
+            Ok(status) if was_broken && status.signal() == Some(Signal::KILL.as_raw()) => {
+                "it closed its stdin or stdout".to_owned()
+            }
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// Stops it in order: its stdin is closed (by the caller), then SIGTERM, then SIGKILL.
+    pub async fn stop(&mut self, policy: &Policy) {
+        if timeout(policy.stop_stdin, self.child.wait()).await.is_err() {
+            self.signal(Signal::TERM);
+            if timeout(policy.stop_term, self.child.wait()).await.is_err() {
+                tracing::warn!(group = ?self.group, "a method server ignores SIGTERM and is killed");
+            }
+        }
+        self.end().await;
+    }
+
+    fn signal(&self, signal: Signal) {
+        // An error means that nobody is left to hear it.
+        let _ = kill_process_group(self.group, signal);
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}
+
+async fn write_stdin(
+    mut stdin: ChildStdin,
+    mut lines: mpsc::UnboundedReceiver<Line>,
+    unwritten_bytes: Arc<AtomicUsize>,
+    broken: CancellationToken,
+) {
+    let mut batch = Vec::with_capacity(WRITE_LINES);
+    let mut buffer = Vec::new();
+    let mut digits = itoa::Buffer::new();
+    while lines.recv_many(&mut batch, WRITE_LINES).await > 0 {
+        let mut taken = 0;
+        for line in batch.drain(..) {
+            taken += line.json.len();
+            buffer.extend_from_slice(&line.json);
+            if let Some(id) = line.id {
+                buffer.extend_from_slice(digits.format(id).as_bytes());
+                buffer.push(b'}');
+            }
+            buffer.push(b'\n');
+        }
+        if stdin.write_all(&buffer).await.is_err() {
+            broken.cancel();
+            return;
+        }
+        unwritten_bytes.fetch_sub(taken, Ordering::Relaxed);
+        buffer.clear();
+        buffer.shrink_to(WRITE_BUFFER_KEPT);
+    }
+}
+
+async fn read_stdout(stdout: ChildStdout, shared: Arc<Shared>, broken: CancellationToken) {
+    let _broken = broken.drop_guard();
+    let mut lines = LineReader::new(stdout, LINE_BYTES_MAX);
+    loop {
+        // A slow link leaves the rest in the pipe, where it slows the method server down.
+        shared.around.outbox.room().await;
+        match lines.next().await {
+            Ok(Some(ChildLine::Whole(line))) => shared.line(&line),
+            Ok(Some(ChildLine::TooLong(bytes))) => shared.around.log.agent(format!(
+                "the method server wrote a line of {bytes} bytes; at most {LINE_BYTES_MAX} are allowed, so it is discarded"
+            )),
+            Ok(None) | Err(_) => return,
+        }
+    }
+}
+
+async fn read_stderr(
+    stderr: ChildStderr,
+    shared: Arc<Shared>,
+    tail: Arc<Mutex<VecDeque<String>>>,
+) {
+    let mut lines = LineReader::new(stderr, STDERR_BYTES_MAX);
+    while let Ok(Some(line)) = lines.next().await {
+        let line = match line {
+            ChildLine::Whole(line) => line,
+            ChildLine::TooLong(bytes) => Bytes::from(format!("(a line of {bytes} bytes)")),
+        };
+        shared.around.log.stderr(&line);
+        let mut tail = tail.lock();
+        if tail.len() == TAIL_LINES {
+            tail.pop_front();
+        }
+        let text = String::from_utf8_lossy(&line);
+        tail.push_back(text.trim_end().chars().take(500).collect());
+    }
+}

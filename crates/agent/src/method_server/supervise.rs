@@ -1,0 +1,130 @@
+//! Keeps a method server running until it is told to stop.
+
+use std::{sync::Arc, time::Instant};
+
+use svc_core::registration::Mode;
+use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::{Shared, process::Process};
+use crate::backoff::Delays;
+
+/// Overdue calls are rare and their time is coarse: they are looked for less often.
+const OVERDUE_TICKS: u32 = 10;
+
+/// Why a process is no longer watched.
+enum End {
+    StopAsked,
+    Gone,
+    Hung,
+}
+
+pub async fn supervise(shared: Arc<Shared>, first: Process, stop: CancellationToken) {
+    let policy = Arc::clone(&shared.around.policy);
+    let mut process = first;
+    let mut delays = None;
+    loop {
+        let started = Instant::now();
+        let end = watch(&shared, &mut process, &stop).await;
+        shared.down();
+        match end {
+            End::StopAsked => {
+                process.stop(&policy).await;
+                shared.gone();
+                return;
+            }
+            End::Gone | End::Hung => {
+                let mut how = process.end().await;
+                if matches!(end, End::Hung) {
+                    how = "a call has gone unanswered for too long".to_owned();
+                }
+                shared.gone();
+                if shared.inner.lock().retired {
+                    close(&shared);
+                    return;
+                }
+                shared
+                    .around
+                    .log
+                    .agent(format!("the method server is gone ({how}) and is restarted"));
+                shared.report();
+            }
+        }
+        if started.elapsed() >= policy.restart_reset {
+            delays = None;
+        }
+        let Some(restarted) = restart(&shared, &mut delays, &stop).await else {
+            close(&shared);
+            return;
+        };
+        process = restarted;
+        shared.inner.lock().restarts += 1;
+        shared.report();
+    }
+}
+
+fn close(shared: &Shared) {
+    shared.with(|inner| inner.table.close(&mut inner.effects));
+}
+
+/// Waits until the process ends, hangs or is to be stopped.
+async fn watch(shared: &Shared, process: &mut Process, stop: &CancellationToken) -> End {
+    let mut ticks = interval(shared.around.policy.tick * OVERDUE_TICKS);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let ended = process.ended();
+    tokio::pin!(ended);
+    loop {
+        tokio::select! {
+            () = &mut ended => return End::Gone,
+            () = stop.cancelled() => return End::StopAsked,
+            _ = ticks.tick(), if shared.setup.mode == Mode::Serial => {
+                if shared.inner.lock().table.is_overdue(Instant::now()) {
+                    return End::Hung;
+                }
+            }
+        }
+    }
+}
+
+/// Starts a new process, at once the first time, then with growing delays; `None` when it is no
+/// longer wanted.
+async fn restart(
+    shared: &Arc<Shared>,
+    delays: &mut Option<Delays>,
+    stop: &CancellationToken,
+) -> Option<Process> {
+    loop {
+        if let Some(delays) = delays {
+            let until = Instant::now() + delays.next_delay();
+            wait(shared, until, stop).await?;
+        }
+        delays.get_or_insert_with(|| shared.around.policy.restart.delays());
+        match Process::spawn(shared) {
+            Ok(process) => return Some(process),
+            Err(error) => shared.around.log.agent(error.to_string()),
+        }
+    }
+}
+
+/// Waits, and meanwhile gives up on calls that have waited too long.
+async fn wait(shared: &Shared, until: Instant, stop: &CancellationToken) -> Option<()> {
+    let policy = &shared.around.policy;
+    loop {
+        let now = Instant::now();
+        let retired = shared.with(|inner| {
+            let effects = &mut inner.effects;
+            inner.table.expire(now, policy.restart_wait, effects);
+            inner.retired
+        });
+        if retired || stop.is_cancelled() {
+            return None;
+        }
+        if now >= until {
+            return Some(());
+        }
+        tokio::select! {
+            () = sleep(policy.tick.min(until - now)) => {}
+            () = stop.cancelled() => {}
+        }
+    }
+}

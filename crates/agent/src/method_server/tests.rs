@@ -1,0 +1,342 @@
+//! A method server in the flesh: small shell scripts as children.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use rustix::process::{Pid, test_kill_process};
+use svc_core::registration::{ServerDefinition, ServerType};
+use svc_protocol::link::Frame;
+use tokio::time::timeout;
+
+use super::*;
+use crate::backoff::Backoff;
+
+/// Answers each request with its own line number as the result; needs no JSON parser, since our
+/// ids stand last.
+const ECHO: &str = r#"
+while read -r line; do
+  id=${line##*\"id\":}
+  echo "{\"jsonrpc\":\"2.0\",\"id\":${id%\}},\"result\":[1, 2]}"
+done
+"#;
+
+struct Bench {
+    server: MethodServer,
+    frames: mpsc::UnboundedReceiver<Frame>,
+    folder: tempfile::TempDir,
+}
+
+fn short_policy() -> Policy {
+    Policy {
+        restart: Backoff::from_millis(50, 200),
+        restart_wait: Duration::from_millis(300),
+        stop_stdin: Duration::from_millis(300),
+        stop_term: Duration::from_millis(300),
+        stop_output: Duration::from_millis(200),
+        tick: Duration::from_millis(10),
+        drain_linger: Duration::from_millis(20),
+        ..Policy::default()
+    }
+}
+
+fn definition(script: &str) -> ServerDefinition {
+    ServerDefinition {
+        r#type: ServerType::Stdio,
+        command: "sh".into(),
+        args: vec!["-c".into(), script.into()],
+        timeout: 1,
+        mode: Mode::Concurrent,
+        env: BTreeMap::new(),
+    }
+}
+
+async fn start_with(
+    definition: ServerDefinition,
+    policy: Policy,
+) -> Result<Bench, StartError> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let env = BTreeMap::from([("SVC_SPACE_NAME".to_owned(), "lab".to_owned())]);
+    let outbox = Arc::new(Outbox::new(policy.link_queue_bytes_max));
+    let frames = outbox.open(1);
+    let setup = Setup {
+        launch: Launch::new(&definition, folder.path(), env).expect("sh exists"),
+        command: definition.command.clone(),
+        mode: definition.mode,
+        timeout: Duration::from_secs(definition.timeout.into()),
+        held: false,
+    };
+    let around = Surroundings {
+        outbox,
+        log: Arc::new(SpaceLog::new(100)),
+        ids: Arc::default(),
+        policy: Arc::new(policy),
+    };
+    Ok(Bench {
+        server: MethodServer::start(setup, around).await?,
+        frames,
+        folder,
+    })
+}
+
+async fn start(script: &str) -> Bench {
+    start_with(definition(script), short_policy())
+        .await
+        .expect("it starts")
+}
+
+impl Bench {
+    fn call(&self, frame: u64) {
+        let json = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"m","id":"#);
+        self.server.call(Caller { link: 1, frame }, json);
+    }
+
+    /// The next answer; control messages are passed over.
+    async fn answer(&mut self) -> (u64, FrameKind, String) {
+        let next = async {
+            loop {
+                let frame = self.frames.recv().await.expect("the outbox is open");
+                if frame.kind != FrameKind::Control {
+                    let payload = String::from_utf8_lossy(&frame.payload).into_owned();
+                    return (frame.id, frame.kind, payload);
+                }
+            }
+        };
+        timeout(Duration::from_secs(10), next)
+            .await
+            .expect("an answer in time")
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+async fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never happened: {what}");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn read_pid(path: &Path) -> Option<Pid> {
+    fs::read_to_string(path)
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
+        .and_then(Pid::from_raw)
+}
+
+/// A process is gone when it cannot be signalled, or is a zombie nobody has reaped yet.
+fn is_gone(pid: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    test_kill_process(pid).is_err()
+        || stat.is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" Z")))
+}
+
+#[tokio::test]
+async fn calls_are_answered_with_the_results_own_bytes() {
+    let mut bench = start(ECHO).await;
+    for frame in 0..100 {
+        bench.call(frame);
+    }
+    for frame in 0..100 {
+        let answer = (frame, FrameKind::Result, "[1, 2]".to_owned());
+        assert_eq!(bench.answer().await, answer);
+    }
+    bench.server.stop().await;
+}
+
+#[tokio::test]
+async fn one_that_ends_at_once_is_refused_with_its_last_words() {
+    let started = start_with(definition("echo bad news >&2; exit 3"), short_policy()).await;
+    let error = started.err().expect("it ended").to_string();
+    assert!(error.contains("exit status: 3"), "{error}");
+    assert!(error.contains("bad news"), "{error}");
+    let closed = start_with(definition("exec >&-; sleep 60"), short_policy()).await;
+    let error = closed.err().expect("its stdout ended").to_string();
+    assert!(error.contains("closed its stdin or stdout"), "{error}");
+}
+
+#[tokio::test]
+async fn the_environment_is_the_spaces_and_holds_no_credential() {
+    let script = "env > env.txt; pwd > pwd.txt; cat";
+    let bench = start(script).await;
+    let read = |name| fs::read_to_string(bench.path(name)).unwrap_or_default();
+    eventually("the files", || !read("pwd.txt").is_empty()).await;
+    assert!(read("env.txt").contains("SVC_SPACE_NAME=lab"));
+    assert!(!read("env.txt").contains("SVC_AGENT_TOKEN"));
+    let here = bench.folder.path().canonicalize().expect("there");
+    assert_eq!(Path::new(read("pwd.txt").trim()), here);
+    bench.server.stop().await;
+}
+
+#[tokio::test]
+async fn a_dead_process_interrupts_its_calls_and_is_replaced() {
+    let script = format!("echo $$ > pid; test -e hang && cat > /dev/null; {ECHO}");
+    let mut bench = start(&script).await;
+    fs::write(bench.path("hang"), "").expect("written");
+    let first = read_pid(&bench.path("pid")).expect("it runs");
+    rustix::process::kill_process(first, rustix::process::Signal::KILL).expect("killed");
+    let pid = bench.path("pid");
+    eventually("a restart", || read_pid(&pid).is_some_and(|pid| pid != first)).await;
+    for frame in 0..50 {
+        bench.call(frame);
+    }
+    fs::remove_file(bench.path("hang")).expect("removed");
+    let second = read_pid(&bench.path("pid")).expect("it runs");
+    rustix::process::kill_process(second, rustix::process::Signal::KILL).expect("killed");
+    for _ in 0..50 {
+        assert_eq!(bench.answer().await.1, FrameKind::Interrupted);
+    }
+    bench.call(99);
+    assert_eq!(bench.answer().await.1, FrameKind::Result);
+    assert!(bench.server.status().restarts >= 2);
+    bench.server.stop().await;
+}
+
+#[tokio::test]
+async fn what_a_dying_process_still_wrote_counts() {
+    let script = r#"read -r line; id=${line##*\"id\":}; echo "{\"id\":${id%\}},\"result\":7}"; exit 1"#;
+    let mut bench = start(script).await;
+    for frame in 0..5 {
+        bench.call(frame);
+        assert_eq!(
+            bench.answer().await,
+            (frame, FrameKind::Result, "7".into()),
+            "call {frame}"
+        );
+    }
+    bench.server.stop().await;
+}
+
+#[tokio::test]
+async fn calls_wait_for_a_restart_and_then_give_up() {
+    let mut bench = start("test -e broken && exit 1; cat > /dev/null").await;
+    fs::write(bench.path("broken"), "").expect("written");
+    let pid = bench.server.status().pid.expect("it runs");
+    let pid = Pid::from_raw(i32::try_from(pid).expect("small")).expect("positive");
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("killed");
+    eventually("it is down", || bench.server.status().restarts >= 3).await;
+    // Whether a call meets a process that is about to die is chance; each must end either way.
+    for frame in 0..10 {
+        bench.call(frame);
+        let (_, kind, _) = bench.answer().await;
+        assert!(
+            matches!(kind, FrameKind::Unavailable | FrameKind::Interrupted),
+            "{kind:?}"
+        );
+    }
+    bench.server.stop().await;
+}
+
+#[tokio::test]
+async fn noise_and_huge_lines_never_stop_the_calls() {
+    let script = format!(
+        r#"
+echo hello; echo '{{"id":"7","result":1}}'; echo '{{"id":123456,"result":1}}'
+head -c 17000000 /dev/zero | tr '\0' x; echo
+{ECHO}"#
+    );
+    let mut bench = start(&script).await;
+    bench.call(1);
+    assert_eq!(bench.answer().await.1, FrameKind::Result);
+    assert_eq!(bench.server.status().restarts, 0);
+    bench.server.stop().await;
+}
+
+#[tokio::test]
+async fn a_serial_server_gets_one_call_at_a_time() {
+    let mut serial = definition("while read -r line; do echo x >> got; sleep 0.05; done");
+    serial.mode = Mode::Serial;
+    let mut bench = start_with(serial, short_policy()).await.expect("starts");
+    bench.call(1);
+    bench.call(2);
+    let got = bench.path("got");
+    eventually("the first call", || got.exists()).await;
+    let status = bench.server.status();
+    assert_eq!((status.in_flight, status.queued), (1, 1));
+    assert!(bench.server.cancel(Caller { link: 1, frame: 2 }));
+    assert_eq!(bench.answer().await.1, FrameKind::CancelledUnsent);
+    bench.server.stop().await;
+    assert_eq!(bench.answer().await, (1, FrameKind::Interrupted, String::new()));
+    assert_eq!(fs::read_to_string(got).expect("there"), "x\n");
+}
+
+#[tokio::test]
+async fn a_serial_server_that_hangs_is_restarted() {
+    let script = format!("test -e hung || {{ touch hung; read -r line; sleep 60; }}; {ECHO}");
+    let mut serial = definition(&script);
+    serial.mode = Mode::Serial;
+    let policy = Policy {
+        overdue_min: Duration::from_millis(10),
+        ..short_policy()
+    };
+    let mut bench = start_with(serial, policy).await.expect("starts");
+    bench.call(1);
+    bench.call(2);
+    assert_eq!(bench.answer().await.1, FrameKind::Interrupted);
+    assert_eq!(bench.answer().await.1, FrameKind::Result);
+    bench.server.stop().await;
+}
+
+#[tokio::test]
+async fn one_that_never_reads_fills_up_and_is_refused_more() {
+    let policy = Policy {
+        unwritten_bytes_max: 300_000,
+        ..short_policy()
+    };
+    let bench = start_with(definition("sleep 60"), policy).await;
+    let mut bench = bench.expect("starts");
+    let json = Bytes::from(vec![b'x'; 100_000]);
+    for frame in 0..8 {
+        bench.server.call(Caller { link: 1, frame }, json.clone());
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(bench.answer().await.1, FrameKind::Unavailable);
+    bench.server.stop().await;
+}
+
+#[tokio::test]
+async fn stopping_leaves_no_process_of_the_group() {
+    let stubborn = r#"
+trap '' TERM HUP
+sh -c "trap '' TERM HUP; echo \$\$ > grandchild; while :; do sleep 1; done" &
+echo $$ > child
+while :; do sleep 1; done
+"#;
+    let bench = start(stubborn).await;
+    let (child, grandchild) = (bench.path("child"), bench.path("grandchild"));
+    eventually("both run", || {
+        read_pid(&child).is_some() && read_pid(&grandchild).is_some()
+    })
+    .await;
+    let pids = [&child, &grandchild].map(|path| read_pid(path).expect("runs"));
+    bench.server.stop().await;
+    eventually("both are gone", || pids.iter().all(|pid| is_gone(*pid))).await;
+}
+
+#[tokio::test]
+async fn one_whose_handle_is_dropped_leaves_no_process_either() {
+    let bench = start("echo $$ > child; sleep 60").await;
+    let path = bench.path("child");
+    eventually("it runs", || read_pid(&path).is_some()).await;
+    let pid = read_pid(&path).expect("runs");
+    drop(bench);
+    eventually("it is gone", || is_gone(pid)).await;
+}
+
+#[tokio::test]
+async fn draining_waits_for_calls_in_flight() {
+    let script = r#"
+while read -r line; do
+  sleep 0.2; id=${line##*\"id\":}; echo "{\"id\":${id%\}},\"result\":1}"
+done"#;
+    let mut bench = start(script).await;
+    bench.call(1);
+    bench.server.drain(Duration::from_secs(10)).await;
+    bench.call(2);
+    assert_eq!(bench.answer().await.1, FrameKind::Result);
+    assert_eq!(bench.answer().await.1, FrameKind::Unavailable);
+    bench.server.stop().await;
+}

@@ -1,0 +1,71 @@
+//! Registers again by itself after a lost link.
+
+use svc_protocol::link::{Control, Register};
+use tokio::time::sleep;
+
+use super::{Registrar, RegistrationError};
+
+impl Registrar {
+    /// Brings the current registration to every new link, for as long as it is polled.
+    pub async fn keep(&self) {
+        let mut link = self.link.clone();
+        loop {
+            let number = link.borrow_and_update().link;
+            let restored = async {
+                if let Some(number) = number {
+                    self.restore(number).await;
+                }
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                () = restored => {}
+                changed = link.changed() => if changed.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Tries until the server takes the registration, under its old generation and place.
+    async fn restore(&self, link: u64) {
+        let mut delays = self.around.policy.reregister.delays();
+        loop {
+            match self.restore_once(link).await {
+                Ok(()) | Err(RegistrationError::LinkLost | RegistrationError::TimedOut) => return,
+                Err(error) => {
+                    let error = error.to_string();
+                    tracing::warn!(%error, "the server refuses to take the registration again");
+                    let lost = Control::RegistrationLost {
+                        error: error.clone(),
+                    };
+                    self.shown.lock().error = Some(error);
+                    self.around.outbox.control(&lost);
+                }
+            }
+            sleep(delays.next_jittered()).await;
+        }
+    }
+
+    async fn restore_once(&self, link: u64) -> Result<(), RegistrationError> {
+        let mut change = self.change.lock().await;
+        if change.closed || change.accepted_on == Some(link) {
+            return Ok(());
+        }
+        let Some(current) = change.current.as_mut() else {
+            return Ok(());
+        };
+        let again = Register {
+            registration: current.registration.clone(),
+            generation: current.generation,
+            replace_conflicting: false,
+            place: Some(current.place),
+        };
+        let accepted = self.ask(&again).await?;
+        current.place = accepted.place;
+        current.server.report();
+        tracing::info!(generation = current.generation, "registered again after a lost link");
+        change.accepted_on = Some(link);
+        self.shown.lock().error = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,106 @@
+//! Which method server a call is for: the way from the link to the method servers.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use bytes::{Buf, Bytes};
+use parking_lot::RwLock;
+use svc_protocol::link::{CALL_HEADER_BYTES, FrameKind};
+
+use crate::{
+    link::{Caller, Outbox},
+    method_server::MethodServer,
+};
+
+/// The generations in use, newest last: the current registration, those it replaced while they
+/// finish their calls, and one that is being registered.
+pub struct Routes {
+    routes: RwLock<Vec<(u32, Arc<MethodServer>)>>,
+    /// The agent stops: nothing new is taken.
+    closed: AtomicBool,
+    outbox: Arc<Outbox>,
+}
+
+impl Routes {
+    pub fn new(outbox: Arc<Outbox>) -> Self {
+        Self {
+            routes: RwLock::new(Vec::new()),
+            closed: AtomicBool::new(false),
+            outbox,
+        }
+    }
+
+    pub fn add(&self, generation: u32, server: Arc<MethodServer>) {
+        self.routes.write().push((generation, server));
+    }
+
+    pub fn remove(&self, generation: u32) {
+        self.routes.write().retain(|(known, _)| *known != generation);
+    }
+
+    /// Removes every generation of a method server.
+    pub fn remove_server(&self, server: &Arc<MethodServer>) {
+        self.routes
+            .write()
+            .retain(|(_, known)| !Arc::ptr_eq(known, server));
+    }
+
+    pub fn call(&self, caller: Caller, payload: Bytes) {
+        match self.find(payload) {
+            Some((server, json)) => server.call(caller, json),
+            None => self
+                .outbox
+                .answer(caller, FrameKind::Unavailable, Bytes::new()),
+        }
+    }
+
+    pub fn notify(&self, payload: Bytes) {
+        match self.find(payload) {
+            Some((server, json)) => server.notify(json),
+            None => tracing::info!("a notification came for a method server that is gone"),
+        }
+    }
+
+    /// Tells the call's method server, whichever it is. A call that is not found has its answer
+    /// under way.
+    pub fn cancel(&self, caller: Caller) {
+        let found = self
+            .routes
+            .read()
+            .iter()
+            .any(|(_, server)| server.cancel(caller));
+        if !found {
+            tracing::trace!(frame = caller.frame, "a cancelled call is already answered");
+        }
+    }
+
+    pub fn forget_link(&self, link: u64) {
+        for (_, server) in self.routes.read().iter() {
+            server.forget_link(link);
+        }
+    }
+
+    /// Takes no more calls from the link.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.routes.read().iter().all(|(_, server)| server.is_idle())
+    }
+
+    fn find(&self, mut payload: Bytes) -> Option<(Arc<MethodServer>, Bytes)> {
+        if payload.len() < CALL_HEADER_BYTES || self.closed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let generation = payload.get_u32_le();
+        let routes = self.routes.read();
+        let (_, server) = routes
+            .iter()
+            .rev()
+            .find(|(known, _)| *known == generation)?;
+        Some((Arc::clone(server), payload))
+    }
+}

@@ -1,0 +1,67 @@
+//! The agent's local API on its Unix socket.
+
+use std::{path::PathBuf, time::Duration};
+
+use http::Method;
+use svc_protocol::agent_api::{RegisterFile, Registered, Status, Unregistered};
+
+use crate::{
+    client::{Client, query::with_query},
+    error::Error,
+    target::Target,
+    transport::Policy,
+};
+
+/// A registration waits for the old process's first call slot and the server's word.
+const REGISTER_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Speaks to one agent.
+#[derive(Debug)]
+pub struct AgentClient {
+    client: Client,
+}
+
+impl AgentClient {
+    pub fn new(socket: impl Into<PathBuf>) -> Self {
+        let policy = Policy {
+            answer_timeout: REGISTER_TIMEOUT,
+            ..Policy::default()
+        };
+        Self {
+            client: Client::with_policy(Target::unix(socket), policy),
+        }
+    }
+
+    pub async fn status(&self) -> Result<Status, Error> {
+        self.client.get("/status").await
+    }
+
+    pub async fn register(&self, file: &RegisterFile) -> Result<Registered, Error> {
+        self.client
+            .send_json(Method::POST, "/registration", file)
+            .await
+    }
+
+    /// Removes all methods, or those the method server knows by one local name.
+    pub async fn unregister(&self, local_name: Option<&str>) -> Result<Unregistered, Error> {
+        let path = with_query("/registration", &[("local_name", local_name)]);
+        let answer = self.client.send(Method::DELETE, &path, None).await?;
+        self.client.read(&answer)
+    }
+
+    pub async fn stop(&self) -> Result<(), Error> {
+        self.client
+            .send(Method::POST, "/stop", None)
+            .await
+            .map(drop)
+    }
+
+    /// The server's API as the space's owner, through the agent's proxy.
+    pub fn api(&self) -> &Client {
+        &self.client
+    }
+
+    pub fn into_api(self) -> Client {
+        self.client
+    }
+}

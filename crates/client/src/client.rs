@@ -1,0 +1,199 @@
+//! The server's HTTP API (DECISIONS 4), typed.
+
+pub(crate) mod query;
+mod routes;
+
+pub use query::{MethodFilter, Page};
+
+use std::{fmt, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use http_body_util::Full;
+use serde::{Serialize, de::DeserializeOwned};
+use svc_protocol::problem::Problem;
+
+use crate::{
+    error::Error,
+    target::Target,
+    transport::{Answer, Policy, Transport},
+};
+
+/// Whom the client speaks for.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub enum Credential {
+    /// Nobody, or whoever the agent's proxy stands for.
+    #[default]
+    None,
+    /// An API token or an agent token.
+    Token(String),
+    /// The value of the session cookie.
+    Session(String),
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "None",
+            Self::Token(_) => "Token(…)",
+            Self::Session(_) => "Session(…)",
+        })
+    }
+}
+
+/// Speaks to one server (or to an agent's proxy) as one caller.
+pub struct Client {
+    transport: Transport,
+    credential: Credential,
+}
+
+impl Client {
+    pub fn new(target: Target) -> Self {
+        Self::with_policy(target, Policy::default())
+    }
+
+    pub fn with_policy(target: Target, policy: Policy) -> Self {
+        Self {
+            transport: Transport::new(target, policy),
+            credential: Credential::None,
+        }
+    }
+
+    #[must_use]
+    pub fn with_credential(mut self, credential: Credential) -> Self {
+        self.credential = credential;
+        self
+    }
+
+    #[must_use]
+    pub fn with_token(self, token: impl Into<String>) -> Self {
+        self.with_credential(Credential::Token(token.into()))
+    }
+
+    pub fn target(&self) -> &Target {
+        self.transport.target()
+    }
+
+    pub fn credential(&self) -> &Credential {
+        &self.credential
+    }
+
+    pub fn policy(&self) -> &Policy {
+        self.transport.policy()
+    }
+
+    /// Sends any request and gives back whatever answer comes, errors included. A `body` is sent
+    /// as JSON unless `headers` say otherwise.
+    pub async fn send_raw(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Option<Vec<u8>>,
+        within: Option<Duration>,
+    ) -> Result<Answer, Error> {
+        let has_body = body.is_some();
+        let mut request = Request::builder()
+            .method(method)
+            .uri(self.target().path(path))
+            .body(Full::new(Bytes::from(body.unwrap_or_default())))
+            .map_err(|error| {
+                self.transport
+                    .unexpected(format!("`{path}` cannot be requested: {error}"))
+            })?;
+        self.put_credential(request.headers_mut())?;
+        if has_body {
+            let json = HeaderValue::from_static("application/json");
+            request.headers_mut().insert(header::CONTENT_TYPE, json);
+        }
+        for (name, value) in &headers {
+            request.headers_mut().insert(name.clone(), value.clone());
+        }
+        let within = within.unwrap_or(self.policy().answer_timeout);
+        self.transport.send(request, within).await
+    }
+
+    fn put_credential(&self, headers: &mut HeaderMap) -> Result<(), Error> {
+        let (name, text) = match &self.credential {
+            Credential::None => return Ok(()),
+            Credential::Token(token) => (header::AUTHORIZATION, format!("Bearer {token}")),
+            Credential::Session(session) => (header::COOKIE, format!("svc_session={session}")),
+        };
+        let mut value = HeaderValue::from_str(&text).map_err(|_| {
+            self.transport
+                .unexpected("the credential holds characters no credential has")
+        })?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+        Ok(())
+    }
+
+    /// Sends a request; an answer other than 2xx is an error.
+    pub(crate) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<Answer, Error> {
+        let headers = HeaderMap::new();
+        let answer = self.send_raw(method, path, headers, body, None).await?;
+        if answer.status.is_success() {
+            Ok(answer)
+        } else {
+            Err(self.problem(answer.status, &answer.body))
+        }
+    }
+
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        let answer = self.send(Method::GET, path, None).await?;
+        self.read(&answer)
+    }
+
+    pub(crate) async fn send_json<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: &(impl Serialize + Sync),
+    ) -> Result<T, Error> {
+        let answer = self.send(method, path, Some(self.write(body)?)).await?;
+        self.read(&answer)
+    }
+
+    pub(crate) fn write(&self, body: &impl Serialize) -> Result<Vec<u8>, Error> {
+        serde_json::to_vec(body).map_err(|error| {
+            self.transport
+                .unexpected(format!("the request cannot be written as JSON: {error}"))
+        })
+    }
+
+    pub(crate) fn read<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, Error> {
+        serde_json::from_slice(&answer.body).map_err(|error| {
+            self.transport.unexpected(format!(
+                "status {} with a body that is not what this version of svc knows: {error}",
+                answer.status
+            ))
+        })
+    }
+
+    /// The error an answer stands for, also when it is not a problem document.
+    pub fn problem(&self, status: StatusCode, body: &[u8]) -> Error {
+        match serde_json::from_slice::<Problem>(body) {
+            Ok(problem) => Error::Problem {
+                status,
+                problem: Box::new(problem),
+            },
+            Err(_) => self
+                .transport
+                .unexpected(format!("status {status}, without a reason svc can read")),
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("target", self.target())
+            .field("credential", &self.credential)
+            .finish()
+    }
+}

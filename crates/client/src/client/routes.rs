@@ -1,0 +1,283 @@
+//! One function for each route, and one each for what all resources have in common.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode, header};
+use serde::Serialize;
+use serde_json::{Value, json};
+use svc_core::SpaceId;
+use svc_protocol::{api, problem::Problem};
+use uuid::Uuid;
+
+use super::{Client, Credential, MethodFilter, Page, query::with_query};
+use crate::{
+    error::Error,
+    resource::{Listing, Resource},
+};
+
+/// Name of the session cookie.
+const SESSION_COOKIE: &str = "svc_session";
+
+impl Client {
+    // What every resource has.
+
+    pub async fn list<L: Listing>(&self, page: &Page) -> Result<L, Error> {
+        self.get(&page_path(L::PATH, page, &[])).await
+    }
+
+    /// Every page of a list.
+    pub async fn list_all<L: Listing>(&self) -> Result<Vec<L::Item>, Error> {
+        let mut page = Page::default();
+        let mut all = Vec::new();
+        loop {
+            let (mut items, next) = self.list::<L>(&page).await?.into_page();
+            all.append(&mut items);
+            match next {
+                // A cursor that does not move would be read for ever.
+                Some(next) if page.cursor.as_ref() != Some(&next) => page.cursor = Some(next),
+                _ => return Ok(all),
+            }
+        }
+    }
+
+    pub async fn create<R: Resource>(&self, new: &R::New) -> Result<R, Error> {
+        self.send_json(Method::POST, R::PATH, new).await
+    }
+
+    pub async fn read_one<R: Resource>(&self, id: Uuid) -> Result<R, Error> {
+        self.get(&format!("{}/{id}", R::PATH)).await
+    }
+
+    pub async fn update<R: Resource>(&self, id: Uuid, patch: &R::Patch) -> Result<R, Error> {
+        let path = format!("{}/{id}", R::PATH);
+        self.send_json(Method::PATCH, &path, patch).await
+    }
+
+    pub async fn delete<R: Resource>(&self, id: Uuid) -> Result<(), Error> {
+        let path = format!("{}/{id}", R::PATH);
+        self.send(Method::DELETE, &path, None).await.map(drop)
+    }
+
+    /// The record with this id or, if it is none, this name.
+    pub async fn find<R: Resource>(&self, name_or_id: &str) -> Result<R, Error> {
+        if let Ok(id) = Uuid::parse_str(name_or_id) {
+            return self.read_one(id).await;
+        }
+        let all = self.list_all::<R::List>().await?;
+        all.into_iter()
+            .find(|record| record.name() == name_or_id)
+            .ok_or_else(|| no_such(R::KIND, name_or_id))
+    }
+
+    // auth
+
+    /// Logs in; the client that comes back carries the session.
+    pub async fn login(self, login: &api::Login) -> Result<Self, Error> {
+        let body = self.write(login)?;
+        self.open_session("/api/auth/login", body).await
+    }
+
+    /// Makes the first administrator by the one-time link of a first start.
+    pub async fn setup(&self, setup: &api::Setup) -> Result<(), Error> {
+        let body = self.write(setup)?;
+        let path = "/api/auth/setup";
+        self.send(Method::POST, path, Some(body)).await.map(drop)
+    }
+
+    async fn open_session(self, path: &str, body: Vec<u8>) -> Result<Self, Error> {
+        let answer = self.send(Method::POST, path, Some(body)).await?;
+        let session = answer
+            .headers
+            .get_all(header::SET_COOKIE)
+            .iter()
+            .filter_map(|cookie| cookie.to_str().ok())
+            .find_map(|cookie| {
+                let (name, value) = cookie.split(';').next()?.split_once('=')?;
+                (name.trim() == SESSION_COOKIE).then(|| value.trim().to_owned())
+            });
+        match session {
+            Some(session) => Ok(self.with_credential(Credential::Session(session))),
+            None => Err(self
+                .transport
+                .unexpected("the login was accepted, but no session came with it")),
+        }
+    }
+
+    pub async fn logout(&self) -> Result<(), Error> {
+        let path = "/api/auth/logout";
+        self.send(Method::POST, path, None).await.map(drop)
+    }
+
+    pub async fn me(&self) -> Result<api::Me, Error> {
+        self.get("/api/auth/me").await
+    }
+
+    pub async fn change_password(&self, change: &api::ChangePassword) -> Result<(), Error> {
+        let body = self.write(change)?;
+        let path = "/api/auth/password";
+        self.send(Method::POST, path, Some(body)).await.map(drop)
+    }
+
+    /// Ends all sessions of the caller but the one in use.
+    pub async fn end_sessions(&self) -> Result<(), Error> {
+        let path = "/api/auth/sessions";
+        self.send(Method::DELETE, path, None).await.map(drop)
+    }
+
+    pub async fn permissions(&self) -> Result<api::PermissionList, Error> {
+        self.get("/api/permissions").await
+    }
+
+    // spaces
+
+    /// A space by id, by `name`, or by `owner/name`; of several with the same name the caller's
+    /// own is meant.
+    pub async fn find_space(&self, reference: &str) -> Result<api::Space, Error> {
+        if let Ok(id) = Uuid::parse_str(reference) {
+            return self.read_one(id).await;
+        }
+        let (owner, name) = match reference.split_once('/') {
+            Some((owner, name)) => (Some(owner), name),
+            None => (None, reference),
+        };
+        let mut found: Vec<api::Space> = self
+            .list_all::<api::Spaces>()
+            .await?
+            .into_iter()
+            .filter(|space| {
+                space.name.as_str() == name && owner.is_none_or(|owner| space.owner.as_str() == owner)
+            })
+            .collect();
+        if found.len() > 1 {
+            let me = self.me().await?;
+            found.retain(|space| space.owner_id == me.id);
+        }
+        found.pop().ok_or_else(|| no_such("space", reference))
+    }
+
+    pub async fn start_space(&self, id: SpaceId) -> Result<Option<api::Space>, Error> {
+        self.act_on_space(id, "start").await
+    }
+
+    pub async fn stop_space(&self, id: SpaceId) -> Result<Option<api::Space>, Error> {
+        self.act_on_space(id, "stop").await
+    }
+
+    /// The answer may be the record, or nothing.
+    async fn act_on_space(&self, id: SpaceId, action: &str) -> Result<Option<api::Space>, Error> {
+        let path = format!("/api/spaces/{id}/{action}");
+        let answer = self.send(Method::POST, &path, None).await?;
+        if answer.body.is_empty() {
+            return Ok(None);
+        }
+        self.read(&answer).map(Some)
+    }
+
+    /// Makes a new agent token; the old one ends.
+    pub async fn renew_agent_token(&self, id: SpaceId) -> Result<api::AgentToken, Error> {
+        let path = format!("/api/spaces/{id}/agent-token");
+        let answer = self.send(Method::POST, &path, None).await?;
+        self.read(&answer)
+    }
+
+    pub async fn space_logs(&self, id: SpaceId, page: &Page) -> Result<api::Logs, Error> {
+        let path = format!("/api/spaces/{id}/logs");
+        self.get(&page_path(&path, page, &[])).await
+    }
+
+    // methods
+
+    pub async fn methods(&self, filter: &MethodFilter) -> Result<api::Methods, Error> {
+        self.get(&methods_path(filter)).await
+    }
+
+    /// The same document as it came.
+    pub async fn methods_raw(&self, filter: &MethodFilter) -> Result<Bytes, Error> {
+        let path = methods_path(filter);
+        Ok(self.send(Method::GET, &path, None).await?.body)
+    }
+
+    /// Posts a JSON-RPC body as it is and gives back the answer as it came.
+    pub async fn call_raw(&self, body: Vec<u8>) -> Result<(StatusCode, Bytes), Error> {
+        self.call_raw_within(body, self.policy().call_timeout).await
+    }
+
+    pub async fn call_raw_within(
+        &self,
+        body: Vec<u8>,
+        within: Duration,
+    ) -> Result<(StatusCode, Bytes), Error> {
+        let path = "/api/methods/call";
+        let headers = HeaderMap::new();
+        let answer = self
+            .send_raw(Method::POST, path, headers, Some(body), Some(within))
+            .await?;
+        Ok((answer.status, answer.body))
+    }
+
+    /// Calls a method; a JSON-RPC error is in the response, not an [`Error`].
+    pub async fn call(
+        &self,
+        method: &str,
+        params: &(impl Serialize + Sync),
+    ) -> Result<api::CallResponse, Error> {
+        let request = json!({"jsonrpc": "2.0", "method": method, "params": params, "id": 1});
+        let (status, body) = self.call_raw(self.write(&request)?).await?;
+        if status != StatusCode::OK {
+            return Err(self.problem(status, &body));
+        }
+        serde_json::from_slice(&body).map_err(|error| {
+            self.transport
+                .unexpected(format!("the answer is no JSON-RPC response: {error}"))
+        })
+    }
+
+    // audit
+
+    /// One page of the audit log; `filters` are further query parameters.
+    pub async fn audit(
+        &self,
+        page: &Page,
+        filters: &[(&str, Option<&str>)],
+    ) -> Result<api::Audit, Error> {
+        self.get(&page_path(<api::Audit as Listing>::PATH, page, filters))
+            .await
+    }
+
+    // operations
+
+    /// Whether the server takes requests.
+    pub async fn is_ready(&self) -> bool {
+        self.send(Method::GET, "/readyz", None).await.is_ok()
+    }
+
+    /// Any GET, as plain JSON.
+    pub async fn get_value(&self, path: &str) -> Result<Value, Error> {
+        self.get(path).await
+    }
+}
+
+fn methods_path(filter: &MethodFilter) -> String {
+    let pairs = [("name", filter.name.as_deref()), ("q", filter.q.as_deref())];
+    with_query("/api/methods", &pairs)
+}
+
+fn page_path(path: &str, page: &Page, more: &[(&str, Option<&str>)]) -> String {
+    let limit = page.limit.map(|limit| limit.to_string());
+    let mut pairs = vec![
+        ("limit", limit.as_deref()),
+        ("cursor", page.cursor.as_deref()),
+    ];
+    pairs.extend_from_slice(more);
+    with_query(path, &pairs)
+}
+
+/// What the server says of an id that does not exist, said of a name.
+fn no_such(kind: &str, name: &str) -> Error {
+    let detail = format!("{kind} `{name}` does not exist, or is not yours to see");
+    Error::Problem {
+        status: StatusCode::NOT_FOUND,
+        problem: Box::new(Problem::new(404, "not_found", "Not Found", detail)),
+    }
+}

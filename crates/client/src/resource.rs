@@ -1,0 +1,95 @@
+//! The records that are created, listed, read, changed and removed in one way.
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+use svc_protocol::api;
+use uuid::Uuid;
+
+/// A kind of record of the API.
+pub trait Resource: DeserializeOwned + Serialize + Send {
+    /// Where its list stands.
+    const PATH: &'static str;
+    /// What people call it.
+    const KIND: &'static str;
+    /// Body that creates one.
+    type New: Serialize + Sync;
+    /// Merge patch that changes one.
+    type Patch: Serialize + Sync;
+    type List: Listing<Item = Self>;
+
+    fn id(&self) -> Uuid;
+    fn name(&self) -> &str;
+}
+
+/// One page of records.
+pub trait Listing: DeserializeOwned + Serialize + Send {
+    type Item;
+    /// Where it stands.
+    const PATH: &'static str;
+
+    fn items(&self) -> &[Self::Item];
+    fn into_page(self) -> (Vec<Self::Item>, Option<String>);
+    /// The document of a list that is complete.
+    fn whole(items: Vec<Self::Item>) -> Self;
+}
+
+macro_rules! listings {
+    ($($list:ident { $field:ident: $item:ident } at $path:literal;)*) => {$(
+        impl Listing for api::$list {
+            type Item = api::$item;
+            const PATH: &'static str = $path;
+
+            fn items(&self) -> &[Self::Item] {
+                &self.$field
+            }
+
+            fn into_page(self) -> (Vec<Self::Item>, Option<String>) {
+                (self.$field, self.next_cursor)
+            }
+
+            fn whole(items: Vec<Self::Item>) -> Self {
+                Self { $field: items, next_cursor: None }
+            }
+        }
+    )*};
+}
+
+listings! {
+    Users { users: User } at "/api/users";
+    Groups { groups: Group } at "/api/groups";
+    Roles { roles: Role } at "/api/roles";
+    Tokens { tokens: Token } at "/api/tokens";
+    Spaces { spaces: Space } at "/api/spaces";
+    Templates { templates: Template } at "/api/templates";
+    Sessions { sessions: Session } at "/api/auth/sessions";
+    Audit { audit: AuditEntry } at "/api/audit";
+}
+
+macro_rules! resources {
+    ($($item:ident $kind:literal: $list:ident, named by $name:ident, from $new:ty, by $patch:ty;)*) => {$(
+        impl Resource for api::$item {
+            const PATH: &'static str = <api::$list as Listing>::PATH;
+            const KIND: &'static str = $kind;
+            type New = $new;
+            type Patch = $patch;
+            type List = api::$list;
+
+            fn id(&self) -> Uuid {
+                self.id.0
+            }
+
+            fn name(&self) -> &str {
+                &self.$name
+            }
+        }
+    )*};
+}
+
+resources! {
+    User "user": Users, named by username, from api::NewUser, by api::UserPatch;
+    Group "group": Groups, named by name, from api::GroupBody, by api::GroupBody;
+    Role "role": Roles, named by name, from api::NewRole, by api::RolePatch;
+    Token "token": Tokens, named by name, from api::NewToken, by Value;
+    Space "space": Spaces, named by name, from api::NewSpace, by api::SpacePatch;
+    Template "template": Templates, named by name, from api::NewTemplate, by Value;
+}

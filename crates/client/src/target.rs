@@ -1,0 +1,232 @@
+//! Where a server or an agent is reached: `http://`, `https://`, or a Unix socket.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use http::Uri;
+use thiserror::Error;
+use tokio_rustls::rustls::{
+    ClientConfig, RootCertStore,
+    crypto::ring,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+
+#[derive(Debug, Error)]
+pub enum TargetError {
+    #[error("`{url}` is not a server address: {why}; it looks like `http://127.0.0.1:12200`")]
+    NotAnAddress { url: String, why: String },
+    #[error("cannot read the CA file `{path}`: {why}")]
+    CaFile { path: String, why: String },
+    #[error("no trusted certificate authorities were found on this machine; give one as CA file")]
+    NoRoots,
+    #[error("TLS cannot be set up: {0}")]
+    Tls(#[from] tokio_rustls::rustls::Error),
+}
+
+/// A place that speaks HTTP, ready to connect to as often as needed.
+#[derive(Clone)]
+pub struct Target {
+    pub(crate) address: Address,
+    /// Path the API stands under, without a slash at its end: empty unless a proxy adds one.
+    base_path: String,
+}
+
+#[derive(Clone)]
+pub enum Address {
+    Tcp {
+        host: String,
+        port: u16,
+    },
+    Tls {
+        host: String,
+        port: u16,
+        config: Arc<ClientConfig>,
+    },
+    Unix {
+        path: PathBuf,
+    },
+}
+
+impl Target {
+    /// Reads `http://host[:port][/base]` or `https://…`. `extra_ca` is a PEM file trusted beside
+    /// the machine's own roots.
+    pub fn parse(url: &str, extra_ca: Option<&Path>) -> Result<Self, TargetError> {
+        let refuse = |why: &str| TargetError::NotAnAddress {
+            url: without_secrets(url),
+            why: why.to_owned(),
+        };
+        let uri: Uri = url
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| refuse(&error.to_string()))?;
+        let scheme = uri
+            .scheme_str()
+            .ok_or_else(|| refuse("it must begin with `http://` or `https://`"))?;
+        let authority = uri.authority().ok_or_else(|| refuse("it names no host"))?;
+        if authority.as_str().contains('@') {
+            return Err(refuse("it must not hold a user name or password"));
+        }
+        if uri.query().is_some() {
+            return Err(refuse("it must not have a query"));
+        }
+        let host = authority.host().to_owned();
+        if host.is_empty() {
+            return Err(refuse("it names no host"));
+        }
+        let port = authority.port_u16();
+        let address = match scheme {
+            "http" => Address::Tcp {
+                host,
+                port: port.unwrap_or(80),
+            },
+            "https" => Address::Tls {
+                host,
+                port: port.unwrap_or(443),
+                config: Arc::new(tls_config(extra_ca)?),
+            },
+            _ => return Err(refuse("only `http` and `https` are spoken")),
+        };
+        Ok(Self {
+            address,
+            base_path: uri.path().trim_end_matches('/').to_owned(),
+        })
+    }
+
+    pub fn unix(path: impl Into<PathBuf>) -> Self {
+        Self {
+            address: Address::Unix { path: path.into() },
+            base_path: String::new(),
+        }
+    }
+
+    pub fn is_tls(&self) -> bool {
+        matches!(self.address, Address::Tls { .. })
+    }
+
+    pub fn unix_path(&self) -> Option<&Path> {
+        match &self.address {
+            Address::Unix { path } => Some(path),
+            Address::Tcp { .. } | Address::Tls { .. } => None,
+        }
+    }
+
+    /// The value of the `Host` header.
+    pub fn host_header(&self) -> String {
+        match &self.address {
+            Address::Tcp { host, port: 80 } | Address::Tls { host, port: 443, .. } => host.clone(),
+            Address::Tcp { host, port } | Address::Tls { host, port, .. } => {
+                format!("{host}:{port}")
+            }
+            Address::Unix { .. } => "localhost".to_owned(),
+        }
+    }
+
+    /// The path to request for one of the API's paths.
+    pub fn path(&self, path: &str) -> String {
+        format!("{}{path}", self.base_path)
+    }
+
+    /// The whole address of one of the API's paths, as a person or another program writes it.
+    pub fn url(&self, path: &str) -> String {
+        let scheme = if self.is_tls() { "https" } else { "http" };
+        format!("{scheme}://{}{}{path}", self.host_header(), self.base_path)
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.address {
+            Address::Unix { path } => path.display().fmt(f),
+            Address::Tcp { .. } | Address::Tls { .. } => f.write_str(&self.url("")),
+        }
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Target({self})")
+    }
+}
+
+/// What an error may repeat of an address: a setup link carries its token in the query.
+fn without_secrets(url: &str) -> String {
+    let end = url.find('?').unwrap_or(url.len());
+    url[..end].to_owned()
+}
+
+fn tls_config(extra_ca: Option<&Path>) -> Result<ClientConfig, TargetError> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if let Some(path) = extra_ca {
+        let fail = |why: String| TargetError::CaFile {
+            path: path.display().to_string(),
+            why,
+        };
+        let certificates = CertificateDer::pem_file_iter(path)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|error| fail(error.to_string()))?;
+        if certificates.is_empty() {
+            return Err(fail("it holds no certificate".to_owned()));
+        }
+        for certificate in certificates {
+            roots
+                .add(certificate)
+                .map_err(|error| fail(error.to_string()))?;
+        }
+    }
+    if roots.is_empty() {
+        return Err(TargetError::NoRoots);
+    }
+    // The provider is named, so that another one in the dependency graph changes nothing.
+    let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_with_their_default_ports_and_base_paths() {
+        let check = |url: &str, host: &str, path: &str| {
+            let target = Target::parse(url, None).expect(url);
+            assert_eq!(target.host_header(), host, "{url}");
+            assert_eq!(target.path("/api/x"), path, "{url}");
+        };
+        check("http://127.0.0.1:12200", "127.0.0.1:12200", "/api/x");
+        check("http://127.0.0.1:12200/", "127.0.0.1:12200", "/api/x");
+        check("http://example.com", "example.com", "/api/x");
+        check("http://[::1]:8080", "[::1]:8080", "/api/x");
+        check("http://example.com/svc/", "example.com", "/svc/api/x");
+    }
+
+    #[test]
+    fn wrong_addresses_are_refused_without_repeating_secrets() {
+        for url in [
+            "",
+            "127.0.0.1:12200",
+            "/api",
+            "ftp://x",
+            "http://a:b@host",
+            "http://host/setup?token=svc_set_1",
+        ] {
+            let error = Target::parse(url, None).expect_err(url).to_string();
+            assert!(!error.contains("svc_set_1"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_ca_file_without_a_certificate_is_refused() {
+        let file = std::env::temp_dir().join(format!("svc-client-ca-{}", std::process::id()));
+        std::fs::write(&file, "nothing").expect("writable");
+        let error = Target::parse("https://localhost", Some(&file)).expect_err("no certificate");
+        std::fs::remove_file(&file).expect("removable");
+        assert!(matches!(error, TargetError::CaFile { .. }), "{error}");
+    }
+}

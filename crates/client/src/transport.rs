@@ -1,0 +1,249 @@
+//! One request, one answer, over HTTP/1.1: bounded in time and in size.
+//!
+//! Connections that are still good are kept and used again. A request is sent a second time only
+//! when the first connection never took it.
+
+use std::{io, time::Duration};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpStream, UnixStream},
+    task::JoinHandle,
+    time::timeout,
+};
+use tokio_rustls::{TlsConnector, rustls::pki_types::ServerName};
+
+use crate::{
+    error::Error,
+    target::{Address, Target},
+};
+
+/// A connection's bytes, whatever carries them.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+/// How long and how much the client puts up with.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// Time to connect, TLS included.
+    pub connect_timeout: Duration,
+    /// Time from sending a request to the last byte of its answer.
+    pub answer_timeout: Duration,
+    /// The same for a method call, whose own timeout may be an hour (spec 8).
+    pub call_timeout: Duration,
+    /// Bytes an answer may have.
+    pub answer_bytes_max: usize,
+    /// Connections kept for the next request.
+    pub idle_max: usize,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            answer_timeout: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(3_615),
+            answer_bytes_max: 256 * 1024 * 1024,
+            idle_max: 64,
+        }
+    }
+}
+
+/// A whole answer.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Bytes,
+}
+
+/// Opens a connection to a target; the link of the agent uses it too.
+pub async fn connect(target: &Target) -> io::Result<Box<dyn Stream>> {
+    match &target.address {
+        Address::Tcp { host, port } => Ok(Box::new(connect_tcp(host, *port).await?)),
+        Address::Tls { host, port, config } => {
+            let name = ServerName::try_from(bare_host(host).to_owned())
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+            let stream = connect_tcp(host, *port).await?;
+            let connector = TlsConnector::from(config.clone());
+            Ok(Box::new(connector.connect(name, stream).await?))
+        }
+        Address::Unix { path } => Ok(Box::new(UnixStream::connect(path).await?)),
+    }
+}
+
+async fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((bare_host(host), port)).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// An IPv6 address stands in brackets in a URL only.
+fn bare_host(host: &str) -> &str {
+    host.strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host)
+}
+
+/// A connection and the task that drives it, which ends with it.
+struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    driver: JoinHandle<()>,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+/// Sends requests to one target.
+pub(crate) struct Transport {
+    target: Target,
+    policy: Policy,
+    idle: std::sync::Mutex<Vec<Connection>>,
+}
+
+impl Transport {
+    pub(crate) fn new(target: Target, policy: Policy) -> Self {
+        Self {
+            target,
+            policy,
+            idle: std::sync::Mutex::default(),
+        }
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// Sends a request whose URI is a path; the `Host` header is added here.
+    pub(crate) async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+        within: Duration,
+    ) -> Result<Answer, Error> {
+        let host = HeaderValue::from_str(&self.target.host_header())
+            .map_err(|error| self.unreachable(error))?;
+        request.headers_mut().insert(header::HOST, host);
+        match timeout(within, self.exchange(request)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Error::Timeout {
+                target: self.target.to_string(),
+                after: within,
+            }),
+        }
+    }
+
+    async fn exchange(&self, mut request: Request<Full<Bytes>>) -> Result<Answer, Error> {
+        while let Some(mut connection) = self.take_idle() {
+            match connection.sender.try_send_request(request).await {
+                Ok(response) => return self.read(connection, response).await,
+                Err(mut failed) => match failed.take_message() {
+                    // It was closed before it took the request: nothing was sent.
+                    Some(unsent) => request = unsent,
+                    None => return Err(self.unreachable(failed.into_error())),
+                },
+            }
+        }
+        let mut connection = self.open().await?;
+        let response = connection
+            .sender
+            .send_request(request)
+            .await
+            .map_err(|error| self.unreachable(error))?;
+        self.read(connection, response).await
+    }
+
+    async fn open(&self) -> Result<Connection, Error> {
+        let limit = self.policy.connect_timeout;
+        let stream = match timeout(limit, connect(&self.target)).await {
+            Ok(stream) => stream.map_err(|error| self.unreachable(error))?,
+            Err(_) => {
+                return Err(Error::Timeout {
+                    target: self.target.to_string(),
+                    after: limit,
+                });
+            }
+        };
+        let (sender, connection) = http1::handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| self.unreachable(error))?;
+        // Its failure reaches the request in flight through the sender.
+        let driver = tokio::spawn(async move {
+            let _ = connection.await;
+        });
+        Ok(Connection { sender, driver })
+    }
+
+    async fn read(
+        &self,
+        mut connection: Connection,
+        response: http::Response<hyper::body::Incoming>,
+    ) -> Result<Answer, Error> {
+        let (parts, body) = response.into_parts();
+        let limit = self.policy.answer_bytes_max;
+        let body = match Limited::new(body, limit).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => {
+                return Err(self.unexpected(format!("the answer has more than {limit} bytes")));
+            }
+            Err(error) => return Err(self.unreachable(error)),
+        };
+        if connection.sender.ready().await.is_ok() {
+            self.keep(connection);
+        }
+        Ok(Answer {
+            status: parts.status,
+            headers: parts.headers,
+            body,
+        })
+    }
+
+    fn take_idle(&self) -> Option<Connection> {
+        let mut idle = self
+            .idle
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        while let Some(connection) = idle.pop() {
+            if !connection.sender.is_closed() {
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    fn keep(&self, connection: Connection) {
+        let mut idle = self
+            .idle
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if idle.len() < self.policy.idle_max {
+            idle.push(connection);
+        }
+    }
+
+    fn unreachable(&self, error: impl ToString) -> Error {
+        Error::Unreachable {
+            target: self.target.to_string(),
+            why: error.to_string(),
+        }
+    }
+
+    pub(crate) fn unexpected(&self, why: impl Into<String>) -> Error {
+        Error::Unexpected {
+            target: self.target.to_string(),
+            why: why.into(),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The server as one value: every long-lived thing, each reached through a field and never through
+//! a global.
+
+use std::{ops::Deref, sync::Arc};
+
+use ipnet::IpNet;
+use svc_core::ServerId;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    identity::{Directory, Identity},
+    links::Links,
+    methods::{calls::Calls, discovery::Discovery, registry::Registry},
+    metrics::Metrics,
+    options::Limits,
+    spaces::{Spaces, local::LocalRuntime, templates::Templates},
+    store::Store,
+};
+
+/// A cheap handle on everything.
+#[derive(Clone)]
+pub struct App(Arc<Parts>);
+
+pub struct Parts {
+    /// This server in its zone; `node_id` of the spaces it serves.
+    pub server_id: ServerId,
+    pub store: Store,
+    /// Users, groups, roles, tokens, sessions: what may change them.
+    pub identity: Identity,
+    /// The same, in memory: what every request looks up.
+    pub directory: Arc<Directory>,
+    /// Who offers what.
+    pub registry: Arc<Registry>,
+    /// What a caller sees of it.
+    pub discovery: Arc<Discovery>,
+    /// Gets calls to providers.
+    pub calls: Calls,
+    /// The agents' connections.
+    pub links: Arc<Links>,
+    pub spaces: Spaces,
+    pub templates: Templates,
+    /// Agents the server runs itself.
+    pub local: Arc<LocalRuntime>,
+    pub metrics: Arc<Metrics>,
+    pub limits: Limits,
+    /// Proxies whose word about the client's address counts.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Cancelled when the server stops.
+    pub shutdown: CancellationToken,
+}
+
+impl App {
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(parts))
+    }
+}
+
+impl Deref for App {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.0
+    }
+}

@@ -1,0 +1,242 @@
+//! Backups of the embedded database: made while a server runs, checked, and put back.
+//!
+//! A backup is one file, for its owner alone: it holds the database and the other files of the
+//! data folder without which the database is of no use. Files appear under their final name only
+//! when they are whole and on disk.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use svc_core::Timestamp;
+use thiserror::Error;
+use uuid::Uuid;
+
+use crate::{
+    clock,
+    store::{
+        DATABASE_FILE, FolderLock, OpenError,
+        archive::{self, CarriedFile, Manifest},
+        prepare_folder,
+    },
+};
+
+pub use crate::store::ArchiveError;
+
+/// Files of the data folder that a backup carries if they are there.
+const CARRIED_FILES: &[&str] = &["secret.key"];
+
+#[derive(Debug, Error)]
+pub enum BackupError {
+    #[error("`{}` holds no database; name the data folder with --data-dir", .0.display())]
+    NoDatabase(PathBuf),
+    #[error("`{}` exists already; choose another name", .0.display())]
+    OutExists(PathBuf),
+    #[error(
+        "`{}` has a database already; with --force it is kept aside and the backup takes its place",
+        .0.display()
+    )]
+    DatabaseExists(PathBuf),
+    #[error("could not {doing} `{}`", path.display())]
+    Io {
+        doing: &'static str,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
+    #[error(transparent)]
+    Folder(#[from] OpenError),
+}
+
+/// What a backup holds.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Report {
+    pub svc_version: String,
+    pub schema_version: i64,
+    pub created_at: Timestamp,
+    pub bytes: u64,
+    /// Rows by table.
+    pub tables: BTreeMap<String, u64>,
+    /// Files carried besides the database.
+    pub files: Vec<String>,
+}
+
+/// Backs up a data folder into a new file. A server may run on it meanwhile.
+pub fn create(data_dir: &Path, out: &Path) -> Result<Report, BackupError> {
+    let database = data_dir.join(DATABASE_FILE);
+    if !database.is_file() {
+        return Err(BackupError::NoDatabase(data_dir.to_owned()));
+    }
+    if out.exists() {
+        return Err(BackupError::OutExists(out.to_owned()));
+    }
+    let mut files = Vec::new();
+    for name in CARRIED_FILES {
+        let path = data_dir.join(name);
+        match fs::read(&path) {
+            Ok(content) => files.push(CarriedFile {
+                name: (*name).to_owned(),
+                content,
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed("read", &path)(error)),
+        }
+    }
+    let partial = Partial::create(out)?;
+    archive::write(&database, &partial.path, &files, clock::now())?;
+    let report = report(&partial.path, archive::read(&partial.path)?)?;
+    partial.finish(out)?;
+    Ok(report)
+}
+
+/// Checks all of a backup.
+pub fn verify(file: &Path) -> Result<Report, BackupError> {
+    // For the message of the system, which says more than SQLite's.
+    File::open(file).map_err(failed("open", file))?;
+    report(file, archive::read(file)?)
+}
+
+/// Puts a backup into a data folder that no server uses. A database that is there is replaced
+/// only with `force`, and kept aside.
+pub fn restore(file: &Path, data_dir: &Path, force: bool) -> Result<Report, BackupError> {
+    File::open(file).map_err(failed("open", file))?;
+    let manifest = archive::read(file)?;
+    prepare_folder(data_dir)?;
+    let _lock = FolderLock::acquire(data_dir)?;
+    let database = data_dir.join(DATABASE_FILE);
+    let replaces = database.exists();
+    if replaces && !force {
+        return Err(BackupError::DatabaseExists(data_dir.to_owned()));
+    }
+    let partial = Partial::create(&database)?;
+    let mut source = File::open(file).map_err(failed("open", file))?;
+    io::copy(&mut source, &mut partial.open()?).map_err(failed("write", &partial.path))?;
+    archive::strip_manifest(&partial.path)?;
+
+    let aside = clock::now().to_string().replace(':', "-");
+    for carried in &manifest.files {
+        // A name comes from the file: only those we would have written ourselves are taken.
+        if CARRIED_FILES.contains(&carried.name.as_str()) {
+            put_file(&data_dir.join(&carried.name), &carried.content, &aside)?;
+        }
+    }
+    if replaces {
+        keep_aside(&database, &aside)?;
+    }
+    partial.finish(&database)?;
+    report(file, manifest)
+}
+
+/// Keeps the old database under another name. Its own name stays in place until the new one takes
+/// it over in one step.
+fn keep_aside(database: &Path, aside: &str) -> Result<(), BackupError> {
+    if let Err(error) = archive::fold_log(database) {
+        tracing::warn!(%error, "the old database is kept with its log: it cannot be read");
+    }
+    let kept = with_suffix(database, &format!(".{aside}"));
+    fs::hard_link(database, &kept).map_err(failed("keep", database))?;
+    // A log left beside the database would be taken for that of the new one.
+    for suffix in ["-wal", "-shm"] {
+        let log = with_suffix(database, suffix);
+        if log.exists() {
+            fs::rename(&log, with_suffix(&kept, suffix)).map_err(failed("keep", &log))?;
+        }
+    }
+    Ok(())
+}
+
+fn put_file(path: &Path, content: &[u8], aside: &str) -> Result<(), BackupError> {
+    if path.exists() {
+        let kept = with_suffix(path, &format!(".{aside}"));
+        fs::hard_link(path, &kept).map_err(failed("keep", path))?;
+    }
+    let partial = Partial::create(path)?;
+    partial
+        .open()?
+        .write_all(content)
+        .map_err(failed("write", &partial.path))?;
+    partial.finish(path)
+}
+
+/// A file under a temporary name beside its final one, removed unless it is finished.
+struct Partial {
+    path: PathBuf,
+}
+
+impl Partial {
+    fn create(target: &Path) -> Result<Self, BackupError> {
+        let path = with_suffix(target, &format!(".{}.partial", Uuid::now_v7().simple()));
+        OpenOptions::new()
+            .create_new(true)
+            .write(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(failed("create", &path))?;
+        Ok(Self { path })
+    }
+
+    fn open(&self) -> Result<File, BackupError> {
+        OpenOptions::new()
+            .write(true)
+            .open(&self.path)
+            .map_err(failed("open", &self.path))
+    }
+
+    /// Makes it durable and gives it its name.
+    fn finish(self, target: &Path) -> Result<(), BackupError> {
+        self.open()?
+            .sync_all()
+            .map_err(failed("write", &self.path))?;
+        fs::rename(&self.path, target).map_err(failed("write", target))?;
+        let folder = match target.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        File::open(folder)
+            .and_then(|folder| folder.sync_all())
+            .map_err(failed("write", target))
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        // Gone already once finished.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupError {
+    let path = path.to_owned();
+    move |source| BackupError::Io {
+        doing,
+        path,
+        source,
+    }
+}
+
+fn report(file: &Path, manifest: Manifest) -> Result<Report, BackupError> {
+    let bytes = fs::metadata(file).map_err(failed("read", file))?.len();
+    Ok(Report {
+        svc_version: manifest.svc_version,
+        schema_version: manifest.schema_version,
+        created_at: manifest.created_at,
+        bytes,
+        tables: manifest.tables,
+        files: manifest.files.into_iter().map(|file| file.name).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+use std::{
+    os::unix::fs::{FileExt, PermissionsExt},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use super::*;
+use crate::store::{Store, meta};
+
+async fn set(store: &Store, key: String, value: &'static str) {
+    store
+        .write(move |tx| meta::set(tx, &key, value))
+        .await
+        .expect("committed");
+}
+
+async fn find(store: &Store, key: &'static str) -> Option<String> {
+    store
+        .read(move |tx| meta::find(tx, key))
+        .await
+        .expect("the read succeeds")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_is_made_under_writes_and_restores_into_a_fresh_folder() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (data, fresh) = (folder.path().join("data"), folder.path().join("fresh"));
+    let out = folder.path().join("svc.backup");
+    let store = Store::open(&data).expect("opens");
+    fs::write(data.join("secret.key"), "the key").expect("written");
+    set(&store, "before".into(), "v").await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let writing = tokio::spawn({
+        let (store, stop) = (store.clone(), stop.clone());
+        async move {
+            let mut written = 0;
+            while !stop.load(Ordering::Relaxed) {
+                set(&store, format!("k{written}"), "v").await;
+                written += 1;
+            }
+            written
+        }
+    });
+    let report = tokio::task::spawn_blocking({
+        let (data, out) = (data.clone(), out.clone());
+        move || create(&data, &out)
+    })
+    .await
+    .expect("no panic")
+    .expect("the backup is made");
+    stop.store(true, Ordering::Relaxed);
+    assert!(writing.await.expect("no panic") > 0);
+    store.close().await;
+
+    assert_eq!(verify(&out).expect("good"), report);
+    assert!(report.tables["meta"] >= 1);
+    assert_eq!(report.files, ["secret.key"]);
+    let mode = fs::metadata(&out).expect("it is there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let left = fs::read_dir(folder.path()).expect("a folder").count();
+    assert_eq!(left, 2, "only the data folder and the backup");
+
+    assert_eq!(restore(&out, &fresh, false).expect("restored"), report);
+    assert_eq!(
+        fs::read_to_string(fresh.join("secret.key")).expect("carried"),
+        "the key"
+    );
+    let store = Store::open(&fresh).expect("opens");
+    assert_eq!(find(&store, "before").await.as_deref(), Some("v"));
+    store.close().await;
+}
+
+#[tokio::test]
+async fn restoring_over_a_database_needs_force_and_keeps_the_old_one() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data");
+    let out = folder.path().join("svc.backup");
+    let store = Store::open(&data).expect("opens");
+    set(&store, "k".into(), "old").await;
+    create(&data, &out).expect("made");
+    set(&store, "k".into(), "new").await;
+
+    let refused = restore(&out, &data, true).expect_err("a server runs");
+    assert!(
+        matches!(refused, BackupError::Folder(OpenError::Locked { .. })),
+        "{refused:?}"
+    );
+    store.close().await;
+    let refused = restore(&out, &data, false).expect_err("a database is there");
+    assert!(refused.to_string().contains("--force"), "{refused}");
+
+    restore(&out, &data, true).expect("restored");
+    let store = Store::open(&data).expect("opens");
+    assert_eq!(find(&store, "k").await.as_deref(), Some("old"));
+    store.close().await;
+    let aside: Vec<_> = fs::read_dir(&data)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.to_string_lossy().contains("svc.db.2"))
+        .collect();
+    assert_eq!(aside.len(), 1, "{aside:?}");
+    let kept = folder.path().join("kept");
+    fs::create_dir(&kept).expect("made");
+    fs::copy(&aside[0], kept.join(DATABASE_FILE)).expect("copied");
+    let store = Store::open(&kept).expect("opens");
+    assert_eq!(find(&store, "k").await.as_deref(), Some("new"));
+    store.close().await;
+}
+
+#[tokio::test]
+async fn damaged_and_foreign_files_are_refused_and_change_nothing() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let data = folder.path().join("data");
+    let out = folder.path().join("svc.backup");
+    let fresh = folder.path().join("fresh");
+    let store = Store::open(&data).expect("opens");
+    for n in 0..200 {
+        set(&store, format!("key {n}"), "a value of some length").await;
+    }
+    create(&data, &out).expect("made");
+    store.close().await;
+
+    let again = create(&data, &out).expect_err("exists");
+    assert!(matches!(again, BackupError::OutExists(_)), "{again:?}");
+    let nothing = create(&fresh, &folder.path().join("x")).expect_err("no database");
+    assert!(matches!(nothing, BackupError::NoDatabase(_)), "{nothing:?}");
+
+    let bytes = fs::metadata(&out).expect("it is there").len();
+    for place in [bytes / 3, bytes / 2, bytes - 4096] {
+        let damaged = folder.path().join("damaged");
+        fs::copy(&out, &damaged).expect("copied");
+        OpenOptions::new()
+            .write(true)
+            .open(&damaged)
+            .and_then(|file| file.write_all_at(&[0xA5; 2048], place))
+            .expect("written");
+        assert!(verify(&damaged).is_err(), "damage at {place} of {bytes}");
+        assert!(restore(&damaged, &fresh, true).is_err());
+    }
+    let cut = folder.path().join("cut");
+    let whole = fs::read(&out).expect("read");
+    fs::write(&cut, &whole[..whole.len() / 2]).expect("written");
+    assert!(verify(&cut).is_err());
+    let database = verify(&data.join(DATABASE_FILE)).expect_err("not a backup");
+    assert!(
+        matches!(
+            database,
+            BackupError::Archive(ArchiveError::NotABackup(_))
+        ),
+        "{database:?}"
+    );
+    assert!(verify(&folder.path().join("absent")).is_err());
+    assert!(!fresh.join(DATABASE_FILE).exists());
+}

@@ -1,0 +1,88 @@
+//! What `svc up` needs once the server runs: an administrator, a token, a space of its own.
+
+use svc_core::{SpaceId, space::Runtime};
+use svc_protocol::api::{NewSpace, NewToken};
+use thiserror::Error;
+
+use crate::{
+    app::App,
+    identity::{Caller, IdentityError},
+    spaces::SpaceError,
+    store::{self, PageRequest, StoreError},
+};
+
+/// The user that `svc up` works as.
+pub const USER: &str = "admin";
+/// The token it makes anew at each start.
+const TOKEN_NAME: &str = "svc up";
+
+pub struct UpRequest {
+    /// Password for the user, if there is no user yet.
+    pub admin_password: String,
+    pub space_name: String,
+}
+
+pub struct UpState {
+    pub token: String,
+    pub username: String,
+    pub space_id: SpaceId,
+    /// The space's folder: its agent works in it, and registers `methods.toml` from it.
+    pub space_folder: std::path::PathBuf,
+}
+
+#[derive(Debug, Error)]
+pub enum UpError {
+    #[error("the user `{USER}` is missing or deactivated; use another data folder with --data-dir")]
+    NoAdmin,
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    #[error(transparent)]
+    Space(#[from] SpaceError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Makes sure that everything is there; what an earlier start made is used again. `prepare` puts
+/// files into the space's folder before its agent starts.
+pub async fn up(
+    app: &App,
+    request: UpRequest,
+    prepare: impl FnOnce(&std::path::Path) -> std::io::Result<()>,
+) -> Result<UpState, UpError> {
+    app.identity.ensure_admin(request.admin_password).await?;
+    let user = app.directory.find_user_by_name(USER).filter(|user| user.active);
+    let caller = Caller::process(user.ok_or(UpError::NoAdmin)?);
+    revoke_earlier_token(app, &caller).await?;
+    let new = NewToken { name: TOKEN_NAME.into(), ..NewToken::default() };
+    let token = app.identity.create_token(&caller, new).await?;
+    let space_id = find_or_create_space(app, &caller, &request.space_name).await?;
+    let space_folder = app.local.folder_of(space_id);
+    prepare(&space_folder).map_err(|error| {
+        SpaceError::Invalid(format!("could not write into `{}`: {error}", space_folder.display()))
+    })?;
+    app.spaces.start(&caller, space_id).await?;
+    Ok(UpState {
+        token: token.token.unwrap_or_default(),
+        username: USER.to_owned(),
+        space_id,
+        space_folder,
+    })
+}
+
+async fn revoke_earlier_token(app: &App, caller: &Caller) -> Result<(), IdentityError> {
+    let tokens = app.identity.list_tokens(caller, PageRequest::default()).await?;
+    for token in tokens.tokens.iter().filter(|token| token.name == TOKEN_NAME) {
+        app.identity.delete_token(caller, token.id).await?;
+    }
+    Ok(())
+}
+
+async fn find_or_create_space(app: &App, caller: &Caller, name: &str) -> Result<SpaceId, UpError> {
+    let (owner, wanted) = (caller.user.id, name.to_owned());
+    let found = app.store.read(move |tx| store::spaces::find_by_name(tx, owner, &wanted)).await?;
+    if let Some(row) = found {
+        return Ok(row.id);
+    }
+    let new = NewSpace { name: name.to_owned(), runtime: Some(Runtime::Local), ..NewSpace::default() };
+    Ok(app.spaces.create(caller, new).await?.id)
+}

@@ -1,0 +1,23 @@
+//! The HTTP API: extract, call, convert. No rule, no SQL and no loop lives here; every route
+//! stands in `router`, who may use it in `auth`.
+
+mod agent_link;
+mod audit;
+mod auth;
+mod error;
+mod extract;
+mod groups;
+pub mod listen;
+mod methods;
+mod openapi;
+mod operations;
+mod roles;
+mod router;
+mod sessions;
+mod setup;
+mod spaces;
+mod templates;
+mod tokens;
+mod users;
+
+pub use router::{RouteRow, route_table, router};

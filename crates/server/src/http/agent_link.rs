@@ -1,0 +1,70 @@
+//! `GET /agent/link`: takes a connection over as an agent's link.
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    response::Response,
+};
+use http::{HeaderMap, StatusCode, header};
+use svc_protocol::link::SUBPROTOCOL;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tracing::debug;
+
+use super::error::{ApiError, ApiResult};
+use crate::{
+    app::App,
+    identity::{Caller, Credential},
+};
+
+pub async fn upgrade(
+    State(app): State<App>,
+    caller: Caller,
+    mut request: Request,
+) -> ApiResult<Response> {
+    let Credential::Agent { space_id } = caller.credential else {
+        return Err(ApiError::forbidden("agent_denied", "only an agent token opens a link"));
+    };
+    if app.shutdown.is_cancelled() {
+        let detail = "the server is stopping";
+        return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "draining", detail).retry_after(1));
+    }
+    let accept = check_handshake(request.headers())?;
+    let upgrading = hyper::upgrade::on(&mut request);
+    let links = app.links.clone();
+    app.links.tasks.spawn(async move {
+        match upgrading.await {
+            Ok(upgraded) => links.serve(upgraded, caller, space_id).await,
+            Err(error) => debug!(space.id = %space_id, "link not opened: {error}"),
+        }
+    });
+    Response::builder()
+        .status(StatusCode::SWITCHING_PROTOCOLS)
+        .header(header::UPGRADE, "websocket")
+        .header(header::CONNECTION, "upgrade")
+        .header(header::SEC_WEBSOCKET_ACCEPT, accept)
+        .header(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL)
+        .body(Body::empty())
+        .map_err(|error| ApiError::bad_request("invalid_handshake", error.to_string()))
+}
+
+fn check_handshake(headers: &HeaderMap) -> ApiResult<String> {
+    let has = |name: header::HeaderName, word: &str| {
+        headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).any(|value| {
+            value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word))
+        })
+    };
+    if !has(header::UPGRADE, "websocket") || !has(header::SEC_WEBSOCKET_VERSION, "13") {
+        return Err(ApiError::new(
+            StatusCode::UPGRADE_REQUIRED,
+            "upgrade_required",
+            "this is a WebSocket for agents; `svc agent start` opens it",
+        ));
+    }
+    if !has(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
+        let detail = format!("the agent does not offer `{SUBPROTOCOL}`; install the svc version of this server");
+        return Err(ApiError::bad_request("unsupported_link", detail));
+    }
+    let key = headers.get(header::SEC_WEBSOCKET_KEY);
+    key.map(|key| derive_accept_key(key.as_bytes()))
+        .ok_or_else(|| ApiError::bad_request("invalid_handshake", "Sec-WebSocket-Key is missing"))
+}

@@ -1,0 +1,32 @@
+//! `GET /api/audit`.
+
+use axum::extract::State;
+use serde::Deserialize;
+use svc_protocol::api::Audit;
+
+use super::{
+    error::ApiResult,
+    extract::{Json, Query},
+};
+use crate::{
+    app::App,
+    store::{PageRequest, audit::Filter},
+};
+
+#[derive(Deserialize)]
+pub struct Narrow {
+    actor: Option<String>,
+    action: Option<String>,
+    target_type: Option<String>,
+    target_id: Option<String>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    Query(narrow): Query<Narrow>,
+    page: PageRequest,
+) -> ApiResult<Json<Audit>> {
+    let Narrow { actor, action, target_type, target_id } = narrow;
+    let filter = Filter { actor, action, target_type, target_id };
+    Ok(Json(app.identity.list_audit(filter, page).await?))
+}

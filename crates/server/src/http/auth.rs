@@ -1,0 +1,220 @@
+//! The authentication middleware: the one place that decides who may do what on a route.
+//!
+//! In this order: who is it, do the token's scopes reach the route (spec 5.5), is a cookie's
+//! request our own page's, may an agent token do this, does the user hold a permission. Closed by
+//! default: a route that is not in the table is reached by nobody.
+
+use std::{collections::HashMap, net::IpAddr, sync::Arc};
+
+use axum::{
+    extract::{MatchedPath, Request, State},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, Method, header};
+use svc_core::{Permission, Scopes};
+
+use super::{
+    error::ApiError,
+    listen::Peer,
+    router::{Agents, Needs, routes},
+};
+use crate::{
+    app::App,
+    clock,
+    identity::{Caller, Credential, Denied},
+};
+
+/// Name of the session cookie.
+pub const SESSION_COOKIE: &str = "svc_session";
+
+#[derive(Clone)]
+pub struct Gate {
+    app: App,
+    table: Arc<HashMap<&'static str, Vec<(Method, Needs, Agents)>>>,
+}
+
+impl Gate {
+    pub fn new(app: &App) -> Self {
+        let mut table: HashMap<_, Vec<_>> = HashMap::new();
+        for route in routes() {
+            table.entry(route.path).or_default().push((route.method, route.needs, route.agents));
+        }
+        Self { app: app.clone(), table: Arc::new(table) }
+    }
+
+    fn rule_of(&self, request: &Request) -> Option<(Needs, Agents)> {
+        let path = request.extensions().get::<MatchedPath>()?.as_str();
+        let method = match *request.method() {
+            Method::HEAD => &Method::GET,
+            ref method => method,
+        };
+        let mut rows = self.table.get(path)?.iter();
+        rows.find(|(allowed, ..)| allowed == method).map(|&(_, needs, agents)| (needs, agents))
+    }
+}
+
+pub async fn authenticate(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
+    match decide(&gate, &request) {
+        Ok(caller) => {
+            if let Some(caller) = caller {
+                request.extensions_mut().insert(caller);
+            }
+            next.run(request).await
+        }
+        Err(error) => error.into_response(),
+    }
+}
+
+fn decide(gate: &Gate, request: &Request) -> Result<Option<Caller>, ApiError> {
+    let rule = gate.rule_of(request);
+    let (needs, agents) = match rule {
+        Some((needs, agents)) => (Some(needs), agents),
+        None => (None, Agents::AsOwner),
+    };
+    let path = request.uri().path();
+    let caller = match identify(gate, request) {
+        Ok(caller) => caller,
+        Err(_) if matches!(needs, Some(Needs::Nothing)) => None,
+        Err(denied) => return Err(ApiError::unauthorized(denied.to_string())),
+    };
+    let Some(caller) = caller else {
+        return match needs {
+            Some(Needs::Nothing) => foreign_write(request).map(|()| None),
+            Some(Needs::LoopbackOrAudit) if is_direct_loopback(request) => Ok(None),
+            None if !is_api(path) => Ok(None),
+            _ => Err(ApiError::unauthorized(
+                "no credential; send `Authorization: Bearer <token>` (make one with `svc login` or `svc token create`)",
+            )),
+        };
+    };
+    check_scopes(&caller, request.method(), path)?;
+    if matches!(caller.credential, Credential::Session { .. }) {
+        foreign_write(request)?;
+    }
+    check_agent(&caller, needs, agents, path)?;
+    check_permission(&caller, needs)?;
+    Ok(Some(caller))
+}
+
+/// Who presents what: a bearer token wins over a cookie.
+fn identify(gate: &Gate, request: &Request) -> Result<Option<Caller>, Denied> {
+    let Some(presented) = presented(request.headers())? else { return Ok(None) };
+    gate.app.directory.authenticate(presented, clock::now()).map(Some)
+}
+
+fn presented(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let value = value.to_str().map_err(|_| Denied::Unknown)?;
+        let (scheme, token) = value.split_once(' ').ok_or(Denied::Unknown)?;
+        if !scheme.eq_ignore_ascii_case("bearer") || token.trim().starts_with("svc_ses_") {
+            return Err(Denied::Unknown);
+        }
+        return Ok(Some(token.trim()));
+    }
+    Ok(session_cookie(headers))
+}
+
+pub fn session_cookie(headers: &HeaderMap) -> Option<&str> {
+    headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        // A cookie carries a session and nothing else: a token in it is no credential.
+        .find(|(name, value)| *name == SESSION_COOKIE && value.starts_with("svc_ses_"))
+        .map(|(_, value)| value)
+}
+
+fn check_scopes(caller: &Caller, method: &Method, path: &str) -> Result<(), ApiError> {
+    let Credential::Token { scopes, .. } = &caller.credential else { return Ok(()) };
+    if scopes.permit(method.as_str(), path) {
+        return Ok(());
+    }
+    let held = join_scopes(scopes);
+    Err(ApiError::forbidden(
+        "scope_denied",
+        format!("this token is limited to {held} and does not reach {method} {path}"),
+    ))
+}
+
+fn join_scopes(scopes: &Scopes) -> String {
+    scopes.as_slice().iter().map(|scope| format!("`{scope}`")).collect::<Vec<_>>().join(" and ")
+}
+
+fn check_agent(
+    caller: &Caller,
+    needs: Option<Needs>,
+    agents: Agents,
+    path: &str,
+) -> Result<(), ApiError> {
+    let denied = |detail: &str| Err(ApiError::forbidden("agent_denied", detail));
+    match (&caller.credential, needs) {
+        (Credential::Agent { .. }, Some(Needs::Agent)) => Ok(()),
+        (_, Some(Needs::Agent)) => denied("only an agent token opens a link"),
+        (Credential::Agent { space_id }, _) => match agents {
+            Agents::AsOwner => Ok(()),
+            Agents::Never => denied("an agent token does not reach this; use an API token"),
+            Agents::OwnSpace if path.split('/').nth(3) == Some(&space_id.to_string()) => Ok(()),
+            Agents::OwnSpace => denied("an agent token manages its own space only"),
+        },
+        _ => Ok(()),
+    }
+}
+
+fn check_permission(caller: &Caller, needs: Option<Needs>) -> Result<(), ApiError> {
+    let wanted: &[Permission] = match needs {
+        Some(Needs::Any(permissions)) => permissions,
+        Some(Needs::LoopbackOrAudit) => &[Permission::ViewAudit],
+        Some(Needs::Nothing | Needs::Caller | Needs::Agent) | None => return Ok(()),
+    };
+    if caller.user.permissions.contains_any(wanted) {
+        return Ok(());
+    }
+    let names: Vec<_> = wanted.iter().map(|p| format!("`{p}`")).collect();
+    Err(ApiError::forbidden(
+        "permission_denied",
+        format!("this needs the permission {}; ask an administrator for a role with it", names.join(" or ")),
+    ))
+}
+
+/// Refuses a writing request that another site made a browser send.
+fn foreign_write(request: &Request) -> Result<(), ApiError> {
+    if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
+        return Ok(());
+    }
+    let headers = request.headers();
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let site_is_foreign = text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
+    let origin_is_foreign = text("origin").is_some_and(|origin| {
+        let host = text("host").or_else(|| request.uri().authority().map(|a| a.as_str()));
+        let authority = origin.split_once("://").map(|(_, authority)| authority);
+        !matches!((authority, host), (Some(a), Some(h)) if a.eq_ignore_ascii_case(h))
+    });
+    if site_is_foreign || origin_is_foreign {
+        return Err(ApiError::forbidden(
+            "foreign_origin",
+            "a browser sent this from another site; use this server's own pages or an API token",
+        ));
+    }
+    Ok(())
+}
+
+/// The machine itself, not something it forwards for.
+fn is_direct_loopback(request: &Request) -> bool {
+    let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"];
+    let peer = request.extensions().get::<Peer>();
+    peer.is_some_and(|peer| is_loopback(peer.address.ip()))
+        && !forwarded.iter().any(|name| request.headers().contains_key(*name))
+}
+
+fn is_loopback(address: IpAddr) -> bool {
+    address.to_canonical().is_loopback()
+}
+
+fn is_api(path: &str) -> bool {
+    ["/api", "/mcp", "/agent"]
+        .iter()
+        .any(|root| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+}

@@ -1,0 +1,129 @@
+//! The one place where a failure becomes `application/problem+json` (RFC 9457).
+
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use svc_protocol::problem::{CONTENT_TYPE, Problem};
+
+use crate::{
+    identity::{ErrorKind, IdentityError},
+    spaces::SpaceError,
+    store::{InvalidPage, StoreError},
+};
+
+#[derive(Debug)]
+pub struct ApiError {
+    problem: Problem,
+    /// `Retry-After`, in seconds.
+    retry_after: Option<u64>,
+    /// `WWW-Authenticate`.
+    challenge: Option<&'static str>,
+}
+
+pub type ApiResult<T> = Result<T, ApiError>;
+
+impl ApiError {
+    pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
+        let title = status.canonical_reason().unwrap_or("Error");
+        let problem = Problem::new(status.as_u16(), code, title, detail);
+        Self { problem, retry_after: None, challenge: None }
+    }
+
+    pub fn bad_request(code: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, code, detail)
+    }
+
+    pub fn not_found(what: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", format!("{what} does not exist"))
+    }
+
+    pub fn forbidden(code: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, code, detail)
+    }
+
+    pub fn unauthorized(detail: impl Into<String>) -> Self {
+        let mut error = Self::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
+        error.challenge = Some(r#"Bearer realm="svc", error="invalid_token""#);
+        error
+    }
+
+    pub fn retry_after(mut self, seconds: u64) -> Self {
+        self.retry_after = Some(seconds);
+        self
+    }
+
+    fn internal(error: &dyn std::error::Error) -> Self {
+        tracing::error!("request failed: {error}");
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal",
+            "something failed inside the server; its log says what",
+        )
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.problem.status)
+            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self.problem).expect("a problem is always JSON");
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(challenge) = self.challenge {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        response
+    }
+}
+
+impl From<IdentityError> for ApiError {
+    fn from(error: IdentityError) -> Self {
+        let status = match error.kind() {
+            ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            ErrorKind::Conflict => StatusCode::CONFLICT,
+            ErrorKind::Invalid => StatusCode::BAD_REQUEST,
+            ErrorKind::Forbidden => StatusCode::FORBIDDEN,
+            ErrorKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
+            ErrorKind::Unauthorized => return Self::unauthorized(error.to_string()),
+            ErrorKind::Internal => return Self::internal(&error),
+        };
+        let answer = Self::new(status, error.code(), error.to_string());
+        match error {
+            IdentityError::TooManyAttempts { retry_after } => {
+                answer.retry_after(retry_after.as_secs().max(1))
+            }
+            _ => answer,
+        }
+    }
+}
+
+impl From<SpaceError> for ApiError {
+    fn from(error: SpaceError) -> Self {
+        let detail = error.to_string();
+        match error {
+            SpaceError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
+            SpaceError::NameTaken { .. } => Self::new(StatusCode::CONFLICT, "name_taken", detail),
+            SpaceError::Conflict { .. } => Self::new(StatusCode::CONFLICT, "conflict", detail),
+            SpaceError::Name(_) | SpaceError::Invalid { .. } => Self::bad_request("invalid", detail),
+            SpaceError::LocalDenied => Self::forbidden("permission_denied", detail),
+            SpaceError::LocalDisabled => Self::forbidden("local_disabled", detail),
+            SpaceError::Identity(error) => error.into(),
+            SpaceError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<InvalidPage> for ApiError {
+    fn from(error: InvalidPage) -> Self {
+        Self::bad_request("invalid_page", error.to_string())
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        Self::internal(&error)
+    }
+}

@@ -1,0 +1,46 @@
+//! `/api/groups`.
+
+use axum::extract::State;
+use http::StatusCode;
+use svc_core::GroupId;
+use svc_protocol::api::{Group, GroupBody, Groups};
+
+use super::{
+    error::ApiResult,
+    extract::{Created, Json, PathId},
+};
+use crate::{app::App, identity::Caller, store::PageRequest};
+
+pub async fn list(State(app): State<App>, page: PageRequest) -> ApiResult<Json<Groups>> {
+    Ok(Json(app.identity.list_groups(page).await?))
+}
+
+pub async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    Json(body): Json<GroupBody>,
+) -> ApiResult<Created<Group>> {
+    Ok(Created(app.identity.create_group(&caller, body).await?))
+}
+
+pub async fn get(State(app): State<App>, PathId(id): PathId<GroupId>) -> ApiResult<Json<Group>> {
+    Ok(Json(app.identity.get_group(id).await?))
+}
+
+pub async fn patch(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<GroupId>,
+    Json(body): Json<GroupBody>,
+) -> ApiResult<Json<Group>> {
+    Ok(Json(app.identity.rename_group(&caller, id, body).await?))
+}
+
+pub async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<GroupId>,
+) -> ApiResult<StatusCode> {
+    app.identity.delete_group(&caller, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,49 @@
+//! `GET /api/methods`, `POST /api/methods/call`, and the OpenRPC document (spec 4.1).
+
+use axum::{
+    extract::{Request, State},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderValue, StatusCode, header};
+use serde::Deserialize;
+use svc_protocol::api::Methods;
+
+use super::{
+    error::ApiResult,
+    extract::{Json, Query, read_body, require_json},
+};
+use crate::{app::App, identity::Caller, methods::discovery::Filter};
+
+#[derive(Deserialize)]
+pub struct Narrow {
+    name: Option<String>,
+    q: Option<String>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Query(narrow): Query<Narrow>,
+) -> Json<Methods> {
+    let filter = Filter { name: narrow.name.as_deref(), text: narrow.q.as_deref() };
+    Json(app.discovery.list(&caller, &filter))
+}
+
+pub async fn call(State(app): State<App>, caller: Caller, request: Request) -> ApiResult<Response> {
+    let (parts, body) = request.into_parts();
+    require_json(&parts.headers)?;
+    let body = read_body(body, app.limits.call_bytes_max).await?;
+    Ok(match app.calls.answer(&caller, &body).await {
+        Some(answer) => json(answer),
+        None => StatusCode::NO_CONTENT.into_response(),
+    })
+}
+
+pub async fn openrpc(State(app): State<App>, caller: Caller) -> Response {
+    json(app.calls.openrpc.document(&caller))
+}
+
+fn json(body: Vec<u8>) -> Response {
+    let content_type = HeaderValue::from_static("application/json");
+    ([(header::CONTENT_TYPE, content_type)], body).into_response()
+}

@@ -1,0 +1,82 @@
+//! `GET /api/openapi.json`: the routes of the table, in OpenAPI's words.
+
+use http::Method;
+use serde_json::{Map, Value, json};
+
+use super::{
+    extract::Json,
+    router::{Needs, routes},
+};
+
+pub async fn document() -> Json<Value> {
+    let mut paths: Map<String, Value> = Map::new();
+    for route in routes() {
+        let operations = paths.entry(route.path).or_insert_with(|| json!({}));
+        operations[route.method.as_str().to_lowercase()] =
+            operation(&route.method, route.path, route.needs);
+    }
+    Json(json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "svc",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "Publish methods from running workspaces. Errors outside JSON-RPC are `application/problem+json` with a stable `code`.",
+        },
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "session": {"type": "apiKey", "in": "cookie", "name": super::auth::SESSION_COOKIE},
+            },
+            "schemas": {"Problem": {
+                "type": "object",
+                "properties": {
+                    "type": {"type": "string"}, "title": {"type": "string"},
+                    "status": {"type": "integer"}, "detail": {"type": "string"},
+                    "code": {"type": "string"},
+                },
+                "required": ["type", "title", "status", "detail", "code"],
+            }},
+        },
+    }))
+}
+
+fn operation(method: &Method, path: &str, needs: Needs) -> Value {
+    let parameters: Vec<_> = path
+        .split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+        .map(|name| json!({
+            "name": name, "in": "path", "required": true,
+            "schema": {"type": "string", "format": "uuid"},
+        }))
+        .collect();
+    let problem = json!({
+        "description": "A problem",
+        "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    });
+    let security = match needs {
+        Needs::Nothing => json!([]),
+        _ => json!([{"token": []}, {"session": []}]),
+    };
+    let mut operation = json!({
+        "operationId": operation_id(method, path),
+        "description": format!("Needs: {needs}"),
+        "parameters": parameters,
+        "security": security,
+        "responses": {"2XX": {"description": "Success"}, "4XX": problem},
+    });
+    if matches!(*method, Method::POST | Method::PATCH) {
+        operation["requestBody"] =
+            json!({"content": {"application/json": {"schema": {"type": ["object", "array"]}}}});
+    }
+    operation
+}
+
+fn operation_id(method: &Method, path: &str) -> String {
+    let words = path.split(['/', '{', '}', '.', '-']).filter(|word| !word.is_empty() && *word != "api");
+    std::iter::once(method.as_str().to_lowercase().as_str())
+        .map(str::to_owned)
+        .chain(words.map(str::to_owned))
+        .collect::<Vec<_>>()
+        .join("_")
+}

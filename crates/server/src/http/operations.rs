@@ -1,0 +1,46 @@
+//! What operators and probes ask, and the answers to what does not exist.
+
+use axum::{
+    extract::{OriginalUri, State},
+    response::{IntoResponse, Response},
+};
+use http::{Method, StatusCode, header};
+use serde_json::json;
+
+use super::{error::ApiError, extract::Json};
+use crate::app::App;
+
+/// The process is alive.
+pub async fn healthz() -> Response {
+    Json(json!({"status": "ok"})).into_response()
+}
+
+/// The server can do its work: it is not stopping, and its database answers.
+pub async fn readyz(State(app): State<App>) -> Response {
+    let unready = |reason: &str| {
+        let body = json!({"status": "unready", "reason": reason});
+        (StatusCode::SERVICE_UNAVAILABLE, axum::Json(body)).into_response()
+    };
+    if app.shutdown.is_cancelled() {
+        return unready("the server is stopping");
+    }
+    match app.store.read(|tx| crate::store::meta::find(tx, "server_id")).await {
+        Ok(_) => Json(json!({"status": "ready"})).into_response(),
+        Err(error) => unready(&format!("the database does not answer: {error}")),
+    }
+}
+
+pub async fn metrics(State(app): State<App>) -> Response {
+    let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let text = app.metrics.encode(app.registry.method_count());
+    ([(header::CONTENT_TYPE, content_type)], text).into_response()
+}
+
+pub async fn unknown_path(OriginalUri(uri): OriginalUri) -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, "not_found", format!("`{}` does not exist", uri.path()))
+}
+
+pub async fn unknown_method(method: Method, OriginalUri(uri): OriginalUri) -> ApiError {
+    let detail = format!("`{}` does not take {method}", uri.path());
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
+}

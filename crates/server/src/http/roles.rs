@@ -1,0 +1,50 @@
+//! `/api/roles` and `/api/permissions`.
+
+use axum::extract::State;
+use http::StatusCode;
+use svc_core::{Permissions, RoleId};
+use svc_protocol::api::{NewRole, PermissionList, Role, RolePatch, Roles};
+
+use super::{
+    error::ApiResult,
+    extract::{Created, Json, PathId},
+};
+use crate::{app::App, identity::Caller, store::PageRequest};
+
+pub async fn list(State(app): State<App>, page: PageRequest) -> ApiResult<Json<Roles>> {
+    Ok(Json(app.identity.list_roles(page).await?))
+}
+
+pub async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    Json(new): Json<NewRole>,
+) -> ApiResult<Created<Role>> {
+    Ok(Created(app.identity.create_role(&caller, new).await?))
+}
+
+pub async fn get(State(app): State<App>, PathId(id): PathId<RoleId>) -> ApiResult<Json<Role>> {
+    Ok(Json(app.identity.get_role(id).await?))
+}
+
+pub async fn patch(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<RoleId>,
+    Json(patch): Json<RolePatch>,
+) -> ApiResult<Json<Role>> {
+    Ok(Json(app.identity.update_role(&caller, id, patch).await?))
+}
+
+pub async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<RoleId>,
+) -> ApiResult<StatusCode> {
+    app.identity.delete_role(&caller, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn permissions() -> Json<PermissionList> {
+    Json(PermissionList { permissions: Permissions::all(), next_cursor: None })
+}

@@ -1,0 +1,191 @@
+//! Every route of the server, one line each: who may use it stands beside it.
+
+use axum::{
+    Router,
+    handler::Handler,
+    middleware::from_fn_with_state,
+    routing::{MethodFilter, MethodRouter, on},
+};
+use http::Method;
+use serde::Serialize;
+use svc_core::Permission::{
+    self, ManageGroups, ManageRoles, ManageSpaces, ManageTemplates, ManageUsers, UseSpaces, ViewAudit,
+};
+
+use super::{
+    agent_link, audit, auth, groups, methods, openapi, operations, roles, sessions, setup, spaces,
+    templates, tokens, users,
+};
+use crate::app::App;
+
+/// Who may use a route. The authentication middleware decides by it, and by nothing else.
+#[derive(Clone, Copy, Debug)]
+pub enum Needs {
+    /// Anyone, without a credential.
+    Nothing,
+    /// Anyone who is authenticated.
+    Caller,
+    /// A caller with at least one of these permissions.
+    Any(&'static [Permission]),
+    /// An agent token, and nothing else.
+    Agent,
+    /// The machine itself, or a caller with `view_audit`.
+    LoopbackOrAudit,
+}
+
+/// What an agent token, which otherwise acts as the space's owner, may do on a route.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Agents {
+    AsOwner,
+    /// Only where the path names its own space.
+    OwnSpace,
+    Never,
+}
+
+pub struct Route {
+    pub method: Method,
+    pub path: &'static str,
+    pub needs: Needs,
+    pub agents: Agents,
+    handler: MethodRouter<App>,
+}
+
+const SPACES: Needs = Needs::Any(&[UseSpaces, ManageSpaces]);
+const USERS: Needs = Needs::Any(&[ManageUsers]);
+const GROUPS: Needs = Needs::Any(&[ManageGroups]);
+const ROLES: Needs = Needs::Any(&[ManageRoles]);
+const TEMPLATES: Needs = Needs::Any(&[ManageTemplates]);
+const AUDIT: Needs = Needs::Any(&[ViewAudit]);
+
+#[rustfmt::skip]
+pub fn routes() -> Vec<Route> {
+    use Agents::{AsOwner, Never, OwnSpace};
+    use Needs::{Agent, Caller, LoopbackOrAudit, Nothing};
+    vec![
+        get("/healthz",                         Nothing,   AsOwner,  operations::healthz),
+        get("/readyz",                          Nothing,   AsOwner,  operations::readyz),
+        get("/metrics",                         LoopbackOrAudit, AsOwner, operations::metrics),
+        get("/api/openapi.json",                Nothing,   AsOwner,  openapi::document),
+        get("/setup",                           Nothing,   AsOwner,  setup::page),
+        get("/setup.js",                        Nothing,   AsOwner,  setup::script),
+        post("/api/auth/setup",                 Nothing,   Never,    setup::complete),
+        post("/api/auth/login",                 Nothing,   Never,    sessions::login),
+        post("/api/auth/logout",                Caller,    Never,    sessions::logout),
+        get("/api/auth/me",                     Caller,    AsOwner,  sessions::me),
+        post("/api/auth/password",              Caller,    Never,    sessions::change_password),
+        get("/api/auth/sessions",               Caller,    Never,    sessions::list),
+        delete("/api/auth/sessions",            Caller,    Never,    sessions::delete_others),
+        delete("/api/auth/sessions/{id}",       Caller,    Never,    sessions::delete),
+        get("/api/users",                       USERS,     Never,    users::list),
+        post("/api/users",                      USERS,     Never,    users::create),
+        get("/api/users/{id}",                  USERS,     Never,    users::get),
+        patch("/api/users/{id}",                USERS,     Never,    users::patch),
+        delete("/api/users/{id}",               USERS,     Never,    users::delete),
+        get("/api/groups",                      GROUPS,    Never,    groups::list),
+        post("/api/groups",                     GROUPS,    Never,    groups::create),
+        get("/api/groups/{id}",                 GROUPS,    Never,    groups::get),
+        patch("/api/groups/{id}",               GROUPS,    Never,    groups::patch),
+        delete("/api/groups/{id}",              GROUPS,    Never,    groups::delete),
+        get("/api/roles",                       ROLES,     Never,    roles::list),
+        post("/api/roles",                      ROLES,     Never,    roles::create),
+        get("/api/roles/{id}",                  ROLES,     Never,    roles::get),
+        patch("/api/roles/{id}",                ROLES,     Never,    roles::patch),
+        delete("/api/roles/{id}",               ROLES,     Never,    roles::delete),
+        get("/api/permissions",                 Caller,    Never,    roles::permissions),
+        get("/api/tokens",                      Caller,    Never,    tokens::list),
+        post("/api/tokens",                     Caller,    Never,    tokens::create),
+        delete("/api/tokens/{id}",              Caller,    Never,    tokens::delete),
+        get("/api/spaces",                      SPACES,    AsOwner,  spaces::list),
+        post("/api/spaces",                     SPACES,    Never,    spaces::create),
+        get("/api/spaces/{id}",                 SPACES,    AsOwner,  spaces::get),
+        patch("/api/spaces/{id}",               SPACES,    OwnSpace, spaces::patch),
+        delete("/api/spaces/{id}",              SPACES,    OwnSpace, spaces::delete),
+        post("/api/spaces/{id}/start",          SPACES,    OwnSpace, spaces::start),
+        post("/api/spaces/{id}/stop",           SPACES,    OwnSpace, spaces::stop),
+        post("/api/spaces/{id}/agent-token",    SPACES,    OwnSpace, spaces::rotate_agent_token),
+        get("/api/spaces/{id}/logs",            SPACES,    OwnSpace, spaces::logs),
+        get("/api/templates",                   SPACES,    AsOwner,  templates::list),
+        post("/api/templates",                  TEMPLATES, AsOwner,  templates::create),
+        get("/api/templates/{id}",              SPACES,    AsOwner,  templates::get),
+        patch("/api/templates/{id}",            TEMPLATES, AsOwner,  templates::patch),
+        delete("/api/templates/{id}",           TEMPLATES, AsOwner,  templates::delete),
+        get("/api/methods",                     Caller,    AsOwner,  methods::list),
+        post("/api/methods/call",               Caller,    AsOwner,  methods::call),
+        get("/api/openrpc.json",                Caller,    AsOwner,  methods::openrpc),
+        get("/api/audit",                       AUDIT,     AsOwner,  audit::list),
+        get("/agent/link",                      Agent,     AsOwner,  agent_link::upgrade),
+    ]
+}
+
+/// The router: the table above behind the authentication middleware.
+pub fn router(app: &App) -> Router {
+    let mut router = Router::new();
+    for route in routes() {
+        router = router.route(route.path, route.handler);
+    }
+    router
+        .fallback(operations::unknown_path)
+        .method_not_allowed_fallback(operations::unknown_method)
+        .layer(from_fn_with_state(auth::Gate::new(app), auth::authenticate))
+        .with_state(app.clone())
+}
+
+/// One row of the table, for tests and documents.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct RouteRow {
+    pub method: String,
+    pub path: String,
+    pub needs: String,
+}
+
+pub fn route_table() -> Vec<RouteRow> {
+    routes()
+        .iter()
+        .map(|route| RouteRow {
+            method: route.method.to_string(),
+            path: route.path.to_owned(),
+            needs: route.needs.to_string(),
+        })
+        .collect()
+}
+
+impl std::fmt::Display for Needs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("nothing"),
+            Self::Caller => f.write_str("caller"),
+            Self::Any(permissions) => {
+                let names: Vec<_> = permissions.iter().map(|p| p.as_str()).collect();
+                f.write_str(&names.join("|"))
+            }
+            Self::Agent => f.write_str("agent"),
+            Self::LoopbackOrAudit => f.write_str("loopback|view_audit"),
+        }
+    }
+}
+
+fn route<H: Handler<T, App>, T: 'static>(
+    method: Method,
+    filter: MethodFilter,
+    path: &'static str,
+    needs: Needs,
+    agents: Agents,
+    handler: H,
+) -> Route {
+    Route { method, path, needs, agents, handler: on(filter, handler) }
+}
+
+macro_rules! verbs {
+    ($($name:ident $method:ident),*) => {$(
+        fn $name<H: Handler<T, App>, T: 'static>(
+            path: &'static str,
+            needs: Needs,
+            agents: Agents,
+            handler: H,
+        ) -> Route {
+            route(Method::$method, MethodFilter::$method, path, needs, agents, handler)
+        }
+    )*};
+}
+
+verbs!(get GET, post POST, patch PATCH, delete DELETE);

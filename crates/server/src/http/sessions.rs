@@ -1,0 +1,99 @@
+//! `/api/auth`: login, logout, own password and sessions.
+
+use axum::{
+    extract::{Extension, State},
+    response::{IntoResponse, Response},
+};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use svc_core::SessionId;
+use svc_protocol::api::{self, ChangePassword, Login, Me, Sessions};
+
+use super::{
+    auth::SESSION_COOKIE,
+    error::ApiResult,
+    extract::{Json, PathId},
+    listen::{Peer, client_address, is_secure},
+};
+use crate::{
+    app::App,
+    clock,
+    identity::{Caller, ClientDetails},
+    store::PageRequest,
+};
+
+pub async fn login(
+    State(app): State<App>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    Json(login): Json<Login>,
+) -> ApiResult<Response> {
+    let user_agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+    let client = ClientDetails {
+        address: client_address(peer, &headers, &app.trusted_proxies),
+        user_agent: user_agent.unwrap_or_default().to_owned(),
+    };
+    let logged_in = app.identity.log_in(login, client).await?;
+    let secure = is_secure(peer, &headers, &app.trusted_proxies);
+    let age = logged_in.expires_at.since(clock::now()).as_secs();
+    let mut response = Json(api::User::from(&*logged_in.user)).into_response();
+    let cookie = cookie(&logged_in.cookie, &format!("Max-Age={age}"), secure);
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    Ok(response)
+}
+
+pub async fn logout(
+    State(app): State<App>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    caller: Caller,
+) -> ApiResult<Response> {
+    app.identity.log_out(&caller).await?;
+    let secure = is_secure(peer, &headers, &app.trusted_proxies);
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    response.headers_mut().insert(header::SET_COOKIE, cookie("", "Max-Age=0", secure));
+    Ok(response)
+}
+
+pub async fn me(caller: Caller) -> Json<Me> {
+    Json(caller.me())
+}
+
+pub async fn change_password(
+    State(app): State<App>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    caller: Caller,
+    Json(change): Json<ChangePassword>,
+) -> ApiResult<StatusCode> {
+    let address = client_address(peer, &headers, &app.trusted_proxies);
+    app.identity.change_password(&caller, change, address).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    page: PageRequest,
+) -> ApiResult<Json<Sessions>> {
+    Ok(Json(app.identity.list_sessions(&caller, page).await?))
+}
+
+pub async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SessionId>,
+) -> ApiResult<StatusCode> {
+    app.identity.delete_session(&caller, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn delete_others(State(app): State<App>, caller: Caller) -> ApiResult<StatusCode> {
+    app.identity.delete_other_sessions(&caller).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn cookie(value: &str, age: &str, secure: bool) -> HeaderValue {
+    let secure = if secure { "; Secure" } else { "" };
+    let text = format!("{SESSION_COOKIE}={value}; Path=/; HttpOnly; SameSite=Lax; {age}{secure}");
+    HeaderValue::from_str(&text).expect("a session's secret is hexadecimal")
+}

@@ -1,0 +1,101 @@
+//! `/api/spaces`.
+
+use axum::extract::State;
+use http::StatusCode;
+use serde::Deserialize;
+use svc_core::SpaceId;
+use svc_protocol::api::{AgentToken, Logs, NewSpace, Space, SpacePatch, Spaces};
+
+use super::{
+    error::ApiResult,
+    extract::{Created, Json, PathId, Query},
+};
+use crate::{app::App, identity::Caller, store::PageRequest};
+
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    page: PageRequest,
+) -> ApiResult<Json<Spaces>> {
+    let page = app.spaces.list(&caller, page).await?;
+    Ok(Json(Spaces { spaces: page.items, next_cursor: page.next_cursor }))
+}
+
+pub async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    Json(new): Json<NewSpace>,
+) -> ApiResult<Created<Space>> {
+    Ok(Created(app.spaces.create(&caller, new).await?))
+}
+
+pub async fn get(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SpaceId>,
+) -> ApiResult<Json<Space>> {
+    Ok(Json(app.spaces.get(&caller, id).await?))
+}
+
+pub async fn patch(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SpaceId>,
+    Json(patch): Json<SpacePatch>,
+) -> ApiResult<Json<Space>> {
+    Ok(Json(app.spaces.patch(&caller, id, patch).await?))
+}
+
+pub async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SpaceId>,
+) -> ApiResult<StatusCode> {
+    app.spaces.delete(&caller, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn start(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SpaceId>,
+) -> ApiResult<Json<Space>> {
+    Ok(Json(app.spaces.start(&caller, id).await?))
+}
+
+pub async fn stop(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SpaceId>,
+) -> ApiResult<Json<Space>> {
+    Ok(Json(app.spaces.stop(&caller, id).await?))
+}
+
+pub async fn rotate_agent_token(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SpaceId>,
+) -> ApiResult<Json<AgentToken>> {
+    let agent_token = app.spaces.rotate_agent_token(&caller, id).await?;
+    Ok(Json(AgentToken { agent_token }))
+}
+
+#[derive(Deserialize)]
+pub struct Tail {
+    /// The number of the last line already seen.
+    cursor: Option<u64>,
+    limit: Option<usize>,
+}
+
+pub async fn logs(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SpaceId>,
+    Query(tail): Query<Tail>,
+) -> ApiResult<Json<Logs>> {
+    let limit = tail.limit.unwrap_or(100).clamp(1, 1_000);
+    let logs = app.spaces.logs(&caller, id, tail.cursor, limit).await?;
+    // Reading on is always possible: a log never ends.
+    let last = logs.last().map(|line| line.n).or(tail.cursor);
+    Ok(Json(Logs { logs, next_cursor: last.map(|n| n.to_string()) }))
+}

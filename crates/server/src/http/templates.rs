@@ -1,0 +1,50 @@
+//! `/api/templates`.
+
+use axum::extract::State;
+use http::StatusCode;
+use svc_core::TemplateId;
+use svc_protocol::api::{NewTemplate, Template, Templates};
+
+use super::{
+    error::ApiResult,
+    extract::{Created, Json, PathId},
+};
+use crate::{app::App, identity::Caller, store::PageRequest};
+
+pub async fn list(State(app): State<App>, page: PageRequest) -> ApiResult<Json<Templates>> {
+    let page = app.templates.list(page).await?;
+    Ok(Json(Templates { templates: page.items, next_cursor: page.next_cursor }))
+}
+
+pub async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    Json(new): Json<NewTemplate>,
+) -> ApiResult<Created<Template>> {
+    Ok(Created(app.templates.create(&caller, new).await?))
+}
+
+pub async fn get(
+    State(app): State<App>,
+    PathId(id): PathId<TemplateId>,
+) -> ApiResult<Json<Template>> {
+    Ok(Json(app.templates.get(id).await?))
+}
+
+pub async fn patch(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<TemplateId>,
+    Json(patch): Json<serde_json::Value>,
+) -> ApiResult<Json<Template>> {
+    Ok(Json(app.templates.patch(&caller, id, patch).await?))
+}
+
+pub async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<TemplateId>,
+) -> ApiResult<StatusCode> {
+    app.templates.delete(&caller, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,37 @@
+//! `/api/tokens`: a user's own (spec 5.3).
+
+use axum::extract::State;
+use http::StatusCode;
+use svc_core::TokenId;
+use svc_protocol::api::{NewToken, Token, Tokens};
+
+use super::{
+    error::ApiResult,
+    extract::{Created, Json, PathId},
+};
+use crate::{app::App, identity::Caller, store::PageRequest};
+
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    page: PageRequest,
+) -> ApiResult<Json<Tokens>> {
+    Ok(Json(app.identity.list_tokens(&caller, page).await?))
+}
+
+pub async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    Json(new): Json<NewToken>,
+) -> ApiResult<Created<Token>> {
+    Ok(Created(app.identity.create_token(&caller, new).await?))
+}
+
+pub async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<TokenId>,
+) -> ApiResult<StatusCode> {
+    app.identity.delete_token(&caller, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

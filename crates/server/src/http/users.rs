@@ -1,0 +1,46 @@
+//! `/api/users`.
+
+use axum::extract::State;
+use http::StatusCode;
+use svc_core::UserId;
+use svc_protocol::api::{NewUser, User, UserPatch, Users};
+
+use super::{
+    error::ApiResult,
+    extract::{Created, Json, PathId},
+};
+use crate::{app::App, identity::Caller, store::PageRequest};
+
+pub async fn list(State(app): State<App>, page: PageRequest) -> ApiResult<Json<Users>> {
+    Ok(Json(app.identity.list_users(page).await?))
+}
+
+pub async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    Json(new): Json<NewUser>,
+) -> ApiResult<Created<User>> {
+    Ok(Created(app.identity.create_user(&caller, new).await?))
+}
+
+pub async fn get(State(app): State<App>, PathId(id): PathId<UserId>) -> ApiResult<Json<User>> {
+    Ok(Json(app.identity.get_user(id).await?))
+}
+
+pub async fn patch(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<UserId>,
+    Json(patch): Json<UserPatch>,
+) -> ApiResult<Json<User>> {
+    Ok(Json(app.identity.update_user(&caller, id, patch).await?))
+}
+
+pub async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<UserId>,
+) -> ApiResult<StatusCode> {
+    app.identity.delete_user(&caller, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

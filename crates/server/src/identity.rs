@@ -1,0 +1,120 @@
+//! Who may do what: users, groups, roles, tokens, sessions, passwords, and the audit log of every
+//! change to them.
+//!
+//! Cast: [`Directory`] answers "who is this?" from memory on every request; [`Identity`] changes
+//! things: each change and its audit entry are one transaction, and the directory has taken it in
+//! before the request is answered. Permissions of routes are checked where routes stand; here
+//! stand the rules that depend on the records themselves (no privilege escalation, the last
+//! administrator, built-in roles).
+
+mod audit;
+mod caller;
+mod change;
+mod directory;
+mod error;
+mod groups;
+mod login_limit;
+mod passwords;
+mod policy;
+mod roles;
+mod secret;
+mod sessions;
+mod setup;
+mod tokens;
+mod users;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio_util::task::TaskTracker;
+
+pub use caller::{Caller, Credential, User};
+pub use change::Affected;
+pub use directory::{Denied, Directory, DirectoryChange};
+pub use error::{ErrorKind, IdentityError};
+pub use policy::{LoginPolicy, PasswordPolicy, Policy};
+pub use secret::{Secret, hash_secret};
+pub use sessions::{ClientDetails, LoggedIn};
+
+use crate::{
+    clock::Clock,
+    store::{Store, StoreError},
+};
+use login_limit::LoginLimit;
+use passwords::Passwords;
+
+/// The services behind `/api/auth`, `/api/users`, `/api/groups`, `/api/roles`, `/api/tokens` and
+/// `/api/audit`. Cheap to clone.
+#[derive(Clone)]
+pub struct Identity {
+    store: Store,
+    directory: Arc<Directory>,
+    passwords: Arc<Passwords>,
+    login_limit: Arc<LoginLimit>,
+    policy: Policy,
+    clock: Clock,
+    /// Held from reading the store until the directory has what was read, so that of two changes
+    /// the older can never be taken in last.
+    refreshing: Arc<tokio::sync::Mutex<()>>,
+    /// What a failed refresh left to be taken in.
+    pending: Arc<Mutex<Affected>>,
+    /// Changes run to their end even if the request that asked for them is dropped.
+    changes: TaskTracker,
+}
+
+impl Identity {
+    /// Reads the whole directory into memory.
+    pub async fn load(store: Store, policy: Policy, clock: Clock) -> Result<Self, IdentityError> {
+        let passwords = Arc::new(Passwords::new(&policy.password)?);
+        let snapshot = store.read(directory::Snapshot::read).await?;
+        Ok(Self {
+            directory: Arc::new(Directory::new(snapshot)),
+            passwords,
+            login_limit: Arc::new(LoginLimit::new(policy.login)),
+            store,
+            policy,
+            clock,
+            refreshing: Arc::default(),
+            pending: Arc::default(),
+            changes: TaskTracker::new(),
+        })
+    }
+
+    pub fn directory(&self) -> &Arc<Directory> {
+        &self.directory
+    }
+
+    /// Writes the times of last use gathered since the last call. To be called once a minute.
+    pub async fn flush_last_used(&self) -> Result<(), StoreError> {
+        let used = self.directory.take_used();
+        if used.is_empty() {
+            return Ok(());
+        }
+        let written = used.clone();
+        let result = self.store.write(move |tx| directory::write_used(tx, &written));
+        let result = result.await;
+        if result.is_err() {
+            self.directory.put_back_used(&used);
+        }
+        result
+    }
+
+    /// What keeps the tables small, to be called now and then: removes expired sessions and audit
+    /// entries past their retention, and takes in what an earlier refresh could not.
+    pub async fn prune(&self) -> Result<(), IdentityError> {
+        self.prune_sessions().await?;
+        let before = self.clock.now().minus(self.policy.audit_retention);
+        self.prune_audit(before).await?;
+        self.refresh(Affected::default()).await?;
+        Ok(())
+    }
+
+    /// Waits for changes whose requests have gone.
+    pub async fn close(&self) {
+        self.changes.close();
+        self.changes.wait().await;
+    }
+}

@@ -1,0 +1,65 @@
+//! The audit log: reading it, and how long it is kept.
+
+use serde_json::Value;
+use svc_core::Timestamp;
+use svc_protocol::api;
+
+use super::{Identity, caller::Caller, error::IdentityError};
+use crate::store::{
+    PageRequest,
+    audit::{self, Entry, Filter},
+};
+
+impl Identity {
+    /// Newest first.
+    pub async fn list_audit(
+        &self,
+        filter: Filter,
+        page: PageRequest,
+    ) -> Result<api::Audit, IdentityError> {
+        let page = self
+            .store
+            .read(move |tx| audit::list(tx, &filter, page))
+            .await?;
+        Ok(api::Audit {
+            audit: page.items,
+            next_cursor: page.next_cursor,
+        })
+    }
+
+    /// Removes entries older than `before`; how many.
+    pub async fn prune_audit(&self, before: Timestamp) -> Result<usize, IdentityError> {
+        Ok(self
+            .store
+            .write(move |tx| audit::prune(tx, before))
+            .await?)
+    }
+
+    /// An entry about something a caller does now.
+    pub(super) fn entry(
+        &self,
+        caller: &Caller,
+        action: &'static str,
+        target: (&'static str, impl ToString),
+        detail: Value,
+    ) -> Entry {
+        self.entry_by(caller.user.name.as_str(), action, target, detail)
+    }
+
+    pub(super) fn entry_by(
+        &self,
+        actor: &str,
+        action: &'static str,
+        (target_type, target_id): (&'static str, impl ToString),
+        detail: Value,
+    ) -> Entry {
+        Entry {
+            at: self.clock.now(),
+            actor: actor.to_owned(),
+            action,
+            target_type,
+            target_id: target_id.to_string(),
+            detail,
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Users, groups and credentials in memory: the hot path of every request.
+//!
+//! It holds what the store holds and is never written to but from the store. A look-up is one
+//! read lock and two hash look-ups; nothing here waits.
+
+mod credentials;
+mod snapshot;
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::RwLock;
+use svc_core::{GroupId, SpaceId, Timestamp, UserId, UserName, credential::CredentialKind};
+use thiserror::Error;
+use tokio::sync::broadcast;
+
+use super::{
+    caller::{Caller, User},
+    secret::hash_secret,
+};
+use crate::store::{Hash, agent_tokens::OwnedAgentToken, groups::GroupRow};
+use credentials::{Credentials, Record};
+
+pub(super) use credentials::{Used, write_used};
+pub(super) use snapshot::{Snapshot, UserRecords};
+
+/// Changes a slow listener may fall behind by; then it is told that it missed some.
+const CHANGES_KEPT: usize = 1_024;
+
+/// What links and streams react to. A listener that lagged must assume that anything changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DirectoryChange {
+    /// Roles, groups or names of these changed, or the user is new or active again.
+    UserChanged(UserId),
+    /// Deactivated or deleted: their methods, links and streams end.
+    UserDeactivated(UserId),
+    /// A token or session of the user has ended; streams look again whether theirs has.
+    CredentialsRevoked(UserId),
+    /// An agent token of the space has ended.
+    AgentTokensRevoked(SpaceId),
+    /// A group was created, renamed or deleted.
+    GroupsChanged,
+}
+
+/// Why a credential does not let in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum Denied {
+    /// Mistyped, never issued, or revoked.
+    #[error("the credential is not known; it may have been revoked")]
+    Unknown,
+    #[error("the credential has expired")]
+    Expired,
+    #[error("the user is not active")]
+    UserInactive,
+}
+
+pub struct Directory {
+    state: RwLock<State>,
+    changes: broadcast::Sender<DirectoryChange>,
+}
+
+#[derive(Default)]
+struct State {
+    users: HashMap<UserId, Arc<User>>,
+    user_ids: HashMap<UserName, UserId>,
+    groups: HashMap<GroupId, String>,
+    group_ids: HashMap<String, GroupId>,
+    credentials: Credentials,
+}
+
+impl Directory {
+    pub(super) fn new(snapshot: Snapshot) -> Self {
+        let mut state = State::default();
+        state.set_groups(snapshot.groups);
+        for records in snapshot.users {
+            let records_of_user = Record::of_user(&records);
+            state.credentials.set_of_user(records.id, records_of_user);
+            state.set_user(records.id, records.profile.map(User::from));
+        }
+        for (space, tokens) in snapshot.agent_tokens {
+            state
+                .credentials
+                .set_of_space(space, Record::of_space(&tokens));
+        }
+        Self {
+            state: RwLock::new(state),
+            changes: broadcast::Sender::new(CHANGES_KEPT),
+        }
+    }
+
+    /// Who presents this secret.
+    pub fn authenticate(&self, presented: &str, now: Timestamp) -> Result<Caller, Denied> {
+        // The checksum sorts out mistyped and made-up secrets without a look-up.
+        match CredentialKind::recognise(presented) {
+            Some(
+                CredentialKind::ApiToken | CredentialKind::AgentToken | CredentialKind::Session,
+            ) => self.look_up(hash_secret(presented), now),
+            Some(CredentialKind::Setup) | None => Err(Denied::Unknown),
+        }
+    }
+
+    /// Whether a caller would still be let in, and as whom: for links and streams that stay open.
+    pub fn recheck(&self, caller: &Caller, now: Timestamp) -> Result<Caller, Denied> {
+        self.look_up(caller.key, now)
+    }
+
+    fn look_up(&self, key: Hash, now: Timestamp) -> Result<Caller, Denied> {
+        let state = self.state.read();
+        let record = state.credentials.find(&key).ok_or(Denied::Unknown)?;
+        if record.is_expired(now) {
+            return Err(Denied::Expired);
+        }
+        let user = state.users.get(&record.user_id).ok_or(Denied::Unknown)?;
+        if !user.active {
+            return Err(Denied::UserInactive);
+        }
+        record.mark_used(now);
+        Ok(Caller {
+            user: user.clone(),
+            credential: record.credential.clone(),
+            key,
+        })
+    }
+
+    pub fn find_user(&self, id: UserId) -> Option<Arc<User>> {
+        self.state.read().users.get(&id).cloned()
+    }
+
+    pub fn find_user_by_name(&self, name: &str) -> Option<Arc<User>> {
+        let state = self.state.read();
+        let id = state.user_ids.get(name)?;
+        state.users.get(id).cloned()
+    }
+
+    /// The group with this name, or else with this id.
+    pub fn resolve_group(&self, name_or_id: &str) -> Option<GroupId> {
+        let state = self.state.read();
+        state.group_ids.get(name_or_id).copied().or_else(|| {
+            let id = name_or_id.parse().ok()?;
+            state.groups.contains_key(&id).then_some(id)
+        })
+    }
+
+    pub fn group_name(&self, id: GroupId) -> Option<String> {
+        self.state.read().groups.get(&id).cloned()
+    }
+
+    pub fn subscribe(&self) -> broadcast::Receiver<DirectoryChange> {
+        self.changes.subscribe()
+    }
+
+    /// Takes in a user, their tokens and sessions as the store has them now.
+    pub(super) fn apply_user(&self, records: UserRecords) {
+        let id = records.id;
+        let credentials = Record::of_user(&records);
+        let (revoked, before, after) = {
+            let mut state = self.state.write();
+            let revoked = state.credentials.set_of_user(id, credentials);
+            let before = state.users.get(&id).cloned();
+            let after = state.set_user(id, records.profile.map(User::from));
+            (revoked, before, after)
+        };
+        let active = |user: &Option<Arc<User>>| user.as_ref().is_some_and(|user| user.active);
+        if active(&before) && !active(&after) {
+            self.announce(DirectoryChange::UserDeactivated(id));
+        } else if before != after {
+            self.announce(DirectoryChange::UserChanged(id));
+        }
+        if revoked {
+            self.announce(DirectoryChange::CredentialsRevoked(id));
+        }
+    }
+
+    /// Takes in a space's agent tokens as the store has them now.
+    pub(super) fn apply_space(&self, id: SpaceId, tokens: &[OwnedAgentToken]) {
+        let records = Record::of_space(tokens);
+        if self.state.write().credentials.set_of_space(id, records) {
+            self.announce(DirectoryChange::AgentTokensRevoked(id));
+        }
+    }
+
+    pub(super) fn apply_groups(&self, groups: Vec<GroupRow>) {
+        self.state.write().set_groups(groups);
+        self.announce(DirectoryChange::GroupsChanged);
+    }
+
+    /// The times of last use that have not been written yet.
+    pub(super) fn take_used(&self) -> Vec<Used> {
+        self.state.read().credentials.take_used()
+    }
+
+    pub(super) fn put_back_used(&self, used: &[Used]) {
+        self.state.read().credentials.put_back_used(used);
+    }
+
+    /// When a credential was last used, written or not.
+    pub(super) fn last_used(&self, key: &Hash) -> Option<Timestamp> {
+        self.state.read().credentials.find(key)?.last_used()
+    }
+
+    fn announce(&self, change: DirectoryChange) {
+        // Without listeners there is nobody to tell.
+        let _ = self.changes.send(change);
+    }
+}
+
+impl State {
+    fn set_user(&mut self, id: UserId, user: Option<User>) -> Option<Arc<User>> {
+        let Some(user) = user.map(Arc::new) else {
+            if let Some(gone) = self.users.remove(&id) {
+                self.user_ids.remove(&gone.name);
+            }
+            return None;
+        };
+        self.user_ids.insert(user.name.clone(), id);
+        self.users.insert(id, user.clone());
+        Some(user)
+    }
+
+    fn set_groups(&mut self, groups: Vec<GroupRow>) {
+        self.group_ids = groups
+            .iter()
+            .map(|group| (group.name.clone(), group.id))
+            .collect();
+        self.groups = groups
+            .into_iter()
+            .map(|group| (group.id, group.name))
+            .collect();
+    }
+}

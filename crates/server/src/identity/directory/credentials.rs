@@ -1,0 +1,204 @@
+//! Credentials by the hash of their secret, and when each was last used.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use svc_core::{SpaceId, Timestamp, UserId};
+
+use super::snapshot::UserRecords;
+use crate::{
+    identity::caller::Credential,
+    store::{Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, sessions, tokens},
+};
+
+/// "Never": before any time there is.
+const NEVER: i64 = i64::MIN;
+/// A time of last use is not moved by less, so that a busy credential's record stays in every
+/// core's cache.
+const USE_GRAIN_MILLIS: i64 = 1_000;
+
+/// One credential.
+pub(super) struct Record {
+    pub(super) user_id: UserId,
+    pub(super) credential: Credential,
+    expires_at: Option<Timestamp>,
+    used: Arc<LastUse>,
+}
+
+/// Shared by the records of one credential when it is read from the store again.
+struct LastUse {
+    at: AtomicI64,
+    written: AtomicI64,
+}
+
+/// A time of last use on its way to the store.
+#[derive(Clone)]
+pub(in crate::identity) struct Used {
+    key: Hash,
+    credential: Credential,
+    at: Timestamp,
+}
+
+impl Record {
+    fn new(
+        user_id: UserId,
+        credential: Credential,
+        expires_at: Option<Timestamp>,
+        last_used_at: Option<Timestamp>,
+    ) -> Self {
+        let at = last_used_at.map_or(NEVER, |at| at.0);
+        Self {
+            user_id,
+            credential,
+            expires_at,
+            used: Arc::new(LastUse {
+                at: AtomicI64::new(at),
+                written: AtomicI64::new(at),
+            }),
+        }
+    }
+
+    /// A user's tokens and sessions.
+    pub(super) fn of_user(records: &UserRecords) -> Vec<(Hash, Self)> {
+        let tokens = records.tokens.iter().map(|token| {
+            let credential = Credential::Token {
+                id: token.id,
+                scopes: token.scopes.clone(),
+            };
+            let record = Self::new(
+                token.user_id,
+                credential,
+                token.expires_at,
+                token.last_used_at,
+            );
+            (token.hash, record)
+        });
+        let sessions = records.sessions.iter().map(|session| {
+            let record = Self::new(
+                session.user_id,
+                Credential::Session { id: session.id },
+                Some(session.expires_at),
+                session.last_used_at,
+            );
+            (session.hash, record)
+        });
+        tokens.chain(sessions).collect()
+    }
+
+    /// A space's agent tokens; they act as its owner.
+    pub(super) fn of_space(tokens: &[OwnedAgentToken]) -> Vec<(Hash, Self)> {
+        tokens
+            .iter()
+            .map(|token| {
+                let credential = Credential::Agent {
+                    space_id: token.space_id,
+                };
+                let record = Self::new(token.owner_id, credential, None, None);
+                (token.hash, record)
+            })
+            .collect()
+    }
+
+    pub(super) fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|expires_at| expires_at <= now)
+    }
+
+    pub(super) fn mark_used(&self, now: Timestamp) {
+        let before = self.used.at.load(Ordering::Relaxed);
+        if now.0.saturating_sub(before) >= USE_GRAIN_MILLIS {
+            self.used.at.fetch_max(now.0, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn last_used(&self) -> Option<Timestamp> {
+        let at = self.used.at.load(Ordering::Relaxed);
+        (at != NEVER).then_some(Timestamp(at))
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Credentials {
+    by_hash: HashMap<Hash, Record>,
+    of_user: HashMap<UserId, Vec<Hash>>,
+    of_space: HashMap<SpaceId, Vec<Hash>>,
+}
+
+impl Credentials {
+    pub(super) fn find(&self, key: &Hash) -> Option<&Record> {
+        self.by_hash.get(key)
+    }
+
+    /// Makes these the tokens and sessions of a user; whether an earlier one is gone.
+    pub(super) fn set_of_user(&mut self, id: UserId, records: Vec<(Hash, Record)>) -> bool {
+        let keys = records.iter().map(|(key, _)| *key).collect::<Vec<_>>();
+        let before = if keys.is_empty() {
+            self.of_user.remove(&id)
+        } else {
+            self.of_user.insert(id, keys)
+        };
+        self.replace(before.unwrap_or_default(), records)
+    }
+
+    /// Makes these the agent tokens of a space; whether an earlier one is gone.
+    pub(super) fn set_of_space(&mut self, id: SpaceId, records: Vec<(Hash, Record)>) -> bool {
+        let keys = records.iter().map(|(key, _)| *key).collect::<Vec<_>>();
+        let before = if keys.is_empty() {
+            self.of_space.remove(&id)
+        } else {
+            self.of_space.insert(id, keys)
+        };
+        self.replace(before.unwrap_or_default(), records)
+    }
+
+    fn replace(&mut self, before: Vec<Hash>, records: Vec<(Hash, Record)>) -> bool {
+        let mut earlier: HashMap<Hash, Record> = before
+            .into_iter()
+            .filter_map(|key| Some((key, self.by_hash.remove(&key)?)))
+            .collect();
+        for (key, mut record) in records {
+            if let Some(earlier) = earlier.remove(&key) {
+                record.used = earlier.used;
+            }
+            self.by_hash.insert(key, record);
+        }
+        !earlier.is_empty()
+    }
+
+    pub(super) fn take_used(&self) -> Vec<Used> {
+        let mut used = Vec::new();
+        for (key, record) in &self.by_hash {
+            let at = record.used.at.load(Ordering::Relaxed);
+            if record.used.written.swap(at, Ordering::Relaxed) != at {
+                used.push(Used {
+                    key: *key,
+                    credential: record.credential.clone(),
+                    at: Timestamp(at),
+                });
+            }
+        }
+        used
+    }
+
+    pub(super) fn put_back_used(&self, used: &[Used]) {
+        for record in used.iter().filter_map(|used| self.by_hash.get(&used.key)) {
+            record.used.written.store(NEVER, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Writes times of last use. Agent tokens have none: their links tell more.
+pub(in crate::identity) fn write_used(tx: &mut Tx<'_>, used: &[Used]) -> Result<(), StoreError> {
+    for used in used {
+        match &used.credential {
+            Credential::Token { id, .. } => tokens::set_last_used(tx, *id, used.at)?,
+            Credential::Session { id } => sessions::set_last_used(tx, *id, used.at)?,
+            Credential::Agent { .. } => {}
+        }
+    }
+    Ok(())
+}

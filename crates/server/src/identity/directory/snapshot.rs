@@ -1,0 +1,72 @@
+//! What the directory reads from the store: everything at the start, one user at a time later.
+
+use std::collections::HashMap;
+
+use svc_core::{SpaceId, UserId};
+
+use crate::store::{
+    StoreError, Tx,
+    agent_tokens::{self, OwnedAgentToken},
+    groups::{self, GroupRow},
+    sessions::{self, SessionRow},
+    tokens::{self, TokenRow},
+    users::{self, Profile},
+};
+
+/// A user with everything that lets them in.
+pub(in crate::identity) struct UserRecords {
+    pub(super) id: UserId,
+    /// `None` once deleted.
+    pub(super) profile: Option<Profile>,
+    pub(super) tokens: Vec<TokenRow>,
+    pub(super) sessions: Vec<SessionRow>,
+}
+
+impl UserRecords {
+    pub(in crate::identity) fn read(tx: &mut Tx<'_>, id: UserId) -> Result<Self, StoreError> {
+        Ok(Self {
+            id,
+            profile: users::find_profile(tx, id)?,
+            tokens: tokens::list_of_user(tx, id)?,
+            sessions: sessions::list_of_user(tx, id)?,
+        })
+    }
+}
+
+/// The whole directory at one moment.
+pub(in crate::identity) struct Snapshot {
+    pub(super) users: Vec<UserRecords>,
+    pub(super) groups: Vec<GroupRow>,
+    pub(super) agent_tokens: HashMap<SpaceId, Vec<OwnedAgentToken>>,
+}
+
+impl Snapshot {
+    pub(in crate::identity) fn read(tx: &mut Tx<'_>) -> Result<Self, StoreError> {
+        let mut tokens: HashMap<UserId, Vec<TokenRow>> = HashMap::new();
+        for token in tokens::list_all(tx)? {
+            tokens.entry(token.user_id).or_default().push(token);
+        }
+        let mut sessions: HashMap<UserId, Vec<SessionRow>> = HashMap::new();
+        for session in sessions::list_all(tx)? {
+            sessions.entry(session.user_id).or_default().push(session);
+        }
+        let mut agent_tokens: HashMap<SpaceId, Vec<OwnedAgentToken>> = HashMap::new();
+        for token in agent_tokens::list_all(tx)? {
+            agent_tokens.entry(token.space_id).or_default().push(token);
+        }
+        let users = users::list_all_profiles(tx)?
+            .into_iter()
+            .map(|profile| UserRecords {
+                id: profile.id,
+                tokens: tokens.remove(&profile.id).unwrap_or_default(),
+                sessions: sessions.remove(&profile.id).unwrap_or_default(),
+                profile: Some(profile),
+            })
+            .collect();
+        Ok(Self {
+            users,
+            groups: groups::list_all(tx)?,
+            agent_tokens,
+        })
+    }
+}

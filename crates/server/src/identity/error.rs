@@ -1,0 +1,115 @@
+//! Why a request to identity is refused, with a stable code for programs.
+
+use std::time::Duration;
+
+use svc_core::name::NameError;
+use thiserror::Error;
+
+use crate::store::StoreError;
+
+/// What kind of answer an error is, in the words of HTTP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ErrorKind {
+    Invalid,
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    Conflict,
+    TooMany,
+    /// Not the caller's fault.
+    Internal,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum IdentityError {
+    #[error("{message}")]
+    Invalid { code: &'static str, message: String },
+    #[error("{message}")]
+    Unauthorized { code: &'static str, message: String },
+    #[error("{message}")]
+    Forbidden { code: &'static str, message: String },
+    #[error("{kind} `{id}` does not exist")]
+    NotFound { kind: &'static str, id: String },
+    #[error("{message}")]
+    Conflict { code: &'static str, message: String },
+    #[error("too many attempts; try again in {} seconds", retry_after.as_secs().max(1))]
+    TooManyAttempts { retry_after: Duration },
+    #[error(transparent)]
+    Store(StoreError),
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl IdentityError {
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Invalid { .. } => ErrorKind::Invalid,
+            Self::Unauthorized { .. } => ErrorKind::Unauthorized,
+            Self::Forbidden { .. } => ErrorKind::Forbidden,
+            Self::NotFound { .. } => ErrorKind::NotFound,
+            Self::Conflict { .. } => ErrorKind::Conflict,
+            Self::TooManyAttempts { .. } => ErrorKind::TooMany,
+            Self::Store(_) | Self::Internal(_) => ErrorKind::Internal,
+        }
+    }
+
+    /// Stable, for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Invalid { code, .. }
+            | Self::Unauthorized { code, .. }
+            | Self::Forbidden { code, .. }
+            | Self::Conflict { code, .. } => code,
+            Self::NotFound { .. } => "not_found",
+            Self::TooManyAttempts { .. } => "too_many_attempts",
+            Self::Store(_) | Self::Internal(_) => "internal",
+        }
+    }
+
+    pub(super) fn invalid(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Invalid {
+            code,
+            message: message.into(),
+        }
+    }
+
+    pub(super) fn conflict(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Conflict {
+            code,
+            message: message.into(),
+        }
+    }
+
+    pub(super) fn permission_denied(message: impl Into<String>) -> Self {
+        Self::Forbidden {
+            code: "permission_denied",
+            message: message.into(),
+        }
+    }
+
+    pub(super) fn not_found(kind: &'static str, id: impl ToString) -> Self {
+        Self::NotFound {
+            kind,
+            id: id.to_string(),
+        }
+    }
+}
+
+impl From<StoreError> for IdentityError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Missing { kind, id } => Self::NotFound { kind, id },
+            // Names are looked up before they are written; this is for two servers at once.
+            StoreError::Unique(_) => {
+                Self::conflict("already_exists", "a record of this name exists already")
+            }
+            other => Self::Store(other),
+        }
+    }
+}
+
+impl From<NameError> for IdentityError {
+    fn from(error: NameError) -> Self {
+        Self::invalid("invalid_name", error.to_string())
+    }
+}

@@ -1,0 +1,125 @@
+//! Groups: create, rename, delete.
+
+use serde_json::json;
+use svc_core::{GroupId, name::check_free_name};
+use svc_protocol::api;
+use uuid::Uuid;
+
+use super::{Identity, caller::Caller, change::Affected, error::IdentityError};
+use crate::store::{
+    PageRequest, Tx, audit,
+    groups::{self, GroupRow},
+};
+
+impl Identity {
+    pub async fn create_group(
+        &self,
+        caller: &Caller,
+        body: api::GroupBody,
+    ) -> Result<api::Group, IdentityError> {
+        check_name(&body.name)?;
+        let group = GroupRow {
+            id: GroupId(Uuid::now_v7()),
+            name: body.name,
+            created_at: self.clock.now(),
+        };
+        let detail = json!({"name": group.name});
+        let entry = self.entry(caller, "group.created", ("group", group.id), detail);
+        self.apply(move |tx| {
+            check_free(tx, &group.name, None)?;
+            groups::insert(tx, &group)?;
+            audit::append(tx, &entry)?;
+            Ok((record(group), Affected::groups(Vec::new())))
+        })
+        .await
+    }
+
+    pub async fn list_groups(&self, page: PageRequest) -> Result<api::Groups, IdentityError> {
+        let page = self.store.read(move |tx| groups::list(tx, page)).await?;
+        let page = page.map(record);
+        Ok(api::Groups {
+            groups: page.items,
+            next_cursor: page.next_cursor,
+        })
+    }
+
+    pub async fn get_group(&self, id: GroupId) -> Result<api::Group, IdentityError> {
+        let found = self.store.read(move |tx| groups::find(tx, id)).await?;
+        found
+            .map(record)
+            .ok_or_else(|| IdentityError::not_found("group", id))
+    }
+
+    /// Methods published for it keep it: they refer to its id.
+    pub async fn rename_group(
+        &self,
+        caller: &Caller,
+        id: GroupId,
+        body: api::GroupBody,
+    ) -> Result<api::Group, IdentityError> {
+        check_name(&body.name)?;
+        let mut entry = self.entry(caller, "group.updated", ("group", id), json!({}));
+        self.apply(move |tx| {
+            let group = get(tx, id)?;
+            check_free(tx, &body.name, Some(id))?;
+            groups::rename(tx, id, &body.name)?;
+            entry.detail = json!({"name": body.name, "previous": group.name});
+            audit::append(tx, &entry)?;
+            let renamed = GroupRow {
+                name: body.name,
+                ..group
+            };
+            let members = groups::list_members(tx, id)?;
+            Ok((record(renamed), Affected::groups(members)))
+        })
+        .await
+    }
+
+    /// Methods published for it match nobody through it any more.
+    pub async fn delete_group(&self, caller: &Caller, id: GroupId) -> Result<(), IdentityError> {
+        let mut entry = self.entry(caller, "group.deleted", ("group", id), json!({}));
+        self.apply(move |tx| {
+            let group = get(tx, id)?;
+            let members = groups::list_members(tx, id)?;
+            groups::delete(tx, id)?;
+            entry.detail = json!({"name": group.name, "members": members.len()});
+            audit::append(tx, &entry)?;
+            Ok(((), Affected::groups(members)))
+        })
+        .await
+    }
+}
+
+fn get(tx: &mut Tx<'_>, id: GroupId) -> Result<GroupRow, IdentityError> {
+    groups::find(tx, id)?.ok_or_else(|| IdentityError::not_found("group", id))
+}
+
+/// A name that reads like an id could be taken for one where either may stand.
+fn check_name(name: &str) -> Result<(), IdentityError> {
+    check_free_name("group", name)?;
+    if Uuid::parse_str(name).is_ok() {
+        return Err(IdentityError::invalid(
+            "invalid_name",
+            format!("group name `{name}` reads like an id; choose another"),
+        ));
+    }
+    Ok(())
+}
+
+fn check_free(tx: &mut Tx<'_>, name: &str, but: Option<GroupId>) -> Result<(), IdentityError> {
+    match groups::find_by_name(tx, name)? {
+        Some(other) if Some(other.id) != but => Err(IdentityError::conflict(
+            "group_exists",
+            format!("group `{name}` exists already"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn record(group: GroupRow) -> api::Group {
+    api::Group {
+        id: group.id,
+        name: group.name,
+        created_at: group.created_at,
+    }
+}

@@ -1,0 +1,192 @@
+//! Passwords: argon2id, off the async threads, a few at a time.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use argon2::{
+    Algorithm, Argon2, Params, Version,
+    password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
+};
+use tokio::sync::Semaphore;
+
+use super::{error::IdentityError, policy::PasswordPolicy};
+
+pub const PASSWORD_MIN: usize = 8;
+pub const PASSWORD_MAX: usize = 1_024;
+
+/// When to come back if too many passwords wait.
+const BUSY_RETRY: Duration = Duration::from_secs(1);
+
+pub(super) struct Passwords {
+    argon2: Argon2<'static>,
+    /// Checked when there is no user, so that the answer takes as long as with one.
+    nobody: String,
+    running: Arc<Semaphore>,
+    waiting: AtomicUsize,
+    waiting_max: usize,
+}
+
+impl Passwords {
+    pub(super) fn new(policy: &PasswordPolicy) -> Result<Self, IdentityError> {
+        let params = Params::new(policy.memory_kib, policy.passes, 1, None).map_err(internal)?;
+        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        Ok(Self {
+            nobody: hash(&argon2, "nobody")?,
+            argon2,
+            running: Arc::new(Semaphore::new(policy.concurrency)),
+            waiting: AtomicUsize::new(0),
+            waiting_max: policy.waiting_max,
+        })
+    }
+
+    /// Checks a new password and hashes it.
+    pub(super) async fn hash(&self, password: String) -> Result<String, IdentityError> {
+        check_length(&password)?;
+        let argon2 = self.argon2.clone();
+        self.run(move || hash(&argon2, &password)).await?
+    }
+
+    /// Whether a password is the one of a stored hash; without a hash it is not, as slowly.
+    pub(super) async fn verify(
+        &self,
+        password: String,
+        stored: Option<String>,
+    ) -> Result<bool, IdentityError> {
+        if password.len() > PASSWORD_MAX {
+            return Ok(false);
+        }
+        let argon2 = self.argon2.clone();
+        let exists = stored.is_some();
+        let stored = stored.unwrap_or_else(|| self.nobody.clone());
+        let matches = self
+            .run(move || {
+                let stored = PasswordHash::new(&stored).map_err(internal)?;
+                Ok::<_, IdentityError>(
+                    argon2
+                        .verify_password(password.as_bytes(), &stored)
+                        .is_ok(),
+                )
+            })
+            .await??;
+        Ok(matches && exists)
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, IdentityError> {
+        let _waiting = Waiting::enter(&self.waiting, self.waiting_max)?;
+        let permit = self
+            .running
+            .clone()
+            .acquire_owned()
+            .await
+            .map_err(internal)?;
+        // The permit goes with the work: a caller that leaves does not make room early.
+        tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            work()
+        })
+        .await
+        .map_err(internal)
+    }
+}
+
+/// A place in the queue, given back when dropped.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn enter(waiting: &'a AtomicUsize, max: usize) -> Result<Self, IdentityError> {
+        let place = Self(waiting);
+        if waiting.fetch_add(1, Ordering::Relaxed) >= max {
+            return Err(IdentityError::TooManyAttempts {
+                retry_after: BUSY_RETRY,
+            });
+        }
+        Ok(place)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn check_length(password: &str) -> Result<(), IdentityError> {
+    if password.chars().count() < PASSWORD_MIN || password.len() > PASSWORD_MAX {
+        return Err(IdentityError::invalid(
+            "invalid_password",
+            format!("a password must have {PASSWORD_MIN} to {PASSWORD_MAX} characters"),
+        ));
+    }
+    Ok(())
+}
+
+fn hash(argon2: &Argon2<'_>, password: &str) -> Result<String, IdentityError> {
+    Ok(argon2
+        .hash_password(password.as_bytes())
+        .map_err(internal)?
+        .to_string())
+}
+
+fn internal(error: impl std::fmt::Display) -> IdentityError {
+    IdentityError::Internal(format!("a password could not be handled: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passwords(waiting_max: usize) -> Passwords {
+        Passwords::new(&PasswordPolicy {
+            memory_kib: 64,
+            passes: 1,
+            concurrency: 1,
+            waiting_max,
+        })
+        .expect("valid parameters")
+    }
+
+    #[tokio::test]
+    async fn hashes_are_argon2id_and_verify_only_their_password() {
+        let passwords = passwords(8);
+        let hash = passwords.hash("correct horse".into()).await.expect("valid");
+        assert!(hash.starts_with("$argon2id$v=19$"), "{hash}");
+        let verify = |password: &str, stored| passwords.verify(password.into(), stored);
+        assert_eq!(verify("correct horse", Some(hash.clone())).await, Ok(true));
+        assert_eq!(verify("wrong horse", Some(hash)).await, Ok(false));
+        // Not even the stand-in's own password lets anyone in.
+        assert_eq!(verify("nobody", None).await, Ok(false));
+    }
+
+    #[tokio::test]
+    async fn passwords_have_8_to_1024_characters() {
+        let passwords = passwords(8);
+        for (password, good) in [
+            ("1234567".to_owned(), false),
+            ("12345678".to_owned(), true),
+            ("x".repeat(1_024), true),
+            ("x".repeat(1_025), false),
+        ] {
+            let length = password.len();
+            assert_eq!(passwords.hash(password).await.is_ok(), good, "{length}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_turns_passwords_away() {
+        let passwords = passwords(0);
+        let refused = passwords.hash("12345678".into()).await;
+        assert!(matches!(
+            refused,
+            Err(IdentityError::TooManyAttempts { .. })
+        ));
+        assert_eq!(passwords.waiting.load(Ordering::Relaxed), 0);
+    }
+}

@@ -1,0 +1,78 @@
+//! Every limit and timing of identity, so that tests can pass their own.
+
+use std::time::Duration;
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// A session ends this long after its login, used or not.
+    pub session_lifetime: Duration,
+    /// Sessions a user may have; a further login ends the oldest.
+    pub sessions_per_user: u32,
+    /// API tokens a user may have.
+    pub tokens_per_user: u32,
+    /// How long audit entries are kept.
+    pub audit_retention: Duration,
+    pub password: PasswordPolicy,
+    pub login: LoginPolicy,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            session_lifetime: 30 * DAY,
+            sessions_per_user: 50,
+            tokens_per_user: 1_000,
+            audit_retention: 365 * DAY,
+            password: PasswordPolicy::default(),
+            login: LoginPolicy::default(),
+        }
+    }
+}
+
+/// The cost of argon2id, by default what OWASP advises.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PasswordPolicy {
+    pub memory_kib: u32,
+    pub passes: u32,
+    /// Passwords hashed at the same time.
+    pub concurrency: usize,
+    /// Passwords that may wait for that; more are turned away.
+    pub waiting_max: usize,
+}
+
+impl Default for PasswordPolicy {
+    fn default() -> Self {
+        Self {
+            memory_kib: 19 * 1024,
+            passes: 2,
+            concurrency: 2,
+            waiting_max: 64,
+        }
+    }
+}
+
+/// Failed logins that are let through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoginPolicy {
+    /// Failures are counted for this long from the first.
+    pub window: Duration,
+    /// For one user from one address.
+    pub per_user_and_address: u32,
+    /// For all users from one address.
+    pub per_address: u32,
+    /// Counters kept; beyond, the oldest is forgotten.
+    pub tracked_max: usize,
+}
+
+impl Default for LoginPolicy {
+    fn default() -> Self {
+        Self {
+            window: Duration::from_secs(15 * 60),
+            per_user_and_address: 10,
+            per_address: 50,
+            tracked_max: 10_000,
+        }
+    }
+}

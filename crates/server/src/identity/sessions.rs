@@ -1,0 +1,280 @@
+//! Logging in and out, the list of sessions, and the change of one's own password.
+
+use std::{net::IpAddr, sync::Arc};
+
+use serde_json::json;
+use svc_core::{SessionId, Timestamp, UserName, credential::CredentialKind};
+use svc_protocol::api;
+use uuid::Uuid;
+
+use super::{
+    Identity,
+    caller::{Caller, User},
+    change::Affected,
+    error::IdentityError,
+    secret::Secret,
+};
+use crate::store::{
+    PageRequest,
+    audit::{self, SYSTEM},
+    sessions::{self, SessionRow},
+    users,
+};
+
+/// Characters of a user agent that are kept.
+const USER_AGENT_MAX: usize = 256;
+
+/// Where a login comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClientDetails {
+    pub address: IpAddr,
+    pub user_agent: String,
+}
+
+/// A new session. Without `Debug`: it holds the cookie.
+pub struct LoggedIn {
+    pub user: Arc<User>,
+    pub session_id: SessionId,
+    /// The value of the cookie; nobody sees it again.
+    pub cookie: String,
+    pub expires_at: Timestamp,
+}
+
+impl Identity {
+    pub async fn log_in(
+        &self,
+        login: api::Login,
+        client: ClientDetails,
+    ) -> Result<LoggedIn, IdentityError> {
+        let api::Login { username, password } = login;
+        // What is no name at all is nobody's: one counter for all of it.
+        let username = UserName::parse(&username)
+            .map(|name| name.to_string())
+            .unwrap_or_default();
+        let limit = &self.login_limit;
+        limit
+            .begin(&username, client.address, self.clock.now())
+            .map_err(|retry_after| IdentityError::TooManyAttempts { retry_after })?;
+        let name = username.clone();
+        let found = self
+            .store
+            .read(move |tx| users::find_by_name(tx, &name))
+            .await?;
+        let stored = found
+            .as_ref()
+            .filter(|user| user.active)
+            .map(|user| user.password_hash.clone());
+        let good = self.passwords.verify(password, stored).await?;
+        let Some(user) = found.filter(|_| good) else {
+            self.note_failed_login(&username, &client).await?;
+            return Err(invalid_credentials());
+        };
+        limit.succeed(&username, client.address);
+        self.open_session(user, client).await
+    }
+
+    /// At most as many entries as the login limit lets failures through. The name is told only
+    /// if there is such a user: people type passwords into the wrong field.
+    async fn note_failed_login(
+        &self,
+        username: &str,
+        client: &ClientDetails,
+    ) -> Result<(), IdentityError> {
+        tracing::info!(client.address = %client.address, "a login failed");
+        let known = self.directory.find_user_by_name(username);
+        let id = known.as_ref().map(|user| user.id.to_string());
+        let entry = self.entry_by(
+            SYSTEM,
+            "login.failed",
+            ("user", id.unwrap_or_default()),
+            json!({
+                "username": known.map(|user| user.name.clone()),
+                "address": client.address.to_string(),
+            }),
+        );
+        Ok(self
+            .store
+            .write(move |tx| audit::append(tx, &entry))
+            .await?)
+    }
+
+    async fn open_session(
+        &self,
+        user: users::UserRow,
+        client: ClientDetails,
+    ) -> Result<LoggedIn, IdentityError> {
+        let secret = Secret::new(CredentialKind::Session)?;
+        let now = self.clock.now();
+        let session = SessionRow {
+            id: SessionId(Uuid::now_v7()),
+            user_id: user.id,
+            hash: secret.hash,
+            created_at: now,
+            expires_at: now.plus(self.policy.session_lifetime),
+            last_used_at: Some(now),
+            address: client.address.to_string(),
+            user_agent: client.user_agent.chars().take(USER_AGENT_MAX).collect(),
+        };
+        let (session_id, expires_at) = (session.id, session.expires_at);
+        let entry = self.entry_by(
+            user.username.as_str(),
+            "session.created",
+            ("session", session_id),
+            json!({"address": session.address, "user_agent": session.user_agent}),
+        );
+        let keep = self.policy.sessions_per_user;
+        let id = user.id;
+        self.apply(move |tx| {
+            // The user may have been deactivated, or the password changed, while it was checked.
+            let still = users::find(tx, user.id)?;
+            if !still.is_some_and(|now| now.active && now.password_hash == user.password_hash) {
+                return Err(invalid_credentials());
+            }
+            sessions::insert(tx, &session)?;
+            sessions::delete_oldest_of_user(tx, user.id, keep)?;
+            audit::append(tx, &entry)?;
+            Ok(((), Affected::user(user.id)))
+        })
+        .await?;
+        Ok(LoggedIn {
+            user: self
+                .directory
+                .find_user(id)
+                .ok_or_else(invalid_credentials)?,
+            session_id,
+            cookie: secret.text,
+            expires_at,
+        })
+    }
+
+    /// Ends the caller's own session; nothing to do for one who came with a token.
+    pub async fn log_out(&self, caller: &Caller) -> Result<(), IdentityError> {
+        match caller.session_id() {
+            Some(id) => self.delete_session(caller, id).await,
+            None => Ok(()),
+        }
+    }
+
+    pub async fn list_sessions(
+        &self,
+        caller: &Caller,
+        page: PageRequest,
+    ) -> Result<api::Sessions, IdentityError> {
+        let (user, now) = (caller.user.id, self.clock.now());
+        let current = caller.session_id();
+        let page = self
+            .store
+            .read(move |tx| sessions::list(tx, user, now, page))
+            .await?;
+        let session = |row: SessionRow| api::Session {
+            last_used_at: self.directory.last_used(&row.hash).or(row.last_used_at),
+            id: row.id,
+            created_at: row.created_at,
+            expires_at: row.expires_at,
+            address: row.address,
+            user_agent: row.user_agent,
+            current: current == Some(row.id),
+        };
+        let page = page.map(session);
+        Ok(api::Sessions {
+            sessions: page.items,
+            next_cursor: page.next_cursor,
+        })
+    }
+
+    /// Ends one of the caller's sessions.
+    pub async fn delete_session(
+        &self,
+        caller: &Caller,
+        id: SessionId,
+    ) -> Result<(), IdentityError> {
+        let user = caller.user.id;
+        let entry = self.entry(caller, "session.deleted", ("session", id), json!({}));
+        self.apply(move |tx| {
+            sessions::find(tx, id)?
+                .filter(|session| session.user_id == user)
+                .ok_or_else(|| IdentityError::not_found("session", id))?;
+            sessions::delete(tx, id)?;
+            audit::append(tx, &entry)?;
+            Ok(((), Affected::user(user)))
+        })
+        .await
+    }
+
+    /// Ends all of the caller's sessions but the one they came with; how many.
+    pub async fn delete_other_sessions(&self, caller: &Caller) -> Result<usize, IdentityError> {
+        let user = caller.user.id;
+        let keep = caller.session_id();
+        let mut entry = self.entry(caller, "session.deleted", ("user", user), json!({}));
+        self.apply(move |tx| {
+            let ended = sessions::delete_of_user(tx, user, keep)?;
+            entry.detail = json!({"sessions": ended});
+            audit::append(tx, &entry)?;
+            Ok((ended, Affected::user(user)))
+        })
+        .await
+    }
+
+    /// Changes the caller's own password and ends their other sessions. Wrong current passwords
+    /// count as failed logins.
+    pub async fn change_password(
+        &self,
+        caller: &Caller,
+        change: api::ChangePassword,
+        address: IpAddr,
+    ) -> Result<(), IdentityError> {
+        let user = caller.user.id;
+        let username = caller.user.name.as_str();
+        self.login_limit
+            .begin(username, address, self.clock.now())
+            .map_err(|retry_after| IdentityError::TooManyAttempts { retry_after })?;
+        let found = self.store.read(move |tx| users::find(tx, user)).await?;
+        let before = found.ok_or_else(invalid_credentials)?.password_hash;
+        let stored = Some(before.clone());
+        if !self
+            .passwords
+            .verify(change.current_password, stored)
+            .await?
+        {
+            return Err(IdentityError::Forbidden {
+                code: "wrong_password",
+                message: "the current password is not right".to_owned(),
+            });
+        }
+        self.login_limit.succeed(username, address);
+        let hash = self.passwords.hash(change.new_password).await?;
+        let keep = caller.session_id();
+        let entry = self.entry(caller, "user.password_changed", ("user", user), json!({}));
+        self.apply(move |tx| {
+            let still = users::find(tx, user)?;
+            if still.is_none_or(|now| now.password_hash != before) {
+                return Err(IdentityError::conflict(
+                    "password_changed",
+                    "the password was changed meanwhile; try again",
+                ));
+            }
+            users::set_password_hash(tx, user, &hash)?;
+            sessions::delete_of_user(tx, user, keep)?;
+            audit::append(tx, &entry)?;
+            Ok(((), Affected::user(user)))
+        })
+        .await
+    }
+
+    pub(super) async fn prune_sessions(&self) -> Result<(), IdentityError> {
+        let now = self.clock.now();
+        self.apply(move |tx| {
+            let users = sessions::delete_expired(tx, now)?;
+            Ok(((), Affected::users(users)))
+        })
+        .await
+    }
+}
+
+/// The same for an unknown user, a wrong password and a deactivated user.
+fn invalid_credentials() -> IdentityError {
+    IdentityError::Unauthorized {
+        code: "invalid_credentials",
+        message: "username or password is not right".to_owned(),
+    }
+}

@@ -1,0 +1,144 @@
+//! The first administrator: by a one-time setup token, or by a password given at the start.
+
+use std::fmt::Write;
+
+use serde_json::json;
+use subtle::ConstantTimeEq;
+use svc_core::{
+    UserId, UserName,
+    credential::CredentialKind,
+    permission::ROLE_ADMIN,
+};
+use svc_protocol::api;
+use uuid::Uuid;
+
+use super::{
+    Identity,
+    caller::User,
+    change::Affected,
+    error::IdentityError,
+    secret::{Secret, hash_secret},
+};
+use crate::store::{
+    Hash, StoreError, Tx,
+    audit::{self, SYSTEM},
+    meta, roles,
+    users::{self, UserRow},
+};
+
+const SETUP_TOKEN_HASH: &str = "setup_token_hash";
+/// The user `SVC_ADMIN_PASSWORD` is for.
+const ADMIN: &str = "admin";
+
+impl Identity {
+    /// While there is no user, a new setup token; it takes the place of any earlier one.
+    pub async fn setup_token(&self) -> Result<Option<String>, IdentityError> {
+        let secret = Secret::new(CredentialKind::Setup)?;
+        let hash = hex(&secret.hash);
+        let needed = self
+            .store
+            .write(move |tx| {
+                if users::count(tx)? > 0 {
+                    meta::delete(tx, SETUP_TOKEN_HASH)?;
+                    return Ok(false);
+                }
+                meta::set(tx, SETUP_TOKEN_HASH, &hash)?;
+                Ok(true)
+            })
+            .await?;
+        Ok(needed.then_some(secret.text))
+    }
+
+    /// Makes the first administrator from a setup token, which is spent by it.
+    pub async fn set_up(&self, setup: api::Setup) -> Result<api::User, IdentityError> {
+        let name = UserName::parse(&setup.username)?;
+        let presented = hex(&hash_secret(&setup.setup_token));
+        // Before the password is hashed: strangers get no work done here.
+        let expected = self
+            .store
+            .read(|tx| meta::find(tx, SETUP_TOKEN_HASH))
+            .await?;
+        check_setup_token(expected.as_deref(), &presented)?;
+        let password_hash = self.passwords.hash(setup.password).await?;
+        self.create_admin(name, password_hash, move |tx| {
+            check_setup_token(meta::find(tx, SETUP_TOKEN_HASH)?.as_deref(), &presented)
+        })
+        .await
+    }
+
+    /// Makes the user `admin` with this password while there is no user; whether it did.
+    pub async fn ensure_admin(&self, password: String) -> Result<bool, IdentityError> {
+        if self.store.read(users::count).await? > 0 {
+            return Ok(false);
+        }
+        let name = UserName::parse(ADMIN)?;
+        let password_hash = self.passwords.hash(password).await?;
+        let created = self.create_admin(name, password_hash, |_| Ok(())).await;
+        match created {
+            Ok(_) => Ok(true),
+            Err(error) if error.code() == ALREADY_SET_UP => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn create_admin(
+        &self,
+        name: UserName,
+        password_hash: String,
+        check: impl FnOnce(&mut Tx<'_>) -> Result<(), IdentityError> + Send + 'static,
+    ) -> Result<api::User, IdentityError> {
+        let id = UserId(Uuid::now_v7());
+        let user = UserRow {
+            id,
+            username: name.clone(),
+            password_hash,
+            active: true,
+            created_at: self.clock.now(),
+        };
+        let entry = self.entry_by(
+            SYSTEM,
+            "user.created",
+            ("user", id),
+            json!({"username": name, "roles": [ROLE_ADMIN]}),
+        );
+        self.apply(move |tx| {
+            check(tx)?;
+            if users::count(tx)? > 0 {
+                return Err(IdentityError::conflict(
+                    ALREADY_SET_UP,
+                    "this server has been set up already; log in instead",
+                ));
+            }
+            let admin = roles::find_by_name(tx, ROLE_ADMIN)?.ok_or(StoreError::NoRow)?;
+            users::insert(tx, &user)?;
+            roles::set_of_user(tx, id, &[admin.id])?;
+            meta::delete(tx, SETUP_TOKEN_HASH)?;
+            audit::append(tx, &entry)?;
+            let profile = users::find_profile(tx, id)?.ok_or(StoreError::NoRow)?;
+            Ok((api::User::from(&User::from(profile)), Affected::user(id)))
+        })
+        .await
+    }
+}
+
+const ALREADY_SET_UP: &str = "already_set_up";
+
+fn check_setup_token(expected: Option<&str>, presented: &str) -> Result<(), IdentityError> {
+    let good = expected
+        .is_some_and(|expected| bool::from(expected.as_bytes().ct_eq(presented.as_bytes())));
+    if good {
+        return Ok(());
+    }
+    Err(IdentityError::Unauthorized {
+        code: "invalid_setup_token",
+        message: "the setup token is not valid; each start of an unused server prints a new link"
+            .to_owned(),
+    })
+}
+
+fn hex(hash: &Hash) -> String {
+    hash.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

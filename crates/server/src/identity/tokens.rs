@@ -1,0 +1,128 @@
+//! API tokens: everyone their own.
+
+use std::time::Duration;
+
+use serde_json::json;
+use svc_core::{
+    Scopes, TokenId, credential::CredentialKind, name::check_free_name,
+};
+use svc_protocol::api;
+use uuid::Uuid;
+
+use super::{
+    Identity, caller::Caller, change::Affected, error::IdentityError, secret::Secret,
+};
+use crate::store::{
+    PageRequest, audit,
+    tokens::{self, TokenRow},
+};
+
+const EXPIRY_DAYS_MAX: u32 = 3_650;
+const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
+
+impl Identity {
+    /// The answer is the only one that holds the secret.
+    pub async fn create_token(
+        &self,
+        caller: &Caller,
+        new: api::NewToken,
+    ) -> Result<api::Token, IdentityError> {
+        check_free_name("token", &new.name)?;
+        let scopes = Scopes::parse(&new.scopes.unwrap_or_default())
+            .map_err(|error| IdentityError::invalid("invalid_scope", error.to_string()))?;
+        let now = self.clock.now();
+        let expires_at = match new.expires_in_days {
+            None => None,
+            Some(days) if (1..=EXPIRY_DAYS_MAX).contains(&days) => {
+                Some(now.plus(Duration::from_secs(u64::from(days) * SECONDS_PER_DAY)))
+            }
+            Some(days) => {
+                let message = format!(
+                    "`expires_in_days` is {days}; it must be between 1 and {EXPIRY_DAYS_MAX}"
+                );
+                return Err(IdentityError::invalid("invalid_expiry", message));
+            }
+        };
+        let secret = Secret::new(CredentialKind::ApiToken)?;
+        let token = TokenRow {
+            id: TokenId(Uuid::now_v7()),
+            user_id: caller.user.id,
+            name: new.name,
+            hash: secret.hash,
+            scopes,
+            created_at: now,
+            expires_at,
+            last_used_at: None,
+        };
+        let entry = self.entry(
+            caller,
+            "token.created",
+            ("token", token.id),
+            json!({"name": token.name, "scopes": token.scopes, "expires_at": token.expires_at}),
+        );
+        let max = self.policy.tokens_per_user;
+        let token = self
+            .apply(move |tx| {
+                if tokens::count(tx, token.user_id)? >= i64::from(max) {
+                    return Err(IdentityError::conflict(
+                        "too_many_tokens",
+                        format!("you have {max} tokens already; revoke one first"),
+                    ));
+                }
+                tokens::insert(tx, &token)?;
+                audit::append(tx, &entry)?;
+                let affected = Affected::user(token.user_id);
+                Ok((token, affected))
+            })
+            .await?;
+        Ok(api::Token {
+            token: Some(secret.text),
+            ..self.token(token)
+        })
+    }
+
+    pub async fn list_tokens(
+        &self,
+        caller: &Caller,
+        page: PageRequest,
+    ) -> Result<api::Tokens, IdentityError> {
+        let user = caller.user.id;
+        let page = self
+            .store
+            .read(move |tx| tokens::list(tx, user, page))
+            .await?
+            .map(|row| self.token(row));
+        Ok(api::Tokens {
+            tokens: page.items,
+            next_cursor: page.next_cursor,
+        })
+    }
+
+    /// Revokes one of the caller's tokens: the next request with it is refused.
+    pub async fn delete_token(&self, caller: &Caller, id: TokenId) -> Result<(), IdentityError> {
+        let user = caller.user.id;
+        let mut entry = self.entry(caller, "token.revoked", ("token", id), json!({}));
+        self.apply(move |tx| {
+            let token = tokens::find(tx, id)?
+                .filter(|token| token.user_id == user)
+                .ok_or_else(|| IdentityError::not_found("token", id))?;
+            tokens::delete(tx, id)?;
+            entry.detail = json!({"name": token.name});
+            audit::append(tx, &entry)?;
+            Ok(((), Affected::user(user)))
+        })
+        .await
+    }
+
+    fn token(&self, row: TokenRow) -> api::Token {
+        api::Token {
+            last_used_at: self.directory.last_used(&row.hash).or(row.last_used_at),
+            id: row.id,
+            name: row.name,
+            token: None,
+            scopes: row.scopes,
+            created_at: row.created_at,
+            expires_at: row.expires_at,
+        }
+    }
+}

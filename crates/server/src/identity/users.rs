@@ -1,0 +1,298 @@
+//! Users: create, change, delete.
+//!
+//! Nobody handles a user who holds more than they do: resetting an administrator's password would
+//! make anyone with `manage_users` an administrator.
+
+use serde_json::{Map, Value, json};
+use svc_core::{
+    GroupId, RoleId, UserId, UserName,
+    permission::{ROLE_ADMIN, ROLE_USER},
+};
+use svc_protocol::api;
+use uuid::Uuid;
+
+use super::{
+    Identity,
+    caller::{Caller, User},
+    change::Affected,
+    error::IdentityError,
+    roles::check_held,
+};
+use crate::store::{
+    PageRequest, Tx, audit, groups, roles, sessions,
+    users::{self, Profile, UserRow},
+};
+
+impl Identity {
+    pub async fn create_user(
+        &self,
+        caller: &Caller,
+        new: api::NewUser,
+    ) -> Result<api::User, IdentityError> {
+        let name = UserName::parse(&new.username)?;
+        if self.directory.find_user_by_name(&name).is_some() {
+            return Err(user_exists(&name));
+        }
+        let password_hash = self.passwords.hash(new.password).await?;
+        let user = UserRow {
+            id: UserId(Uuid::now_v7()),
+            username: name,
+            password_hash,
+            active: new.active,
+            created_at: self.clock.now(),
+        };
+        let role_names = new.roles.unwrap_or_else(|| vec![ROLE_USER.to_owned()]);
+        let detail = json!({
+            "username": user.username,
+            "roles": role_names,
+            "groups": new.groups,
+            "active": user.active,
+        });
+        let entry = self.entry(caller, "user.created", ("user", user.id), detail);
+        let caller = caller.clone();
+        self.apply(move |tx| {
+            if users::find_by_name(tx, &user.username)?.is_some() {
+                return Err(user_exists(&user.username));
+            }
+            let role_ids = resolve_roles(tx, &caller, &role_names)?;
+            let group_ids = resolve_groups(tx, &new.groups)?;
+            users::insert(tx, &user)?;
+            roles::set_of_user(tx, user.id, &role_ids)?;
+            groups::set_of_user(tx, user.id, &group_ids)?;
+            audit::append(tx, &entry)?;
+            Ok((record(get(tx, user.id)?), Affected::user(user.id)))
+        })
+        .await
+    }
+
+    pub async fn list_users(&self, page: PageRequest) -> Result<api::Users, IdentityError> {
+        let page = self
+            .store
+            .read(move |tx| users::list_profiles(tx, page))
+            .await?
+            .map(record);
+        Ok(api::Users {
+            users: page.items,
+            next_cursor: page.next_cursor,
+        })
+    }
+
+    pub async fn get_user(&self, id: UserId) -> Result<api::User, IdentityError> {
+        let found = self
+            .store
+            .read(move |tx| users::find_profile(tx, id))
+            .await?;
+        found
+            .map(record)
+            .ok_or_else(|| IdentityError::not_found("user", id))
+    }
+
+    pub async fn update_user(
+        &self,
+        caller: &Caller,
+        id: UserId,
+        patch: api::UserPatch,
+    ) -> Result<api::User, IdentityError> {
+        if id == caller.user.id && patch.password.is_some() {
+            return Err(IdentityError::conflict(
+                "own_password",
+                "your own password is changed with POST /api/auth/password, which asks for the current one",
+            ));
+        }
+        let api::UserPatch {
+            password,
+            roles,
+            groups,
+            active,
+        } = patch;
+        let password_hash = match password {
+            Some(password) => Some(self.passwords.hash(password).await?),
+            None => None,
+        };
+        let patch = Patch {
+            password_hash,
+            roles,
+            groups,
+            active,
+        };
+        let (caller, identity) = (caller.clone(), self.clone());
+        self.apply(move |tx| {
+            let before = get(tx, id)?;
+            check_may_handle(&caller, &before)?;
+            identity.apply_patch(tx, &caller, &before, patch)?;
+            Ok((record(get(tx, id)?), Affected::user(id)))
+        })
+        .await
+    }
+
+    fn apply_patch(
+        &self,
+        tx: &mut Tx<'_>,
+        caller: &Caller,
+        before: &Profile,
+        patch: Patch,
+    ) -> Result<(), IdentityError> {
+        let id = before.id;
+        let note = |tx: &mut Tx<'_>, action, detail| {
+            audit::append(tx, &self.entry(caller, action, ("user", id), detail))
+        };
+        let mut detail = Map::new();
+        if let Some(names) = patch.roles {
+            let granted = names.iter().filter(|&name| !before.roles.contains(name));
+            resolve_roles(tx, caller, &granted.cloned().collect::<Vec<_>>())?;
+            if !names.iter().any(|name| name == ROLE_ADMIN) {
+                check_not_last_admin(tx, before)?;
+            }
+            let ids = find_roles(tx, &names)?.into_iter().map(|role| role.id);
+            roles::set_of_user(tx, id, &ids.collect::<Vec<RoleId>>())?;
+            detail.insert("roles".to_owned(), json!(names));
+            detail.insert("previous_roles".to_owned(), json!(before.roles));
+        }
+        if let Some(names) = patch.groups {
+            let ids = resolve_groups(tx, &names)?;
+            groups::set_of_user(tx, id, &ids)?;
+            detail.insert("groups".to_owned(), json!(names));
+        }
+        if !detail.is_empty() {
+            note(tx, "user.updated", Value::Object(detail))?;
+        }
+        match patch.active {
+            Some(false) if before.active => {
+                check_not_self(caller, id, "deactivate")?;
+                check_not_last_admin(tx, before)?;
+                users::set_active(tx, id, false)?;
+                sessions::delete_of_user(tx, id, None)?;
+                note(tx, "user.deactivated", json!({}))?;
+            }
+            Some(true) if !before.active => {
+                users::set_active(tx, id, true)?;
+                note(tx, "user.activated", json!({}))?;
+            }
+            _ => {}
+        }
+        if let Some(hash) = patch.password_hash {
+            users::set_password_hash(tx, id, &hash)?;
+            sessions::delete_of_user(tx, id, None)?;
+            note(tx, "user.password_changed", json!({}))?;
+        }
+        Ok(())
+    }
+
+    pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), IdentityError> {
+        let mut entry = self.entry(caller, "user.deleted", ("user", id), json!({}));
+        let caller = caller.clone();
+        self.apply(move |tx| {
+            let user = get(tx, id)?;
+            check_may_handle(&caller, &user)?;
+            check_not_self(&caller, id, "delete")?;
+            check_not_last_admin(tx, &user)?;
+            let spaces = users::count_spaces(tx, id)?;
+            if spaces > 0 {
+                return Err(IdentityError::conflict(
+                    "user_owns_spaces",
+                    format!(
+                        "user `{}` owns {spaces} spaces; delete those first",
+                        user.username
+                    ),
+                ));
+            }
+            users::delete(tx, id)?;
+            entry.detail = json!({"username": user.username});
+            audit::append(tx, &entry)?;
+            Ok(((), Affected::user(id)))
+        })
+        .await
+    }
+}
+
+/// A patch whose password has been hashed.
+struct Patch {
+    password_hash: Option<String>,
+    roles: Option<Vec<String>>,
+    groups: Option<Vec<String>>,
+    active: Option<bool>,
+}
+
+fn get(tx: &mut Tx<'_>, id: UserId) -> Result<Profile, IdentityError> {
+    users::find_profile(tx, id)?.ok_or_else(|| IdentityError::not_found("user", id))
+}
+
+fn find_roles(tx: &mut Tx<'_>, names: &[String]) -> Result<Vec<roles::RoleRow>, IdentityError> {
+    names
+        .iter()
+        .map(|name| {
+            roles::find_by_name(tx, name)?.ok_or_else(|| {
+                IdentityError::invalid("unknown_role", format!("role `{name}` does not exist"))
+            })
+        })
+        .collect()
+}
+
+/// Roles to be granted: the caller must hold all that is in them.
+fn resolve_roles(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    names: &[String],
+) -> Result<Vec<RoleId>, IdentityError> {
+    find_roles(tx, names)?
+        .into_iter()
+        .map(|role| check_held(caller, role.permissions).map(|()| role.id))
+        .collect()
+}
+
+/// Groups by name, or else by id.
+fn resolve_groups(tx: &mut Tx<'_>, names: &[String]) -> Result<Vec<GroupId>, IdentityError> {
+    let mut ids = Vec::with_capacity(names.len());
+    for name in names {
+        let mut found = groups::find_by_name(tx, name)?;
+        if let (None, Ok(id)) = (&found, name.parse()) {
+            found = groups::find(tx, id)?;
+        }
+        let group = found.ok_or_else(|| {
+            IdentityError::invalid("unknown_group", format!("group `{name}` does not exist"))
+        })?;
+        ids.push(group.id);
+    }
+    Ok(ids)
+}
+
+fn check_may_handle(caller: &Caller, target: &Profile) -> Result<(), IdentityError> {
+    check_held(caller, target.permissions).map_err(|_| {
+        IdentityError::permission_denied(format!(
+            "user `{}` holds permissions that you do not hold yourself",
+            target.username
+        ))
+    })
+}
+
+fn check_not_self(caller: &Caller, id: UserId, verb: &str) -> Result<(), IdentityError> {
+    if caller.user.id != id {
+        return Ok(());
+    }
+    Err(IdentityError::conflict(
+        "own_account",
+        format!("you cannot {verb} your own account; ask another administrator"),
+    ))
+}
+
+fn check_not_last_admin(tx: &mut Tx<'_>, user: &Profile) -> Result<(), IdentityError> {
+    let is_admin = user.active && user.roles.iter().any(|role| role == ROLE_ADMIN);
+    if !is_admin || roles::count_other_active_holders(tx, ROLE_ADMIN, user.id)? > 0 {
+        return Ok(());
+    }
+    Err(IdentityError::conflict(
+        "last_admin",
+        format!(
+            "user `{}` is the last active administrator; make another one first",
+            user.username
+        ),
+    ))
+}
+
+fn user_exists(name: &UserName) -> IdentityError {
+    IdentityError::conflict("user_exists", format!("user `{name}` exists already"))
+}
+
+fn record(profile: Profile) -> api::User {
+    api::User::from(&User::from(profile))
+}

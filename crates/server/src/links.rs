@@ -1,0 +1,150 @@
+//! Links: the agents' connections.
+//!
+//! Cast: [`Link`] is one live connection that calls can be put on; [`LiveSpace`] is a space that
+//! has a link, or lost it within the grace period; [`Links`] holds them all. `session` is the life
+//! of one connection from hello to goodbye, `control` handles what an agent says besides answers.
+
+mod access;
+mod calls;
+mod control;
+mod grace;
+mod link;
+mod live_space;
+mod session;
+mod socket;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use parking_lot::RwLock;
+use svc_core::{ServerId, SpaceId, UserId};
+use svc_protocol::{api::RegistrationStatus, link::Goodbye};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub use calls::Answer;
+pub use link::{Link, NotSent, PendingCall};
+pub use live_space::{Availability, LiveSpace};
+
+use crate::{
+    methods::{publish::Publisher, registry::Registry},
+    metrics::Metrics,
+    spaces::{lifecycle::Lifecycle, logs::SpaceLogs},
+};
+
+/// Timings of links.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkPolicy {
+    /// How long a lost link keeps its space deployed.
+    pub grace: Duration,
+    /// Between pings; a link with nothing heard for three of these is dead.
+    pub heartbeat: Duration,
+    /// How long calls in flight may take to finish when the server stops.
+    pub drain: Duration,
+}
+
+pub struct Links {
+    pub server_id: ServerId,
+    pub registry: Arc<Registry>,
+    pub publisher: Publisher,
+    pub lifecycle: Arc<Lifecycle>,
+    pub logs: Arc<SpaceLogs>,
+    pub metrics: Arc<Metrics>,
+    pub policy: LinkPolicy,
+    /// Cancelled when the server stops taking links.
+    pub shutdown: CancellationToken,
+    /// Every task that serves a link or waits for one to come back.
+    pub tasks: TaskTracker,
+    live: RwLock<HashMap<SpaceId, Arc<LiveSpace>>>,
+}
+
+impl Links {
+    #[expect(clippy::too_many_arguments, reason = "one per collaborator, each named at the call")]
+    pub fn new(
+        server_id: ServerId,
+        registry: Arc<Registry>,
+        publisher: Publisher,
+        lifecycle: Arc<Lifecycle>,
+        logs: Arc<SpaceLogs>,
+        metrics: Arc<Metrics>,
+        policy: LinkPolicy,
+        shutdown: CancellationToken,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            server_id,
+            registry,
+            publisher,
+            lifecycle,
+            logs,
+            metrics,
+            policy,
+            shutdown,
+            tasks: TaskTracker::new(),
+            live: RwLock::default(),
+        })
+    }
+
+    pub fn find(&self, space: SpaceId) -> Option<Arc<LiveSpace>> {
+        self.live.read().get(&space).cloned()
+    }
+
+    /// What a space publishes just now.
+    pub fn registration_of(&self, space: SpaceId) -> RegistrationStatus {
+        let methods = self.registry.count_of(space);
+        let Some(live) = self.find(space) else { return RegistrationStatus::None };
+        match live.registration_error() {
+            Some(error) => RegistrationStatus::Refused { error },
+            None if methods == 0 => RegistrationStatus::None,
+            None if live.availability() == Availability::Unlinked => {
+                RegistrationStatus::Waiting { methods }
+            }
+            None => RegistrationStatus::Active { methods },
+        }
+    }
+
+    /// Ends a space's link, and takes its methods out.
+    pub fn cut(&self, space: SpaceId, reason: Goodbye) {
+        self.registry.withdraw(space);
+        if let Some(link) = self.find(space).and_then(|live| live.link()) {
+            link.end(reason);
+        }
+    }
+
+    /// Ends the links of all of a user's spaces.
+    pub fn cut_user(&self, user: UserId, reason: Goodbye) {
+        let spaces: Vec<_> =
+            self.live.read().values().filter(|live| live.owner == user).map(|s| s.id).collect();
+        spaces.into_iter().for_each(|space| self.cut(space, reason));
+    }
+
+    /// Forgets a space that has no link: it is stopped or deleted.
+    pub fn forget(&self, space: SpaceId) {
+        let mut live = self.live.write();
+        if live.get(&space).is_some_and(|live| live.link().is_none()) {
+            live.remove(&space);
+        }
+    }
+
+    /// Stops: lets calls in flight finish within a limit, then says goodbye to every agent.
+    pub async fn drain(&self) {
+        let links: Vec<_> = self.live.read().values().filter_map(|live| live.link()).collect();
+        let idle = async {
+            for link in &links {
+                while !link.is_idle() && !link.ending().is_cancelled() {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            }
+        };
+        if tokio::time::timeout(self.policy.drain, idle).await.is_err() {
+            tracing::warn!("calls still in flight at the end of the drain time are interrupted");
+        }
+        links.iter().for_each(|link| link.end(Goodbye::ServerStopping));
+        self.tasks.close();
+        if tokio::time::timeout(Duration::from_secs(5), self.tasks.wait()).await.is_err() {
+            tracing::warn!("some agents did not take the goodbye in time");
+        }
+    }
+
+    /// The live form of a space, made if it is new here.
+    fn enter(&self, make: impl FnOnce() -> LiveSpace, space: SpaceId) -> Arc<LiveSpace> {
+        Arc::clone(self.live.write().entry(space).or_insert_with(|| Arc::new(make())))
+    }
+}

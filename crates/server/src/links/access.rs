@@ -1,0 +1,50 @@
+//! Ends links whose right to exist has ended: a user deactivated, an agent token revoked.
+
+use std::sync::Arc;
+
+use svc_core::SpaceId;
+use svc_protocol::link::Goodbye;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::{Links, LiveSpace};
+use crate::{clock, identity::DirectoryChange};
+
+impl Links {
+    /// Follows the directory until the server stops.
+    pub async fn watch_directory(self: Arc<Self>) {
+        let mut changes = self.publisher.directory.subscribe();
+        // What changed before we listened.
+        self.recheck_all();
+        loop {
+            let change = tokio::select! {
+                change = changes.recv() => change,
+                () = self.shutdown.cancelled() => return,
+            };
+            match change {
+                Ok(DirectoryChange::UserDeactivated(user)) => self.cut_user(user, Goodbye::Revoked),
+                Ok(DirectoryChange::AgentTokensRevoked(space)) => self.recheck(space),
+                Ok(_) => {}
+                Err(RecvError::Lagged(_)) => self.recheck_all(),
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+
+    fn recheck(&self, space: SpaceId) {
+        if self.find(space).is_some_and(|live| self.is_denied(&live)) {
+            self.cut(space, Goodbye::Revoked);
+        }
+    }
+
+    fn recheck_all(&self) {
+        let live: Vec<_> = self.live.read().values().cloned().collect();
+        for live in live.iter().filter(|live| self.is_denied(live)) {
+            self.cut(live.id, Goodbye::Revoked);
+        }
+    }
+
+    fn is_denied(&self, live: &LiveSpace) -> bool {
+        let directory = &self.publisher.directory;
+        live.link().is_some_and(|link| directory.recheck(&link.caller, clock::now()).is_err())
+    }
+}

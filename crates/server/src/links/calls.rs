@@ -1,0 +1,204 @@
+//! The calls a link has in flight: who waits for each answer, and whose place it holds.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use bytes::Bytes;
+use slab::Slab;
+use svc_protocol::link::FrameKind;
+use tokio::sync::oneshot;
+
+/// Calls one link may have in flight; also bounds what a silent agent can make the server keep.
+const CALLS_MAX: usize = 100_000;
+/// An id is `generation << INDEX_BITS | index`, so that an index used again has another id, and
+/// every id stays below 2^53, which any JSON reader keeps exactly.
+const INDEX_BITS: u32 = 20;
+
+/// What became of a call, as the agent says.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    Result(Bytes),
+    Error(Bytes),
+    /// Not sent to the method server: another provider may be tried.
+    Unavailable,
+    /// Sent, then the method server or the link died.
+    Interrupted,
+    /// Cancelled; `sent` tells whether the method server had it already.
+    Cancelled { sent: bool },
+}
+
+impl Answer {
+    pub fn from_frame(kind: FrameKind, payload: Bytes) -> Option<Self> {
+        Some(match kind {
+            FrameKind::Result => Self::Result(payload),
+            FrameKind::Error => Self::Error(payload),
+            FrameKind::Unavailable => Self::Unavailable,
+            FrameKind::Interrupted => Self::Interrupted,
+            FrameKind::CancelledUnsent => Self::Cancelled { sent: false },
+            FrameKind::CancelledSent => Self::Cancelled { sent: true },
+            _ => return None,
+        })
+    }
+}
+
+/// Counts as in flight for target choice (D2) as long as it lives.
+#[derive(Debug)]
+pub struct InFlight(Arc<AtomicU32>);
+
+impl InFlight {
+    pub fn new(count: &Arc<AtomicU32>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[derive(Default)]
+pub struct CallTable {
+    entries: Slab<Entry>,
+    generation: u32,
+}
+
+struct Entry {
+    generation: u32,
+    /// `None` once nobody waits any more.
+    waiter: Option<oneshot::Sender<Answer>>,
+    /// In serial mode a call that was sent holds its place until its answer (spec 4.1).
+    serial: bool,
+    _place: InFlight,
+}
+
+impl CallTable {
+    /// Enters a call; `None` if the link has too many in flight.
+    pub fn insert(
+        &mut self,
+        place: InFlight,
+        serial: bool,
+    ) -> Option<(u64, oneshot::Receiver<Answer>)> {
+        if self.entries.len() >= CALLS_MAX {
+            return None;
+        }
+        let (waiter, answer) = oneshot::channel();
+        self.generation = self.generation.wrapping_add(1);
+        let generation = self.generation;
+        let entry = Entry { generation, waiter: Some(waiter), serial, _place: place };
+        let index = self.entries.insert(entry);
+        Some((u64::from(generation) << INDEX_BITS | index as u64, answer))
+    }
+
+    /// Hands an answer to whoever waits. Unknown ids are ignored: they are late, or hostile.
+    pub fn complete(&mut self, id: u64, answer: Answer) {
+        let Some(index) = self.index(id) else { return };
+        let entry = &mut self.entries[index];
+        let waiter = entry.waiter.take();
+        let holds_place = entry.serial && answer == (Answer::Cancelled { sent: true });
+        if !holds_place {
+            self.entries.remove(index);
+        }
+        if let Some(waiter) = waiter {
+            // The receiver may just have gone; then nobody wants the answer.
+            let _ = waiter.send(answer);
+        }
+    }
+
+    /// Nobody waits any more. In concurrent mode the place is free at once; in serial mode the
+    /// agent decides, because the call may have been sent. Tells whether it was still there.
+    pub fn abandon(&mut self, id: u64) -> bool {
+        let Some(index) = self.index(id) else { return false };
+        if self.entries[index].serial {
+            self.entries[index].waiter = None;
+        } else {
+            self.entries.remove(index);
+        }
+        true
+    }
+
+    /// Ends every call; their waiters see a closed channel.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn index(&self, id: u64) -> Option<usize> {
+        let index = usize::try_from(id & ((1 << INDEX_BITS) - 1)).ok()?;
+        let entry = self.entries.get(index)?;
+        (u64::from(entry.generation) == id >> INDEX_BITS).then_some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(counter: &Arc<AtomicU32>) -> u32 {
+        counter.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn an_answer_frees_the_place_and_reaches_its_caller_once() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        let (id, mut answer) = table.insert(InFlight::new(&counter), false).expect("room");
+        assert_eq!(count(&counter), 1);
+        table.complete(id, Answer::Unavailable);
+        table.complete(id, Answer::Interrupted);
+        assert_eq!(answer.try_recv(), Ok(Answer::Unavailable));
+        assert_eq!(count(&counter), 0);
+    }
+
+    #[test]
+    fn an_id_used_again_never_takes_an_old_answer() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        let (first, _) = table.insert(InFlight::new(&counter), false).expect("room");
+        table.complete(first, Answer::Unavailable);
+        let (second, mut answer) = table.insert(InFlight::new(&counter), false).expect("room");
+        assert_ne!(first, second);
+        table.complete(first, Answer::Interrupted);
+        assert!(answer.try_recv().is_err());
+        assert!(second < 1 << 53);
+    }
+
+    #[test]
+    fn a_sent_serial_call_holds_its_place_after_its_caller_has_gone() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        let (id, _answer) = table.insert(InFlight::new(&counter), true).expect("room");
+        assert!(table.abandon(id));
+        assert_eq!(count(&counter), 1);
+        table.complete(id, Answer::Cancelled { sent: true });
+        assert_eq!(count(&counter), 1);
+        table.complete(id, Answer::Result(Bytes::new()));
+        assert_eq!(count(&counter), 0);
+    }
+
+    #[test]
+    fn a_concurrent_or_unsent_call_frees_its_place_at_once() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        let (concurrent, _answer) = table.insert(InFlight::new(&counter), false).expect("room");
+        assert!(table.abandon(concurrent));
+        assert_eq!(count(&counter), 0);
+        let (serial, _answer) = table.insert(InFlight::new(&counter), true).expect("room");
+        table.complete(serial, Answer::Cancelled { sent: false });
+        assert_eq!(count(&counter), 0);
+        assert!(table.is_empty());
+    }
+
+    #[test]
+    fn a_full_table_refuses() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        for _ in 0..CALLS_MAX {
+            assert!(table.insert(InFlight::new(&counter), false).is_some());
+        }
+        assert!(table.insert(InFlight::new(&counter), false).is_none());
+        table.clear();
+        assert_eq!(count(&counter), 0);
+    }
+}

@@ -1,0 +1,65 @@
+//! What happens when a link is gone: the space waits for it within the grace period, then stops.
+
+use std::sync::Arc;
+
+use svc_core::{UserId, space::StopReason};
+use svc_protocol::link::{Goodbye, SpaceIdentity};
+use tracing::{error, info};
+
+use super::{Link, Links, LiveSpace};
+use crate::store::StoreError;
+
+impl Links {
+    /// Takes a link out of its space.
+    pub(super) async fn part(self: &Arc<Self>, live: Arc<LiveSpace>, link: &Arc<Link>) {
+        let _transition = live.transition.lock().await;
+        if !live.detach(link) {
+            return; // Another link has taken its place.
+        }
+        if live.take_agent_goodbye() == Some(Goodbye::AgentStopping) {
+            self.stop(&live, StopReason::AgentStopped).await;
+        } else if !self.shutdown.is_cancelled() {
+            info!(space.id = %live.id, space.name = %live.name, "link lost");
+            self.wait_for(Arc::clone(&live));
+        }
+    }
+
+    /// Every space that was deployed when the server last ran waits for its agent.
+    pub async fn expect_deployed(self: &Arc<Self>) -> Result<(), StoreError> {
+        for (owner, identity) in self.lifecycle.deployed().await? {
+            self.expect(owner, identity);
+        }
+        Ok(())
+    }
+
+    /// At start, every deployed space gets a whole grace period (DECISIONS 6).
+    fn expect(self: &Arc<Self>, owner: UserId, identity: SpaceIdentity) {
+        let space = identity.id;
+        let live = self.enter(|| LiveSpace::new(owner, identity), space);
+        self.wait_for(live);
+    }
+
+    fn wait_for(self: &Arc<Self>, live: Arc<LiveSpace>) {
+        let links = Arc::clone(self);
+        let lost = live.link_number();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(links.policy.grace) => {}
+                () = links.shutdown.cancelled() => return,
+            }
+            let _transition = live.transition.lock().await;
+            if live.link().is_none() && live.link_number() == lost {
+                links.stop(&live, StopReason::LinkLost).await;
+            }
+        });
+    }
+
+    async fn stop(&self, live: &Arc<LiveSpace>, reason: StopReason) {
+        self.registry.withdraw(live.id);
+        match self.lifecycle.stopped(live.id, reason).await {
+            Ok(()) => info!(space.id = %live.id, space.name = %live.name, %reason, "space stopped"),
+            Err(error) => error!(space.id = %live.id, "space not marked as stopped: {error}"),
+        }
+        self.forget(live.id);
+    }
+}

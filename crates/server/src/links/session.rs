@@ -1,0 +1,279 @@
+//! The life of one link: hello, frames both ways, goodbye.
+
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use hyper::upgrade::Upgraded;
+use svc_core::{SpaceId, UserId};
+use svc_protocol::link::{
+    Control, Frame, FrameKind, FrameReader, Goodbye, Hello, Refusal, SpaceIdentity, VERSION, Welcome,
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use super::{
+    Answer, Link, Links, LiveSpace,
+    socket::{self, FrameSink, FrameSource, SocketError},
+};
+use crate::{
+    identity::Caller,
+    spaces::lifecycle::{LinkRefused, Linked},
+};
+
+/// How long an agent may take to say hello.
+const HELLO_MAX: Duration = Duration::from_secs(10);
+/// How long one write may take before the agent counts as gone.
+const WRITE_MAX: Duration = Duration::from_secs(30);
+/// Control messages that may wait to be handled; past it the link is not read any further.
+const CONTROL_QUEUE: usize = 16;
+/// Frames gathered into one write.
+const FRAMES_PER_WRITE: usize = 256;
+/// Heartbeats without a sign of life that end a link.
+const MISSED_HEARTBEATS: u32 = 3;
+
+impl Links {
+    /// Serves one link until it ends.
+    pub async fn serve(self: Arc<Self>, upgraded: Upgraded, caller: Caller, space: SpaceId) {
+        let (mut sink, mut source) = socket::accept(upgraded).await;
+        let hello = match tokio::time::timeout(HELLO_MAX, read_hello(&mut source)).await {
+            Ok(Ok(hello)) => hello,
+            Ok(Err(refusal)) => return refuse(&mut sink, refusal).await,
+            Err(_) => return refuse(&mut sink, refusal("protocol", "no hello in time", true)).await,
+        };
+        match self.admit(&hello, caller, space).await {
+            Ok((live, link, frames)) => {
+                self.run(&live, &link, frames, sink, source).await;
+                self.part(live, &link).await;
+            }
+            Err(refusal) => refuse(&mut sink, refusal).await,
+        }
+    }
+
+    /// Decides whether this agent gets the space, and puts its link in place.
+    async fn admit(
+        &self,
+        hello: &Hello,
+        caller: Caller,
+        space: SpaceId,
+    ) -> Result<(Arc<LiveSpace>, Arc<Link>, mpsc::UnboundedReceiver<Frame>), Refusal> {
+        if !hello.versions.contains(&VERSION) {
+            let detail = format!(
+                "the agent (svc {}) speaks link versions {:?}, this server {VERSION}; install the same svc on both",
+                hello.svc_version, hello.versions
+            );
+            return Err(refusal("version", detail, false));
+        }
+        if self.shutdown.is_cancelled() {
+            return Err(refusal("draining", "the server is stopping", true));
+        }
+        let identity = self.lifecycle.identity_of(space).await.map_err(link_refusal)?;
+        let (live, _transition) = self.enter_locked(identity, space).await;
+        let Linked { health_check, started } =
+            self.lifecycle.link_up(space).await.map_err(link_refusal)?;
+        // A link outlives the shutdown signal: it is drained first.
+        let (link, frames) = Link::new(hello.instance.clone(), caller, CancellationToken::new());
+        let welcome = Welcome {
+            version: VERSION,
+            server_id: self.server_id,
+            svc_version: env!("CARGO_PKG_VERSION").to_owned(),
+            space: live.identity.clone(),
+            health_check,
+            heartbeat_seconds: u32::try_from(self.policy.heartbeat.as_secs()).unwrap_or(10).max(1),
+        };
+        // The channel is new and empty, so the welcome is the first frame on it.
+        let _ = link.control(0, &Control::Welcome(Box::new(welcome)));
+        if let Some(old) = live.attach(Arc::clone(&link)) {
+            let second_agent = old.instance != link.instance;
+            old.end(if second_agent { Goodbye::Replaced } else { Goodbye::Protocol });
+        }
+        info!(space.id = %space, space.name = %live.name, started, "agent linked");
+        Ok((Arc::clone(&live), link, frames))
+    }
+
+    /// The live form of a space, its transitions held still. A space that is forgotten while we
+    /// wait for that is entered anew.
+    async fn enter_locked(
+        &self,
+        (owner, identity): (UserId, SpaceIdentity),
+        space: SpaceId,
+    ) -> (Arc<LiveSpace>, tokio::sync::OwnedMutexGuard<()>) {
+        loop {
+            let live = self.enter(|| LiveSpace::new(owner, identity.clone()), space);
+            let transition = Arc::clone(&live.transition).lock_owned().await;
+            if self.find(space).is_some_and(|current| Arc::ptr_eq(&current, &live)) {
+                return (live, transition);
+            }
+        }
+    }
+
+    async fn run(
+        self: &Arc<Self>,
+        live: &Arc<LiveSpace>,
+        link: &Arc<Link>,
+        frames: mpsc::UnboundedReceiver<Frame>,
+        sink: FrameSink,
+        source: FrameSource,
+    ) {
+        let _counted = self.metrics.link_up();
+        let heard = Arc::new(AtomicBool::new(true));
+        let (control, messages) = mpsc::channel(CONTROL_QUEUE);
+        let writing =
+            tokio::spawn(write(sink, frames, Arc::clone(link), Arc::clone(&heard), self.policy.heartbeat));
+        let handling = tokio::spawn(Arc::clone(self).handle_control(
+            Arc::clone(live),
+            Arc::clone(link),
+            messages,
+        ));
+        match read(source, link, &heard, control).await {
+            Ok(()) => debug!(space.id = %live.id, "link closed"),
+            Err(error) => warn!(space.id = %live.id, "link broken: {error}"),
+        }
+        link.ending().cancel();
+        link.interrupt_calls();
+        // Both end by themselves now: the writer sees `ending`, the handler a closed channel.
+        let _ = tokio::join!(writing, handling);
+    }
+}
+
+async fn read_hello(source: &mut FrameSource) -> Result<Hello, Refusal> {
+    let message = source.next().await.ok().flatten();
+    let frame = message.and_then(|message| FrameReader::new(message).next()?.ok());
+    match frame.and_then(|frame| serde_json::from_slice(&frame.payload).ok()) {
+        Some(Control::Hello(hello)) => Ok(hello),
+        _ => Err(refusal("protocol", "the first frame of a link must be a hello", false)),
+    }
+}
+
+async fn refuse(sink: &mut FrameSink, refusal: Refusal) {
+    debug!(code = refusal.code, "link refused: {}", refusal.detail);
+    let payload = serde_json::to_vec(&Control::Refused(refusal)).expect("always JSON");
+    let frame = Frame::new(0, FrameKind::Control, payload);
+    let _ = tokio::time::timeout(WRITE_MAX, sink.write(&[frame])).await;
+    sink.close().await;
+}
+
+fn refusal(code: &str, detail: impl Into<String>, retry: bool) -> Refusal {
+    Refusal { code: code.to_owned(), detail: detail.into(), retry }
+}
+
+fn link_refusal(refused: LinkRefused) -> Refusal {
+    match refused {
+        LinkRefused::Gone => refusal("unauthorized", "the space does not exist any more", false),
+        LinkRefused::OwnerInactive => refusal("unauthorized", "the space's owner is deactivated", false),
+        LinkRefused::Stopped => refusal(
+            "space_stopped",
+            "the space was stopped; start it with `svc space start`",
+            true,
+        ),
+        LinkRefused::Store(error) => refusal("busy", error.to_string(), true),
+    }
+}
+
+/// Puts queued frames on the wire, pings, and notices a silent agent.
+async fn write(
+    mut sink: FrameSink,
+    mut frames: mpsc::UnboundedReceiver<Frame>,
+    link: Arc<Link>,
+    heard: Arc<AtomicBool>,
+    heartbeat: Duration,
+) {
+    let mut batch = Vec::new();
+    let mut missed = 0;
+    let mut beat = tokio::time::interval(heartbeat);
+    let mut ended = pin!(link.ending().cancelled());
+    loop {
+        batch.clear();
+        tokio::select! {
+            biased;
+            received = frames.recv_many(&mut batch, FRAMES_PER_WRITE) => if received == 0 { break },
+            () = &mut ended => break,
+            _ = beat.tick() => {
+                missed = if heard.swap(false, Ordering::Relaxed) { 0 } else { missed + 1 };
+                if missed >= MISSED_HEARTBEATS {
+                    warn!("link dead: nothing heard for {missed} heartbeats");
+                    break;
+                }
+                if link.send(Frame::empty(0, FrameKind::Ping)).is_err() { break }
+                continue;
+            }
+        }
+        match tokio::time::timeout(WRITE_MAX, sink.write(&batch)).await {
+            Ok(Ok(bytes)) => link.written(bytes),
+            Ok(Err(_)) => break,
+            Err(_) => {
+                warn!("link dead: the agent does not read");
+                break;
+            }
+        }
+    }
+    link.ending().cancel();
+    let farewell = async {
+        if let Some(reason) = link.last_words() {
+            frames.close();
+            while frames.recv_many(&mut batch, FRAMES_PER_WRITE).await > 0 {}
+            let payload = serde_json::to_vec(&Control::Goodbye { reason }).expect("always JSON");
+            batch.push(Frame::new(0, FrameKind::Control, payload));
+            let _ = sink.write(&batch).await;
+        }
+        sink.close().await;
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(2), farewell).await;
+}
+
+/// Takes frames off the wire until the link ends.
+async fn read(
+    mut source: FrameSource,
+    link: &Arc<Link>,
+    heard: &AtomicBool,
+    control: mpsc::Sender<(u64, Control)>,
+) -> Result<(), ReadError> {
+    let mut ended = pin!(link.ending().cancelled());
+    loop {
+        let message = tokio::select! {
+            biased;
+            message = source.next() => message?,
+            () = &mut ended => return Ok(()),
+        };
+        let Some(message) = message else { return Ok(()) };
+        heard.store(true, Ordering::Relaxed);
+        for frame in FrameReader::new(message) {
+            let Frame { id, kind, payload } = frame?;
+            match kind {
+                FrameKind::Ping => {
+                    let _ = link.send(Frame::empty(0, FrameKind::Pong));
+                }
+                FrameKind::Pong => {}
+                FrameKind::Control => {
+                    let message = serde_json::from_slice(&payload)?;
+                    // A full queue stops the reading: an agent cannot flood the server.
+                    if control.send((id, message)).await.is_err() {
+                        return Ok(());
+                    }
+                }
+                _ => match Answer::from_frame(kind, payload) {
+                    Some(answer) => link.complete(id, answer),
+                    None => return Err(ReadError::Unexpected(kind)),
+                },
+            }
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    #[error(transparent)]
+    Frame(#[from] svc_protocol::link::FrameError),
+    #[error("a control message is malformed: {0}")]
+    Control(#[from] serde_json::Error),
+    #[error("an agent must not send {0:?} frames")]
+    Unexpected(FrameKind),
+}

@@ -1,0 +1,209 @@
+//! Routes calls: one path for single calls, batches and notifications.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::join_all;
+use svc_core::visibility::Reference;
+use svc_protocol::jsonrpc::{
+    Body, Invalid, Request, RpcError, error_response, parse_body, result_response,
+};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::{
+    openrpc,
+    provider::Provider,
+    registry::{PickError, Registry},
+};
+use crate::{
+    identity::{Caller, Directory},
+    links::Answer,
+    metrics::{CallOutcome, Metrics},
+};
+
+/// How long an agent may take to say whether a timed-out call had been sent.
+const CANCEL_ANSWER_MAX: Duration = Duration::from_secs(1);
+/// JSON-RPC service discovery, answered by the server itself.
+const DISCOVER: &str = "rpc.discover";
+
+pub struct Calls {
+    pub registry: Arc<Registry>,
+    pub directory: Arc<Directory>,
+    pub metrics: Arc<Metrics>,
+    pub openrpc: openrpc::Describe,
+}
+
+/// A call's answer as it goes to the caller: the bytes of `result` or of `error`.
+enum Reply {
+    Result(bytes::Bytes),
+    Error(bytes::Bytes),
+}
+
+impl Calls {
+    /// Answers a whole body of `POST /api/methods/call`; `None` is 204 No Content.
+    pub async fn answer(&self, caller: &Caller, body: &[u8]) -> Option<Vec<u8>> {
+        let arrived = Instant::now();
+        match parse_body(body) {
+            Err(error) => {
+                self.metrics.count(CallOutcome::Invalid);
+                Some(refusal(&error, None))
+            }
+            Ok(Body::Single(request)) => self.answer_one(caller, request, arrived).await,
+            Ok(Body::Batch(requests)) => {
+                let answers = requests
+                    .into_iter()
+                    .map(|request| self.answer_one(caller, request, arrived));
+                let answers: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
+                (!answers.is_empty()).then(|| join_array(&answers))
+            }
+        }
+    }
+
+    /// Answers one item; `None` for a notification (spec 4.1, calls 2 and 3).
+    async fn answer_one(
+        &self,
+        caller: &Caller,
+        request: Result<Request<'_>, Invalid<'_>>,
+        arrived: Instant,
+    ) -> Option<Vec<u8>> {
+        let request = match request {
+            Ok(request) => request,
+            Err(invalid) => {
+                self.metrics.count(CallOutcome::Invalid);
+                return Some(refusal(&invalid.error, invalid.id));
+            }
+        };
+        let Some(id) = request.id else {
+            self.notify(caller, &request);
+            return None;
+        };
+        let mut out = Vec::new();
+        let running = self.metrics.call_started();
+        let outcome = match self.call(caller, &request.method, request.params, arrived).await {
+            Ok(Reply::Result(result)) => {
+                result_response(&mut out, &result, id);
+                CallOutcome::Ok
+            }
+            Ok(Reply::Error(error)) => {
+                error_response(&mut out, &error, Some(id));
+                CallOutcome::MethodError
+            }
+            Err(error) => {
+                out = refusal(&error, Some(id));
+                CallOutcome::of(&error)
+            }
+        };
+        running.finish(outcome, arrived.elapsed());
+        Some(out)
+    }
+
+    async fn call(
+        &self,
+        caller: &Caller,
+        method: &str,
+        params: Option<&str>,
+        arrived: Instant,
+    ) -> Result<Reply, RpcError> {
+        if method == DISCOVER {
+            return Ok(Reply::Result(self.openrpc.document(caller).into()));
+        }
+        let mut tried: Vec<Arc<Provider>> = Vec::new();
+        loop {
+            let provider = match self.pick(caller, method, &tried) {
+                Ok(provider) => provider,
+                Err(PickError::NotFound) => return Err(RpcError::MethodNotFound),
+                Err(PickError::Unavailable) => return Err(RpcError::Unavailable),
+            };
+            match attempt(&provider, params, arrived).await? {
+                Some(reply) => return Ok(reply),
+                // Nothing was sent, so another provider may be tried; after sending, never.
+                None => tried.push(provider),
+            }
+        }
+    }
+
+    /// Forwards a notification; whatever happens to it, nothing is answered.
+    fn notify(&self, caller: &Caller, request: &Request<'_>) {
+        let mut tried = Vec::new();
+        while let Ok(provider) = self.pick(caller, &request.method, &tried) {
+            if provider.notify(request.params).is_ok() {
+                self.metrics.count(CallOutcome::Notification);
+                return;
+            }
+            tried.push(provider);
+        }
+        self.metrics.count(CallOutcome::NotificationDropped);
+    }
+
+    fn pick(
+        &self,
+        caller: &Caller,
+        method: &str,
+        tried: &[Arc<Provider>],
+    ) -> Result<Arc<Provider>, PickError> {
+        let (owner, canonical) = match Reference::parse(method) {
+            Reference::Own(canonical) => (caller.user.id, canonical),
+            Reference::Others { owner, canonical } => {
+                let owner =
+                    self.directory.find_user_by_name(owner).ok_or(PickError::NotFound)?;
+                // The owner never uses the prefix (V5); a deactivated owner's methods are gone.
+                if owner.id == caller.user.id || !owner.active {
+                    return Err(PickError::NotFound);
+                }
+                (owner.id, canonical)
+            }
+        };
+        self.registry.pick(caller.viewer(), owner, canonical, tried)
+    }
+}
+
+/// One attempt at one provider: `None` if nothing was sent to its method server.
+async fn attempt(
+    provider: &Provider,
+    params: Option<&str>,
+    arrived: Instant,
+) -> Result<Option<Reply>, RpcError> {
+    let timeout_seconds = u32::try_from(provider.timeout.as_secs()).unwrap_or(u32::MAX);
+    let timed_out = |sent| RpcError::TimedOut { timeout_seconds, sent };
+    let deadline = arrived + provider.timeout;
+    if Instant::now() >= deadline {
+        return Err(timed_out(false));
+    }
+    let Ok(mut pending) = provider.call(params) else { return Ok(None) };
+    let answer = match timeout_at(deadline, pending.answer()).await {
+        Ok(answer) => answer,
+        Err(_) => {
+            pending.cancel();
+            match timeout(CANCEL_ANSWER_MAX, pending.answer()).await {
+                Ok(answer) => answer,
+                // An agent that cannot say is an agent that may have sent it.
+                Err(_) => return Err(timed_out(true)),
+            }
+        }
+    };
+    match answer {
+        Answer::Result(result) => Ok(Some(Reply::Result(result))),
+        Answer::Error(error) => Ok(Some(Reply::Error(error))),
+        Answer::Unavailable => Ok(None),
+        Answer::Interrupted => Err(RpcError::Interrupted),
+        Answer::Cancelled { sent } => Err(timed_out(sent)),
+    }
+}
+
+fn refusal(error: &RpcError, id: Option<&str>) -> Vec<u8> {
+    let mut out = Vec::new();
+    error_response(&mut out, &error.to_object().to_bytes(), id);
+    out
+}
+
+fn join_array(items: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(items.iter().map(|item| item.len() + 1).sum::<usize>() + 2);
+    out.push(b'[');
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(item);
+    }
+    out.push(b']');
+    out
+}

@@ -1,0 +1,129 @@
+//! What a caller sees of the registry: `GET /api/methods` (spec 4.1, V1-V6).
+
+use std::sync::{Arc, atomic::Ordering};
+
+use svc_core::{
+    UserId,
+    name::tool_name,
+    visibility::{Reference, name_for_others},
+};
+use svc_protocol::api::{Method, Methods, Provider};
+
+use super::registry::{Entry, Registry};
+use crate::{
+    identity::{Caller, Directory},
+    links::Availability,
+};
+
+pub struct Discovery {
+    pub registry: Arc<Registry>,
+    pub directory: Arc<Directory>,
+}
+
+/// Narrows a list.
+#[derive(Default)]
+pub struct Filter<'a> {
+    /// Exactly this visible name.
+    pub name: Option<&'a str>,
+    /// Words over name, description and keywords, in any case.
+    pub text: Option<&'a str>,
+}
+
+impl Discovery {
+    /// The methods a caller sees, sorted by the names they are called by.
+    pub fn list(&self, caller: &Caller, filter: &Filter<'_>) -> Methods {
+        let mut methods = match filter.name {
+            Some(name) => self.find(caller, name).into_iter().collect(),
+            None => self.all(caller),
+        };
+        if let Some(text) = filter.text {
+            let words: Vec<_> = text.split_whitespace().map(str::to_lowercase).collect();
+            methods.retain(|method| words.iter().all(|word| mentions(method, word)));
+        }
+        methods.sort_by(|a, b| a.name.cmp(&b.name));
+        Methods { count: methods.len(), methods }
+    }
+
+    fn all(&self, caller: &Caller) -> Vec<Method> {
+        let mut methods = Vec::new();
+        self.registry.for_each_visible(caller.viewer(), |owner, entry| {
+            methods.extend(self.describe(caller, owner, entry));
+        });
+        methods
+    }
+
+    fn find(&self, caller: &Caller, name: &str) -> Option<Method> {
+        let (owner, canonical) = match Reference::parse(name) {
+            Reference::Own(canonical) => (caller.user.id, canonical),
+            Reference::Others { owner, canonical } => {
+                (self.directory.find_user_by_name(owner)?.id, canonical)
+            }
+        };
+        if owner == caller.user.id && matches!(Reference::parse(name), Reference::Others { .. }) {
+            return None;
+        }
+        self.registry
+            .find_visible(caller.viewer(), owner, canonical, |entry| {
+                self.describe(caller, owner, entry)
+            })
+            .flatten()
+    }
+
+    /// `None` when the owner has been deactivated or removed meanwhile.
+    fn describe(&self, caller: &Caller, owner: UserId, entry: &Entry) -> Option<Method> {
+        let definition = &entry.definition;
+        let owner = self.directory.find_user(owner).filter(|owner| owner.active)?;
+        let is_own = owner.id == caller.user.id;
+        let name = if is_own {
+            definition.name.to_string()
+        } else {
+            name_for_others(&owner.name, &definition.name)
+        };
+        let able = |p: &&Arc<super::provider::Provider>| p.availability() == Availability::Ready;
+        let groups = definition.groups.iter().flatten();
+        Some(Method {
+            mcp_tool: definition.tool_name.is_some(),
+            mcp_tool_name: definition.tool_name.as_ref().map(|_| tool_name(&name)),
+            name,
+            description: definition.description.clone(),
+            keywords: definition.keywords.clone(),
+            scope: definition.scope.to_string(),
+            params_schema: definition.params_schema.clone(),
+            result_schema: definition.result_schema.clone(),
+            owner_id: owner.id,
+            owner: owner.name.clone(),
+            provider_count: entry.providers.iter().filter(able).count(),
+            local_name: entry.providers.first().filter(|_| is_own).map(|p| p.local_name.clone()),
+            groups: if is_own {
+                groups.filter_map(|group| self.directory.group_name(*group)).collect()
+            } else {
+                Vec::new()
+            },
+            events: if is_own {
+                definition.events.iter().map(ToString::to_string).collect()
+            } else {
+                Vec::new()
+            },
+            event_sinks: if is_own { definition.event_sinks.clone() } else { Vec::new() },
+            providers: if is_own { providers(entry) } else { Vec::new() },
+        })
+    }
+}
+
+fn providers(entry: &Entry) -> Vec<Provider> {
+    entry
+        .providers
+        .iter()
+        .map(|provider| Provider {
+            space_id: provider.space.id,
+            space: provider.space.name.clone(),
+            in_flight: provider.in_flight.load(Ordering::Relaxed),
+            state: provider.availability().as_str().to_owned(),
+        })
+        .collect()
+}
+
+fn mentions(method: &Method, word: &str) -> bool {
+    let texts = [&method.name, &method.description];
+    texts.into_iter().chain(&method.keywords).any(|text| text.to_lowercase().contains(word))
+}

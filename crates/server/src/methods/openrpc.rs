@@ -1,0 +1,57 @@
+//! What a caller sees, as an OpenRPC document: `rpc.discover` and `GET /api/openrpc.json`.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use svc_protocol::api::Method;
+
+use super::discovery::{Discovery, Filter};
+use crate::identity::Caller;
+
+#[derive(Clone)]
+pub struct Describe {
+    pub discovery: Arc<Discovery>,
+}
+
+impl Describe {
+    pub fn document(&self, caller: &Caller) -> Vec<u8> {
+        let methods = self.discovery.list(caller, &Filter::default()).methods;
+        let document = json!({
+            "openrpc": "1.3.2",
+            "info": {
+                "title": "svc",
+                "description": format!("Methods visible to {}", caller.user.name),
+                "version": env!("CARGO_PKG_VERSION"),
+            },
+            "methods": methods.iter().map(describe).collect::<Vec<_>>(),
+        });
+        serde_json::to_vec(&document).expect("a JSON value is always JSON")
+    }
+}
+
+fn describe(method: &Method) -> Value {
+    json!({
+        "name": method.name,
+        "description": method.description,
+        "tags": method.keywords.iter().map(|word| json!({"name": word})).collect::<Vec<_>>(),
+        "paramStructure": "by-name",
+        "params": params(method.params_schema.as_ref()),
+        "result": {
+            "name": "result",
+            "schema": method.result_schema.clone().unwrap_or_else(|| json!({})),
+        },
+    })
+}
+
+/// OpenRPC describes each named param by itself.
+fn params(schema: Option<&Value>) -> Vec<Value> {
+    let Some(schema) = schema else { return Vec::new() };
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|list| list.iter().any(|n| n == name));
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties
+        .into_iter()
+        .flatten()
+        .map(|(name, schema)| json!({"name": name, "required": is_required(name), "schema": schema}))
+        .collect()
+}

@@ -1,0 +1,85 @@
+//! A space that offers one method: what is needed to put a call on its link.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use svc_core::{registration::Mode, target::Candidate};
+use svc_protocol::jsonrpc::fold_lines;
+
+use crate::links::{Availability, Link, LiveSpace, NotSent, PendingCall};
+
+pub struct Provider {
+    pub space: Arc<LiveSpace>,
+    /// Name the method server knows the method by.
+    pub local_name: String,
+    /// The registration this provider belongs to; call frames carry it.
+    pub generation: u32,
+    /// Place in the order of registration (D2).
+    pub place: u64,
+    pub timeout: Duration,
+    pub mode: Mode,
+    /// Survives a new registration of the same space, so that the count stays true.
+    pub in_flight: Arc<AtomicU32>,
+    /// `generation` and `{"jsonrpc":"2.0","method":"<local name>"`, built once.
+    prefix: Bytes,
+}
+
+impl Provider {
+    pub fn new(
+        space: Arc<LiveSpace>,
+        local_name: String,
+        generation: u32,
+        place: u64,
+        timeout: Duration,
+        mode: Mode,
+        in_flight: Arc<AtomicU32>,
+    ) -> Self {
+        let mut prefix = BytesMut::new();
+        prefix.put_u32_le(generation);
+        prefix.put_slice(br#"{"jsonrpc":"2.0","method":"#);
+        prefix.put_slice(&serde_json::to_vec(&local_name).expect("a string is always JSON"));
+        let prefix = prefix.freeze();
+        Self { space, local_name, generation, place, timeout, mode, in_flight, prefix }
+    }
+
+    pub fn candidate(&self) -> Candidate {
+        Candidate { in_flight: self.in_flight.load(Ordering::Relaxed), place: self.place }
+    }
+
+    pub fn availability(&self) -> Availability {
+        self.space.availability()
+    }
+
+    pub fn call(&self, params: Option<&str>) -> Result<PendingCall, NotSent> {
+        let link = self.link()?;
+        // The agent appends its own id and the closing brace.
+        let payload = self.payload(params, br#","id":"#);
+        link.call(payload, &self.in_flight, self.mode == Mode::Serial)
+    }
+
+    pub fn notify(&self, params: Option<&str>) -> Result<(), NotSent> {
+        self.link()?.notify(self.payload(params, b"}"))
+    }
+
+    fn link(&self) -> Result<Arc<Link>, NotSent> {
+        self.space.link().ok_or(NotSent)
+    }
+
+    fn payload(&self, params: Option<&str>, end: &[u8]) -> Bytes {
+        let params = params.unwrap_or_default().as_bytes();
+        let mut out = Vec::with_capacity(self.prefix.len() + params.len() + end.len() + 10);
+        out.extend_from_slice(&self.prefix);
+        if !params.is_empty() {
+            out.extend_from_slice(br#","params":"#);
+            fold_lines(&mut out, params);
+        }
+        out.extend_from_slice(end);
+        out.into()
+    }
+}

@@ -1,0 +1,178 @@
+//! Who offers what: every method of every space linked to this server (spec 4.1, D3).
+//!
+//! Look-ups are by hash and never scan; a registration touches only its own methods. The lock is
+//! held for look-ups and swaps, never while anything waits.
+
+mod index;
+mod state;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use parking_lot::RwLock;
+use svc_core::{
+    SpaceId, UserId,
+    registration::{CheckedMethod, ServerDefinition},
+    target,
+    visibility::{Viewer, is_visible},
+};
+use thiserror::Error;
+
+pub use state::{Definition, Entry};
+use state::State;
+
+use super::provider::Provider;
+use crate::links::{Availability, LiveSpace};
+
+#[derive(Default)]
+pub struct Registry {
+    state: RwLock<State>,
+    last_place: AtomicU64,
+}
+
+/// A registration that passed every check, ready to stand.
+pub struct Publication {
+    pub space: Arc<LiveSpace>,
+    pub server: ServerDefinition,
+    pub methods: Vec<(Arc<Definition>, String)>,
+    pub generation: u32,
+    /// The place to keep, for a re-registration after a lost link.
+    pub place: Option<u64>,
+    pub replace_conflicting: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Conflict {
+    #[error(
+        "method `{method}` is published by your space `{space}` with another definition; make both the same, rename one, or use --replace-conflicting"
+    )]
+    Definition { method: String, space: String },
+    #[error(
+        "methods `{method}` and `{other}` (of your space `{space}`) would both be the MCP tool `{tool}`; rename one"
+    )]
+    Tool { method: String, other: String, space: String, tool: String },
+}
+
+/// Why no target was picked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PickError {
+    /// Unknown, or not visible: the caller cannot tell which.
+    NotFound,
+    /// Visible, but nobody can take a call.
+    Unavailable,
+}
+
+impl Registry {
+    /// Replaces everything the space registered before, or changes nothing. `accepted` learns the
+    /// place, before anyone can pick the new providers.
+    pub fn publish(
+        &self,
+        publication: &Publication,
+        now_micros: u64,
+        accepted: impl FnOnce(u64),
+    ) -> Result<(), Conflict> {
+        let place = publication.place.unwrap_or_else(|| self.next_place(now_micros));
+        let mut state = self.state.write();
+        state.publish(publication, place)?;
+        accepted(place);
+        Ok(())
+    }
+
+    /// Removes everything a space registered; tells how many methods that were.
+    pub fn withdraw(&self, space: SpaceId) -> usize {
+        self.state.write().withdraw(space)
+    }
+
+    /// How many methods a space has registered.
+    pub fn count_of(&self, space: SpaceId) -> usize {
+        self.state.read().count_of(space)
+    }
+
+    pub fn method_count(&self) -> usize {
+        self.state.read().method_count()
+    }
+
+    /// Picks the target of a call by D2 among the owner's providers that can take it; `tried`
+    /// holds those that refused this call already.
+    pub fn pick(
+        &self,
+        viewer: Viewer<'_>,
+        owner: UserId,
+        canonical: &str,
+        tried: &[Arc<Provider>],
+    ) -> Result<Arc<Provider>, PickError> {
+        let state = self.state.read();
+        let entry = state
+            .find(owner, canonical)
+            .filter(|entry| is_entry_visible(viewer, owner, entry))
+            .ok_or(PickError::NotFound)?;
+        let choose = |wanted: Availability| {
+            let able = entry.providers.iter().enumerate().filter(|(_, provider)| {
+                provider.availability() == wanted
+                    && !tried.iter().any(|tried| Arc::ptr_eq(tried, provider))
+            });
+            target::choose(able.map(|(index, provider)| (index, provider.candidate())))
+        };
+        choose(Availability::Ready)
+            .or_else(|| choose(Availability::Restarting))
+            .map(|index| Arc::clone(&entry.providers[index]))
+            .ok_or(PickError::Unavailable)
+    }
+
+    /// Visits every method the viewer sees, in no particular order.
+    pub fn for_each_visible(&self, viewer: Viewer<'_>, mut visit: impl FnMut(UserId, &Entry)) {
+        self.state.read().for_each_visible(viewer, &mut visit);
+    }
+
+    /// Visits one method if the viewer sees it.
+    pub fn find_visible<T>(
+        &self,
+        viewer: Viewer<'_>,
+        owner: UserId,
+        canonical: &str,
+        visit: impl FnOnce(&Entry) -> T,
+    ) -> Option<T> {
+        let state = self.state.read();
+        let entry = state.find(owner, canonical)?;
+        is_entry_visible(viewer, owner, entry).then(|| visit(entry))
+    }
+
+    /// Places grow with time, also across restarts, so that a place kept by an agent still means
+    /// "registered before".
+    fn next_place(&self, now_micros: u64) -> u64 {
+        let advance = |last: u64| Some(now_micros.max(last + 1));
+        let previous = self
+            .last_place
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, advance)
+            .unwrap_or_default();
+        now_micros.max(previous + 1)
+    }
+}
+
+fn is_entry_visible(viewer: Viewer<'_>, owner: UserId, entry: &Entry) -> bool {
+    is_visible(viewer, owner, entry.definition.scope, entry.definition.groups.as_deref())
+}
+
+impl Definition {
+    /// What discovery shows of a checked method once its groups are resolved.
+    pub fn new(method: CheckedMethod, groups: Option<Vec<svc_core::GroupId>>) -> (Arc<Self>, String) {
+        let definition = Self {
+            tool_name: method.mcp_tool.then(|| method.name.tool_name()),
+            name: method.name,
+            description: method.description,
+            keywords: method.keywords,
+            scope: method.scope,
+            groups,
+            params_schema: method.params_schema,
+            result_schema: method.result_schema,
+            events: method.events,
+            event_sinks: method.event_sinks,
+        };
+        (Arc::new(definition), method.local_name)
+    }
+}

@@ -1,0 +1,218 @@
+//! The maps behind the registry, and the one operation that changes them as a whole.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use serde_json::Value;
+use svc_core::{
+    CanonicalName, GroupId, SpaceId, UserId,
+    pattern::Pattern,
+    visibility::{MethodScope, Viewer},
+};
+
+use super::{Conflict, Publication, index::SharedIndex, is_entry_visible};
+use crate::methods::provider::Provider;
+
+/// All that discovery shows of a method. Spaces of one owner may offer the same name only with
+/// equal definitions (D1); the local name is each space's own business.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Definition {
+    pub name: CanonicalName,
+    pub description: String,
+    pub keywords: Vec<String>,
+    pub scope: MethodScope,
+    /// Sorted; `None` when published without a list.
+    pub groups: Option<Vec<GroupId>>,
+    pub tool_name: Option<String>,
+    pub params_schema: Option<Value>,
+    pub result_schema: Option<Value>,
+    pub events: Vec<Pattern>,
+    pub event_sinks: Vec<String>,
+}
+
+/// One method and who offers it, in the order of registration. Never without a provider.
+pub struct Entry {
+    pub definition: Arc<Definition>,
+    pub providers: Vec<Arc<Provider>>,
+}
+
+#[derive(Default)]
+pub struct State {
+    owners: HashMap<UserId, Namespace>,
+    /// Canonical names each space has registered.
+    spaces: HashMap<SpaceId, (UserId, Vec<CanonicalName>)>,
+    shared: SharedIndex,
+}
+
+/// One owner's methods: two owners never conflict.
+#[derive(Default)]
+struct Namespace {
+    methods: HashMap<CanonicalName, Entry>,
+    tools: HashMap<String, CanonicalName>,
+}
+
+impl State {
+    pub fn find(&self, owner: UserId, canonical: &str) -> Option<&Entry> {
+        self.owners.get(&owner)?.methods.get(canonical)
+    }
+
+    pub fn count_of(&self, space: SpaceId) -> usize {
+        self.spaces.get(&space).map_or(0, |(_, names)| names.len())
+    }
+
+    pub fn method_count(&self) -> usize {
+        self.owners.values().map(|namespace| namespace.methods.len()).sum()
+    }
+
+    pub fn publish(&mut self, publication: &Publication, place: u64) -> Result<(), Conflict> {
+        let conflicting = self.check(publication)?;
+        for (space, name) in conflicting {
+            self.remove_one(space, &name);
+        }
+        let (space, owner) = (&publication.space, publication.space.owner);
+        let counters = self.counters_of(space.id, owner);
+        self.withdraw(space.id);
+        let timeout = Duration::from_secs(publication.server.timeout.into());
+        let mut names = Vec::with_capacity(publication.methods.len());
+        for (definition, local_name) in &publication.methods {
+            let in_flight = counters.get(&definition.name).cloned().unwrap_or_default();
+            let provider = Provider::new(
+                Arc::clone(space),
+                local_name.clone(),
+                publication.generation,
+                place,
+                timeout,
+                publication.server.mode,
+                in_flight,
+            );
+            self.insert(owner, definition, Arc::new(provider));
+            names.push(definition.name.clone());
+        }
+        self.spaces.insert(space.id, (owner, names));
+        Ok(())
+    }
+
+    pub fn withdraw(&mut self, space: SpaceId) -> usize {
+        let Some((owner, names)) = self.spaces.remove(&space) else { return 0 };
+        for name in &names {
+            self.remove_provider(owner, name, space);
+        }
+        names.len()
+    }
+
+    pub fn for_each_visible(&self, viewer: Viewer<'_>, visit: &mut impl FnMut(UserId, &Entry)) {
+        if let Some(own) = self.owners.get(&viewer.id) {
+            own.methods.values().for_each(|entry| visit(viewer.id, entry));
+        }
+        for (owner, name) in self.shared.visible_to(viewer) {
+            if *owner != viewer.id
+                && let Some(entry) = self.find(*owner, name)
+                && is_entry_visible(viewer, *owner, entry)
+            {
+                visit(*owner, entry);
+            }
+        }
+    }
+
+    /// The other spaces' methods that stand in the way: a refusal, or what to remove.
+    fn check(&self, publication: &Publication) -> Result<Vec<(SpaceId, CanonicalName)>, Conflict> {
+        let space = &publication.space;
+        let Some(namespace) = self.owners.get(&space.owner) else { return Ok(Vec::new()) };
+        let others = |entry: &'_ Entry| -> Vec<Arc<Provider>> {
+            entry.providers.iter().filter(|p| p.space.id != space.id).cloned().collect()
+        };
+        let mut in_the_way = Vec::new();
+        for (definition, _) in &publication.methods {
+            if let Some(entry) = namespace.methods.get(&definition.name)
+                && entry.definition != *definition
+                && let others = others(entry)
+                && let Some(other) = others.first()
+            {
+                if !publication.replace_conflicting {
+                    return Err(Conflict::Definition {
+                        method: definition.name.to_string(),
+                        space: other.space.name.to_string(),
+                    });
+                }
+                in_the_way
+                    .extend(others.iter().map(|p| (p.space.id, definition.name.clone())));
+            }
+            if let Some(tool) = &definition.tool_name
+                && let Some(name) = namespace.tools.get(tool).filter(|n| **n != definition.name)
+                && let Some(entry) = namespace.methods.get(name)
+                && let others = others(entry)
+                && let Some(other) = others.first()
+            {
+                if !publication.replace_conflicting {
+                    return Err(Conflict::Tool {
+                        method: definition.name.to_string(),
+                        other: name.to_string(),
+                        space: other.space.name.to_string(),
+                        tool: tool.clone(),
+                    });
+                }
+                in_the_way.extend(others.iter().map(|p| (p.space.id, name.clone())));
+            }
+        }
+        Ok(in_the_way)
+    }
+
+    /// Counts of calls in flight that outlive a new registration of the same space.
+    fn counters_of(
+        &self,
+        space: SpaceId,
+        owner: UserId,
+    ) -> HashMap<CanonicalName, Arc<std::sync::atomic::AtomicU32>> {
+        let names = self.spaces.get(&space).map_or(&[][..], |(_, names)| names);
+        names
+            .iter()
+            .filter_map(|name| {
+                let entry = self.find(owner, name)?;
+                let provider = entry.providers.iter().find(|p| p.space.id == space)?;
+                Some((name.clone(), Arc::clone(&provider.in_flight)))
+            })
+            .collect()
+    }
+
+    fn insert(&mut self, owner: UserId, definition: &Arc<Definition>, provider: Arc<Provider>) {
+        let namespace = self.owners.entry(owner).or_default();
+        if let Some(entry) = namespace.methods.get_mut(&definition.name) {
+            let at = entry.providers.partition_point(|other| other.place <= provider.place);
+            entry.providers.insert(at, provider);
+            return;
+        }
+        if let Some(tool) = &definition.tool_name {
+            namespace.tools.insert(tool.clone(), definition.name.clone());
+        }
+        self.shared.insert(owner, definition);
+        let entry = Entry { definition: Arc::clone(definition), providers: vec![provider] };
+        namespace.methods.insert(definition.name.clone(), entry);
+    }
+
+    fn remove_one(&mut self, space: SpaceId, name: &CanonicalName) {
+        let Some((owner, names)) = self.spaces.get_mut(&space) else { return };
+        names.retain(|registered| registered != name);
+        let (owner, is_empty) = (*owner, names.is_empty());
+        if is_empty {
+            self.spaces.remove(&space);
+        }
+        self.remove_provider(owner, name, space);
+    }
+
+    fn remove_provider(&mut self, owner: UserId, name: &CanonicalName, space: SpaceId) {
+        let Some(namespace) = self.owners.get_mut(&owner) else { return };
+        let Some(entry) = namespace.methods.get_mut(name) else { return };
+        entry.providers.retain(|provider| provider.space.id != space);
+        if !entry.providers.is_empty() {
+            return;
+        }
+        if let Some(entry) = namespace.methods.remove(name) {
+            self.shared.remove(owner, &entry.definition);
+            if let Some(tool) = &entry.definition.tool_name {
+                namespace.tools.remove(tool);
+            }
+        }
+        if namespace.methods.is_empty() {
+            self.owners.remove(&owner);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What operators watch: Prometheus metrics. Handles are resolved once, so that counting a call is
+//! an atomic addition.
+
+use std::{
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
+
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
+    registry::Registry,
+};
+use svc_protocol::jsonrpc::RpcError;
+
+/// How a call ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CallOutcome {
+    Ok,
+    /// The method server answered an error.
+    MethodError,
+    NotFound,
+    Unavailable,
+    TimedOut,
+    Interrupted,
+    Invalid,
+    Notification,
+    NotificationDropped,
+}
+
+impl CallOutcome {
+    const ALL: [Self; 9] = [
+        Self::Ok,
+        Self::MethodError,
+        Self::NotFound,
+        Self::Unavailable,
+        Self::TimedOut,
+        Self::Interrupted,
+        Self::Invalid,
+        Self::Notification,
+        Self::NotificationDropped,
+    ];
+
+    pub fn of(error: &RpcError) -> Self {
+        match error {
+            RpcError::Parse | RpcError::InvalidRequest(_) => Self::Invalid,
+            RpcError::MethodNotFound => Self::NotFound,
+            RpcError::Unavailable => Self::Unavailable,
+            RpcError::TimedOut { .. } => Self::TimedOut,
+            RpcError::Interrupted => Self::Interrupted,
+        }
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::MethodError => "method_error",
+            Self::NotFound => "not_found",
+            Self::Unavailable => "unavailable",
+            Self::TimedOut => "timeout",
+            Self::Interrupted => "interrupted",
+            Self::Invalid => "invalid",
+            Self::Notification => "notification",
+            Self::NotificationDropped => "notification_dropped",
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct OutcomeLabel {
+    outcome: &'static str,
+}
+
+pub struct Metrics {
+    registry: Registry,
+    calls: [Counter; CallOutcome::ALL.len()],
+    call_seconds: Histogram,
+    calls_in_flight: Gauge,
+    links: Gauge,
+    methods: Gauge,
+    method_server_restarts: Counter,
+}
+
+impl Metrics {
+    pub fn new() -> Arc<Self> {
+        let mut registry = Registry::with_prefix("svc");
+        let calls = Family::<OutcomeLabel, Counter>::default();
+        let call_seconds = Histogram::new([
+            0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0,
+            2.5, 5.0, 10.0, 30.0, 60.0,
+        ]);
+        let metrics = Self {
+            calls: CallOutcome::ALL
+                .map(|outcome| calls.get_or_create(&OutcomeLabel { outcome: outcome.label() }).clone()),
+            call_seconds: call_seconds.clone(),
+            calls_in_flight: Gauge::default(),
+            links: Gauge::default(),
+            methods: Gauge::default(),
+            method_server_restarts: Counter::<u64, AtomicU64>::default(),
+            registry: Registry::default(),
+        };
+        registry.register("calls", "Calls by outcome", calls);
+        registry.register("call_seconds", "Time from arrival to answer", call_seconds);
+        registry.register("calls_in_flight", "Calls being answered", metrics.calls_in_flight.clone());
+        registry.register("links", "Agents linked to this server", metrics.links.clone());
+        registry.register("methods", "Methods registered on this server", metrics.methods.clone());
+        registry.register(
+            "method_server_restarts",
+            "Restarts of method servers, as their agents report them",
+            metrics.method_server_restarts.clone(),
+        );
+        Arc::new(Self { registry, ..metrics })
+    }
+
+    pub fn count(&self, outcome: CallOutcome) {
+        self.calls[outcome as usize].inc();
+    }
+
+    pub fn call_started(&self) -> RunningCall<'_> {
+        self.calls_in_flight.inc();
+        RunningCall(self)
+    }
+
+    pub fn link_up(self: &Arc<Self>) -> LinkCounted {
+        self.links.inc();
+        LinkCounted(Arc::clone(self))
+    }
+
+    pub fn method_server_restarts(&self, count: u64) {
+        self.method_server_restarts.inc_by(count);
+    }
+
+    /// The text format of `GET /metrics`.
+    pub fn encode(&self, methods: usize) -> String {
+        self.methods.set(i64::try_from(methods).unwrap_or(i64::MAX));
+        let mut out = String::new();
+        encode(&mut out, &self.registry).expect("writing to a string never fails");
+        out
+    }
+}
+
+/// Counts as in flight until it is finished or its caller goes away.
+pub struct RunningCall<'a>(&'a Metrics);
+
+impl RunningCall<'_> {
+    pub fn finish(self, outcome: CallOutcome, took: Duration) {
+        self.0.count(outcome);
+        self.0.call_seconds.observe(took.as_secs_f64());
+    }
+}
+
+impl Drop for RunningCall<'_> {
+    fn drop(&mut self) {
+        self.0.calls_in_flight.dec();
+    }
+}
+
+/// Counts as a link as long as it lives.
+pub struct LinkCounted(Arc<Metrics>);
+
+impl Drop for LinkCounted {
+    fn drop(&mut self) {
+        self.0.links.dec();
+    }
+}

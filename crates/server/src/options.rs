@@ -1,0 +1,70 @@
+//! What a server is started with.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use ipnet::IpNet;
+
+use crate::{identity, links::LinkPolicy};
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub listen: SocketAddr,
+    pub data_dir: PathBuf,
+    pub tls: Option<TlsFiles>,
+    /// Proxies whose `X-Forwarded-*` headers are believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Whether the server may run agents itself: that is running code on it.
+    pub allow_local_spaces: bool,
+    /// `example.org` makes `https://<user>--<space>--<port>.example.org`.
+    pub wildcard_domain: Option<String>,
+    /// The address people use, if it is not the one listened on.
+    pub public_url: Option<String>,
+    /// Makes the user `admin` on a first start; without it there is a one-time setup link.
+    pub admin_password: Option<String>,
+    /// The `svc` program, for agents the server runs itself.
+    pub agent_program: PathBuf,
+    pub limits: Limits,
+    pub policy: Policy,
+}
+
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// Certificate chain, PEM.
+    pub cert: PathBuf,
+    /// Private key, PEM.
+    pub key: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of a body of `POST /api/methods/call`.
+    pub call_bytes_max: usize,
+    /// Connections at one time.
+    pub connections_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { call_bytes_max: 8 * 1024 * 1024, connections_max: 50_000 }
+    }
+}
+
+/// Timings and limits that tests shorten.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    pub links: LinkPolicy,
+    pub identity: identity::Policy,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            links: LinkPolicy {
+                grace: Duration::from_secs(30),
+                heartbeat: Duration::from_secs(10),
+                drain: Duration::from_secs(10),
+            },
+            identity: identity::Policy::default(),
+        }
+    }
+}

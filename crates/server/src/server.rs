@@ -1,0 +1,265 @@
+//! Starts a server, keeps its housekeeping going, and stops it in order.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use svc_core::{
+    ServerId,
+    space::{Runtime, State, StopReason},
+};
+use thiserror::Error;
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+use uuid::Uuid;
+
+use crate::{
+    app::{App, Parts},
+    clock::Clock,
+    http::{self, listen::Listener},
+    identity::{Identity, IdentityError},
+    links::Links,
+    methods::{
+        calls::Calls, discovery::Discovery, openrpc, publish::Publisher, registry::Registry,
+    },
+    metrics::Metrics,
+    options::Options,
+    spaces::{
+        Spaces, lifecycle::Lifecycle, local::LocalRuntime, logs::SpaceLogs, templates::Templates,
+    },
+    store::{self, OpenError, Store, StoreError},
+    tls::{self, TlsError},
+};
+
+/// Between writings of what was last used when.
+const LAST_USED_EVERY: Duration = Duration::from_secs(60);
+/// Between removals of audit entries past their retention.
+const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
+
+pub struct Server {
+    app: App,
+    url: String,
+    address: SocketAddr,
+    setup_link: Option<String>,
+    listening: JoinHandle<()>,
+    housekeeping: Vec<JoinHandle<()>>,
+    drain: Duration,
+}
+
+#[derive(Debug, Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    #[error("could not listen on {address}: {source}; choose another with --listen, or port 0 for a free one")]
+    Listen { address: SocketAddr, source: io::Error },
+}
+
+impl Server {
+    /// Opens the data folder, binds the listener and serves until `shutdown`.
+    pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Self, StartError> {
+        let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
+        let tcp = TcpListener::bind(options.listen)
+            .await
+            .map_err(|source| StartError::Listen { address: options.listen, source })?;
+        let address = tcp
+            .local_addr()
+            .map_err(|source| StartError::Listen { address: options.listen, source })?;
+        let store = Store::open(&options.data_dir)?;
+        let server_id = store
+            .write(|tx| store::meta::ensure_server_id(tx, ServerId(Uuid::now_v7())))
+            .await?;
+        let identity = Identity::load(store.clone(), options.policy.identity, Clock::system()).await?;
+        let app = assemble(&options, store, identity, server_id, shutdown.clone());
+
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let local_url = format!("{scheme}://{}", reachable(address));
+        let url = options.public_url.clone().unwrap_or_else(|| local_url.clone());
+        app.local.server_url.get_or_init(|| local_url);
+        let setup_link = first_start(&app, &options, &url).await?;
+        app.links.expect_deployed().await?;
+        start_local_spaces(&app, options.allow_local_spaces).await?;
+
+        let listener = Listener {
+            tcp,
+            tls,
+            router: http::router(&app),
+            connections_max: options.limits.connections_max,
+            shutdown,
+        };
+        let drain = options.policy.links.drain;
+        let listening = tokio::spawn(listener.run(drain));
+        let housekeeping = housekeeping(&app);
+        info!(server.id = %server_id, "listening on {scheme}://{address}");
+        Ok(Self { app, url, address, setup_link, listening, housekeeping, drain })
+    }
+
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address people use.
+    pub fn url(&self) -> String {
+        self.url.clone()
+    }
+
+    /// The one-time link that makes the first administrator, while there is none.
+    pub fn setup_link(&self) -> Option<String> {
+        self.setup_link.clone()
+    }
+
+    /// Waits for the shutdown and does it in order: no new connections, requests in flight
+    /// finish, agents hear goodbye, agents of ours end, the store closes.
+    pub async fn join(self) {
+        self.app.shutdown.cancelled().await;
+        info!("stopping");
+        if let Err(error) = self.listening.await {
+            warn!("the listener failed: {error}");
+        }
+        self.app.links.drain().await;
+        self.app.local.stop_all().await;
+        for task in self.housekeeping {
+            let _ = tokio::time::timeout(self.drain, task).await;
+        }
+        self.app.identity.flush_last_used().await.unwrap_or_else(|error| {
+            warn!("the last uses of credentials were not written: {error}");
+        });
+        self.app.identity.close().await;
+        self.app.store.close().await;
+        info!("stopped");
+    }
+}
+
+fn assemble(
+    options: &Options,
+    store: Store,
+    identity: Identity,
+    server_id: ServerId,
+    shutdown: CancellationToken,
+) -> App {
+    let directory = identity.directory().clone();
+    let (registry, metrics) = (Arc::new(Registry::default()), Metrics::new());
+    let logs = Arc::new(SpaceLogs::default());
+    let lifecycle = Arc::new(Lifecycle {
+        store: store.clone(),
+        directory: directory.clone(),
+        server_id,
+    });
+    let discovery =
+        Arc::new(Discovery { registry: registry.clone(), directory: directory.clone() });
+    let links = Links::new(
+        server_id,
+        registry.clone(),
+        Publisher { registry: registry.clone(), directory: directory.clone() },
+        lifecycle,
+        logs.clone(),
+        metrics.clone(),
+        options.policy.links,
+        shutdown.clone(),
+    );
+    let local = LocalRuntime::new(
+        identity.clone(),
+        options.agent_program.clone(),
+        options.data_dir.clone(),
+    );
+    let spaces = Spaces {
+        store: store.clone(),
+        identity: identity.clone(),
+        directory: directory.clone(),
+        links: links.clone(),
+        logs,
+        local: local.clone(),
+        allow_local: options.allow_local_spaces,
+        wildcard_domain: options.wildcard_domain.clone(),
+    };
+    let calls = Calls {
+        registry: registry.clone(),
+        directory: directory.clone(),
+        metrics: metrics.clone(),
+        openrpc: openrpc::Describe { discovery: discovery.clone() },
+    };
+    App::new(Parts {
+        server_id,
+        templates: Templates { store: store.clone() },
+        store,
+        identity,
+        directory,
+        registry,
+        discovery,
+        calls,
+        links,
+        spaces,
+        local,
+        metrics,
+        limits: options.limits,
+        trusted_proxies: options.trusted_proxies.clone(),
+        shutdown,
+    })
+}
+
+/// An address one can connect to, for a listener on all of them.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let mut reachable = address;
+    if address.ip().is_unspecified() {
+        reachable.set_ip(match address {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    reachable
+}
+
+/// No default password: the first administrator comes from the environment, or by a one-time link.
+async fn first_start(app: &App, options: &Options, url: &str) -> Result<Option<String>, StartError> {
+    if let Some(password) = options.admin_password.clone() {
+        app.identity.ensure_admin(password).await?;
+    }
+    let token = app.identity.setup_token().await?;
+    Ok(token.map(|token| format!("{url}/setup?token={token}")))
+}
+
+async fn start_local_spaces(app: &App, allowed: bool) -> Result<(), StoreError> {
+    if !allowed {
+        return Ok(());
+    }
+    for state in [State::Created, State::Deployed, State::Stopped] {
+        let rows = app.store.read(move |tx| store::spaces::list_in_state(tx, state)).await?;
+        rows.iter()
+            .filter(|row| row.runtime == Runtime::Local)
+            .filter(|row| row.stop_reason != Some(StopReason::Requested))
+            .for_each(|row| app.local.start(row.id));
+    }
+    Ok(())
+}
+
+fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
+    let watching = tokio::spawn(app.links.clone().watch_directory());
+    let flushing = tokio::spawn(repeat(app.clone(), LAST_USED_EVERY, async |app: &App| {
+        if let Err(error) = app.identity.flush_last_used().await {
+            warn!("the last uses of credentials were not written: {error}");
+        }
+    }));
+    let pruning = tokio::spawn(repeat(app.clone(), PRUNE_EVERY, async |app: &App| {
+        if let Err(error) = app.identity.prune().await {
+            warn!("old records were not removed: {error}");
+        }
+    }));
+    vec![watching, flushing, pruning]
+}
+
+async fn repeat(app: App, every: Duration, work: impl AsyncFn(&App)) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(every) => work(&app).await,
+            () = app.shutdown.cancelled() => return,
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Moves spaces from state to state. Each transition, its announcement and its audit entry are one
+//! transaction (DECISIONS 6).
+
+use std::sync::Arc;
+
+use svc_core::{
+    ServerId, SpaceId, Timestamp, UserId,
+    space::{Health, HealthCheck, State, StopReason, Transition},
+};
+use svc_protocol::link::SpaceIdentity;
+use thiserror::Error;
+
+use super::announce::announce;
+use crate::{
+    clock,
+    identity::Directory,
+    store::{
+        Store, StoreError,
+        audit::{self, Entry},
+        spaces::{self, NewState, SpaceRow},
+    },
+};
+
+pub struct Lifecycle {
+    pub store: Store,
+    pub directory: Arc<Directory>,
+    pub server_id: ServerId,
+}
+
+/// What a link needs to know once its space is deployed.
+pub struct Linked {
+    pub health_check: HealthCheck,
+    /// Whether the space was not deployed before.
+    pub started: bool,
+}
+
+#[derive(Debug, Error)]
+pub enum LinkRefused {
+    #[error("the space does not exist")]
+    Gone,
+    #[error("the space's owner is deactivated")]
+    OwnerInactive,
+    #[error("the space was stopped")]
+    Stopped,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Lifecycle {
+    /// Whose space this is.
+    pub async fn identity_of(&self, space: SpaceId) -> Result<(UserId, SpaceIdentity), LinkRefused> {
+        let row = self.store.read(move |tx| spaces::find(tx, space)).await?;
+        let row = row.filter(|row| row.state != State::Deleted).ok_or(LinkRefused::Gone)?;
+        self.identify(&row).ok_or(LinkRefused::OwnerInactive)
+    }
+
+    /// Everything that was deployed when the server last ran.
+    pub async fn deployed(&self) -> Result<Vec<(UserId, SpaceIdentity)>, StoreError> {
+        let rows = self.store.read(spaces::list_deployed).await?;
+        Ok(rows.iter().filter_map(|row| self.identify(row)).collect())
+    }
+
+    fn identify(&self, row: &SpaceRow) -> Option<(UserId, SpaceIdentity)> {
+        let owner = self.directory.find_user(row.owner_id).filter(|owner| owner.active)?;
+        let identity = SpaceIdentity {
+            id: row.id,
+            name: row.name.clone(),
+            owner: owner.name.clone(),
+            urls: row.space_urls.clone(),
+        };
+        Some((row.owner_id, identity))
+    }
+
+    /// An agent has come: the space is deployed.
+    pub async fn link_up(&self, space: SpaceId) -> Result<Linked, LinkRefused> {
+        let node_id = self.server_id;
+        self.store
+            .try_write(move |tx| {
+                let row = spaces::find(tx, space)?.ok_or(LinkRefused::Gone)?;
+                let started = match (row.state, row.stop_reason) {
+                    (State::Deleted, _) => return Err(LinkRefused::Gone),
+                    (State::Stopped, Some(StopReason::Requested)) => {
+                        return Err(LinkRefused::Stopped);
+                    }
+                    (State::Deployed, _) => {
+                        if row.node_id != Some(node_id) {
+                            spaces::set_node(tx, space, node_id)?;
+                        }
+                        false
+                    }
+                    (State::Created | State::Stopped, _) => {
+                        let at = clock::now();
+                        spaces::set_state(tx, space, NewState::Deployed { node_id }, at)?;
+                        announce(tx, &row, &Transition::Started { node_id, at })?;
+                        true
+                    }
+                };
+                Ok(Linked { health_check: row.health_check, started })
+            })
+            .await
+    }
+
+    /// The space is stopped. What is stopped already keeps its first reason, unless it is now
+    /// asked to stop: then its agent must not come back.
+    pub async fn stopped(&self, space: SpaceId, reason: StopReason) -> Result<(), StoreError> {
+        self.store.write(move |tx| stop(tx, space, reason)).await
+    }
+
+    /// A health check changed its mind.
+    pub async fn health_changed(
+        &self,
+        space: SpaceId,
+        current: Health,
+        consecutive_failures: u32,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.store
+            .write(move |tx| {
+                let Some(row) = spaces::find(tx, space)? else { return Ok(()) };
+                let previous = row.health;
+                // Only transitions of a running space are told, once.
+                if row.state != State::Deployed || previous == current || current == Health::Unknown {
+                    return Ok(());
+                }
+                spaces::set_health(tx, space, current)?;
+                let transition =
+                    Transition::HealthChanged { previous, current, consecutive_failures, at };
+                announce(tx, &row, &transition)
+            })
+            .await
+    }
+}
+
+/// Stops a space within a transaction.
+pub fn stop(
+    tx: &mut crate::store::Tx<'_>,
+    space: SpaceId,
+    reason: StopReason,
+) -> Result<(), StoreError> {
+    let Some(row) = spaces::find(tx, space)? else { return Ok(()) };
+    match row.state {
+        State::Deleted => Ok(()),
+        State::Stopped if reason == StopReason::Requested => {
+            spaces::set_stop_reason(tx, space, Some(reason)).map(|_| ())
+        }
+        State::Stopped => Ok(()),
+        State::Created | State::Deployed => {
+            let at = clock::now();
+            spaces::set_state(tx, space, NewState::Stopped { reason }, at)?;
+            announce(tx, &row, &Transition::Stopped { at })?;
+            if reason == StopReason::LinkLost {
+                let detail = serde_json::json!({"reason": reason});
+                append(tx, audit::SYSTEM, "space.stopped", space, detail)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Writes an audit entry about a space.
+pub fn append(
+    tx: &mut crate::store::Tx<'_>,
+    actor: &str,
+    action: &'static str,
+    space: SpaceId,
+    detail: serde_json::Value,
+) -> Result<(), StoreError> {
+    let entry = Entry {
+        at: clock::now(),
+        actor: actor.to_owned(),
+        action,
+        target_type: "space",
+        target_id: space.to_string(),
+        detail,
+    };
+    audit::append(tx, &entry)
+}

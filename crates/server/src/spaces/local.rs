@@ -1,0 +1,203 @@
+//! Spaces the server runs itself: an agent as a child process, restarted when it dies, ended with
+//! the server. Running code on the server is why this needs `spaces.allow_local`.
+
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    process::Stdio,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use svc_core::SpaceId;
+use svc_protocol::env;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader},
+    process::{Child, ChildStdin, Command},
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+use super::agent_tokens;
+use crate::identity::{Identity, IdentityError};
+
+/// Folder in the data folder that holds the spaces' own folders.
+const FOLDER: &str = "spaces";
+/// A registration file of this name in a space's folder is registered when its agent starts.
+pub const METHODS_FILE: &str = "methods.toml";
+/// How long an agent may take to end before it is killed.
+const STOP_MAX: Duration = Duration::from_secs(15);
+/// Between restarts of an agent that dies: doubles from the first to the last.
+const RESTART_FIRST: Duration = Duration::from_millis(200);
+const RESTART_LAST: Duration = Duration::from_secs(30);
+/// An agent that ran this long starts the backoff anew.
+const STEADY: Duration = Duration::from_secs(60);
+
+pub struct LocalRuntime {
+    pub identity: Identity,
+    /// The `svc` program.
+    pub program: PathBuf,
+    pub data_dir: PathBuf,
+    /// Where agents reach this server; set once it listens.
+    pub server_url: OnceLock<String>,
+    running: Mutex<HashMap<SpaceId, Running>>,
+}
+
+struct Running {
+    stop: CancellationToken,
+    supervisor: JoinHandle<()>,
+}
+
+impl LocalRuntime {
+    pub fn new(identity: Identity, program: PathBuf, data_dir: PathBuf) -> Arc<Self> {
+        let (server_url, running) = (OnceLock::new(), Mutex::default());
+        Arc::new(Self { identity, program, data_dir, server_url, running })
+    }
+
+    pub fn folder_of(&self, space: SpaceId) -> PathBuf {
+        self.data_dir.join(FOLDER).join(space.to_string())
+    }
+
+    /// Starts a space's agent and keeps it alive; does nothing if it runs.
+    pub fn start(self: &Arc<Self>, space: SpaceId) {
+        let mut running = self.running.lock();
+        if running.get(&space).is_some_and(|running| !running.supervisor.is_finished()) {
+            return;
+        }
+        let stop = CancellationToken::new();
+        let supervisor = tokio::spawn(Arc::clone(self).supervise(space, stop.clone()));
+        running.insert(space, Running { stop, supervisor });
+    }
+
+    /// Ends a space's agent and waits for it.
+    pub async fn stop(&self, space: SpaceId) {
+        let running = self.running.lock().remove(&space);
+        if let Some(running) = running {
+            running.stop.cancel();
+            let _ = running.supervisor.await;
+        }
+    }
+
+    /// Ends every agent the server runs.
+    pub async fn stop_all(&self) {
+        let all: Vec<_> = self.running.lock().drain().map(|(_, running)| running).collect();
+        all.iter().for_each(|running| running.stop.cancel());
+        for running in all {
+            let _ = running.supervisor.await;
+        }
+    }
+
+    /// Removes the folder of a deleted space.
+    pub async fn remove_folder(&self, space: SpaceId) {
+        match tokio::fs::remove_dir_all(self.folder_of(space)).await {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => warn!(space.id = %space, "the space's folder was not removed: {error}"),
+        }
+    }
+
+    async fn supervise(self: Arc<Self>, space: SpaceId, stop: CancellationToken) {
+        let mut backoff = RESTART_FIRST;
+        while !stop.is_cancelled() {
+            let began = tokio::time::Instant::now();
+            match self.spawn(space).await {
+                Ok((child, stdin)) => run(space, child, stdin, &stop).await,
+                Err(error) => error!(space.id = %space, "the agent did not start: {error}"),
+            }
+            if began.elapsed() >= STEADY {
+                backoff = RESTART_FIRST;
+            }
+            tokio::select! {
+                () = tokio::time::sleep(backoff) => {}
+                () = stop.cancelled() => {}
+            }
+            backoff = (backoff * 2).min(RESTART_LAST);
+        }
+    }
+
+    async fn spawn(&self, space: SpaceId) -> Result<(Child, ChildStdin), SpawnError> {
+        let folder = self.folder_of(space);
+        create_private(&folder)?;
+        // Only hashes are kept, so each start gets a token of its own.
+        let token = agent_tokens::issue_local(&self.identity, space).await?;
+        let url = self.server_url.get().ok_or(SpawnError::NotListening)?;
+        let mut command = Command::new(&self.program);
+        command
+            .args(["agent", "start", "--exit-on-stdin-eof", "--listen", "127.0.0.1:0"])
+            .current_dir(&folder)
+            .env(env::URL, url)
+            .env(env::AGENT_TOKEN, token)
+            // What belongs to this process is not the agent's.
+            .env_remove(env::TOKEN)
+            .env_remove(env::CONFIG)
+            .env_remove(env::ADMIN_PASSWORD)
+            .env_remove(env::AGENT_SOCKET)
+            .env_remove(env::AGENT_LISTEN)
+            .env_remove(env::METHODS_FILE)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true);
+        if folder.join(METHODS_FILE).exists() {
+            command.args(["--methods-file", METHODS_FILE]);
+        }
+        let mut child = command.spawn()?;
+        let stdin = child.stdin.take().expect("stdin was asked to be a pipe");
+        if let Some(stderr) = child.stderr.take() {
+            tokio::spawn(async move {
+                let mut lines = BufReader::new(stderr).lines();
+                while let Ok(Some(line)) = lines.next_line().await {
+                    info!(space.id = %space, "agent: {line}");
+                }
+            });
+        }
+        Ok((child, stdin))
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum SpawnError {
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    #[error("the server does not listen yet")]
+    NotListening,
+}
+
+fn create_private(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Waits for the agent's end, or ends it: closing its stdin asks it to stop by itself, and also
+/// reaches it should this process be killed.
+async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &CancellationToken) {
+    let pid = child.id();
+    let ended = tokio::select! {
+        status = child.wait() => Some(status),
+        () = stop.cancelled() => None,
+    };
+    if let Some(status) = ended {
+        let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+        warn!(space.id = %space, "the agent ended by itself ({status}); it is started again");
+        return;
+    }
+    drop(stdin);
+    if tokio::time::timeout(STOP_MAX, child.wait()).await.is_err() {
+        warn!(space.id = %space, "the agent did not end in time and is killed");
+        kill_group(pid);
+        let _ = child.wait().await;
+    }
+}
+
+fn kill_group(pid: Option<u32>) {
+    let pid = pid.and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        // It may have ended just now.
+        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+    }
+}

@@ -1,0 +1,324 @@
+//! What people do with spaces: create, look, change, start, stop, delete.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use svc_core::{
+    Permission, SpaceId, SpaceName,
+    name::NameError,
+    space::{Health, Runtime, State, StopReason, Transition, space_urls},
+};
+use svc_protocol::{
+    api::{NewSpace, NumberedLine, Space, SpacePatch, Template},
+    link::{Control, Goodbye},
+};
+use thiserror::Error;
+use uuid::Uuid;
+
+use super::{
+    agent_tokens::{self as tokens, new_agent_token},
+    announce::announce,
+    lifecycle::{self, append},
+    local::LocalRuntime,
+    logs::SpaceLogs,
+};
+use crate::{
+    clock,
+    identity::{Affected, Caller, Directory, Identity, IdentityError, User},
+    links::Links,
+    store::{
+        Page, PageRequest, Store, StoreError, Tx,
+        agent_tokens::{self, AgentTokenKind},
+        spaces::{self, SpaceRow},
+        templates,
+    },
+};
+
+pub struct Spaces {
+    pub store: Store,
+    pub identity: Identity,
+    pub directory: Arc<Directory>,
+    pub links: Arc<Links>,
+    pub logs: Arc<SpaceLogs>,
+    pub local: Arc<LocalRuntime>,
+    pub allow_local: bool,
+    pub wildcard_domain: Option<String>,
+}
+
+#[derive(Debug, Error)]
+pub enum SpaceError {
+    #[error("the space does not exist")]
+    NotFound,
+    #[error(transparent)]
+    Name(#[from] NameError),
+    #[error("you have a space named `{name}` already")]
+    NameTaken { name: String },
+    #[error("{0}")]
+    Conflict(String),
+    #[error("{0}")]
+    Invalid(String),
+    #[error("a space that runs on the server needs the permission `manage_spaces`")]
+    LocalDenied,
+    #[error(
+        "this server runs no spaces itself; set `spaces.allow_local = true` in its configuration, or use runtime `external`"
+    )]
+    LocalDisabled,
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+impl From<StoreError> for SpaceError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Missing { .. } => Self::NotFound,
+            other => Self::Store(other),
+        }
+    }
+}
+
+impl Spaces {
+    /// Creates a space; the answer holds its agent token, which is never shown again.
+    pub async fn create(&self, caller: &Caller, new: NewSpace) -> Result<Space, SpaceError> {
+        let name = SpaceName::parse(&new.name)?;
+        let runtime = new.runtime.unwrap_or(Runtime::External);
+        if runtime == Runtime::Local {
+            self.check_local(caller)?;
+        }
+        if let Some(script) = new.startup_script_id {
+            return Err(SpaceError::Invalid(format!("startup script `{script}` does not exist")));
+        }
+        let id = SpaceId(Uuid::now_v7());
+        let (agent_token, token_row) = new_agent_token(id, AgentTokenKind::Shown)?;
+        let (owner, actor) = (caller.user.clone(), caller.user.name.to_string());
+        let domain = self.wildcard_domain.clone();
+        let row = self
+            .identity
+            .change(move |tx| {
+                let template = find_template(tx, &new)?;
+                if spaces::find_by_name(tx, owner.id, &name)?.is_some() {
+                    return Err(SpaceError::NameTaken { name: name.to_string() });
+                }
+                let row = new_row(id, &owner, name, runtime, &new, template, domain.as_deref());
+                spaces::insert(tx, &row)?;
+                agent_tokens::insert(tx, &token_row)?;
+                let created = Transition::Created {
+                    template_id: row.template_id,
+                    startup_script_id: row.startup_script_id.map(|id| id.to_string()),
+                };
+                announce(tx, &row, &created)?;
+                append(tx, &actor, "space.created", row.id, json!({"name": row.name, "runtime": runtime}))?;
+                let affected = Affected::space(row.id);
+                Ok((row, affected))
+            })
+            .await?;
+        if runtime == Runtime::Local {
+            self.local.start(row.id);
+        }
+        Ok(Space { agent_token: Some(agent_token), ..self.present(row) })
+    }
+
+    pub async fn list(&self, caller: &Caller, page: PageRequest) -> Result<Page<Space>, SpaceError> {
+        let all = caller.user.permissions.contains(Permission::ManageSpaces);
+        let owner = (!all).then_some(caller.user.id);
+        let page = self.store.read(move |tx| spaces::list(tx, owner, page)).await?;
+        Ok(page.map(|row| self.present(row)))
+    }
+
+    pub async fn get(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
+        let row = self.store.read(move |tx| spaces::get(tx, id)).await?;
+        check_access(caller, &row)?;
+        Ok(self.present(row))
+    }
+
+    pub async fn patch(
+        &self,
+        caller: &Caller,
+        id: SpaceId,
+        patch: SpacePatch,
+    ) -> Result<Space, SpaceError> {
+        if let Some(Some(script)) = patch.startup_script_id {
+            return Err(SpaceError::Invalid(format!("startup script `{script}` does not exist")));
+        }
+        let caller = caller.clone();
+        let row = self
+            .store
+            .try_write(move |tx| {
+                let row = accessible(tx, &caller, id)?;
+                if let Some(check) = patch.health_check {
+                    spaces::update_health_check(tx, id, &check.unwrap_or_default())?;
+                }
+                if patch.startup_script_id == Some(None) {
+                    spaces::update_startup_script(tx, id, None)?;
+                }
+                append(tx, &caller.user.name, "space.updated", id, json!({"name": row.name}))?;
+                Ok::<_, SpaceError>(spaces::get(tx, id)?)
+            })
+            .await?;
+        if let Some(link) = self.links.find(id).and_then(|live| live.link()) {
+            let health_check = row.health_check.clone();
+            let _ = link.control(0, &Control::HealthCheckChanged { health_check });
+        }
+        Ok(self.present(row))
+    }
+
+    /// Lets a stopped space's agent in again, and starts it if the server runs it.
+    pub async fn start(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
+        let caller = caller.clone();
+        let row = self
+            .store
+            .try_write(move |tx| {
+                let row = accessible(tx, &caller, id)?;
+                spaces::set_stop_reason(tx, id, None)?;
+                append(tx, &caller.user.name, "space.started", id, json!({"name": row.name}))?;
+                Ok::<_, SpaceError>(spaces::get(tx, id)?)
+            })
+            .await?;
+        if row.runtime == Runtime::Local {
+            if !self.allow_local {
+                return Err(SpaceError::LocalDisabled);
+            }
+            self.local.start(id);
+        }
+        Ok(self.present(row))
+    }
+
+    /// Stops a space and refuses its agent until it is started again.
+    pub async fn stop(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
+        let stopping = caller.clone();
+        let row = self
+            .store
+            .try_write(move |tx| {
+                let row = accessible(tx, &stopping, id)?;
+                lifecycle::stop(tx, id, StopReason::Requested)?;
+                append(tx, &stopping.user.name, "space.stopped", id, json!({"name": row.name}))?;
+                Ok::<_, SpaceError>(spaces::get(tx, id)?)
+            })
+            .await?;
+        self.local.stop(id).await;
+        self.links.cut(id, Goodbye::SpaceStopped);
+        Ok(self.present(row))
+    }
+
+    pub async fn delete(&self, caller: &Caller, id: SpaceId) -> Result<(), SpaceError> {
+        let deleting = caller.clone();
+        self.identity
+            .change(move |tx| {
+                let row = accessible(tx, &deleting, id)?;
+                let at = clock::now();
+                spaces::mark_deleted(tx, id, at)?;
+                announce(tx, &row, &Transition::Deleted { at })?;
+                append(tx, &deleting.user.name, "space.deleted", id, json!({"name": row.name}))?;
+                Ok::<_, SpaceError>(((), Affected::space(id)))
+            })
+            .await?;
+        self.local.stop(id).await;
+        self.links.cut(id, Goodbye::Revoked);
+        self.logs.forget(id);
+        self.local.remove_folder(id).await;
+        Ok(())
+    }
+
+    /// Replaces the agent token that was shown; whoever holds the old one is cut off.
+    pub async fn rotate_agent_token(&self, caller: &Caller, id: SpaceId) -> Result<String, SpaceError> {
+        self.get(caller, id).await?;
+        Ok(tokens::rotate(&self.identity, caller, id).await?)
+    }
+
+    pub async fn logs(
+        &self,
+        caller: &Caller,
+        id: SpaceId,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<NumberedLine>, SpaceError> {
+        self.get(caller, id).await?;
+        Ok(self.logs.read(id, after, limit))
+    }
+
+    fn check_local(&self, caller: &Caller) -> Result<(), SpaceError> {
+        if !caller.user.permissions.contains(Permission::ManageSpaces) {
+            return Err(SpaceError::LocalDenied);
+        }
+        if self.allow_local { Ok(()) } else { Err(SpaceError::LocalDisabled) }
+    }
+
+    fn present(&self, row: SpaceRow) -> Space {
+        let owner = self.directory.find_user(row.owner_id);
+        Space {
+            registration: self.links.registration_of(row.id),
+            id: row.id,
+            name: row.name,
+            owner_id: row.owner_id,
+            owner: owner.map(|owner| owner.name.clone()).expect("a space's owner is never deleted"),
+            state: row.state,
+            health: row.health,
+            runtime: row.runtime,
+            template_id: row.template_id,
+            startup_script_id: row.startup_script_id,
+            space_urls: row.space_urls,
+            node_id: row.node_id,
+            health_check: row.health_check,
+            created_at: row.created_at,
+            agent_token: None,
+        }
+    }
+}
+
+/// What the caller may not see does not exist for them.
+fn check_access(caller: &Caller, row: &SpaceRow) -> Result<(), SpaceError> {
+    let is_own = row.owner_id == caller.user.id;
+    if is_own || caller.user.permissions.contains(Permission::ManageSpaces) {
+        Ok(())
+    } else {
+        Err(SpaceError::NotFound)
+    }
+}
+
+fn accessible(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow, SpaceError> {
+    let row = spaces::get(tx, id)?;
+    check_access(caller, &row)?;
+    Ok(row)
+}
+
+fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>, SpaceError> {
+    let Some(id) = new.template_id else { return Ok(None) };
+    let template = templates::find(tx, id)?;
+    let missing = || SpaceError::Invalid(format!("template `{id}` does not exist"));
+    template.map(Some).ok_or_else(missing)
+}
+
+fn new_row(
+    id: SpaceId,
+    owner: &User,
+    name: SpaceName,
+    runtime: Runtime,
+    new: &NewSpace,
+    template: Option<Template>,
+    domain: Option<&str>,
+) -> SpaceRow {
+    let ports: Vec<_> = template
+        .iter()
+        .flat_map(|template| template.ports.iter().map(|port| (port.name.clone(), port.port)))
+        .collect();
+    let of_template = template.as_ref().and_then(|template| template.health_check.clone());
+    SpaceRow {
+        id,
+        owner_id: owner.id,
+        state: State::Created,
+        stop_reason: None,
+        health: Health::Unknown,
+        runtime,
+        template_id: new.template_id,
+        startup_script_id: None,
+        health_check: new.health_check.clone().or(of_template).unwrap_or_default(),
+        node_id: None,
+        space_urls: space_urls(&owner.name, &name, &ports, domain),
+        name,
+        created_at: clock::now(),
+        started_at: None,
+        stopped_at: None,
+        deleted_at: None,
+    }
+}

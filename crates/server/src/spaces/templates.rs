@@ -1,0 +1,186 @@
+//! Templates: what spaces of one kind have in common.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::json;
+use svc_core::{Id, TemplateId, name::check_free_name};
+use svc_protocol::api::{NewTemplate, Template};
+use uuid::Uuid;
+
+use super::SpaceError;
+use crate::{
+    clock,
+    identity::Caller,
+    store::{
+        Page, PageRequest, Store, StoreError, Tx,
+        audit::{self, Entry},
+        templates,
+    },
+};
+
+const PORTS_MAX: usize = 100;
+const FIELDS_MAX: usize = 100;
+
+pub struct Templates {
+    pub store: Store,
+}
+
+impl Templates {
+    pub async fn list(&self, page: PageRequest) -> Result<Page<Template>, SpaceError> {
+        Ok(self.store.read(move |tx| templates::list(tx, page)).await?)
+    }
+
+    pub async fn get(&self, id: TemplateId) -> Result<Template, SpaceError> {
+        Ok(self.store.read(move |tx| templates::get(tx, id)).await?)
+    }
+
+    pub async fn create(&self, caller: &Caller, new: NewTemplate) -> Result<Template, SpaceError> {
+        check(&new)?;
+        let template = Template {
+            id: TemplateId(Uuid::now_v7()),
+            name: new.name,
+            ports: new.ports,
+            startup_script_id: new.startup_script_id,
+            health_check: new.health_check,
+            custom_fields: new.custom_fields,
+            created_at: clock::now(),
+        };
+        let (actor, kept) = (caller.user.name.to_string(), template.clone());
+        self.store
+            .try_write(move |tx| {
+                check_name_free(tx, &kept.name, None)?;
+                templates::insert(tx, &kept)?;
+                append(tx, &actor, "template.created", &kept)?;
+                Ok::<_, SpaceError>(())
+            })
+            .await?;
+        Ok(template)
+    }
+
+    /// `patch` is a merge patch over the record's own fields.
+    pub async fn patch(
+        &self,
+        caller: &Caller,
+        id: TemplateId,
+        patch: serde_json::Value,
+    ) -> Result<Template, SpaceError> {
+        let actor = caller.user.name.to_string();
+        self.store
+            .try_write(move |tx| {
+                let current = templates::get(tx, id)?;
+                let changed = merge(&current, &patch)?;
+                check(&changed)?;
+                check_name_free(tx, &changed.name, Some(id))?;
+                let changed = Template {
+                    id,
+                    created_at: current.created_at,
+                    name: changed.name,
+                    ports: changed.ports,
+                    startup_script_id: changed.startup_script_id,
+                    health_check: changed.health_check,
+                    custom_fields: changed.custom_fields,
+                };
+                templates::update(tx, &changed)?;
+                append(tx, &actor, "template.updated", &changed)?;
+                Ok(changed)
+            })
+            .await
+    }
+
+    pub async fn delete(&self, caller: &Caller, id: TemplateId) -> Result<(), SpaceError> {
+        let actor = caller.user.name.to_string();
+        self.store
+            .try_write(move |tx| {
+                let template = templates::get(tx, id)?;
+                match templates::delete(tx, id) {
+                    Ok(_) => Ok(append(tx, &actor, "template.deleted", &template)?),
+                    Err(StoreError::ForeignKey) => Err(SpaceError::Conflict(format!(
+                        "template `{}` is still used by spaces",
+                        template.name
+                    ))),
+                    Err(error) => Err(error.into()),
+                }
+            })
+            .await
+    }
+}
+
+/// The writable fields of a template after a merge patch.
+fn merge(current: &Template, patch: &serde_json::Value) -> Result<NewTemplate, SpaceError> {
+    let invalid = |error: &dyn std::fmt::Display| SpaceError::Invalid(error.to_string());
+    let serde_json::Value::Object(patch) = patch else {
+        return Err(invalid(&"a merge patch must be an object"));
+    };
+    let mut merged = json!({
+        "name": current.name, "ports": current.ports, "startup_script_id": current.startup_script_id,
+        "health_check": current.health_check, "custom_fields": current.custom_fields,
+    });
+    let fields = merged.as_object_mut().expect("made as an object above");
+    for (key, value) in patch {
+        if key == "custom_fields"
+            && let serde_json::Value::Object(changes) = value
+        {
+            let mut custom: BTreeMap<String, serde_json::Value> =
+                current.custom_fields.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
+            custom.extend(changes.iter().map(|(k, v)| (k.clone(), v.clone())));
+            custom.retain(|_, value| !value.is_null());
+            fields.insert(key.clone(), json!(custom));
+        } else if value.is_null() {
+            fields.remove(key);
+        } else {
+            fields.insert(key.clone(), value.clone());
+        }
+    }
+    serde_json::from_value(merged).map_err(|error| invalid(&error))
+}
+
+fn check(template: &NewTemplate) -> Result<(), SpaceError> {
+    check_free_name("template", &template.name)?;
+    let invalid = |message: String| Err(SpaceError::Invalid(message));
+    if template.ports.len() > PORTS_MAX {
+        return invalid(format!("{} ports; at most {PORTS_MAX} are allowed", template.ports.len()));
+    }
+    let mut names = BTreeSet::new();
+    for port in &template.ports {
+        check_free_name("port", &port.name)?;
+        if port.port == 0 {
+            return invalid(format!("port `{}` is 0; it must be between 1 and 65535", port.name));
+        }
+        if !names.insert(&port.name) {
+            return invalid(format!("port `{}` stands twice", port.name));
+        }
+    }
+    if template.custom_fields.len() > FIELDS_MAX {
+        return invalid(format!("more than {FIELDS_MAX} custom fields"));
+    }
+    if let Some(script) = template.startup_script_id {
+        return invalid(format!("startup script `{script}` does not exist"));
+    }
+    Ok(())
+}
+
+fn check_name_free(tx: &mut Tx<'_>, name: &str, except: Option<TemplateId>) -> Result<(), SpaceError> {
+    match templates::find_by_name(tx, name)? {
+        Some(other) if Some(other.id) != except => {
+            Err(SpaceError::Conflict(format!("a template named `{name}` exists already")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn append(
+    tx: &mut Tx<'_>,
+    actor: &str,
+    action: &'static str,
+    template: &Template,
+) -> Result<(), StoreError> {
+    let entry = Entry {
+        at: clock::now(),
+        actor: actor.to_owned(),
+        action,
+        target_type: "template",
+        target_id: Id(template.id.0).to_string(),
+        detail: json!({"name": template.name}),
+    };
+    audit::append(tx, &entry)
+}

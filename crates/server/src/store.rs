@@ -1,0 +1,47 @@
+//! The server's durable state: the SQL port, and every SQL statement of the server.
+//!
+//! Cast: [`Store`] is the handle everyone holds; one writer thread gathers waiting writes into
+//! one commit; reader threads answer reads from snapshots of their own; [`Tx`] is what a closure
+//! gets to run statements on; one file per resource holds the statements as plain functions.
+//!
+//! Invariants: nothing is acknowledged before its COMMIT has returned. No SQL outside this
+//! module. Statements are portable (`?1` placeholders, `ON CONFLICT`, `RETURNING`, TEXT ids,
+//! BIGINT milliseconds), so that another engine can stand behind the same port. No rule of the
+//! product is decided here.
+
+pub mod agent_tokens;
+pub(crate) mod archive;
+pub mod audit;
+mod engine;
+mod error;
+mod folder;
+pub mod groups;
+mod handle;
+pub mod meta;
+mod migrations;
+mod page;
+pub mod roles;
+pub mod sessions;
+pub mod spaces;
+mod sql;
+mod sqlite;
+pub mod templates;
+pub mod tokens;
+pub mod transitions;
+pub mod users;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub use archive::ArchiveError;
+pub use error::{OpenError, StoreError};
+pub use folder::{FolderLock, prepare_folder};
+pub use handle::{Store, StoreOptions, StoreStats};
+pub use migrations::SCHEMA_VERSION;
+pub use page::{InvalidPage, PAGE_DEFAULT, PAGE_MAX, Page, PageRequest};
+pub use sql::{Row, Tx};
+pub use value::{FromValue, Hash, Json, Value};
+
+/// The database in the data folder.
+pub const DATABASE_FILE: &str = "svc.db";

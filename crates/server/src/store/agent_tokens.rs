@@ -1,0 +1,132 @@
+//! Agent tokens; only their hashes.
+//!
+//! A space has at most one token of each kind: the one its owner was shown, and the one the
+//! server gave to the agent it runs itself.
+
+use svc_core::{Id, SpaceId, Timestamp, UserId};
+
+use super::{
+    error::StoreError,
+    sql::{Row, Tx, values},
+    value::{FromValue, Hash, Value},
+};
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum AgentTokenKind {
+    /// Shown to the owner, who starts the agent.
+    Shown,
+    /// Given to the agent of a `local` space; nobody has seen it.
+    Local,
+}
+
+impl AgentTokenKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Shown => "shown",
+            Self::Local => "local",
+        }
+    }
+}
+
+impl FromValue for AgentTokenKind {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match String::from_value(value)?.as_str() {
+            "shown" => Ok(Self::Shown),
+            "local" => Ok(Self::Local),
+            other => Err(format!("`{other}` is not a kind of agent token")),
+        }
+    }
+}
+
+impl From<AgentTokenKind> for Value {
+    fn from(kind: AgentTokenKind) -> Self {
+        kind.as_str().into()
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AgentTokenRow {
+    pub id: Id,
+    pub space_id: SpaceId,
+    pub hash: Hash,
+    pub kind: AgentTokenKind,
+    pub created_at: Timestamp,
+}
+
+/// A token and whom its space belongs to: what the directory needs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnedAgentToken {
+    pub hash: Hash,
+    pub space_id: SpaceId,
+    pub owner_id: UserId,
+}
+
+impl OwnedAgentToken {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            hash: row.get("hash")?,
+            space_id: row.get("space_id")?,
+            owner_id: row.get("owner_id")?,
+        })
+    }
+}
+
+pub fn insert(tx: &mut Tx<'_>, token: &AgentTokenRow) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO agent_tokens (id, space_id, hash, kind, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+        values![
+            token.id,
+            token.space_id,
+            token.hash,
+            token.kind,
+            token.created_at
+        ],
+    )?;
+    Ok(())
+}
+
+/// Puts a token in the place of the space's earlier ones of its kind.
+pub fn replace(tx: &mut Tx<'_>, token: &AgentTokenRow) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM agent_tokens WHERE space_id = ?1 AND kind = ?2",
+        values![token.space_id, token.kind],
+    )?;
+    insert(tx, token)
+}
+
+/// Revokes every token of a space.
+pub fn delete_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, StoreError> {
+    tx.execute(
+        "DELETE FROM agent_tokens WHERE space_id = ?1",
+        values![space],
+    )
+}
+
+/// Those of spaces that are not deleted: for the directory.
+pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<OwnedAgentToken>, StoreError> {
+    tx.query(
+        "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id
+         FROM agent_tokens a JOIN spaces s ON s.id = a.space_id WHERE s.state <> 'deleted'",
+        &[],
+    )?
+    .iter()
+    .map(OwnedAgentToken::read)
+    .collect()
+}
+
+/// Those of one space, none if it is deleted: for the directory.
+pub fn list_of_space(
+    tx: &mut Tx<'_>,
+    space: SpaceId,
+) -> Result<Vec<OwnedAgentToken>, StoreError> {
+    tx.query(
+        "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id
+         FROM agent_tokens a JOIN spaces s ON s.id = a.space_id
+         WHERE a.space_id = ?1 AND s.state <> 'deleted'",
+        values![space],
+    )?
+    .iter()
+    .map(OwnedAgentToken::read)
+    .collect()
+}

@@ -1,0 +1,101 @@
+//! The audit log: appended to in the transaction of the change it tells of. Never a secret in it.
+
+use serde_json::Value as JsonValue;
+use svc_core::{Id, Timestamp};
+use svc_protocol::api::AuditEntry;
+use uuid::Uuid;
+
+use super::{
+    error::StoreError,
+    page::{Page, PageRequest},
+    sql::{Row, Tx, values},
+    value::{Json, Value},
+};
+
+/// The actor of what nobody did.
+pub const SYSTEM: &str = "system";
+
+/// An entry to be written.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Entry {
+    pub at: Timestamp,
+    /// A user's name, or [`SYSTEM`].
+    pub actor: String,
+    /// Dotted: `token.created`.
+    pub action: &'static str,
+    pub target_type: &'static str,
+    pub target_id: String,
+    pub detail: JsonValue,
+}
+
+/// Which entries to list; what is `None` does not matter.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Filter {
+    pub actor: Option<String>,
+    pub action: Option<String>,
+    pub target_type: Option<String>,
+    pub target_id: Option<String>,
+}
+
+pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO audit (id, at, actor, action, target_type, target_id, detail)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        values![
+            Id(Uuid::now_v7()),
+            entry.at,
+            &entry.actor,
+            entry.action,
+            entry.target_type,
+            &entry.target_id,
+            Json(&entry.detail)
+        ],
+    )?;
+    Ok(())
+}
+
+/// Newest first.
+pub fn list(
+    tx: &mut Tx<'_>,
+    filter: &Filter,
+    page: PageRequest,
+) -> Result<Page<AuditEntry>, StoreError> {
+    let mut sql = String::from(
+        "SELECT id, at, actor, action, target_type, target_id, detail FROM audit WHERE id < ?1",
+    );
+    let mut values: Vec<Value> = vec![page.before()];
+    for (column, wanted) in [
+        ("actor", &filter.actor),
+        ("action", &filter.action),
+        ("target_type", &filter.target_type),
+        ("target_id", &filter.target_id),
+    ] {
+        if let Some(wanted) = wanted {
+            values.push(wanted.into());
+            sql.push_str(&format!(" AND {column} = ?{}", values.len()));
+        }
+    }
+    values.push(page.limit());
+    sql.push_str(&format!(" ORDER BY id DESC LIMIT ?{}", values.len()));
+    let rows = tx.query(&sql, &values)?;
+    let entries = rows.iter().map(read).collect::<Result<_, _>>()?;
+    Ok(page.page(entries, |entry: &AuditEntry| entry.id.0))
+}
+
+/// Removes what is older than `before`; how many.
+pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
+    tx.execute("DELETE FROM audit WHERE at < ?1", values![before])
+}
+
+fn read(row: &Row) -> Result<AuditEntry, StoreError> {
+    let Json(detail) = row.get("detail")?;
+    Ok(AuditEntry {
+        id: row.get("id")?,
+        at: row.get("at")?,
+        actor: row.get("actor")?,
+        action: row.get("action")?,
+        target_type: row.get("target_type")?,
+        target_id: row.get("target_id")?,
+        detail,
+    })
+}

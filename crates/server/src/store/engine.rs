@@ -1,0 +1,231 @@
+//! The threads of the store: one writer that gathers waiting commands into one commit, and the
+//! readers.
+//!
+//! Whoever waits is answered after COMMIT has returned, never before: also those whose command
+//! failed, because what they saw may be undone with the batch.
+
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    error::StoreError,
+    folder::FolderLock,
+    sql::Tx,
+    sqlite::{Access, Connection},
+};
+
+/// A transaction on its way to a thread, its types erased.
+pub(super) trait Command: Send {
+    fn run(self: Box<Self>, tx: &mut Tx<'_>) -> Outcome;
+
+    /// Answers without running.
+    fn refuse(self: Box<Self>, error: StoreError);
+}
+
+/// What a command wants done with its work, and how its caller is told.
+pub(super) struct Outcome {
+    keep: bool,
+    reply: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
+}
+
+/// A closure and the place its answer goes to.
+pub(super) struct Job<F, T, E> {
+    pub(super) work: F,
+    pub(super) answer: oneshot::Sender<Result<T, E>>,
+}
+
+impl<F, T, E> Command for Job<F, T, E>
+where
+    F: FnOnce(&mut Tx<'_>) -> Result<T, E> + Send,
+    T: Send + 'static,
+    E: From<StoreError> + Send + 'static,
+{
+    fn run(self: Box<Self>, tx: &mut Tx<'_>) -> Outcome {
+        let Self { work, answer } = *self;
+        let result = catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|_| {
+            tracing::error!("a transaction of the store panicked and is undone");
+            Err(StoreError::Panicked.into())
+        });
+        Outcome {
+            keep: result.is_ok(),
+            // A caller that has gone needs no answer.
+            reply: Box::new(move |committed| {
+                let _ = answer.send(match committed {
+                    Ok(()) => result,
+                    Err(error) => Err(error.into()),
+                });
+            }),
+        }
+    }
+
+    fn refuse(self: Box<Self>, error: StoreError) {
+        let _ = self.answer.send(Err(error.into()));
+    }
+}
+
+/// Counters of the writer, for metrics and tests.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) commits: AtomicU64,
+    pub(super) commands: AtomicU64,
+}
+
+/// Opens the connections of one database; keeps the data folder locked while any thread lives.
+#[derive(Clone)]
+pub(super) struct Database {
+    pub(super) file: PathBuf,
+    pub(super) busy_timeout: Duration,
+    pub(super) _lock: Arc<FolderLock>,
+}
+
+impl Database {
+    pub(super) fn open(&self, access: Access) -> Result<Connection, StoreError> {
+        Connection::open(&self.file, access, self.busy_timeout)
+    }
+}
+
+pub(super) struct Writer {
+    pub(super) database: Database,
+    /// `None` after a failed commit, until it could be opened again.
+    pub(super) connection: Option<Connection>,
+    pub(super) batch_max: usize,
+    pub(super) counters: Arc<Counters>,
+}
+
+impl Writer {
+    /// Until every sender is gone and everything sent has been answered.
+    pub(super) fn run(mut self, mut commands: mpsc::Receiver<Box<dyn Command>>) {
+        while let Some(first) = commands.blocking_recv() {
+            let mut batch = VecDeque::from([first]);
+            while batch.len() < self.batch_max {
+                match commands.try_recv() {
+                    Ok(command) => batch.push_back(command),
+                    Err(_) => break,
+                }
+            }
+            self.commit(batch);
+        }
+    }
+
+    fn commit(&mut self, mut batch: VecDeque<Box<dyn Command>>) {
+        let mut outcomes = Vec::with_capacity(batch.len());
+        let result = self
+            .connection()
+            .and_then(|connection| run_batch(connection, &mut batch, &mut outcomes));
+        let result = match result {
+            Ok(()) => {
+                self.counters.commits.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(error) => {
+                tracing::error!(%error, "a commit of the store failed; its connection is reopened");
+                self.connection = None;
+                Err(match error {
+                    StoreError::Commit(reason) => StoreError::Commit(reason),
+                    other => StoreError::Commit(other.to_string()),
+                })
+            }
+        };
+        self.counters
+            .commands
+            .fetch_add(outcomes.len() as u64, Ordering::Relaxed);
+        for outcome in outcomes {
+            (outcome.reply)(result.clone());
+        }
+        if let Err(error) = result {
+            for command in batch {
+                command.refuse(error.clone());
+            }
+        }
+    }
+
+    fn connection(&mut self) -> Result<&Connection, StoreError> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => self.database.open(Access::Write)?,
+        };
+        Ok(self.connection.insert(connection))
+    }
+}
+
+/// Runs a batch as one transaction. Commands taken from the batch are in `outcomes`.
+fn run_batch(
+    connection: &Connection,
+    batch: &mut VecDeque<Box<dyn Command>>,
+    outcomes: &mut Vec<Outcome>,
+) -> Result<(), StoreError> {
+    connection.control("BEGIN IMMEDIATE")?;
+    // Alone, the transaction itself is what is rolled back.
+    let alone = batch.len() == 1;
+    while let Some(command) = batch.pop_front() {
+        if !alone {
+            connection.control("SAVEPOINT command")?;
+        }
+        let outcome = command.run(&mut Tx::on(connection));
+        let keep = outcome.keep;
+        outcomes.push(outcome);
+        if !connection.in_transaction() {
+            return Err(StoreError::Commit(
+                "the database ended the transaction".to_owned(),
+            ));
+        }
+        match (alone, keep) {
+            (true, true) => {}
+            (true, false) => return connection.control("ROLLBACK"),
+            (false, true) => connection.control("RELEASE command")?,
+            (false, false) => {
+                connection.control("ROLLBACK TO command")?;
+                connection.control("RELEASE command")?;
+            }
+        }
+    }
+    connection.control("COMMIT")
+}
+
+/// One of several; they take turns at the receiver.
+pub(super) struct Reader {
+    pub(super) database: Database,
+    pub(super) connection: Option<Connection>,
+    pub(super) commands: Arc<Mutex<mpsc::Receiver<Box<dyn Command>>>>,
+}
+
+impl Reader {
+    pub(super) fn run(mut self) {
+        loop {
+            let next = self.commands.lock().blocking_recv();
+            let Some(command) = next else { return };
+            self.answer(command);
+        }
+    }
+
+    fn answer(&mut self, command: Box<dyn Command>) {
+        let opened = match self.connection.take() {
+            Some(connection) => Ok(connection),
+            None => self.database.open(Access::Read),
+        };
+        // One snapshot for all statements of a read.
+        let connection = match opened.and_then(|c| c.control("BEGIN").map(|()| c)) {
+            Ok(connection) => connection,
+            Err(error) => {
+                tracing::error!(%error, "a read of the store failed; its connection is reopened");
+                return command.refuse(error);
+            }
+        };
+        let outcome = command.run(&mut Tx::on(&connection));
+        if connection.control("ROLLBACK").is_ok() {
+            self.connection = Some(connection);
+        }
+        (outcome.reply)(Ok(()));
+    }
+}

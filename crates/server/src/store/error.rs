@@ -1,0 +1,73 @@
+//! What can go wrong with the store, told without the engine's own types.
+
+use std::{io, path::PathBuf};
+
+use thiserror::Error;
+
+use super::DATABASE_FILE;
+
+/// Why a read or a write failed. Everything it did is undone.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum StoreError {
+    #[error("the store is closed")]
+    Closed,
+    #[error("a record with the same unique value exists already ({0})")]
+    Unique(String),
+    #[error("a record that is referred to does not exist, or is still referred to")]
+    ForeignKey,
+    #[error("{kind} `{id}` does not exist")]
+    Missing { kind: &'static str, id: String },
+    #[error("the transaction could not be committed: {0}")]
+    Commit(String),
+    #[error("the database failed: {0}")]
+    Database(String),
+    #[error("the database holds a value in `{column}` that cannot be read: {reason}")]
+    Decode { column: String, reason: String },
+    #[error("the answer has no column `{0}`")]
+    Column(String),
+    #[error("the statement answered no row")]
+    NoRow,
+    #[error("a transaction panicked and was undone")]
+    Panicked,
+}
+
+impl StoreError {
+    pub(super) fn missing(kind: &'static str, id: impl ToString) -> Self {
+        Self::Missing {
+            kind,
+            id: id.to_string(),
+        }
+    }
+}
+
+/// Why a data folder could not be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    #[error("could not create the data folder `{}`", path.display())]
+    Create {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(
+        "the data folder `{}` is in use by another server; stop it, or choose another folder with --data-dir",
+        path.display()
+    )]
+    Locked { path: PathBuf },
+    #[error("could not lock the data folder `{}`", path.display())]
+    Lock {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(
+        "`{DATABASE_FILE}` has schema version {found}, but this svc knows versions up to {known}; start a newer svc, or restore a backup made by this one"
+    )]
+    NewerSchema { found: i64, known: i64 },
+    #[error("could not migrate `{DATABASE_FILE}` to schema version {version}: {reason}")]
+    Migration { version: i64, reason: StoreError },
+    #[error("could not open `{DATABASE_FILE}`: {0}")]
+    Database(#[from] StoreError),
+    #[error("could not start a thread of the store")]
+    Thread(#[source] io::Error),
+}

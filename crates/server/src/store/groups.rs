@@ -1,0 +1,110 @@
+//! Groups, and who is in them.
+
+use svc_core::{GroupId, Timestamp, UserId};
+
+use super::{
+    error::StoreError,
+    page::{Page, PageRequest},
+    sql::{Row, Tx, values},
+};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GroupRow {
+    pub id: GroupId,
+    pub name: String,
+    pub created_at: Timestamp,
+}
+
+impl GroupRow {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.get("id")?,
+            name: row.get("name")?,
+            created_at: row.get("created_at")?,
+        })
+    }
+}
+
+pub fn insert(tx: &mut Tx<'_>, group: &GroupRow) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO groups (id, name, created_at) VALUES (?1, ?2, ?3)",
+        values![group.id, &group.name, group.created_at],
+    )?;
+    Ok(())
+}
+
+pub fn find(tx: &mut Tx<'_>, id: GroupId) -> Result<Option<GroupRow>, StoreError> {
+    tx.query_opt(
+        "SELECT id, name, created_at FROM groups WHERE id = ?1",
+        values![id],
+    )?
+    .map(|row| GroupRow::read(&row))
+    .transpose()
+}
+
+pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<GroupRow>, StoreError> {
+    tx.query_opt(
+        "SELECT id, name, created_at FROM groups WHERE name = ?1",
+        values![name],
+    )?
+    .map(|row| GroupRow::read(&row))
+    .transpose()
+}
+
+pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<GroupRow>, StoreError> {
+    let rows = tx.query(
+        "SELECT id, name, created_at FROM groups WHERE id > ?1 ORDER BY id LIMIT ?2",
+        values![page.after(), page.limit()],
+    )?;
+    let groups = rows.iter().map(GroupRow::read).collect::<Result<_, _>>()?;
+    Ok(page.page(groups, |group: &GroupRow| group.id.0))
+}
+
+/// All of them: for the directory.
+pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<GroupRow>, StoreError> {
+    tx.query("SELECT id, name, created_at FROM groups", &[])?
+        .iter()
+        .map(GroupRow::read)
+        .collect()
+}
+
+pub fn rename(tx: &mut Tx<'_>, id: GroupId, name: &str) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE groups SET name = ?2 WHERE id = ?1",
+        values![id, name],
+    )?;
+    Ok(())
+}
+
+/// Its memberships go with it.
+pub fn delete(tx: &mut Tx<'_>, id: GroupId) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM groups WHERE id = ?1", values![id])?;
+    Ok(())
+}
+
+pub fn list_members(tx: &mut Tx<'_>, id: GroupId) -> Result<Vec<UserId>, StoreError> {
+    tx.query(
+        "SELECT user_id FROM user_groups WHERE group_id = ?1",
+        values![id],
+    )?
+    .iter()
+    .map(|row| row.get("user_id"))
+    .collect()
+}
+
+/// Makes these the groups of a user.
+pub fn set_of_user(
+    tx: &mut Tx<'_>,
+    user: UserId,
+    groups: &[GroupId],
+) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM user_groups WHERE user_id = ?1", values![user])?;
+    for group in groups {
+        tx.execute(
+            "INSERT INTO user_groups (user_id, group_id) VALUES (?1, ?2)
+             ON CONFLICT (user_id, group_id) DO NOTHING",
+            values![user, *group],
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,217 @@
+//! [`Store`]: the handle through which everyone reads and writes.
+
+use std::{
+    fmt, io,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    DATABASE_FILE,
+    engine::{Command, Counters, Database, Job, Reader, Writer},
+    error::{OpenError, StoreError},
+    folder::{self, FolderLock},
+    migrations,
+    sql::Tx,
+    sqlite::Access,
+};
+
+/// Sizes and timings of the store.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreOptions {
+    /// Threads that read.
+    pub readers: usize,
+    /// Commands that may wait; then callers wait to hand theirs in.
+    pub queue: usize,
+    /// Commands in one commit.
+    pub batch_max: usize,
+    /// How long to wait for another process that holds the database, such as a backup.
+    pub busy_timeout: Duration,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            readers: 2,
+            queue: 1_024,
+            batch_max: 256,
+            busy_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What the writer has done since it started, and has still to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StoreStats {
+    pub commits: u64,
+    /// Commands that ran in them.
+    pub commands: u64,
+    /// Commands that wait for the next one.
+    pub waiting: usize,
+}
+
+/// Cheap to clone. Ends its threads when [`closed`](Store::close) or when the last clone is gone;
+/// both let everything already handed in finish.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Taken by `close`.
+    queues: Mutex<Option<Queues>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    counters: Arc<Counters>,
+}
+
+type Queue = mpsc::Sender<Box<dyn Command>>;
+
+struct Queues {
+    writes: Queue,
+    reads: Queue,
+}
+
+impl Store {
+    /// Makes the data folder if need be, locks it, and brings its database up to this schema.
+    pub fn open(data_dir: &Path) -> Result<Self, OpenError> {
+        Self::open_with(data_dir, StoreOptions::default())
+    }
+
+    pub fn open_with(data_dir: &Path, options: StoreOptions) -> Result<Self, OpenError> {
+        folder::prepare_folder(data_dir)?;
+        let lock = Arc::new(FolderLock::acquire(data_dir)?);
+        let file = data_dir.join(DATABASE_FILE);
+        folder::prepare_file(&file).map_err(|source| OpenError::Create {
+            path: file.clone(),
+            source,
+        })?;
+        let database = Database {
+            file,
+            busy_timeout: options.busy_timeout,
+            _lock: lock,
+        };
+        let connection = database.open(Access::Write)?;
+        migrations::migrate(&connection)?;
+
+        let counters = Arc::new(Counters::default());
+        let (writes, write_commands) = mpsc::channel(options.queue);
+        let (reads, read_commands) = mpsc::channel(options.queue);
+        let writer = Writer {
+            database: database.clone(),
+            connection: Some(connection),
+            batch_max: options.batch_max,
+            counters: counters.clone(),
+        };
+        let mut threads = vec![spawn("svc-store-write", move || writer.run(write_commands))?];
+        let read_commands = Arc::new(Mutex::new(read_commands));
+        for _ in 0..options.readers {
+            let reader = Reader {
+                database: database.clone(),
+                connection: None,
+                commands: read_commands.clone(),
+            };
+            threads.push(spawn("svc-store-read", move || reader.run())?);
+        }
+        Ok(Self {
+            inner: Arc::new(Inner {
+                queues: Mutex::new(Some(Queues { writes, reads })),
+                threads: Mutex::new(threads),
+                counters,
+            }),
+        })
+    }
+
+    /// Runs a closure as one transaction; `Ok` once it is durably committed, and on `Err`
+    /// everything it did is undone. A caller that stops waiting does not stop the transaction.
+    pub async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.try_write(work).await
+    }
+
+    /// [`write`](Self::write) for closures that decide a rule: their own error undoes the work.
+    pub async fn try_write<T, E>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        self.run(|queues| &queues.writes, work).await
+    }
+
+    /// Runs a closure on one snapshot; statements that write are refused.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.run(|queues| &queues.reads, work).await
+    }
+
+    async fn run<T, E>(
+        &self,
+        queue: fn(&Queues) -> &Queue,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let queue = self.inner.queues.lock().as_ref().map(queue).cloned();
+        let queue = queue.ok_or(StoreError::Closed)?;
+        let (answer, answered) = oneshot::channel();
+        let command = Box::new(Job { work, answer });
+        queue.send(command).await.map_err(|_| StoreError::Closed)?;
+        drop(queue);
+        answered
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Closed.into()))
+    }
+
+    pub fn stats(&self) -> StoreStats {
+        let queues = self.inner.queues.lock();
+        let waiting = queues.as_ref().map_or(0, |queues| {
+            queues.writes.max_capacity() - queues.writes.capacity()
+        });
+        StoreStats {
+            waiting,
+            commits: self.inner.counters.commits.load(Ordering::Relaxed),
+            commands: self.inner.counters.commands.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Takes no more commands, finishes those handed in, ends the threads and frees the data
+    /// folder. Closing again does nothing.
+    pub async fn close(&self) {
+        self.inner.queues.lock().take();
+        let threads = std::mem::take(&mut *self.inner.threads.lock());
+        let joined = tokio::task::spawn_blocking(move || {
+            threads.into_iter().all(|thread| thread.join().is_ok())
+        });
+        if !joined.await.unwrap_or(false) {
+            tracing::error!("a thread of the store panicked");
+        }
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("stats", &self.stats())
+            .finish()
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(run)
+        .map_err(|error: io::Error| OpenError::Thread(error))
+}

@@ -1,0 +1,121 @@
+//! Keyset pagination: ids are UUIDv7, so their order is the order of time, and a cursor is simply
+//! the last id of the page before.
+
+use svc_core::Id;
+use thiserror::Error;
+use uuid::Uuid;
+
+use super::value::Value;
+
+/// Records on a page when the caller does not say.
+pub const PAGE_DEFAULT: u32 = 100;
+/// Records a page may have.
+pub const PAGE_MAX: u32 = 1_000;
+
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum InvalidPage {
+    #[error("cursor `{0}` is not one of ours; take it from `next_cursor` of the page before")]
+    Cursor(String),
+    #[error("limit is {0}; it must be between 1 and {PAGE_MAX}")]
+    Limit(u32),
+}
+
+/// Which page of a list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageRequest {
+    after: Option<Uuid>,
+    limit: u32,
+}
+
+impl Default for PageRequest {
+    fn default() -> Self {
+        Self {
+            after: None,
+            limit: PAGE_DEFAULT,
+        }
+    }
+}
+
+impl PageRequest {
+    /// From `?cursor=` and `?limit=`.
+    pub fn parse(cursor: Option<&str>, limit: Option<u32>) -> Result<Self, InvalidPage> {
+        let after = cursor
+            .map(|text| Uuid::parse_str(text).map_err(|_| InvalidPage::Cursor(text.to_owned())))
+            .transpose()?;
+        let limit = limit.unwrap_or(PAGE_DEFAULT);
+        if !(1..=PAGE_MAX).contains(&limit) {
+            return Err(InvalidPage::Limit(limit));
+        }
+        Ok(Self { after, limit })
+    }
+
+    /// For `id > ?`: the nil UUID stands before every id.
+    pub(super) fn after(self) -> Value {
+        Id(self.after.unwrap_or(Uuid::nil())).into()
+    }
+
+    /// For `id < ?` in lists that show the newest first.
+    pub(super) fn before(self) -> Value {
+        Id(self.after.unwrap_or(Uuid::max())).into()
+    }
+
+    /// For `LIMIT ?`: one more than asked tells whether there is a next page.
+    pub(super) fn limit(self) -> Value {
+        Value::Int(i64::from(self.limit) + 1)
+    }
+
+    /// Cuts the extra record off and makes the cursor.
+    pub(super) fn page<T>(self, mut items: Vec<T>, id: impl Fn(&T) -> Uuid) -> Page<T> {
+        let limit = self.limit as usize;
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next_cursor = items
+            .last()
+            .filter(|_| more)
+            .map(|last| id(last).to_string());
+        Page { items, next_cursor }
+    }
+}
+
+/// One page of a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    /// Asks for the next page; `None` on the last.
+    pub next_cursor: Option<String>,
+}
+
+impl<T> Page<T> {
+    pub fn map<U>(self, convert: impl FnMut(T) -> U) -> Page<U> {
+        Page {
+            items: self.items.into_iter().map(convert).collect(),
+            next_cursor: self.next_cursor,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_ends_with_a_cursor_only_if_there_is_more() {
+        let ids: Vec<Uuid> = (1..=3).map(Uuid::from_u128).collect();
+        let request = PageRequest::parse(None, Some(2)).expect("valid");
+        let page = request.page(ids.clone(), |id| *id);
+        assert_eq!(page.items, ids[..2]);
+        assert_eq!(page.next_cursor, Some(ids[1].to_string()));
+        let page = request.page(ids[..2].to_vec(), |id| *id);
+        assert_eq!(page.next_cursor, None);
+    }
+
+    #[test]
+    fn bad_cursors_and_limits_are_refused() {
+        for (cursor, limit) in [(Some("x"), None), (None, Some(0)), (None, Some(1_001))] {
+            assert!(
+                PageRequest::parse(cursor, limit).is_err(),
+                "{cursor:?} {limit:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Roles: named sets of permissions, and who has them.
+
+use svc_core::{
+    Permissions, RoleId, Timestamp, UserId,
+    permission::{ROLE_ADMIN, ROLE_USER},
+};
+use uuid::Uuid;
+
+use super::{
+    error::StoreError,
+    page::{Page, PageRequest},
+    sql::{Row, Tx, values},
+};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RoleRow {
+    pub id: RoleId,
+    pub name: String,
+    pub permissions: Permissions,
+    pub builtin: bool,
+    pub created_at: Timestamp,
+}
+
+impl RoleRow {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        let name: String = row.get("name")?;
+        let builtin = row.get("builtin")?;
+        Ok(Self {
+            id: row.get("id")?,
+            permissions: permissions(row, &name, builtin)?,
+            name,
+            builtin,
+            created_at: row.get("created_at")?,
+        })
+    }
+}
+
+/// Those of built-in roles come from the program, so that `admin` has new permissions at once.
+fn permissions(row: &Row, name: &str, builtin: bool) -> Result<Permissions, StoreError> {
+    match name {
+        ROLE_ADMIN if builtin => Ok(Permissions::all()),
+        ROLE_USER if builtin => Ok(Permissions::of_role_user()),
+        _ => row.get("permissions"),
+    }
+}
+
+/// Makes the two roles that always exist.
+pub(super) fn ensure_builtin(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
+    for name in [ROLE_ADMIN, ROLE_USER] {
+        tx.execute(
+            "INSERT INTO roles (id, name, permissions, builtin, created_at)
+             VALUES (?1, ?2, ?3, 1, ?4) ON CONFLICT (name) DO NOTHING",
+            values![
+                RoleId(Uuid::now_v7()),
+                name,
+                &Permissions::NONE,
+                now
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+pub fn insert(tx: &mut Tx<'_>, role: &RoleRow) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO roles (id, name, permissions, builtin, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5)",
+        values![
+            role.id,
+            &role.name,
+            &role.permissions,
+            role.builtin,
+            role.created_at
+        ],
+    )?;
+    Ok(())
+}
+
+pub fn find(tx: &mut Tx<'_>, id: RoleId) -> Result<Option<RoleRow>, StoreError> {
+    tx.query_opt(
+        "SELECT id, name, permissions, builtin, created_at FROM roles WHERE id = ?1",
+        values![id],
+    )?
+    .map(|row| RoleRow::read(&row))
+    .transpose()
+}
+
+pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<RoleRow>, StoreError> {
+    tx.query_opt(
+        "SELECT id, name, permissions, builtin, created_at FROM roles WHERE name = ?1",
+        values![name],
+    )?
+    .map(|row| RoleRow::read(&row))
+    .transpose()
+}
+
+pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<RoleRow>, StoreError> {
+    let rows = tx.query(
+        "SELECT id, name, permissions, builtin, created_at FROM roles
+         WHERE id > ?1 ORDER BY id LIMIT ?2",
+        values![page.after(), page.limit()],
+    )?;
+    let roles = rows.iter().map(RoleRow::read).collect::<Result<_, _>>()?;
+    Ok(page.page(roles, |role: &RoleRow| role.id.0))
+}
+
+pub fn update(
+    tx: &mut Tx<'_>,
+    id: RoleId,
+    name: &str,
+    permissions: &Permissions,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE roles SET name = ?2, permissions = ?3 WHERE id = ?1",
+        values![id, name, permissions],
+    )?;
+    Ok(())
+}
+
+/// Whoever has it loses it.
+pub fn delete(tx: &mut Tx<'_>, id: RoleId) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM roles WHERE id = ?1", values![id])?;
+    Ok(())
+}
+
+pub fn list_holders(tx: &mut Tx<'_>, id: RoleId) -> Result<Vec<UserId>, StoreError> {
+    tx.query(
+        "SELECT user_id FROM user_roles WHERE role_id = ?1",
+        values![id],
+    )?
+    .iter()
+    .map(|row| row.get("user_id"))
+    .collect()
+}
+
+/// Active users other than `except` who have a role of this name.
+pub fn count_other_active_holders(
+    tx: &mut Tx<'_>,
+    role: &str,
+    except: UserId,
+) -> Result<i64, StoreError> {
+    tx.count(
+        "SELECT COUNT(*) FROM user_roles ur
+         JOIN roles r ON r.id = ur.role_id
+         JOIN users u ON u.id = ur.user_id
+         WHERE r.name = ?1 AND u.active = 1 AND u.id <> ?2",
+        values![role, except],
+    )
+}
+
+/// Makes these the roles of a user.
+pub fn set_of_user(tx: &mut Tx<'_>, user: UserId, roles: &[RoleId]) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM user_roles WHERE user_id = ?1", values![user])?;
+    for role in roles {
+        tx.execute(
+            "INSERT INTO user_roles (user_id, role_id) VALUES (?1, ?2)
+             ON CONFLICT (user_id, role_id) DO NOTHING",
+            values![user, *role],
+        )?;
+    }
+    Ok(())
+}
+
+pub(super) fn read_permissions(row: &Row) -> Result<Permissions, StoreError> {
+    let name: String = row.get("name")?;
+    permissions(row, &name, row.get("builtin")?)
+}

@@ -1,0 +1,262 @@
+//! Spaces. Which state may follow which is decided elsewhere; a deleted space never changes.
+
+use std::collections::BTreeMap;
+
+use svc_core::{
+    Id, ServerId, SpaceId, SpaceName, TemplateId, Timestamp, UserId,
+    space::{Health, HealthCheck, Runtime, State, StopReason},
+};
+
+use super::{
+    agent_tokens,
+    error::StoreError,
+    page::{Page, PageRequest},
+    sql::{Row, Tx, values},
+    value::Json,
+};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SpaceRow {
+    pub id: SpaceId,
+    pub name: SpaceName,
+    pub owner_id: UserId,
+    pub state: State,
+    /// Why it is stopped; `None` in any other state, and once it has been asked to start.
+    pub stop_reason: Option<StopReason>,
+    pub health: Health,
+    pub runtime: Runtime,
+    pub template_id: Option<TemplateId>,
+    pub startup_script_id: Option<Id>,
+    pub health_check: HealthCheck,
+    /// The server that holds the link.
+    pub node_id: Option<ServerId>,
+    pub space_urls: BTreeMap<String, String>,
+    pub created_at: Timestamp,
+    pub started_at: Option<Timestamp>,
+    pub stopped_at: Option<Timestamp>,
+    pub deleted_at: Option<Timestamp>,
+}
+
+impl SpaceRow {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        let Json(health_check) = row.get("health_check")?;
+        let Json(space_urls) = row.get("space_urls")?;
+        Ok(Self {
+            id: row.get("id")?,
+            name: row.get("name")?,
+            owner_id: row.get("owner_id")?,
+            state: row.get("state")?,
+            stop_reason: row.get("stop_reason")?,
+            health: row.get("health")?,
+            runtime: row.get("runtime")?,
+            template_id: row.get("template_id")?,
+            startup_script_id: row.get("startup_script_id")?,
+            health_check,
+            node_id: row.get("node_id")?,
+            space_urls,
+            created_at: row.get("created_at")?,
+            started_at: row.get("started_at")?,
+            stopped_at: row.get("stopped_at")?,
+            deleted_at: row.get("deleted_at")?,
+        })
+    }
+}
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, name, owner_id, state, stop_reason, health, runtime, template_id, ",
+            "startup_script_id, health_check, node_id, space_urls, created_at, started_at, ",
+            "stopped_at, deleted_at FROM spaces ",
+            $rest
+        )
+    };
+}
+
+pub fn insert(tx: &mut Tx<'_>, space: &SpaceRow) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO spaces (id, name, owner_id, state, stop_reason, health, runtime, template_id,
+             startup_script_id, health_check, node_id, space_urls, created_at, started_at,
+             stopped_at, deleted_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+        values![
+            space.id,
+            &space.name,
+            space.owner_id,
+            space.state,
+            space.stop_reason,
+            space.health,
+            space.runtime,
+            space.template_id,
+            space.startup_script_id,
+            Json(&space.health_check),
+            space.node_id,
+            Json(&space.space_urls),
+            space.created_at,
+            space.started_at,
+            space.stopped_at,
+            space.deleted_at
+        ],
+    )?;
+    Ok(())
+}
+
+/// A space in any state, deleted too.
+pub fn find(tx: &mut Tx<'_>, id: SpaceId) -> Result<Option<SpaceRow>, StoreError> {
+    tx.query_opt(select!("WHERE id = ?1"), values![id])?
+        .map(|row| SpaceRow::read(&row))
+        .transpose()
+}
+
+/// A space that is not deleted.
+pub fn get(tx: &mut Tx<'_>, id: SpaceId) -> Result<SpaceRow, StoreError> {
+    find(tx, id)?
+        .filter(|space| space.state != State::Deleted)
+        .ok_or_else(|| StoreError::missing("space", id))
+}
+
+/// The owner's space of this name that is not deleted.
+pub fn find_by_name(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    name: &str,
+) -> Result<Option<SpaceRow>, StoreError> {
+    tx.query_opt(
+        select!("WHERE owner_id = ?1 AND name = ?2 AND state <> 'deleted'"),
+        values![owner, name],
+    )?
+    .map(|row| SpaceRow::read(&row))
+    .transpose()
+}
+
+/// Spaces that are not deleted: one owner's, or everyone's.
+pub fn list(
+    tx: &mut Tx<'_>,
+    owner: Option<UserId>,
+    page: PageRequest,
+) -> Result<Page<SpaceRow>, StoreError> {
+    let rows = match owner {
+        Some(owner) => tx.query(
+            select!(
+                "WHERE owner_id = ?1 AND id > ?2 AND state <> 'deleted' ORDER BY id LIMIT ?3"
+            ),
+            values![owner, page.after(), page.limit()],
+        )?,
+        None => tx.query(
+            select!("WHERE id > ?1 AND state <> 'deleted' ORDER BY id LIMIT ?2"),
+            values![page.after(), page.limit()],
+        )?,
+    };
+    let spaces = rows.iter().map(SpaceRow::read).collect::<Result<_, _>>()?;
+    Ok(page.page(spaces, |space: &SpaceRow| space.id.0))
+}
+
+/// Spaces in one state, all of them: for the start of a server.
+pub fn list_in_state(tx: &mut Tx<'_>, state: State) -> Result<Vec<SpaceRow>, StoreError> {
+    tx.query(select!("WHERE state = ?1 ORDER BY id"), values![state])?
+        .iter()
+        .map(SpaceRow::read)
+        .collect()
+}
+
+/// Those whose agents were linked when the server last ran.
+pub fn list_deployed(tx: &mut Tx<'_>) -> Result<Vec<SpaceRow>, StoreError> {
+    list_in_state(tx, State::Deployed)
+}
+
+/// A state a space moves to, with what that state records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NewState {
+    Deployed { node_id: ServerId },
+    Stopped { reason: StopReason },
+}
+
+/// Moves a space to another state; its health is unknown from then on. False if it is deleted or
+/// was never there.
+pub fn set_state(
+    tx: &mut Tx<'_>,
+    id: SpaceId,
+    state: NewState,
+    at: Timestamp,
+) -> Result<bool, StoreError> {
+    let changed = match state {
+        NewState::Deployed { node_id } => tx.execute(
+            "UPDATE spaces SET state = ?2, stop_reason = NULL, node_id = ?3, started_at = ?4,
+                 health = ?5
+             WHERE id = ?1 AND state <> 'deleted'",
+            values![id, State::Deployed, node_id, at, Health::Unknown],
+        )?,
+        NewState::Stopped { reason } => tx.execute(
+            "UPDATE spaces SET state = ?2, stop_reason = ?3, node_id = NULL, stopped_at = ?4,
+                 health = ?5
+             WHERE id = ?1 AND state <> 'deleted'",
+            values![id, State::Stopped, reason, at, Health::Unknown],
+        )?,
+    };
+    Ok(changed > 0)
+}
+
+/// Why a space is stopped; `None` lets its agent back in.
+pub fn set_stop_reason(
+    tx: &mut Tx<'_>,
+    id: SpaceId,
+    reason: Option<StopReason>,
+) -> Result<bool, StoreError> {
+    let changed = tx.execute(
+        "UPDATE spaces SET stop_reason = ?2 WHERE id = ?1 AND state <> 'deleted'",
+        values![id, reason],
+    )?;
+    Ok(changed > 0)
+}
+
+pub fn set_node(tx: &mut Tx<'_>, id: SpaceId, node: ServerId) -> Result<bool, StoreError> {
+    let changed = tx.execute(
+        "UPDATE spaces SET node_id = ?2 WHERE id = ?1 AND state <> 'deleted'",
+        values![id, node],
+    )?;
+    Ok(changed > 0)
+}
+
+pub fn set_health(tx: &mut Tx<'_>, id: SpaceId, health: Health) -> Result<bool, StoreError> {
+    let changed = tx.execute(
+        "UPDATE spaces SET health = ?2 WHERE id = ?1 AND state <> 'deleted'",
+        values![id, health],
+    )?;
+    Ok(changed > 0)
+}
+
+pub fn update_health_check(
+    tx: &mut Tx<'_>,
+    id: SpaceId,
+    check: &HealthCheck,
+) -> Result<bool, StoreError> {
+    let changed = tx.execute(
+        "UPDATE spaces SET health_check = ?2 WHERE id = ?1 AND state <> 'deleted'",
+        values![id, Json(check)],
+    )?;
+    Ok(changed > 0)
+}
+
+pub fn update_startup_script(
+    tx: &mut Tx<'_>,
+    id: SpaceId,
+    script: Option<Id>,
+) -> Result<bool, StoreError> {
+    let changed = tx.execute(
+        "UPDATE spaces SET startup_script_id = ?2 WHERE id = ?1 AND state <> 'deleted'",
+        values![id, script],
+    )?;
+    Ok(changed > 0)
+}
+
+/// Keeps the record, frees the name, revokes the agent tokens.
+pub fn mark_deleted(tx: &mut Tx<'_>, id: SpaceId, at: Timestamp) -> Result<bool, StoreError> {
+    let changed = tx.execute(
+        "UPDATE spaces SET state = ?2, stop_reason = NULL, node_id = NULL, health = ?3,
+             deleted_at = ?4
+         WHERE id = ?1 AND state <> 'deleted'",
+        values![id, State::Deleted, Health::Unknown, at],
+    )?;
+    agent_tokens::delete_of_space(tx, id)?;
+    Ok(changed > 0)
+}

@@ -1,0 +1,103 @@
+//! Templates of spaces.
+
+use std::collections::BTreeMap;
+
+use svc_core::{Id, TemplateId, Timestamp, space::HealthCheck};
+use svc_protocol::api::{Port, Template};
+
+use super::{
+    error::StoreError,
+    page::{Page, PageRequest},
+    sql::{Row, Tx, values},
+    value::Json,
+};
+
+fn read(row: &Row) -> Result<Template, StoreError> {
+    let Json(ports): Json<Vec<Port>> = row.get("ports")?;
+    let health_check: Option<Json<HealthCheck>> = row.get("health_check")?;
+    let Json(custom_fields): Json<BTreeMap<String, String>> = row.get("custom_fields")?;
+    Ok(Template {
+        id: row.get("id")?,
+        name: row.get("name")?,
+        ports,
+        startup_script_id: row.get::<Option<Id>>("startup_script_id")?,
+        health_check: health_check.map(|Json(check)| check),
+        custom_fields,
+        created_at: row.get::<Timestamp>("created_at")?,
+    })
+}
+
+pub fn insert(tx: &mut Tx<'_>, template: &Template) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO templates
+         (id, name, ports, startup_script_id, health_check, custom_fields, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        values![
+            template.id,
+            &template.name,
+            Json(&template.ports),
+            template.startup_script_id,
+            template.health_check.as_ref().map(Json),
+            Json(&template.custom_fields),
+            template.created_at
+        ],
+    )?;
+    Ok(())
+}
+
+pub fn find(tx: &mut Tx<'_>, id: TemplateId) -> Result<Option<Template>, StoreError> {
+    tx.query_opt(
+        "SELECT id, name, ports, startup_script_id, health_check, custom_fields, created_at
+         FROM templates WHERE id = ?1",
+        values![id],
+    )?
+    .map(|row| read(&row))
+    .transpose()
+}
+
+pub fn get(tx: &mut Tx<'_>, id: TemplateId) -> Result<Template, StoreError> {
+    find(tx, id)?.ok_or_else(|| StoreError::missing("template", id))
+}
+
+pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<Template>, StoreError> {
+    tx.query_opt(
+        "SELECT id, name, ports, startup_script_id, health_check, custom_fields, created_at
+         FROM templates WHERE name = ?1",
+        values![name],
+    )?
+    .map(|row| read(&row))
+    .transpose()
+}
+
+pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Template>, StoreError> {
+    let rows = tx.query(
+        "SELECT id, name, ports, startup_script_id, health_check, custom_fields, created_at
+         FROM templates WHERE id > ?1 ORDER BY id LIMIT ?2",
+        values![page.after(), page.limit()],
+    )?;
+    let templates = rows.iter().map(read).collect::<Result<_, _>>()?;
+    Ok(page.page(templates, |template: &Template| template.id.0))
+}
+
+/// Writes every field but the id and the time of creation.
+pub fn update(tx: &mut Tx<'_>, template: &Template) -> Result<bool, StoreError> {
+    let changed = tx.execute(
+        "UPDATE templates SET name = ?2, ports = ?3, startup_script_id = ?4, health_check = ?5,
+             custom_fields = ?6
+         WHERE id = ?1",
+        values![
+            template.id,
+            &template.name,
+            Json(&template.ports),
+            template.startup_script_id,
+            template.health_check.as_ref().map(Json),
+            Json(&template.custom_fields)
+        ],
+    )?;
+    Ok(changed > 0)
+}
+
+/// Spaces made from it stay, without a template.
+pub fn delete(tx: &mut Tx<'_>, id: TemplateId) -> Result<bool, StoreError> {
+    Ok(tx.execute("DELETE FROM templates WHERE id = ?1", values![id])? > 0)
+}

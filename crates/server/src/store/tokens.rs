@@ -1,0 +1,124 @@
+//! API tokens; only their hashes.
+
+use svc_core::{Scopes, Timestamp, TokenId, UserId};
+
+use super::{
+    error::StoreError,
+    page::{Page, PageRequest},
+    sql::{Row, Tx, values},
+    value::Hash,
+};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TokenRow {
+    pub id: TokenId,
+    pub user_id: UserId,
+    pub name: String,
+    pub hash: Hash,
+    pub scopes: Scopes,
+    pub created_at: Timestamp,
+    pub expires_at: Option<Timestamp>,
+    pub last_used_at: Option<Timestamp>,
+}
+
+impl TokenRow {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.get("id")?,
+            user_id: row.get("user_id")?,
+            name: row.get("name")?,
+            hash: row.get("hash")?,
+            scopes: row.get("scopes")?,
+            created_at: row.get("created_at")?,
+            expires_at: row.get("expires_at")?,
+            last_used_at: row.get("last_used_at")?,
+        })
+    }
+}
+
+pub fn insert(tx: &mut Tx<'_>, token: &TokenRow) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO api_tokens
+         (id, user_id, name, hash, scopes, created_at, expires_at, last_used_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        values![
+            token.id,
+            token.user_id,
+            &token.name,
+            token.hash,
+            &token.scopes,
+            token.created_at,
+            token.expires_at,
+            token.last_used_at
+        ],
+    )?;
+    Ok(())
+}
+
+pub fn find(tx: &mut Tx<'_>, id: TokenId) -> Result<Option<TokenRow>, StoreError> {
+    tx.query_opt(
+        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at
+         FROM api_tokens WHERE id = ?1",
+        values![id],
+    )?
+    .map(|row| TokenRow::read(&row))
+    .transpose()
+}
+
+pub fn list(
+    tx: &mut Tx<'_>,
+    user: UserId,
+    page: PageRequest,
+) -> Result<Page<TokenRow>, StoreError> {
+    let rows = tx.query(
+        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at
+         FROM api_tokens WHERE user_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
+        values![user, page.after(), page.limit()],
+    )?;
+    let tokens = rows.iter().map(TokenRow::read).collect::<Result<_, _>>()?;
+    Ok(page.page(tokens, |token: &TokenRow| token.id.0))
+}
+
+/// All of one user: for the directory.
+pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<TokenRow>, StoreError> {
+    tx.query(
+        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at
+         FROM api_tokens WHERE user_id = ?1",
+        values![user],
+    )?
+    .iter()
+    .map(TokenRow::read)
+    .collect()
+}
+
+/// Everyone's: for the directory.
+pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<TokenRow>, StoreError> {
+    tx.query(
+        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at
+         FROM api_tokens",
+        &[],
+    )?
+    .iter()
+    .map(TokenRow::read)
+    .collect()
+}
+
+pub fn count(tx: &mut Tx<'_>, user: UserId) -> Result<i64, StoreError> {
+    tx.count(
+        "SELECT COUNT(*) FROM api_tokens WHERE user_id = ?1",
+        values![user],
+    )
+}
+
+pub fn delete(tx: &mut Tx<'_>, id: TokenId) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM api_tokens WHERE id = ?1", values![id])?;
+    Ok(())
+}
+
+pub fn set_last_used(tx: &mut Tx<'_>, id: TokenId, at: Timestamp) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE api_tokens SET last_used_at = ?2 WHERE id = ?1",
+        values![id, at],
+    )?;
+    Ok(())
+}

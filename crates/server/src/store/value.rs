@@ -1,0 +1,245 @@
+//! What goes into a statement and comes out of a row, in the types of the product.
+
+use serde::{Serialize, de::DeserializeOwned};
+use svc_core::{
+    GroupId, Id, Permissions, RoleId, Scopes, ServerId, SessionId, SpaceId, SpaceName, TemplateId,
+    Timestamp, TokenId, UserId, UserName,
+    space::{Health, Runtime, State, StopReason},
+};
+use uuid::Uuid;
+
+/// A SHA-256 of a secret.
+pub type Hash = [u8; 32];
+
+/// One value as the database holds it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Value {
+    Null,
+    Int(i64),
+    Text(String),
+    Bytes(Vec<u8>),
+}
+
+impl Value {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Int(_) => "an integer",
+            Self::Text(_) => "text",
+            Self::Bytes(_) => "bytes",
+        }
+    }
+}
+
+/// Stored as JSON text.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Json<T>(pub T);
+
+/// Reads a type of the product from a value; `Err` says what is wrong with it.
+pub trait FromValue: Sized {
+    fn from_value(value: &Value) -> Result<Self, String>;
+}
+
+impl<T: FromValue> FromValue for Option<T> {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Null => Ok(None),
+            value => T::from_value(value).map(Some),
+        }
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+impl FromValue for i64 {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Int(number) => Ok(*number),
+            other => Err(format!("expected an integer, found {}", other.kind())),
+        }
+    }
+}
+
+impl From<i64> for Value {
+    fn from(value: i64) -> Self {
+        Self::Int(value)
+    }
+}
+
+impl From<u32> for Value {
+    fn from(value: u32) -> Self {
+        Self::Int(value.into())
+    }
+}
+
+impl FromValue for bool {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        i64::from_value(value).map(|number| number != 0)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Int(value.into())
+    }
+}
+
+impl FromValue for Timestamp {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        i64::from_value(value).map(Self)
+    }
+}
+
+impl From<Timestamp> for Value {
+    fn from(value: Timestamp) -> Self {
+        Self::Int(value.0)
+    }
+}
+
+fn text(value: &Value) -> Result<&str, String> {
+    match value {
+        Value::Text(text) => Ok(text),
+        other => Err(format!("expected text, found {}", other.kind())),
+    }
+}
+
+impl FromValue for String {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        text(value).map(str::to_owned)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Self::Text(value.to_owned())
+    }
+}
+
+impl From<&String> for Value {
+    fn from(value: &String) -> Self {
+        Self::Text(value.clone())
+    }
+}
+
+impl From<String> for Value {
+    fn from(value: String) -> Self {
+        Self::Text(value)
+    }
+}
+
+impl FromValue for Hash {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Bytes(bytes) => Self::try_from(bytes.as_slice())
+                .map_err(|_| format!("expected 32 bytes, found {}", bytes.len())),
+            other => Err(format!("expected bytes, found {}", other.kind())),
+        }
+    }
+}
+
+impl From<Hash> for Value {
+    fn from(value: Hash) -> Self {
+        Self::Bytes(value.to_vec())
+    }
+}
+
+impl<T: DeserializeOwned> FromValue for Json<T> {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        serde_json::from_str(text(value)?)
+            .map(Self)
+            .map_err(|error| error.to_string())
+    }
+}
+
+impl<T: Serialize> From<Json<&T>> for Value {
+    fn from(value: Json<&T>) -> Self {
+        Self::Text(
+            serde_json::to_string(value.0)
+                .expect("records have string keys and serialisers that cannot fail"),
+        )
+    }
+}
+
+macro_rules! as_uuid_text {
+    ($($id:ident),*) => {$(
+        impl FromValue for $id {
+            fn from_value(value: &Value) -> Result<Self, String> {
+                let text = text(value)?;
+                Uuid::parse_str(text)
+                    .map(Self)
+                    .map_err(|_| format!("`{text}` is not a UUID"))
+            }
+        }
+
+        impl From<$id> for Value {
+            fn from(value: $id) -> Self {
+                Self::Text(value.to_string())
+            }
+        }
+    )*};
+}
+
+as_uuid_text!(
+    Id, UserId, GroupId, RoleId, TokenId, SessionId, SpaceId, TemplateId, ServerId
+);
+
+macro_rules! as_word {
+    ($($word:ident),*) => {$(
+        impl FromValue for $word {
+            fn from_value(value: &Value) -> Result<Self, String> {
+                let text = text(value)?;
+                Self::parse(text).ok_or_else(|| {
+                    format!(concat!("`{}` is not a ", stringify!($word)), text)
+                })
+            }
+        }
+
+        impl From<$word> for Value {
+            fn from(value: $word) -> Self {
+                Self::Text(value.as_str().to_owned())
+            }
+        }
+    )*};
+}
+
+as_word!(State, Health, Runtime, StopReason);
+
+macro_rules! as_name {
+    ($($name:ident),*) => {$(
+        impl FromValue for $name {
+            fn from_value(value: &Value) -> Result<Self, String> {
+                Self::parse(text(value)?).map_err(|error| error.to_string())
+            }
+        }
+
+        impl From<&$name> for Value {
+            fn from(value: &$name) -> Self {
+                Self::Text(value.as_str().to_owned())
+            }
+        }
+    )*};
+}
+
+as_name!(UserName, SpaceName);
+
+macro_rules! as_json {
+    ($($kind:ident),*) => {$(
+        impl FromValue for $kind {
+            fn from_value(value: &Value) -> Result<Self, String> {
+                Json::from_value(value).map(|Json(inner)| inner)
+            }
+        }
+
+        impl From<&$kind> for Value {
+            fn from(value: &$kind) -> Self {
+                Json(value).into()
+            }
+        }
+    )*};
+}
+
+as_json!(Permissions, Scopes);

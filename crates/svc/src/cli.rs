@@ -1,0 +1,138 @@
+//! The command tree. Each command's own arguments stand beside the command.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::{commands, config::LogFormat, output::Format};
+
+#[derive(Parser, Debug)]
+#[command(
+    name = "svc",
+    version,
+    about = "Publish methods from a space, and call them from anywhere",
+    before_help = "  svc up                                       a server and a demo space, here and now\n  \
+                   svc method list                              what you can call\n  \
+                   svc method call notes.add '{\"text\":\"hi\"}'    call it",
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true
+)]
+pub struct Cli {
+    #[command(flatten)]
+    pub globals: Globals,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options every command takes.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Globals {
+    /// Form of the output
+    #[arg(short, long, global = true, value_enum, default_value_t, value_name = "FORM")]
+    pub output: Format,
+    /// Saved context to use instead of the current one
+    #[arg(long, global = true, value_name = "NAME")]
+    pub context: Option<String>,
+    /// Configuration file [env: SVC_CONFIG]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Form of the logs on stderr [env: SVC_LOG_FORMAT]
+    #[arg(long, global = true, value_enum, value_name = "FORM")]
+    pub log_format: Option<LogFormat>,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    Up(commands::up::Args),
+    #[command(subcommand)]
+    Server(commands::server::Command),
+    #[command(subcommand)]
+    Agent(commands::agent::Command),
+    #[command(subcommand)]
+    Methods(commands::methods::Command),
+    #[command(subcommand)]
+    Method(commands::method::Command),
+    #[command(subcommand)]
+    Space(commands::space::Command),
+    #[command(subcommand)]
+    Token(commands::token::Command),
+    #[command(subcommand)]
+    User(commands::user::Command),
+    #[command(subcommand)]
+    Group(commands::group::Command),
+    #[command(subcommand)]
+    Role(commands::role::Command),
+    #[command(subcommand)]
+    Template(commands::template::Command),
+    Login(commands::login::Args),
+    Logout(commands::logout::Args),
+    Whoami(commands::whoami::Args),
+    #[command(subcommand)]
+    Context(commands::context::Command),
+    #[command(subcommand)]
+    Audit(commands::audit::Command),
+    Api(commands::api::Args),
+    #[command(subcommand)]
+    Backup(commands::backup::Command),
+    Completions(commands::completions::Args),
+    Version(commands::version::Args),
+    #[command(hide = true)]
+    DemoMethodServer(commands::demo_method_server::Args),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_tree_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_one_line_and_begins_its_help_with_an_example() {
+        fn walk(command: &clap::Command, path: &str) {
+            for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+                let path = format!("{path} {}", sub.get_name());
+                if sub.get_name() == "help" {
+                    continue;
+                }
+                let about = sub.get_about().unwrap_or_default().to_string();
+                assert!(!about.is_empty() && !about.contains('\n'), "{path}: {about:?}");
+                let example = sub.get_before_help().unwrap_or_default().to_string();
+                assert!(example.trim_start().starts_with("svc "), "{path}: {example:?}");
+                walk(sub, &path);
+            }
+        }
+        walk(&Cli::command(), "svc");
+    }
+
+    #[test]
+    fn the_forms_of_a_batch_are_one() {
+        for arguments in [
+            ["svc", "method", "call", "n", "--batch", "[1]"],
+            ["svc", "method", "call", "n", "[1]", "--batch"],
+            ["svc", "method", "call", "--batch", "n", "[1]"],
+        ] {
+            let cli = Cli::try_parse_from(arguments).expect("accepted");
+            let Command::Method(commands::method::Command::Call(call)) = cli.command else {
+                panic!("another command");
+            };
+            assert!(call.batch);
+            assert_eq!(call.params.as_deref(), Some("[1]"));
+        }
+    }
+
+    #[test]
+    fn negative_numbers_and_dashes_are_params() {
+        for params in ["-", "[-1]", "{}"] {
+            assert!(Cli::try_parse_from(["svc", "method", "call", "n", params]).is_ok());
+        }
+        assert!(Cli::try_parse_from(["svc", "nonsense"]).is_err());
+        assert!(Cli::try_parse_from(["svc", "space", "list", "-o", "xml"]).is_err());
+        assert!(Cli::try_parse_from(["svc", "-o", "json", "space", "list"]).is_ok());
+    }
+}

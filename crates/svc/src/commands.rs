@@ -1,0 +1,115 @@
+//! One file per command. A command reads its arguments, makes its requests and prints.
+
+pub mod agent;
+pub mod api;
+pub mod audit;
+pub mod backup;
+pub mod completions;
+pub mod context;
+pub mod demo_method_server;
+pub mod group;
+pub mod login;
+pub mod logout;
+pub mod method;
+pub mod methods;
+mod records;
+pub mod role;
+pub mod server;
+pub mod space;
+pub mod template;
+pub mod token;
+pub mod up;
+pub mod user;
+pub mod version;
+pub mod whoami;
+
+use svc_client::Client;
+
+use crate::{
+    cli::{Cli, Command, Globals},
+    config::Config,
+    context::{self as contexts, Connection},
+    environment::Environment,
+    exit::{Failure, Outcome},
+    logging,
+    output::Output,
+    runtime,
+};
+
+/// What every command has at hand.
+pub struct Shell {
+    pub globals: Globals,
+    pub environment: Environment,
+    pub output: Output,
+}
+
+impl Shell {
+    /// The server to speak to, for everything but calls.
+    pub fn connect(&self) -> Result<Connection, Failure> {
+        contexts::connect(self.globals.context.as_deref(), &self.environment)
+    }
+
+    pub fn client(&self) -> Result<Client, Failure> {
+        self.connect().map(|connection| connection.client)
+    }
+
+    pub fn config(&self) -> Result<Config, Failure> {
+        Config::load(self.globals.config.as_deref(), &self.environment)
+    }
+
+    /// Starts the logs of a long-running command.
+    pub fn start_logs(&self, config: &Config) -> Result<(), Failure> {
+        let format = self.globals.log_format.unwrap_or(config.server.log_format);
+        logging::start(format, logging::Default::Info, &self.environment)
+    }
+}
+
+pub fn run(cli: Cli, environment: Environment) -> Outcome {
+    let output = Output::new(cli.globals.output, &environment);
+    let shell = Shell {
+        globals: cli.globals,
+        environment,
+        output,
+    };
+    match cli.command {
+        // These run long, choose their own runtime and log what they do.
+        Command::Up(args) => up::run(&shell, args),
+        Command::Server(command) => server::run(&shell, command),
+        Command::Agent(agent::Command::Start(args)) => agent::start(&shell, args),
+        Command::DemoMethodServer(_) => demo_method_server::run(),
+        Command::Completions(args) => completions::run(&shell, &args),
+        Command::Version(_) => version::run(&shell),
+        command => {
+            let format = shell.globals.log_format.unwrap_or_default();
+            logging::start(format, logging::Default::Warn, &shell.environment)?;
+            runtime::single()?.block_on(run_short(&shell, command))
+        }
+    }
+}
+
+/// Everything that makes its requests and ends.
+async fn run_short(shell: &Shell, command: Command) -> Outcome {
+    match command {
+        Command::Agent(command) => agent::run(shell, command).await,
+        Command::Methods(command) => methods::run(shell, command).await,
+        Command::Method(command) => method::run(shell, command).await,
+        Command::Space(command) => space::run(shell, command).await,
+        Command::Token(command) => token::run(shell, command).await,
+        Command::User(command) => user::run(shell, command).await,
+        Command::Group(command) => group::run(shell, command).await,
+        Command::Role(command) => role::run(shell, command).await,
+        Command::Template(command) => template::run(shell, command).await,
+        Command::Login(args) => login::run(shell, args).await,
+        Command::Logout(_) => logout::run(shell).await,
+        Command::Whoami(_) => whoami::run(shell).await,
+        Command::Context(command) => context::run(shell, command).await,
+        Command::Audit(command) => audit::run(shell, command).await,
+        Command::Api(args) => api::run(shell, args).await,
+        Command::Backup(command) => backup::run(shell, command),
+        Command::Up(_)
+        | Command::Server(_)
+        | Command::DemoMethodServer(_)
+        | Command::Completions(_)
+        | Command::Version(_) => unreachable!("`run` takes these itself"),
+    }
+}

@@ -1,0 +1,162 @@
+//! `svc agent`: runs the agent of a space, and asks one that runs.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::Subcommand;
+use svc_agent::{Options, Policy};
+use svc_protocol::{agent_api::Status, env};
+
+use super::Shell;
+use crate::{
+    config::Config,
+    context,
+    exit::{Exit, Failure, Outcome},
+    output::{Table, joined, or_dash, yes_no},
+    runtime,
+};
+
+/// Run a space's agent, or ask the one that runs
+#[derive(Subcommand, Debug)]
+#[command(
+    before_help = "  SVC_URL=https://svc.example.com SVC_AGENT_TOKEN=svc_agt_… svc agent start\n  svc agent status"
+)]
+pub enum Command {
+    Start(StartArgs),
+    /// Show the agent's link, its method server and its methods
+    #[command(before_help = "  svc agent status -o json")]
+    Status,
+    /// Stop the agent; its space is then stopped
+    #[command(before_help = "  svc agent stop")]
+    Stop,
+}
+
+/// Run the agent of a space until it is stopped
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  SVC_URL=https://svc.example.com SVC_AGENT_TOKEN=svc_agt_… svc agent start\n  \
+                   svc agent start --methods-file methods.toml"
+)]
+pub struct StartArgs {
+    /// Registration file to register once linked [env: SVC_METHODS_FILE]
+    #[arg(long, value_name = "FILE")]
+    methods_file: Option<PathBuf>,
+    /// Loopback address to listen on [env: SVC_AGENT_LISTEN]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Unix socket to listen on [env: SVC_AGENT_SOCKET]
+    #[arg(long, value_name = "FILE")]
+    socket: Option<PathBuf>,
+    /// End when stdin ends: the server's own agents must not outlive it
+    #[arg(long, hide = true)]
+    exit_on_stdin_eof: bool,
+}
+
+pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
+    let config = shell.config()?;
+    shell.start_logs(&config)?;
+    let options = options(shell, config, args)?;
+    runtime::single()?.block_on(async {
+        let shutdown = runtime::shutdown_on_signals()?;
+        match svc_agent::run(options, shutdown).await {
+            Ok(svc_agent::Exit::Stopped) => Ok(Exit::Ok),
+            Ok(svc_agent::Exit::Replaced) => {
+                Err(Failure::new(Exit::Refused, "another agent has taken this space")
+                    .hint("only one agent may run with an agent token"))
+            }
+            Ok(svc_agent::Exit::Credentials) => Err(Failure::new(
+                Exit::Credentials,
+                "the server does not take this agent token, or the space is gone",
+            )
+            .hint("svc space agent-token <space> makes a new one")),
+            Err(error) => Err(Failure::new(exit_of(&error), error.to_string())),
+        }
+    })
+}
+
+fn exit_of(error: &svc_agent::Error) -> Exit {
+    match error {
+        svc_agent::Error::Address(_) | svc_agent::Error::TokenText => Exit::Usage,
+        svc_agent::Error::Refused(_) => Exit::Refused,
+        _ => Exit::Failure,
+    }
+}
+
+fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Failure> {
+    let missing = |what: &str, variable: &str| {
+        Failure::usage(format!("the agent does not know {what}"))
+            .why(format!("neither {variable} nor the configuration file says it"))
+            .hint("svc space create <name> makes a space and shows both")
+    };
+    let environment = &shell.environment;
+    let path = |path: PathBuf| environment.absolute(&path);
+    Ok(Options {
+        server_url: config
+            .agent
+            .url
+            .ok_or_else(|| missing("its server", env::URL))?,
+        agent_token: config
+            .agent
+            .token
+            .ok_or_else(|| missing("its token", env::AGENT_TOKEN))?,
+        listen: args.listen.or(config.agent.listen),
+        socket: args.socket.or(config.agent.socket).map(path),
+        methods_file: args.methods_file.or(config.agent.methods_file).map(path),
+        working_folder: environment.working_folder.clone(),
+        exit_on_stdin_eof: args.exit_on_stdin_eof,
+        policy: Policy::default(),
+    })
+}
+
+pub async fn run(shell: &Shell, command: Command) -> Outcome {
+    match command {
+        Command::Start(_) => unreachable!("it runs on a runtime of its own"),
+        Command::Status => {
+            let status = context::find_agent(&shell.environment)?.status().await?;
+            shell
+                .output
+                .document(&status, || Table::record(fields(&status)))?;
+            Ok(Exit::Ok)
+        }
+        Command::Stop => {
+            context::find_agent(&shell.environment)?.stop().await?;
+            eprintln!("the agent stops");
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+fn fields(status: &Status) -> Vec<(&'static str, String)> {
+    let mut fields = vec![
+        ("space", or_dash(status.space.as_ref())),
+        ("owner", or_dash(status.owner.as_ref())),
+        ("server", status.server_url.clone()),
+        ("linked", yes_no(status.linked)),
+    ];
+    if let Some(error) = &status.link_error {
+        fields.push(("link error", error.clone()));
+    }
+    fields.extend([
+        ("agent url", status.agent_url.clone()),
+        ("socket", status.agent_socket.clone()),
+        ("pid", status.pid.to_string()),
+        ("version", status.version.clone()),
+    ]);
+    if let Some(server) = &status.method_server {
+        let state = match server.pid {
+            Some(pid) => format!("{} (pid {pid})", server.command),
+            None => format!("{} (restarting)", server.command),
+        };
+        fields.extend([
+            ("method server", state),
+            ("mode", server.mode.to_string()),
+            ("restarts", server.restarts.to_string()),
+            ("in flight", server.in_flight.to_string()),
+            ("queued", server.queued.to_string()),
+        ]);
+    }
+    fields.push(("methods", joined(&status.methods)));
+    if let Some(error) = &status.registration_error {
+        fields.push(("registration", format!("refused: {error}")));
+    }
+    fields
+}

@@ -1,0 +1,123 @@
+//! `svc context`
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use serde_json::json;
+use svc_client::Target;
+
+use super::{Shell, records::Which};
+use crate::{
+    context::{Context, Contexts},
+    exit::{Exit, Failure, Outcome},
+    output::{Table, or_dash},
+    prompt,
+};
+
+/// Manage saved servers and credentials
+#[derive(Subcommand, Debug)]
+#[command(before_help = "  svc context list\n  svc context use prod")]
+pub enum Command {
+    /// List the saved contexts; tokens are not shown
+    #[command(before_help = "  svc context list")]
+    List,
+    /// Make a context the current one
+    #[command(before_help = "  svc context use prod")]
+    Use {
+        /// Its name
+        name: String,
+    },
+    /// Save a context; the token is read from stdin or asked for
+    #[command(before_help = "  svc context add prod https://svc.example.com < token.txt")]
+    Add {
+        /// Its name
+        name: String,
+        /// Address of the server
+        url: String,
+        /// PEM file of certificate authorities to trust for it
+        #[arg(long, value_name = "FILE")]
+        ca_file: Option<PathBuf>,
+    },
+    /// Forget contexts; their tokens stay valid (`svc logout` revokes)
+    #[command(before_help = "  svc context rm prod")]
+    Rm(Which),
+}
+
+pub async fn run(shell: &Shell, command: Command) -> Outcome {
+    let folder = shell.environment.config_folder()?;
+    let mut contexts = Contexts::load(&folder)?;
+    match command {
+        Command::List => return list(shell, &contexts),
+        Command::Use { name } => {
+            contexts.get(&name)?;
+            eprintln!("context `{name}` is now the current one");
+            contexts.current = Some(name);
+        }
+        Command::Add { name, url, ca_file } => {
+            let ca_file = ca_file.map(|path| shell.environment.absolute(&path));
+            Target::parse(&url, ca_file.as_deref())?;
+            let token = if prompt::can_ask() {
+                prompt::ask_secret("token")?
+            } else {
+                prompt::read_secret()?
+            };
+            if contexts.current.is_none() {
+                contexts.current = Some(name.clone());
+            }
+            eprintln!("saved context `{name}`");
+            contexts.put(Context {
+                name,
+                url,
+                token,
+                token_id: None,
+                username: None,
+                ca_file,
+            });
+        }
+        Command::Rm(which) => {
+            for name in &which.names {
+                contexts.remove(name).ok_or_else(|| {
+                    Failure::new(Exit::NotFound, format!("context `{name}` does not exist"))
+                        .hint("svc context list")
+                })?;
+                eprintln!("removed context `{name}`");
+            }
+        }
+    }
+    contexts.save(&folder)?;
+    Ok(Exit::Ok)
+}
+
+fn list(shell: &Shell, contexts: &Contexts) -> Outcome {
+    let is_current =
+        |context: &Context| contexts.current.as_deref() == Some(context.name.as_str());
+    let shown: Vec<_> = contexts
+        .contexts
+        .iter()
+        .map(|context| {
+            json!({
+                "name": context.name,
+                "url": context.url,
+                "username": context.username,
+                "current": is_current(context),
+            })
+        })
+        .collect();
+    shell
+        .output
+        .document(&json!({ "contexts": shown }), || {
+            let mut table = Table::new(&["CURRENT", "NAME", "URL", "USER"])
+                .or_when_empty("no contexts yet; svc login <url> saves one");
+            for context in &contexts.contexts {
+                let mark = if is_current(context) { "*" } else { "" };
+                table.row(vec![
+                    mark.to_owned(),
+                    context.name.clone(),
+                    context.url.clone(),
+                    or_dash(context.username.as_ref()),
+                ]);
+            }
+            table
+        })?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,82 @@
+//! `svc group`
+
+use clap::Subcommand;
+use svc_client::Resource;
+use svc_protocol::api::{Group, GroupBody, Groups};
+
+use super::{
+    Shell,
+    records::{self, ListArgs, Which},
+};
+use crate::exit::Outcome;
+
+/// Manage the groups shared methods can be limited to
+#[derive(Subcommand, Debug)]
+#[command(before_help = "  svc group create ops\n  svc user update ann --group ops")]
+pub enum Command {
+    /// List the groups
+    #[command(before_help = "  svc group list -o json")]
+    List(ListArgs),
+    /// Show a group
+    #[command(before_help = "  svc group get ops")]
+    Get {
+        /// Name or id
+        name: String,
+    },
+    /// Create a group
+    #[command(before_help = "  svc group create ops")]
+    Create {
+        /// Its name
+        name: String,
+    },
+    /// Rename a group
+    #[command(before_help = "  svc group update ops --name operations")]
+    Update {
+        /// Name or id
+        group: String,
+        /// Its new name
+        #[arg(long)]
+        name: String,
+    },
+    /// Remove groups; methods limited to one then match nobody by it
+    #[command(before_help = "  svc group rm ops")]
+    Rm(Which),
+}
+
+pub async fn run(shell: &Shell, command: Command) -> Outcome {
+    match command {
+        Command::List(args) => {
+            records::list::<Groups>(shell, &args, &["NAME", "ID", "CREATED"], |group| {
+                vec![
+                    group.name.clone(),
+                    group.id.to_string(),
+                    group.created_at.to_string(),
+                ]
+            })
+            .await
+        }
+        Command::Get { name } => {
+            let group = records::find::<Group>(shell, &name).await?;
+            records::show(shell, &group, fields)
+        }
+        Command::Create { name } => {
+            let group = shell.client()?.create::<Group>(&GroupBody { name }).await?;
+            records::show(shell, &group, fields)
+        }
+        Command::Update { group, name } => {
+            let group = records::find::<Group>(shell, &group).await?;
+            let body = GroupBody { name };
+            let group = shell.client()?.update::<Group>(group.id(), &body).await?;
+            records::show(shell, &group, fields)
+        }
+        Command::Rm(which) => records::remove::<Group>(shell, &which).await,
+    }
+}
+
+fn fields(group: &Group) -> Vec<(&'static str, String)> {
+    vec![
+        ("name", group.name.clone()),
+        ("id", group.id.to_string()),
+        ("created", group.created_at.to_string()),
+    ]
+}

@@ -1,0 +1,215 @@
+//! `svc login`: makes an API token for this machine and saves it as a context.
+
+use std::path::PathBuf;
+
+use svc_client::{Client, Error, MethodFilter, Target};
+use svc_core::credential::CredentialKind;
+use svc_protocol::api::{Login, NewToken, Setup, Token};
+
+use super::Shell;
+use crate::{
+    context::{Context, Contexts},
+    exit::{Exit, Failure, Outcome},
+    prompt,
+};
+
+/// Log in to a server and save it as the current context
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc login https://svc.example.com\n  \
+                   svc login https://svc.example.com --username ann --password-stdin < secret.txt\n  \
+                   svc login 'http://127.0.0.1:12200/setup?token=svc_set_…'    the link of a first start"
+)]
+pub struct Args {
+    /// Address of the server, or its one-time setup link
+    url: String,
+    /// Your user name
+    #[arg(long, short)]
+    username: Option<String>,
+    /// Read the password from stdin
+    #[arg(long, conflicts_with = "token_stdin")]
+    password_stdin: bool,
+    /// Read an API token from stdin and save it, instead of logging in
+    #[arg(long)]
+    token_stdin: bool,
+    /// Name of the context; the host when absent
+    #[arg(long)]
+    name: Option<String>,
+    /// PEM file of certificate authorities to trust beside the machine's own
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+}
+
+pub async fn run(shell: &Shell, args: Args) -> Outcome {
+    let link = SetupLink::parse(&args.url);
+    let url = link.as_ref().map_or(args.url.as_str(), |link| &link.url);
+    let url = url.trim_end_matches('/').to_owned();
+    let ca_file = args
+        .ca_file
+        .as_deref()
+        .map(|path| shell.environment.absolute(path));
+    let target = Target::parse(&url, ca_file.as_deref())?;
+    let name = args.name.clone().unwrap_or_else(|| target.host_header());
+    let context = if args.token_stdin {
+        let token = prompt::read_secret()?;
+        let username = check_token(target, &token).await?;
+        Context {
+            name,
+            url,
+            token,
+            token_id: None,
+            username,
+            ca_file,
+        }
+    } else {
+        let login = ask_login(&args, link.is_some())?;
+        let username = Some(login.username.clone());
+        let token = make_token(target, link, login).await?;
+        let secret = token.token.ok_or_else(|| {
+            Failure::new(Exit::Failure, "the server made a token, but did not show it")
+        })?;
+        Context {
+            name,
+            url,
+            token: secret,
+            token_id: Some(token.id.to_string()),
+            username,
+            ca_file,
+        }
+    };
+    let folder = shell.environment.config_folder()?;
+    let mut contexts = Contexts::load(&folder)?;
+    let whom = context.username.clone().unwrap_or_else(|| "a token".to_owned());
+    eprintln!("logged in to {} as {whom}; context `{}` is now the current one", context.url, context.name);
+    contexts.current = Some(context.name.clone());
+    contexts.put(context);
+    contexts.save(&folder)?;
+    Ok(Exit::Ok)
+}
+
+/// `<url>/setup?token=svc_set_…`
+struct SetupLink {
+    url: String,
+    token: String,
+}
+
+impl SetupLink {
+    fn parse(text: &str) -> Option<Self> {
+        let (path, query) = text.split_once('?')?;
+        let token = query.split('&').find_map(|pair| pair.strip_prefix("token="))?;
+        (CredentialKind::recognise(token) == Some(CredentialKind::Setup)).then_some(())?;
+        Some(Self {
+            url: path.strip_suffix("/setup")?.to_owned(),
+            token: token.to_owned(),
+        })
+    }
+}
+
+fn ask_login(args: &Args, is_setup: bool) -> Result<Login, Failure> {
+    let can_ask = prompt::can_ask();
+    let username = match &args.username {
+        Some(username) => username.clone(),
+        None if is_setup && !can_ask => "admin".to_owned(),
+        None if can_ask => prompt::ask("user name")?,
+        None => {
+            return Err(Failure::usage("a user name is needed, and there is no terminal to ask on")
+                .hint("--username says it"));
+        }
+    };
+    let password = if args.password_stdin {
+        prompt::read_secret()?
+    } else if can_ask && is_setup {
+        let password = prompt::ask_secret(&format!("new password of {username}"))?;
+        if prompt::ask_secret("once more")? != password {
+            return Err(Failure::usage("the two passwords differ"));
+        }
+        password
+    } else if can_ask {
+        prompt::ask_secret("password")?
+    } else {
+        return Err(Failure::usage("a password is needed, and there is no terminal to ask on")
+            .hint("--password-stdin reads it from stdin; --token-stdin reads a token instead"));
+    };
+    Ok(Login { username, password })
+}
+
+/// Logs in only for as long as it takes to make a token.
+async fn make_token(
+    target: Target,
+    link: Option<SetupLink>,
+    login: Login,
+) -> Result<Token, Failure> {
+    let client = Client::new(target);
+    if let Some(link) = link {
+        let setup = Setup {
+            setup_token: link.token,
+            username: login.username.clone(),
+            password: login.password.clone(),
+        };
+        client.setup(&setup).await?;
+    }
+    let session = client.login(&login).await.map_err(|error| match error {
+        Error::Problem { status, .. } if status == http::StatusCode::UNAUTHORIZED => {
+            Failure::new(Exit::Credentials, error.to_string())
+        }
+        other => other.into(),
+    })?;
+    let new = NewToken {
+        name: format!("cli@{}", host_name()),
+        ..NewToken::default()
+    };
+    let token = session.create::<Token>(&new).await;
+    // The session has done its work; that it could not be ended does no harm.
+    let _ = session.logout().await;
+    Ok(token?)
+}
+
+/// Whose token it is; a scoped one may not ask, but shows itself valid by what it does reach.
+async fn check_token(target: Target, token: &str) -> Result<Option<String>, Failure> {
+    let client = Client::new(target).with_token(token);
+    match client.me().await {
+        Ok(me) => Ok(Some(me.username.to_string())),
+        Err(error) if error.problem_code() == Some("scope_denied") => {
+            match client.methods(&MethodFilter::default()).await {
+                Ok(_) => Ok(None),
+                Err(error) if error.problem_code() == Some("scope_denied") => Ok(None),
+                Err(error) => Err(error.into()),
+            }
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn host_name() -> String {
+    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let name: String = name
+        .chars()
+        .filter(|character| character.is_ascii_alphanumeric() || "-._".contains(*character))
+        .take(40)
+        .collect();
+    if name.is_empty() { "unknown".to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::credential::SECRET_BYTES;
+
+    use super::*;
+
+    #[test]
+    fn a_setup_link_is_told_from_an_address() {
+        let token = CredentialKind::Setup.format(&[7; SECRET_BYTES]);
+        let link = SetupLink::parse(&format!("http://127.0.0.1:1/setup?token={token}"))
+            .expect("a setup link");
+        assert_eq!(link.url, "http://127.0.0.1:1");
+        assert_eq!(link.token, token);
+        let other = CredentialKind::ApiToken.format(&[7; SECRET_BYTES]);
+        for text in [
+            "http://127.0.0.1:1".to_owned(),
+            format!("http://127.0.0.1:1/x?token={token}"),
+            format!("http://127.0.0.1:1/setup?token={other}"),
+        ] {
+            assert!(SetupLink::parse(&text).is_none(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! `svc method`: the caller's side.
+
+mod call;
+mod call_request;
+mod call_response;
+
+use clap::Subcommand;
+use serde_json::Value;
+use svc_client::MethodFilter;
+use svc_protocol::api::{Method, Methods};
+
+use super::Shell;
+use crate::{
+    context,
+    exit::{Exit, Failure, Outcome},
+    output::{Format, Table, joined, or_dash, yes_no},
+};
+
+/// Find methods and call them
+#[derive(Subcommand, Debug)]
+#[command(
+    before_help = "  svc method list\n  svc method call notes.add '{\"text\":\"hello\"}'"
+)]
+pub enum Command {
+    /// List the methods you can call, or show one
+    #[command(
+        before_help = "  svc method list\n  svc method list notes.add\n  svc method list --search notes -o json"
+    )]
+    List {
+        /// Show this method: its schemas, owner, scope and providers
+        name: Option<String>,
+        /// Only methods with this text in name, description or keywords
+        #[arg(long, short = 'q', value_name = "TEXT")]
+        search: Option<String>,
+    },
+    Call(call::Args),
+}
+
+pub async fn run(shell: &Shell, command: Command) -> Outcome {
+    match command {
+        Command::List { name, search } => list(shell, name, search).await,
+        Command::Call(args) => call::run(shell, args).await,
+    }
+}
+
+async fn list(shell: &Shell, name: Option<String>, search: Option<String>) -> Outcome {
+    let connection = context::for_calls(shell.globals.context.as_deref(), &shell.environment)?;
+    let filter = MethodFilter {
+        name: name.clone(),
+        q: search,
+    };
+    let bytes = connection.client.methods_raw(&filter).await?;
+    let document: Methods = serde_json::from_slice(&bytes).map_err(|error| {
+        Failure::new(Exit::Failure, "the list of methods cannot be read").why(error)
+    })?;
+    if let (Some(name), 0) = (&name, document.count) {
+        return Err(Failure::new(
+            Exit::NotFound,
+            format!("method `{name}` does not exist, or is not yours to see"),
+        )
+        .hint("svc method list"));
+    }
+    match shell.output.format {
+        // The API's document, as it came.
+        Format::Json => shell.output.raw(&bytes)?,
+        Format::Yaml => {
+            let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
+                Failure::new(Exit::Failure, "the list of methods cannot be read").why(error)
+            })?;
+            shell.output.document(&value, || Table::new(&[]))?;
+        }
+        Format::Table if name.is_some() => {
+            for method in &document.methods {
+                shell.output.table(&Table::record(fields(method)))?;
+                print_schema(shell, "params_schema", method.params_schema.as_ref())?;
+                print_schema(shell, "result_schema", method.result_schema.as_ref())?;
+            }
+        }
+        Format::Table => shell.output.table(&table(&document))?,
+    }
+    Ok(Exit::Ok)
+}
+
+fn table(document: &Methods) -> Table {
+    let mut table = Table::new(&["NAME", "SCOPE", "OWNER", "PROVIDERS", "DESCRIPTION"])
+        .or_when_empty("no methods yet; a space publishes some with: svc methods register <file>");
+    for method in &document.methods {
+        table.row(vec![
+            method.name.clone(),
+            method.scope.clone(),
+            method.owner.to_string(),
+            method.provider_count.to_string(),
+            method.description.clone(),
+        ]);
+    }
+    table
+}
+
+fn fields(method: &Method) -> Vec<(&'static str, String)> {
+    let mut fields = vec![
+        ("name", method.name.clone()),
+        ("description", method.description.clone()),
+        ("keywords", joined(&method.keywords)),
+        ("owner", method.owner.to_string()),
+        ("scope", method.scope.clone()),
+        ("provider_count", method.provider_count.to_string()),
+        ("mcp_tool", yes_no(method.mcp_tool)),
+    ];
+    if let Some(tool) = &method.mcp_tool_name {
+        fields.push(("mcp_tool_name", tool.clone()));
+    }
+    // Filled for the owner only.
+    if method.local_name.is_some() {
+        let providers = method.providers.iter().map(|provider| {
+            format!(
+                "{} ({}, {} in flight)",
+                provider.space, provider.state, provider.in_flight
+            )
+        });
+        fields.extend([
+            ("local_name", or_dash(method.local_name.as_ref())),
+            ("groups", joined(&method.groups)),
+            ("events", joined(&method.events)),
+            ("providers", joined(providers)),
+        ]);
+    }
+    fields
+}
+
+fn print_schema(shell: &Shell, name: &str, schema: Option<&Value>) -> Result<(), Failure> {
+    match schema {
+        None => shell.output.line(format!("{name}: -")),
+        Some(schema) => shell.output.line(format!("{name}: {schema:#}")),
+    }
+}

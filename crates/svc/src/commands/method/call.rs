@@ -1,0 +1,285 @@
+//! `svc method call` (DECISIONS 9).
+
+use std::{
+    io::{self, IsTerminal},
+    time::Duration,
+};
+
+use http::StatusCode;
+use serde_json::value::RawValue;
+use svc_client::{Client, Credential};
+use svc_protocol::env;
+
+use super::{
+    call_request::{CallBody, batch, single},
+    call_response::{Response, parse, parse_batch},
+};
+use crate::{
+    commands::Shell,
+    context::{self, Via},
+    exit::{Exit, Failure, Outcome},
+    prompt,
+};
+
+/// Call a method; prints the JSON-RPC response
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc method call notes.add '{\"text\":\"hello\"}'\n  \
+                   svc method call math.add '{\"a\":1,\"b\":2}' --result\n  \
+                   svc method call math.add --batch '[{\"a\":1,\"b\":2},{\"a\":3,\"b\":4}]'\n  \
+                   echo '{\"query\":\"he\"}' | svc method call notes.search"
+)]
+pub struct Args {
+    /// Name as `svc method list` shows it
+    pub name: String,
+    /// Params as JSON; `-`, or nothing off a terminal, reads stdin; empty means {}
+    #[arg(allow_hyphen_values = true)]
+    pub params: Option<String>,
+    /// Params are an array: one call per element
+    #[arg(long)]
+    pub batch: bool,
+    /// Print the result alone
+    #[arg(long)]
+    pub result: bool,
+    /// Send a notification: no answer is produced
+    #[arg(long, conflicts_with = "result")]
+    pub notify: bool,
+    /// Seconds this command waits for an answer
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<f64>,
+    /// Print the curl command instead of calling
+    #[arg(long)]
+    pub curl: bool,
+}
+
+pub async fn run(shell: &Shell, args: Args) -> Outcome {
+    let params = match args.params.as_deref() {
+        Some("-") => prompt::read_stdin()?,
+        Some(params) => params.to_owned(),
+        None if io::stdin().is_terminal() => String::new(),
+        None => prompt::read_stdin()?,
+    };
+    let within = args
+        .timeout
+        .map(|seconds| {
+            Duration::try_from_secs_f64(seconds).map_err(|error| {
+                Failure::usage(format!("`--timeout {seconds}` cannot be waited")).why(error)
+            })
+        })
+        .transpose()?;
+    let bodies = if args.batch {
+        batch(&args.name, &params, args.notify)?
+    } else {
+        vec![single(&args.name, &params, args.notify)?]
+    };
+    let connection = context::for_calls(shell.globals.context.as_deref(), &shell.environment)?;
+    if args.curl {
+        for body in &bodies {
+            shell.output.line(curl(
+                &connection.client,
+                &connection.via,
+                &body.bytes,
+            ))?;
+        }
+        return Ok(Exit::Ok);
+    }
+    let calls = Calls {
+        shell,
+        client: &connection.client,
+        within: within.unwrap_or(connection.client.policy().call_timeout),
+        result_only: args.result,
+    };
+    if args.batch {
+        calls.batch(bodies).await
+    } else {
+        let body = bodies.into_iter().next().expect("a single call has a body");
+        calls.single(body).await
+    }
+}
+
+/// Sends bodies and prints answers.
+struct Calls<'a> {
+    shell: &'a Shell,
+    client: &'a Client,
+    within: Duration,
+    result_only: bool,
+}
+
+impl Calls<'_> {
+    /// The answer's bytes; `None` when there is none to give.
+    async fn send(&self, body: CallBody) -> Result<Option<bytes::Bytes>, Failure> {
+        let (status, bytes) = self
+            .client
+            .call_raw_within(body.bytes, self.within)
+            .await?;
+        match status {
+            StatusCode::OK => Ok(Some(bytes)),
+            StatusCode::NO_CONTENT => Ok(None),
+            status => Err(self.client.problem(status, &bytes).into()),
+        }
+    }
+
+    async fn single(&self, body: CallBody) -> Outcome {
+        let Some(answer) = self.send(body).await? else {
+            return Ok(Exit::Ok);
+        };
+        let response = parse(&answer)?;
+        let exit = response.exit();
+        if !self.result_only {
+            self.shell.output.raw(&answer)?;
+        } else if let Some(result) = response.result.filter(|_| exit == Exit::Ok) {
+            self.shell.output.raw(result.get().as_bytes())?;
+        } else {
+            let text = response.error_text().unwrap_or_default();
+            return Err(Failure::new(exit, text));
+        }
+        Ok(exit)
+    }
+
+    async fn batch(&self, bodies: Vec<CallBody>) -> Outcome {
+        if let [_] = bodies.as_slice()
+            && !self.result_only
+        {
+            let body = bodies.into_iter().next().expect("there is one");
+            let Some(answer) = self.send(body).await? else {
+                return Ok(Exit::Ok);
+            };
+            let exit = exit_of(&parse_batch(&answer)?)?;
+            self.shell.output.raw(&answer)?;
+            return Ok(exit);
+        }
+        let (answers, failure) = self.send_all(bodies).await;
+        let mut entries = Vec::new();
+        for answer in &answers {
+            entries.extend(parse_batch(answer)?);
+        }
+        let exit = exit_of(&entries)?;
+        let notifications_only = answers.is_empty() && failure.is_none();
+        if !notifications_only {
+            self.print_entries(&entries)?;
+        }
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok(exit),
+        }
+    }
+
+    /// Sends one body after the other; what was answered before a failure is not lost.
+    async fn send_all(&self, bodies: Vec<CallBody>) -> (Vec<bytes::Bytes>, Option<Failure>) {
+        let total: usize = bodies.iter().map(|body| body.requests).sum();
+        let mut answers = Vec::new();
+        let mut sent = 0;
+        if bodies.is_empty() {
+            answers.push(bytes::Bytes::from_static(b"[]"));
+        }
+        for body in bodies {
+            let requests = body.requests;
+            match self.send(body).await {
+                Ok(answer) => answers.extend(answer),
+                Err(failure) if sent == 0 => return (answers, Some(failure)),
+                Err(failure) => {
+                    let what = format!("only the first {sent} of {total} calls were answered");
+                    return (answers, Some(failure.doing(what)));
+                }
+            }
+            sent += requests;
+        }
+        (answers, None)
+    }
+
+    fn print_entries(&self, entries: &[&RawValue]) -> Result<(), Failure> {
+        let mut out = vec![b'['];
+        for (index, entry) in entries.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            if !self.result_only {
+                out.extend_from_slice(entry.get().as_bytes());
+                continue;
+            }
+            let response: Response<'_> = parse(entry.get().as_bytes())?;
+            if let Some(error) = response.error_text() {
+                let id = response.id.map_or("null", RawValue::get);
+                eprintln!("error: call {id}: {error}");
+            }
+            out.extend_from_slice(response.result.map_or("null", RawValue::get).as_bytes());
+        }
+        out.push(b']');
+        self.shell.output.raw(&out)
+    }
+}
+
+/// 3 if any entry is an error.
+fn exit_of(entries: &[&RawValue]) -> Result<Exit, Failure> {
+    for entry in entries {
+        if parse(entry.get().as_bytes())?.exit() != Exit::Ok {
+            return Ok(Exit::MethodError);
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// The same call as a curl command. A token from the environment stays there.
+fn curl(client: &Client, via: &Via, body: &[u8]) -> String {
+    let mut command = String::from("curl -sS");
+    match via {
+        Via::Agent(socket) => {
+            command.push_str(" --unix-socket ");
+            command.push_str(&quote(&socket.display().to_string()));
+        }
+        Via::Environment => {
+            command.push_str(&format!(" -H \"Authorization: Bearer ${}\"", env::TOKEN));
+        }
+        Via::Context(_) => {
+            if let Credential::Token(token) = client.credential() {
+                command.push_str(" -H ");
+                command.push_str(&quote(&format!("Authorization: Bearer {token}")));
+            }
+        }
+    }
+    let url = client.target().url("/api/methods/call");
+    let body = String::from_utf8_lossy(body);
+    format!(
+        "{command} -H 'Content-Type: application/json' --data-binary {} {}",
+        quote(&body),
+        quote(&url)
+    )
+}
+
+/// Quoted for a shell.
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_client::Target;
+
+    use super::*;
+
+    #[test]
+    fn the_curl_command_quotes_for_the_shell_and_leaves_environment_tokens_there() {
+        let target = Target::parse("http://127.0.0.1:12200", None).expect("an address");
+        let client = Client::new(target).with_token("svc_pat_1");
+        let body = br#"{"params":{"text":"it's"}}"#;
+        let command = curl(&client, &Via::Environment, body);
+        assert_eq!(
+            command,
+            r#"curl -sS -H "Authorization: Bearer $SVC_TOKEN" -H 'Content-Type: application/json' --data-binary '{"params":{"text":"it'\''s"}}' 'http://127.0.0.1:12200/api/methods/call'"#
+        );
+        let command = curl(&client, &Via::Context("up".into()), b"{}");
+        assert!(command.contains("'Authorization: Bearer svc_pat_1'"), "{command}");
+        let command = curl(&client, &Via::Agent("/run/a.sock".into()), b"{}");
+        assert!(command.contains("--unix-socket '/run/a.sock'"), "{command}");
+        assert!(!command.contains("svc_pat_1"), "{command}");
+    }
+
+    #[test]
+    fn any_error_in_a_batch_is_exit_3() {
+        let entries = |body: &'static str| parse_batch(body.as_bytes()).expect("an array");
+        let good = entries(r#"[{"result":1,"id":1},{"result":2,"id":2}]"#);
+        assert_eq!(exit_of(&good).expect("readable"), Exit::Ok);
+        let bad = entries(r#"[{"result":1,"id":1},{"error":{"code":-32601,"message":"m"},"id":2}]"#);
+        assert_eq!(exit_of(&bad).expect("readable"), Exit::MethodError);
+    }
+}

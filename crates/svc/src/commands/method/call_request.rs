@@ -1,0 +1,156 @@
+//! Builds the JSON-RPC bodies of a call. Params are never parsed into values: numbers and key
+//! order go out as they were written.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+use svc_protocol::jsonrpc::BATCH_MAX;
+
+use crate::exit::Failure;
+
+/// Bytes of a body at which a batch is split; servers take 8 MiB unless configured otherwise.
+const BODY_BYTES_TARGET: usize = 6 * 1024 * 1024;
+
+/// One request body and how many answers it will have.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CallBody {
+    pub bytes: Vec<u8>,
+    pub requests: usize,
+}
+
+/// The body of one call, with id 1 unless it is a notification.
+pub fn single(method: &str, params: &str, notify: bool) -> Result<CallBody, Failure> {
+    let params = check_params(params, "params")?;
+    let mut bytes = Vec::with_capacity(params.len() + method.len() + 64);
+    put_request(&mut bytes, method, &params, (!notify).then_some(1));
+    Ok(CallBody { bytes, requests: 1 })
+}
+
+/// The bodies of one call per element, ids 1..n, split so that a server takes each.
+pub fn batch(method: &str, params: &str, notify: bool) -> Result<Vec<CallBody>, Failure> {
+    let items: Vec<&RawValue> = serde_json::from_str(params).map_err(|error| {
+        Failure::usage("with --batch the params must be a JSON array, one element per call")
+            .why(error)
+    })?;
+    let mut bodies = Vec::new();
+    let mut bytes = Vec::new();
+    let mut requests = 0;
+    for (index, item) in items.into_iter().enumerate() {
+        let params = check_params(item.get(), &format!("element {} of the params", index + 1))?;
+        if requests == BATCH_MAX
+            || requests > 0 && bytes.len() + params.len() + method.len() > BODY_BYTES_TARGET
+        {
+            bodies.push(close(&mut bytes, &mut requests));
+        }
+        bytes.push(if requests == 0 { b'[' } else { b',' });
+        put_request(&mut bytes, method, &params, (!notify).then_some(index + 1));
+        requests += 1;
+    }
+    if requests > 0 {
+        bodies.push(close(&mut bytes, &mut requests));
+    }
+    Ok(bodies)
+}
+
+fn close(bytes: &mut Vec<u8>, requests: &mut usize) -> CallBody {
+    bytes.push(b']');
+    CallBody {
+        bytes: std::mem::take(bytes),
+        requests: std::mem::take(requests),
+    }
+}
+
+/// Params must be an object or an array; nothing at all means `{}`.
+fn check_params<'a>(text: &'a str, what: &str) -> Result<Cow<'a, str>, Failure> {
+    if text.trim().is_empty() {
+        return Ok(Cow::Borrowed("{}"));
+    }
+    let raw: &RawValue = serde_json::from_str(text).map_err(|error| {
+        Failure::usage(format!("{what} are not JSON"))
+            .why(error)
+            .hint("quote them for the shell: svc method call <name> '{\"key\": \"value\"}'")
+    })?;
+    match raw.get() {
+        "null" => Ok(Cow::Borrowed("null")),
+        params if params.starts_with(['{', '[']) => Ok(Cow::Borrowed(params)),
+        other => {
+            let shown: String = other.chars().take(40).collect();
+            Err(Failure::usage(format!(
+                "{what} are `{shown}`; they must be a JSON object or array"
+            )))
+        }
+    }
+}
+
+fn put_request(out: &mut Vec<u8>, method: &str, params: &str, id: Option<usize>) {
+    let method = serde_json::to_string(method).expect("a string is always JSON");
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","method":"#);
+    out.extend_from_slice(method.as_bytes());
+    out.extend_from_slice(br#","params":"#);
+    out.extend_from_slice(params.as_bytes());
+    if let Some(id) = id {
+        out.extend_from_slice(format!(r#","id":{id}"#).as_bytes());
+    }
+    out.push(b'}');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Exit;
+
+    fn text(body: &CallBody) -> &str {
+        std::str::from_utf8(&body.bytes).expect("UTF-8")
+    }
+
+    #[test]
+    fn params_go_out_as_they_were_written() {
+        let body = single("a.b", r#"{"z":1.50, "a":12345678901234567890}"#, false).expect("ok");
+        assert_eq!(
+            text(&body),
+            r#"{"jsonrpc":"2.0","method":"a.b","params":{"z":1.50, "a":12345678901234567890},"id":1}"#
+        );
+        let body = single("a\"b", " ", true).expect("ok");
+        assert_eq!(
+            text(&body),
+            r#"{"jsonrpc":"2.0","method":"a\"b","params":{}}"#
+        );
+    }
+
+    #[test]
+    fn params_that_cannot_be_sent_are_usage_errors() {
+        for params in ["{", "nope", "{} x", "5", "\"x\"", "true"] {
+            let failure = single("m", params, false).expect_err(params);
+            assert_eq!(failure.exit, Exit::Usage, "{params}");
+        }
+        for params in ["{}", "5", "[1]", "[{}, \"x\"]", ""] {
+            let failure = batch("m", params, false).expect_err(params);
+            assert_eq!(failure.exit, Exit::Usage, "{params}");
+        }
+    }
+
+    #[test]
+    fn a_batch_is_one_request_per_element_and_splits_over_a_thousand() {
+        let bodies = batch("m", r#"[{"a":1}, [2], null]"#, false).expect("ok");
+        assert_eq!(
+            text(&bodies[0]),
+            r#"[{"jsonrpc":"2.0","method":"m","params":{"a":1},"id":1},{"jsonrpc":"2.0","method":"m","params":[2],"id":2},{"jsonrpc":"2.0","method":"m","params":null,"id":3}]"#
+        );
+        assert!(batch("m", "[]", false).expect("ok").is_empty());
+
+        let params = format!("[{}]", vec!["{}"; 2500].join(","));
+        let bodies = batch("m", &params, false).expect("ok");
+        let sizes: Vec<usize> = bodies.iter().map(|body| body.requests).collect();
+        assert_eq!(sizes, [1000, 1000, 500]);
+        assert!(text(&bodies[2]).ends_with(r#""id":2500}]"#));
+        assert!(text(&bodies[1]).starts_with(r#"[{"jsonrpc":"2.0","method":"m","params":{},"id":1001}"#));
+    }
+
+    #[test]
+    fn a_batch_of_large_params_splits_by_size_too() {
+        let large = format!("[\"{}\"]", "x".repeat(4 * 1024 * 1024));
+        let bodies = batch("m", &format!("[{large},{large},{{}}]"), false).expect("ok");
+        let sizes: Vec<usize> = bodies.iter().map(|body| body.requests).collect();
+        assert_eq!(sizes, [1, 2]);
+    }
+}

@@ -1,0 +1,241 @@
+//! `svc methods`: the publisher's side, from inside a space.
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use svc_client::AgentClient;
+use svc_core::{SpaceName, UserName, registration::CheckedRegistration};
+use svc_protocol::{
+    agent_api::{RegisterFile, Status},
+    registration_file::{FILE_BYTES_MAX, parse_and_check},
+};
+
+use super::{
+    Shell,
+    space::{LogArgs, print_logs},
+};
+use crate::{
+    context,
+    exit::{Exit, Failure, Outcome},
+    output::Table,
+    prompt,
+};
+
+/// Names that stand in when nothing says whose registration it is.
+const ANY_SPACE: &str = "space";
+const ANY_OWNER: &str = "owner";
+
+/// Publish methods from a space
+#[derive(Subcommand, Debug)]
+#[command(
+    before_help = "  svc methods validate methods.toml\n  svc methods register methods.toml\n  svc methods logs -f"
+)]
+pub enum Command {
+    /// Register a file; it replaces all the space registered before
+    #[command(
+        before_help = "  svc methods register methods.toml\n  generate-methods | svc methods register -"
+    )]
+    Register {
+        /// Registration file in TOML; `-` reads stdin
+        file: PathBuf,
+        /// Remove conflicting methods of your other spaces instead of being refused
+        #[arg(long)]
+        replace_conflicting: bool,
+    },
+    /// Remove the space's methods and stop its method server
+    #[command(before_help = "  svc methods unregister\n  svc methods unregister search")]
+    Unregister {
+        /// Only the methods with this local name
+        local_name: Option<String>,
+    },
+    /// Check a registration file without an agent or a server
+    #[command(before_help = "  svc methods validate methods.toml --space lab")]
+    Validate {
+        /// Registration file in TOML; `-` reads stdin
+        file: PathBuf,
+        /// Space name that `{{space}}` expands to
+        #[arg(long, default_value = ANY_SPACE)]
+        space: String,
+        /// Owner, for the length of tool names
+        #[arg(long, default_value = ANY_OWNER)]
+        owner: String,
+    },
+    /// Show what the method server and the agent say
+    #[command(before_help = "  svc methods logs -f")]
+    Logs(LogArgs),
+}
+
+pub async fn run(shell: &Shell, command: Command) -> Outcome {
+    match command {
+        Command::Register {
+            file,
+            replace_conflicting,
+        } => register(shell, &file, replace_conflicting).await,
+        Command::Unregister { local_name } => unregister(shell, local_name.as_deref()).await,
+        Command::Validate { file, space, owner } => validate(shell, &file, &space, &owner),
+        Command::Logs(args) => {
+            let agent = context::find_agent(&shell.environment)?;
+            let Status { space_id, .. } = agent.status().await?;
+            let space_id = space_id.ok_or_else(|| {
+                Failure::new(Exit::Unreachable, "the agent has not been linked yet")
+                    .hint("svc agent status")
+            })?;
+            print_logs(shell, agent.api(), space_id, &args).await
+        }
+    }
+}
+
+/// A registration file's text, its absolute path, and its name as the user gave it.
+struct Source {
+    name: String,
+    path: PathBuf,
+    text: String,
+}
+
+impl Source {
+    fn read(shell: &Shell, file: &Path) -> Result<Self, Failure> {
+        if file == Path::new("-") {
+            return Ok(Self {
+                name: "<stdin>".to_owned(),
+                // Its folder is where relative commands start from.
+                path: shell.environment.absolute(Path::new("stdin.toml")),
+                text: prompt::read_stdin()?,
+            });
+        }
+        let name = file.display().to_string();
+        if file.extension().is_some_and(|extension| extension == "py") {
+            return Err(Failure::new(
+                Exit::Refused,
+                format!("`{name}` is a script; registrations by script come later"),
+            )
+            .hint("write the registration in TOML: svc methods register --help"));
+        }
+        let unreadable = |why: String| {
+            Failure::new(Exit::Refused, format!("cannot read `{name}`")).why(why)
+        };
+        let size = std::fs::metadata(file)
+            .map_err(|error| unreadable(error.to_string()))?
+            .len();
+        if size > FILE_BYTES_MAX as u64 {
+            return Err(unreadable(format!(
+                "it has {size} bytes; at most {FILE_BYTES_MAX} are allowed"
+            )));
+        }
+        let text =
+            std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+        Ok(Self {
+            path: shell.environment.absolute(file),
+            name,
+            text,
+        })
+    }
+
+    /// Prints every fault with its place; they are what was asked for, so they are not an error
+    /// of three lines.
+    fn check(&self, space: &str, owner: &str) -> Result<CheckedRegistration, Failure> {
+        let space = SpaceName::parse(space).map_err(|error| Failure::usage(error.to_string()))?;
+        let owner = UserName::parse(owner).map_err(|error| Failure::usage(error.to_string()))?;
+        parse_and_check(&self.name, &self.text, &space, &owner).map_err(|error| {
+            eprintln!("{error}");
+            let count = error.faults.len();
+            let faults = if count == 1 { "fault" } else { "faults" };
+            Failure::new(Exit::Refused, format!("`{}` has {count} {faults}", self.name))
+        })
+    }
+}
+
+/// Reads and checks a file for a space; its absolute path.
+pub fn check_file(
+    shell: &Shell,
+    file: &Path,
+    space: &str,
+    owner: &str,
+) -> Result<PathBuf, Failure> {
+    let source = Source::read(shell, file)?;
+    source.check(space, owner)?;
+    Ok(source.path)
+}
+
+fn validate(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
+    let source = Source::read(shell, file)?;
+    let checked = source.check(space, owner)?;
+    warn(&checked.warnings);
+    let methods: Vec<&str> = checked
+        .methods
+        .iter()
+        .map(|method| method.name.as_str())
+        .collect();
+    let document = serde_json::json!({ "methods": methods, "warnings": checked.warnings });
+    shell.output.document(&document, || {
+        let mut table = Table::new(&["METHOD", "LOCAL NAME", "SCOPE"]);
+        for method in &checked.methods {
+            table.row(vec![
+                method.name.to_string(),
+                method.local_name.clone(),
+                method.scope.to_string(),
+            ]);
+        }
+        table
+    })?;
+    eprintln!("`{}` is valid", source.name);
+    Ok(Exit::Ok)
+}
+
+async fn register(shell: &Shell, file: &Path, replace_conflicting: bool) -> Outcome {
+    let source = Source::read(shell, file)?;
+    // A fault in the file is told before the want of an agent: it is there either way.
+    let agent = context::find_agent(&shell.environment);
+    let status = match &agent {
+        Ok(agent) => agent.status().await.ok(),
+        Err(_) => None,
+    };
+    let names = status.and_then(|status| Some((status.space?, status.owner?)));
+    let (space, owner) = names.unwrap_or((ANY_SPACE.to_owned(), ANY_OWNER.to_owned()));
+    source.check(&space, &owner)?;
+    let body = RegisterFile {
+        path: source.path.display().to_string(),
+        text: source.text,
+        replace_conflicting,
+    };
+    let registered = agent?
+        .register(&body)
+        .await
+        .map_err(|error| refused(error.into()).doing("the registration is refused"))?;
+    warn(&registered.warnings);
+    shell.output.document(&registered, || {
+        let mut table = Table::new(&["METHOD"]);
+        for name in &registered.methods {
+            table.row(vec![name.clone()]);
+        }
+        table
+    })?;
+    Ok(Exit::Ok)
+}
+
+/// Every refusal of a registration is 6, whatever the reason; only an agent or server that cannot
+/// be reached or does not answer is something else.
+fn refused(mut failure: Failure) -> Failure {
+    if !matches!(failure.exit, Exit::Unreachable | Exit::Timeout) {
+        failure.exit = Exit::Refused;
+    }
+    failure
+}
+
+async fn unregister(shell: &Shell, local_name: Option<&str>) -> Outcome {
+    let agent: AgentClient = context::find_agent(&shell.environment)?;
+    let unregistered = agent.unregister(local_name).await?;
+    shell.output.document(&unregistered, || {
+        let mut table = Table::new(&["REMOVED"]).or_when_empty("nothing was registered");
+        for name in &unregistered.removed {
+            table.row(vec![name.clone()]);
+        }
+        table
+    })?;
+    Ok(Exit::Ok)
+}
+
+fn warn(warnings: &[String]) {
+    for warning in warnings {
+        eprintln!("warning: {warning}");
+    }
+}

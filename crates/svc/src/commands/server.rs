@@ -1,0 +1,219 @@
+//! `svc server`: runs the control plane.
+
+use std::{
+    fmt::Display,
+    io,
+    net::{IpAddr, SocketAddr},
+    path::PathBuf,
+    str::FromStr,
+    time::Duration,
+};
+
+use clap::Subcommand;
+use svc_protocol::env;
+use svc_server::{Limits, Options, Policy, Server, StartError, TlsFiles};
+
+use super::Shell;
+use crate::{
+    config::{self, Config},
+    exit::{Exit, Failure, Outcome},
+    output::{Format, Table},
+    runtime,
+};
+
+/// Run the server
+#[derive(Subcommand, Debug)]
+#[command(
+    before_help = "  svc server start\n  svc server start --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem"
+)]
+pub enum Command {
+    Start(Box<StartArgs>),
+    /// Print every route and what it needs
+    #[command(hide = true)]
+    Routes,
+}
+
+/// Run the server until it is stopped; a first start prints a one-time setup link
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc server start\n  \
+                   svc server start --data-dir /var/lib/svc --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem\n  \
+                   SVC_ADMIN_PASSWORD=… svc server start    makes the user `admin` on a first start"
+)]
+pub struct StartArgs {
+    /// Address to listen on; port 0 takes any free one [default: 127.0.0.1:12200] [env: SVC_LISTEN]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Folder of the database [default: ~/.local/share/svc] [env: SVC_DATA_DIR]
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
+    /// Reserved: another database than the embedded one comes later
+    #[arg(long, value_name = "URL")]
+    database_url: Option<String>,
+    /// Certificate chain in PEM [env: SVC_TLS_CERT]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// Private key in PEM [env: SVC_TLS_KEY]
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// Address people and agents use, if it is another [env: SVC_PUBLIC_URL]
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
+    /// Threads that serve; 0 chooses by the machine [env: SVC_WORKERS]
+    #[arg(long, value_name = "N")]
+    workers: Option<usize>,
+}
+
+pub fn run(shell: &Shell, command: Command) -> Outcome {
+    match command {
+        Command::Start(args) => start(shell, *args),
+        Command::Routes => routes(shell),
+    }
+}
+
+fn start(shell: &Shell, args: StartArgs) -> Outcome {
+    let mut config = shell.config()?;
+    apply(&mut config.server, shell, args)?;
+    shell.start_logs(&config)?;
+    let workers = runtime::workers_or_default(config.server.workers);
+    let options = options(shell, &config)?;
+    runtime::with_workers(workers)?.block_on(async {
+        let shutdown = runtime::shutdown_on_signals()?;
+        let server = Server::start(options, shutdown).await.map_err(start_failure)?;
+        if let Some(link) = server.setup_link() {
+            eprintln!("first start: make the first administrator with this one-time link");
+            eprintln!("  {link}");
+            eprintln!("in a browser, or with: svc login '{link}'");
+        }
+        server.join().await;
+        Ok(Exit::Ok)
+    })
+}
+
+/// The flags win over every other layer.
+fn apply(server: &mut config::Server, shell: &Shell, args: StartArgs) -> Result<(), Failure> {
+    if args.database_url.is_some() {
+        return Err(Failure::usage("`--database-url` cannot be used yet")
+            .why("another database than the embedded one comes later")
+            .hint("--data-dir says where the embedded one lives"));
+    }
+    let path = |path: PathBuf| shell.environment.absolute(&path);
+    if let Some(listen) = args.listen {
+        server.listen = listen;
+    }
+    if let Some(workers) = args.workers {
+        server.workers = workers;
+    }
+    server.data_dir = args.data_dir.map(path).or(server.data_dir.take());
+    server.tls_cert = args.tls_cert.map(path).or(server.tls_cert.take());
+    server.tls_key = args.tls_key.map(path).or(server.tls_key.take());
+    server.public_url = args.public_url.or(server.public_url.take());
+    Ok(())
+}
+
+/// What the server is started with, from the whole configuration.
+pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
+    let server = &config.server;
+    let tls = match (&server.tls_cert, &server.tls_key) {
+        (Some(cert), Some(key)) => Some(TlsFiles {
+            cert: cert.clone(),
+            key: key.clone(),
+        }),
+        _ => None,
+    };
+    let agent_program = std::env::current_exe().map_err(|error| {
+        Failure::new(Exit::Failure, "cannot tell where this program is").why(error)
+    })?;
+    let admin_password = shell.environment.get(env::ADMIN_PASSWORD);
+    Ok(Options {
+        listen: server.listen,
+        data_dir: data_dir(shell, config)?,
+        tls,
+        trusted_proxies: networks(&server.trusted_proxies)?,
+        allow_local_spaces: config.spaces.allow_local,
+        wildcard_domain: server.wildcard_domain.clone(),
+        public_url: server.public_url.clone(),
+        admin_password: admin_password.map(str::to_owned),
+        agent_program,
+        limits: Limits {
+            call_bytes_max: server.max_body_bytes,
+            ..Limits::default()
+        },
+        policy: policy(server),
+    })
+}
+
+pub fn data_dir(shell: &Shell, config: &Config) -> Result<PathBuf, Failure> {
+    match &config.server.data_dir {
+        Some(folder) => Ok(shell.environment.absolute(folder)),
+        None => shell.environment.data_folder(),
+    }
+}
+
+fn policy(server: &config::Server) -> Policy {
+    let mut policy = Policy::default();
+    policy.links.grace = Duration::from_secs_f64(server.grace_seconds);
+    policy.links.heartbeat = Duration::from_secs(server.heartbeat_seconds.into());
+    policy.links.drain = Duration::from_secs_f64(server.drain_seconds);
+    policy.identity.login.per_user_and_address = server.login_limit;
+    policy.identity.audit_retention = match server.audit_retention_days {
+        0 => Duration::MAX,
+        days => Duration::from_secs(u64::from(days) * 24 * 60 * 60),
+    };
+    policy
+}
+
+/// Networks, and single addresses as networks of one.
+fn networks<N: FromStr<Err: Display>>(texts: &[String]) -> Result<Vec<N>, Failure> {
+    texts
+        .iter()
+        .map(|text| {
+            let whole = match text.parse::<IpAddr>() {
+                Ok(IpAddr::V4(address)) => format!("{address}/32"),
+                Ok(IpAddr::V6(address)) => format!("{address}/128"),
+                Err(_) => text.clone(),
+            };
+            whole.parse().map_err(|error| {
+                Failure::usage(format!("trusted proxy `{text}` is no address or network"))
+                    .why(error)
+                    .hint("write it like 10.0.0.0/8 or 192.168.1.5")
+            })
+        })
+        .collect()
+}
+
+pub fn start_failure(error: StartError) -> Failure {
+    match error {
+        StartError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
+            Failure::new(Exit::Failure, format!("{address} is taken by another program"))
+                .why("perhaps another svc server runs already: svc whoami")
+                .hint("--listen 127.0.0.1:0 takes a free port and shows it")
+        }
+        error => {
+            let failure = Failure::new(Exit::Failure, error.to_string());
+            match std::error::Error::source(&error) {
+                Some(source) => failure.why(source),
+                None => failure,
+            }
+        }
+    }
+}
+
+fn routes(shell: &Shell) -> Outcome {
+    let rows = svc_server::http::route_table();
+    match shell.output.format {
+        Format::Table => {
+            let mut table = Table::new(&["METHOD", "PATH", "NEEDS"]);
+            for row in &rows {
+                table.row(vec![
+                    row.method.to_string(),
+                    row.path.to_string(),
+                    row.needs.to_string(),
+                ]);
+            }
+            shell.output.table(&table)?;
+        }
+        _ => shell.output.document(&rows, || Table::new(&[]))?,
+    }
+    Ok(Exit::Ok)
+}

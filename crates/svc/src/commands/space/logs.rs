@@ -1,0 +1,85 @@
+//! Reads a space's log, and follows it.
+
+use std::time::Duration;
+
+use svc_client::{Client, Page};
+use svc_core::SpaceId;
+use svc_protocol::{api::NumberedLine, link::LogSource};
+
+use crate::{
+    commands::Shell,
+    exit::{Exit, Failure, Outcome},
+    output::{Format, Table},
+};
+
+/// How often a log that is followed is read again.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
+
+#[derive(clap::Args, Debug)]
+pub struct LogArgs {
+    /// Keep reading as lines come; with -o json one object a line
+    #[arg(short, long)]
+    pub follow: bool,
+    /// At most so many lines
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u32>,
+}
+
+pub async fn print_logs(shell: &Shell, client: &Client, space: SpaceId, args: &LogArgs) -> Outcome {
+    let mut page = Page {
+        limit: args.limit,
+        cursor: None,
+    };
+    let first = client.space_logs(space, &page).await?;
+    if !args.follow {
+        if shell.output.format == Format::Table {
+            first.logs.iter().try_for_each(|line| print(shell, line))?;
+        } else {
+            shell.output.document(&first, || Table::new(&[]))?;
+        }
+        return Ok(Exit::Ok);
+    }
+    let mut last = None;
+    let mut logs = first;
+    loop {
+        for line in &logs.logs {
+            // Lines are numbered, so that a page read twice is printed once.
+            if last.is_none_or(|last| line.n > last) {
+                print(shell, line)?;
+                last = Some(line.n);
+            }
+        }
+        if logs.next_cursor.is_some() {
+            page.cursor = logs.next_cursor;
+        }
+        if logs.logs.is_empty() {
+            tokio::time::sleep(FOLLOW_INTERVAL).await;
+        }
+        logs = client.space_logs(space, &page).await?;
+    }
+}
+
+fn print(shell: &Shell, numbered: &NumberedLine) -> Result<(), Failure> {
+    if shell.output.format != Format::Table {
+        let text = serde_json::to_string(numbered).expect("a log line is always JSON");
+        return shell.output.line(text);
+    }
+    let source = match numbered.line.source {
+        LogSource::Stderr => "stderr",
+        LogSource::Stdout => "stdout",
+        LogSource::Agent => "agent",
+    };
+    let text: String = numbered
+        .line
+        .line
+        .chars()
+        .map(|character| match character {
+            '\t' => '\t',
+            control if control.is_control() => ' ',
+            other => other,
+        })
+        .collect();
+    shell
+        .output
+        .line(format!("{} {source:<6} {text}", numbered.line.at))
+}

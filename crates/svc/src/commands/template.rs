@@ -1,0 +1,196 @@
+//! `svc template`
+
+use std::collections::BTreeMap;
+
+use clap::Subcommand;
+use serde_json::{Map, Value, json};
+use svc_client::Resource;
+use svc_core::space::HealthCheck;
+use svc_protocol::api::{NewTemplate, Port, Template, Templates};
+
+use super::{
+    Shell,
+    records::{self, ListArgs, Which},
+};
+use crate::{
+    exit::{Failure, Outcome},
+    output::joined,
+};
+
+/// Manage templates: what spaces made from them have in common
+#[derive(Subcommand, Debug)]
+#[command(
+    before_help = "  svc template create web --port web=3000 --health-check '{\"type\":\"tcp\",\"port\":3000}'"
+)]
+pub enum Command {
+    /// List the templates
+    #[command(before_help = "  svc template list")]
+    List(ListArgs),
+    /// Show a template
+    #[command(before_help = "  svc template get web -o yaml")]
+    Get {
+        /// Name or id
+        name: String,
+    },
+    /// Create a template
+    #[command(before_help = "  svc template create web --port web=3000 --field team=ops")]
+    Create {
+        /// Its name
+        name: String,
+        #[command(flatten)]
+        content: Content,
+    },
+    /// Change a template; what is given replaces what was there
+    #[command(before_help = "  svc template update web --port web=3000 --port api=4000")]
+    Update {
+        /// Name or id
+        template: String,
+        /// Its new name
+        #[arg(long)]
+        name: Option<String>,
+        #[command(flatten)]
+        content: Content,
+    },
+    /// Remove templates
+    #[command(before_help = "  svc template rm web")]
+    Rm(Which),
+}
+
+#[derive(clap::Args, Debug)]
+pub struct Content {
+    /// A port of its spaces, as name=number; may be repeated
+    #[arg(long = "port", value_name = "NAME=PORT", value_parser = parse_port)]
+    ports: Vec<Port>,
+    /// How agents check their spaces, as JSON; `null` for none
+    #[arg(long, value_name = "JSON")]
+    health_check: Option<String>,
+    /// A custom field and its default, as name=value; may be repeated
+    #[arg(long = "field", value_name = "NAME=VALUE", value_parser = parse_field)]
+    fields: Vec<(String, String)>,
+}
+
+impl Content {
+    fn health_check(&self) -> Result<Option<Option<HealthCheck>>, Failure> {
+        self.health_check
+            .as_deref()
+            .map(|text| records::parse_json("health check", text))
+            .transpose()
+    }
+
+    fn custom_fields(&self) -> BTreeMap<String, String> {
+        self.fields.iter().cloned().collect()
+    }
+}
+
+fn parse_port(text: &str) -> Result<Port, String> {
+    let (name, port) = text
+        .split_once('=')
+        .ok_or("a port looks like `web=3000`")?;
+    let port = port
+        .parse()
+        .map_err(|_| format!("`{port}` is not a port number"))?;
+    Ok(Port {
+        name: name.to_owned(),
+        port,
+    })
+}
+
+fn parse_field(text: &str) -> Result<(String, String), String> {
+    text.split_once('=')
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .ok_or_else(|| "a field looks like `team=ops`".to_owned())
+}
+
+pub async fn run(shell: &Shell, command: Command) -> Outcome {
+    match command {
+        Command::List(args) => {
+            records::list::<Templates>(shell, &args, &["NAME", "PORTS", "ID"], |template| {
+                vec![
+                    template.name.clone(),
+                    ports(template),
+                    template.id.to_string(),
+                ]
+            })
+            .await
+        }
+        Command::Get { name } => {
+            let template = records::find::<Template>(shell, &name).await?;
+            records::show(shell, &template, fields)
+        }
+        Command::Create { name, content } => {
+            let new = NewTemplate {
+                name,
+                health_check: content.health_check()?.flatten(),
+                custom_fields: content.custom_fields(),
+                startup_script_id: None,
+                ports: content.ports,
+            };
+            let template = shell.client()?.create::<Template>(&new).await?;
+            records::show(shell, &template, fields)
+        }
+        Command::Update {
+            template,
+            name,
+            content,
+        } => {
+            let patch = patch(name, &content)?;
+            let template = records::find::<Template>(shell, &template).await?;
+            let template = shell
+                .client()?
+                .update::<Template>(template.id(), &patch)
+                .await?;
+            records::show(shell, &template, fields)
+        }
+        Command::Rm(which) => records::remove::<Template>(shell, &which).await,
+    }
+}
+
+/// A merge patch of what was given.
+fn patch(name: Option<String>, content: &Content) -> Result<Value, Failure> {
+    let mut patch = Map::new();
+    if let Some(name) = name {
+        patch.insert("name".into(), name.into());
+    }
+    if !content.ports.is_empty() {
+        patch.insert("ports".into(), json!(content.ports));
+    }
+    if let Some(health_check) = content.health_check()? {
+        patch.insert("health_check".into(), json!(health_check));
+    }
+    if !content.fields.is_empty() {
+        patch.insert("custom_fields".into(), json!(content.custom_fields()));
+    }
+    Ok(Value::Object(patch))
+}
+
+fn ports(template: &Template) -> String {
+    joined(
+        template
+            .ports
+            .iter()
+            .map(|port| format!("{}={}", port.name, port.port)),
+    )
+}
+
+fn fields(template: &Template) -> Vec<(&'static str, String)> {
+    let health_check = template
+        .health_check
+        .as_ref()
+        .map_or_else(|| "-".to_owned(), |check| json!(check).to_string());
+    vec![
+        ("name", template.name.clone()),
+        ("id", template.id.to_string()),
+        ("ports", ports(template)),
+        ("health check", health_check),
+        (
+            "custom fields",
+            joined(
+                template
+                    .custom_fields
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}")),
+            ),
+        ),
+        ("created", template.created_at.to_string()),
+    ]
+}

@@ -1,0 +1,288 @@
+//! `svc up`: a server, a space and its agent, here and now, in one process tree.
+//!
+//! Everything it makes is made once per data folder; a second start finds it again. Only the API
+//! token is new each time, since only its hash is kept.
+
+mod banner;
+mod space_agent;
+mod up_context;
+
+use std::{
+    fs, io,
+    net::SocketAddr,
+    os::unix::fs::DirBuilderExt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use svc_core::SpaceId;
+use svc_protocol::{agent_api::Discovery, env};
+use svc_server::{
+    Server,
+    bootstrap::{UpRequest, UpState},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Shell, methods::check_file, server};
+use crate::{
+    context::write_private,
+    exit::{Exit, Failure, Outcome},
+    logging,
+    output::Format,
+    runtime,
+};
+use banner::Banner;
+use space_agent::SpaceAgent;
+use up_context::UpContext;
+
+/// The registration of the demo space; also a file to learn from.
+pub const DEMO_REGISTRATION: &str = include_str!("up/demo.toml");
+/// Its name in the space's folder.
+const DEMO_FILE: &str = "demo.toml";
+const SPACE_NAME: &str = "demo";
+/// Holds the password of the user `admin`, so that a later start can show it again.
+const PASSWORD_FILE: &str = "admin-password";
+
+/// Start a server with a demo space whose methods can be called at once
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc up\n  svc up --methods-file methods.toml\n  svc up --listen 127.0.0.1:0 -o json"
+)]
+pub struct Args {
+    /// Publish these methods instead of the demo's
+    #[arg(long, value_name = "FILE")]
+    methods_file: Option<PathBuf>,
+    /// Address to listen on; port 0 takes any free one [default: 127.0.0.1:12200] [env: SVC_LISTEN]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// Folder of the database and the demo space [default: ~/.local/share/svc] [env: SVC_DATA_DIR]
+    #[arg(long, value_name = "FOLDER")]
+    data_dir: Option<PathBuf>,
+}
+
+/// How long things may take.
+#[derive(Clone, Copy, Debug)]
+struct UpPolicy {
+    /// Until the agent is linked and its methods are registered.
+    ready_within: Duration,
+    /// Between two looks.
+    look_every: Duration,
+    /// Between looks for an agent that was restarted.
+    watch_every: Duration,
+}
+
+const POLICY: UpPolicy = UpPolicy {
+    ready_within: Duration::from_secs(60),
+    look_every: Duration::from_millis(50),
+    watch_every: Duration::from_secs(1),
+};
+
+pub fn run(shell: &Shell, args: Args) -> Outcome {
+    let mut config = shell.config()?;
+    config.spaces.allow_local = true;
+    if let Some(listen) = args.listen {
+        config.server.listen = listen;
+    }
+    if let Some(data_dir) = args.data_dir {
+        config.server.data_dir = Some(data_dir);
+    }
+    let format = shell.globals.log_format.unwrap_or(config.server.log_format);
+    logging::start(format, logging::Default::Warn, &shell.environment)?;
+    let methods_file = args
+        .methods_file
+        .map(|file| check_file(shell, &file, SPACE_NAME, svc_server::bootstrap::USER))
+        .transpose()?;
+    let mut options = server::options(shell, &config)?;
+    // An administrator is made further down, where the password can be kept.
+    options.admin_password = None;
+    create_private_folder(&options.data_dir)?;
+    let data_dir = options.data_dir.clone();
+    let workers = runtime::workers_or_default(config.server.workers);
+    runtime::with_workers(workers)?.block_on(async {
+        let shutdown = runtime::shutdown_on_signals()?;
+        let server = Server::start(options, shutdown.clone())
+            .await
+            .map_err(server::start_failure)?;
+        let up = Up {
+            shell,
+            server: &server,
+            data_dir,
+            methods_file,
+        };
+        let outcome = up.run(&shutdown).await;
+        shutdown.cancel();
+        server.join().await;
+        outcome
+    })
+}
+
+/// What runs while the server does.
+struct Up<'a> {
+    shell: &'a Shell,
+    server: &'a Server,
+    data_dir: PathBuf,
+    /// Absolute; `None` is the demo.
+    methods_file: Option<PathBuf>,
+}
+
+/// All a newcomer needs to know.
+struct Ready {
+    url: String,
+    token: String,
+    username: String,
+    /// `None` when someone else set it.
+    password: Option<String>,
+    space_id: SpaceId,
+    space_folder: PathBuf,
+    discovery: Discovery,
+    methods: Vec<String>,
+    data_dir: PathBuf,
+}
+
+impl Up<'_> {
+    async fn run(&self, shutdown: &CancellationToken) -> Outcome {
+        let password = self.password()?;
+        let state = self.bootstrap(password.clone()).await?;
+        let file = self
+            .methods_file
+            .clone()
+            .unwrap_or_else(|| state.space_folder.join(DEMO_FILE));
+        let mut agent = SpaceAgent::new(&state.space_folder, file, POLICY);
+        let registered = tokio::select! {
+            registered = agent.register() => registered?,
+            () = shutdown.cancelled() => return Ok(Exit::Ok),
+        };
+        let ready = Ready {
+            url: self.server.url(),
+            token: state.token,
+            username: state.username,
+            password,
+            space_id: state.space_id,
+            space_folder: state.space_folder,
+            discovery: registered.discovery,
+            methods: registered.methods,
+            data_dir: self.data_dir.clone(),
+        };
+        tokio::select! {
+            called = space_agent::wait_for_calls(&ready, POLICY) => called?,
+            () = shutdown.cancelled() => return Ok(Exit::Ok),
+        }
+        let context = UpContext::save(&self.shell.environment, &ready)?;
+        self.announce(&ready)?;
+        tokio::select! {
+            () = agent.keep_registered() => {}
+            () = shutdown.cancelled() => {}
+        }
+        context.restore()?;
+        Ok(Exit::Ok)
+    }
+
+    /// The password of `admin`, as far as it is known here. A server without a setup link has
+    /// users already, and their passwords are theirs.
+    fn password(&self) -> Result<Option<String>, Failure> {
+        let file = self.data_dir.join(PASSWORD_FILE);
+        match fs::read_to_string(&file) {
+            Ok(text) => return Ok(Some(text.trim().to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(unwritable(&file, error)),
+        }
+        if self.server.setup_link().is_none() {
+            return Ok(None);
+        }
+        let password = match self.shell.environment.get(env::ADMIN_PASSWORD) {
+            Some(password) => password.to_owned(),
+            None => random_password()?,
+        };
+        write_private(&file, format!("{password}\n").as_bytes())
+            .map_err(|error| unwritable(&file, error))?;
+        Ok(Some(password))
+    }
+
+    async fn bootstrap(&self, password: Option<String>) -> Result<UpState, Failure> {
+        let request = UpRequest {
+            // Of no effect on a server that has users.
+            admin_password: match password {
+                Some(password) => password,
+                None => random_password()?,
+            },
+            space_name: SPACE_NAME.to_owned(),
+        };
+        svc_server::bootstrap::up(self.server.app(), request, |folder| {
+            let demo = folder.join(DEMO_FILE);
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(folder)?;
+            // One that was changed by its owner stays.
+            if demo.exists() {
+                return Ok(());
+            }
+            fs::write(demo, DEMO_REGISTRATION)
+        })
+        .await
+        .map_err(|error| Failure::new(Exit::Failure, error.to_string()))
+    }
+
+    fn announce(&self, ready: &Ready) -> Result<(), Failure> {
+        if self.shell.output.format != Format::Table {
+            let line = serde_json::json!({
+                "url": ready.url,
+                "token": ready.token,
+                "username": ready.username,
+                "password": ready.password,
+                "space": SPACE_NAME,
+                "space_id": ready.space_id,
+                "agent_url": ready.discovery.agent_url,
+                "agent_socket": ready.discovery.agent_socket,
+                "data_dir": ready.data_dir,
+            });
+            return self.shell.output.line(line.to_string());
+        }
+        let banner = Banner {
+            ready,
+            program: banner::program(&self.shell.environment),
+            is_demo: self.methods_file.is_none(),
+        };
+        self.shell.output.line(banner.to_string())
+    }
+}
+
+fn create_private_folder(folder: &Path) -> Result<(), Failure> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(|error| unwritable(folder, error))
+}
+
+fn unwritable(path: &Path, error: io::Error) -> Failure {
+    Failure::new(Exit::Failure, format!("cannot use `{}`", path.display()))
+        .why(error)
+        .hint("--data-dir names another folder")
+}
+
+/// 20 letters and digits that cannot be mistaken for one another: over 99 bits.
+fn random_password() -> Result<String, Failure> {
+    const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+    let mut bytes = [0; 20];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        Failure::new(Exit::Failure, "the system gives no random numbers").why(error)
+    })?;
+    Ok(bytes
+        .iter()
+        .map(|byte| char::from(LETTERS[usize::from(byte % 32)]))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_random_and_readable() {
+        let first = random_password().expect("random");
+        assert_eq!(first.len(), 20);
+        assert!(!first.contains(['l', 'o', '0', '1']));
+        assert_ne!(first, random_password().expect("random"));
+    }
+}

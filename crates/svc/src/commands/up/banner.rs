@@ -1,0 +1,88 @@
+//! What `svc up` tells a newcomer: where it is, what to paste next, where things live.
+
+use std::{fmt, path::Path};
+
+use super::{Ready, SPACE_NAME};
+use crate::environment::Environment;
+
+pub struct Banner<'a> {
+    pub ready: &'a Ready,
+    /// How to call this program from this folder.
+    pub program: String,
+    pub is_demo: bool,
+}
+
+impl fmt::Display for Banner<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ready, program) = (self.ready, &self.program);
+        writeln!(f, "svc is up at {}\n", ready.url)?;
+        writeln!(f, "In another shell:")?;
+        writeln!(f, "  {program} method list")?;
+        if self.is_demo {
+            writeln!(f, "  {program} method call notes.add '{{\"text\":\"hello\"}}'")?;
+            writeln!(f, "  {program} method call math.add '{{\"a\":1,\"b\":2}}' --result")?;
+        } else if let Some(name) = ready.methods.first() {
+            writeln!(f, "  {program} method list {name}")?;
+            writeln!(f, "  {program} method call {name} '{{}}'")?;
+        }
+        let probe = if self.is_demo {
+            r#""math.add","params":{"a":1,"b":2}"#.to_owned()
+        } else {
+            let name = ready.methods.first().map_or("rpc.discover", String::as_str);
+            format!(r#""{name}","params":{{}}"#)
+        };
+        writeln!(f, "\nFrom anywhere on this machine:")?;
+        writeln!(
+            f,
+            "  curl -sS {}/api/methods/call -H 'Content-Type: application/json' \\",
+            ready.url
+        )?;
+        writeln!(f, "    -H 'Authorization: Bearer {}' \\", ready.token)?;
+        writeln!(f, "    -d '{{\"jsonrpc\":\"2.0\",\"method\":{probe},\"id\":1}}'\n")?;
+        let password = ready.password.as_deref().unwrap_or("(the password you set)");
+        writeln!(f, "Login    {} / {password}", ready.username)?;
+        writeln!(f, "Space    {SPACE_NAME}, in {}", ready.space_folder.display())?;
+        writeln!(f, "Data     {}", ready.data_dir.display())?;
+        writeln!(f, "Context  `up` is the current one while this runs\n")?;
+        write!(f, "Ctrl-C stops everything.")
+    }
+}
+
+/// `svc` when that is this program, else the path to it.
+pub fn program(environment: &Environment) -> String {
+    let Ok(this) = std::env::current_exe() else {
+        return "svc".to_owned();
+    };
+    let on_path = environment
+        .get("PATH")
+        .into_iter()
+        .flat_map(std::env::split_paths)
+        .map(|folder| folder.join("svc"))
+        .find(|candidate| candidate.is_file())
+        .and_then(|found| found.canonicalize().ok());
+    if on_path.is_some() && on_path == this.canonicalize().ok() {
+        return "svc".to_owned();
+    }
+    shown(&this, &environment.working_folder)
+}
+
+fn shown(program: &Path, folder: &Path) -> String {
+    match program.strip_prefix(folder) {
+        Ok(inside) => format!("./{}", inside.display()),
+        Err(_) => program.display().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_is_shown_as_it_can_be_pasted() {
+        let check = |program: &str, folder: &str, expected: &str| {
+            assert_eq!(shown(Path::new(program), Path::new(folder)), expected);
+        };
+        check("/a/b/target/release/svc", "/a/b", "./target/release/svc");
+        check("/usr/bin/svc", "/a/b", "/usr/bin/svc");
+    }
+}

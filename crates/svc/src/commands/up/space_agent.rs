@@ -1,0 +1,157 @@
+//! The agent of the demo space, as seen from outside: found by its file, spoken to by its socket.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use serde_json::json;
+use svc_client::{AgentClient, Client, Error, MethodFilter, Target};
+use svc_protocol::agent_api::{DISCOVERY_FILE, Discovery, FOLDER, RegisterFile};
+use tokio::time::sleep;
+
+use super::{Ready, UpPolicy};
+use crate::exit::{Exit, Failure};
+
+/// A method of the demo that answers the same for ever.
+const PROBE: &str = "math.add";
+
+pub struct SpaceAgent {
+    discovery_file: PathBuf,
+    methods_file: PathBuf,
+    policy: UpPolicy,
+    /// The agent process that has the registration.
+    registered_pid: Option<u32>,
+}
+
+pub struct Registered {
+    pub discovery: Discovery,
+    pub methods: Vec<String>,
+}
+
+impl SpaceAgent {
+    pub fn new(space_folder: &Path, methods_file: PathBuf, policy: UpPolicy) -> Self {
+        Self {
+            discovery_file: space_folder.join(FOLDER).join(DISCOVERY_FILE),
+            methods_file,
+            policy,
+            registered_pid: None,
+        }
+    }
+
+    /// Waits until the agent is linked, then registers the methods.
+    pub async fn register(&mut self) -> Result<Registered, Failure> {
+        let begun = Instant::now();
+        while begun.elapsed() < self.policy.ready_within {
+            if let Some((discovery, agent)) = self.find_linked().await {
+                return self.register_with(discovery, &agent).await;
+            }
+            sleep(self.policy.look_every).await;
+        }
+        Err(Failure::new(Exit::Timeout, "the agent of the demo space is not linked")
+            .why(format!(
+                "it was given {} s",
+                self.policy.ready_within.as_secs()
+            ))
+            .hint("SVC_LOG=info svc up shows what it says"))
+    }
+
+    /// Registers again whenever the server had to start another agent. Never ends.
+    pub async fn keep_registered(&mut self) {
+        loop {
+            sleep(self.policy.watch_every).await;
+            if self.find().is_none_or(|found| Some(found.pid) == self.registered_pid) {
+                continue;
+            }
+            if let Some((discovery, agent)) = self.find_linked().await
+                && let Err(failure) = self.register_with(discovery, &agent).await
+            {
+                let why = failure.why.unwrap_or_default();
+                tracing::warn!("the demo space's methods are not registered: {} {why}", failure.what);
+            }
+        }
+    }
+
+    fn find(&self) -> Option<Discovery> {
+        let bytes = std::fs::read(&self.discovery_file).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// The agent, if it runs and is linked; an earlier one may have left its file behind.
+    async fn find_linked(&self) -> Option<(Discovery, AgentClient)> {
+        let discovery = self.find()?;
+        let agent = AgentClient::new(&discovery.agent_socket);
+        let status = agent.status().await.ok()?;
+        (status.linked && status.pid == discovery.pid).then_some((discovery, agent))
+    }
+
+    async fn register_with(
+        &mut self,
+        discovery: Discovery,
+        agent: &AgentClient,
+    ) -> Result<Registered, Failure> {
+        let file = self.methods_file.display().to_string();
+        let refused = |failure: Failure| {
+            let mut failure = failure.doing(format!("the methods of `{file}` are refused"));
+            failure.exit = Exit::Refused;
+            failure
+        };
+        let text = std::fs::read_to_string(&self.methods_file)
+            .map_err(|error| refused(Failure::new(Exit::Refused, error.to_string())))?;
+        let body = RegisterFile {
+            path: file.clone(),
+            text,
+            replace_conflicting: false,
+        };
+        let registered = agent
+            .register(&body)
+            .await
+            .map_err(|error: Error| refused(error.into()))?;
+        for warning in &registered.warnings {
+            eprintln!("warning: {warning}");
+        }
+        self.registered_pid = Some(discovery.pid);
+        Ok(Registered {
+            discovery,
+            methods: registered.methods,
+        })
+    }
+}
+
+/// Waits until every method has a provider and, for the demo's own, until a call succeeds.
+pub async fn wait_for_calls(ready: &Ready, policy: UpPolicy) -> Result<(), Failure> {
+    let target = Target::parse(&ready.url, None)?;
+    let client = Client::new(target).with_token(&ready.token);
+    let begun = Instant::now();
+    loop {
+        let failure = match try_calls(&client, ready).await {
+            Ok(()) => return Ok(()),
+            Err(failure) => failure,
+        };
+        if begun.elapsed() > policy.ready_within {
+            return Err(failure.doing("the demo space's methods cannot be called"));
+        }
+        sleep(policy.look_every).await;
+    }
+}
+
+async fn try_calls(client: &Client, ready: &Ready) -> Result<(), Failure> {
+    let listed = client.methods(&MethodFilter::default()).await?;
+    for name in &ready.methods {
+        let provided = listed
+            .methods
+            .iter()
+            .any(|method| method.name == *name && method.provider_count > 0);
+        if !provided {
+            let what = format!("method `{name}` has no provider yet");
+            return Err(Failure::new(Exit::Unreachable, what));
+        }
+    }
+    if ready.methods.iter().any(|name| name == PROBE) {
+        let response = client.call(PROBE, &json!({"a": 1, "b": 2})).await?;
+        if let Some(error) = response.error {
+            return Err(Failure::new(Exit::MethodError, error.get().to_owned()));
+        }
+    }
+    Ok(())
+}

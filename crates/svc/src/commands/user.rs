@@ -1,0 +1,235 @@
+//! `svc user`
+
+use clap::Subcommand;
+use svc_client::Resource;
+use svc_protocol::api::{ChangePassword, NewUser, User, UserPatch, Users};
+
+use super::{
+    Shell,
+    records::{self, ListArgs, Which},
+};
+use crate::{
+    exit::{Exit, Failure, Outcome},
+    output::{joined, yes_no},
+    prompt,
+};
+
+/// Manage users
+#[derive(Subcommand, Debug)]
+#[command(
+    before_help = "  svc user create ann --role user --group ops\n  svc user update ann --deactivate\n  svc user passwd"
+)]
+pub enum Command {
+    /// List the users
+    #[command(before_help = "  svc user list -o json")]
+    List(ListArgs),
+    /// Show a user
+    #[command(before_help = "  svc user get ann")]
+    Get {
+        /// Name or id
+        name: String,
+    },
+    /// Create a user; the password is asked for
+    #[command(
+        before_help = "  svc user create ann --group ops\n  svc user create ann --password-stdin < secret.txt"
+    )]
+    Create {
+        /// Its name; it never changes
+        name: String,
+        #[command(flatten)]
+        membership: Membership,
+        /// Create it without the right to log in yet
+        #[arg(long)]
+        inactive: bool,
+        /// Read the password from stdin
+        #[arg(long)]
+        password_stdin: bool,
+    },
+    /// Change a user's roles and groups, or whether it is active
+    #[command(
+        before_help = "  svc user update ann --group ops,dev\n  svc user update ann --deactivate"
+    )]
+    Update {
+        /// Name or id
+        name: String,
+        #[command(flatten)]
+        membership: Membership,
+        /// Let it log in and its methods be called again
+        #[arg(long, conflicts_with = "deactivate")]
+        activate: bool,
+        /// End its sessions, tokens and links
+        #[arg(long)]
+        deactivate: bool,
+    },
+    /// Change your own password, or set another user's
+    #[command(
+        before_help = "  svc user passwd\n  svc user passwd ann\n  printf 'old\\nnew\\n' | svc user passwd --password-stdin"
+    )]
+    Passwd {
+        /// Another user, by name or id
+        name: Option<String>,
+        /// Read from stdin: the current and the new password on a line each; another user's new
+        /// password alone
+        #[arg(long)]
+        password_stdin: bool,
+    },
+    /// Remove users; one who owns spaces is refused
+    #[command(before_help = "  svc user rm ann")]
+    Rm(Which),
+}
+
+#[derive(clap::Args, Debug)]
+pub struct Membership {
+    /// All its roles; may be repeated, '' for none
+    #[arg(
+        long = "role",
+        alias = "roles",
+        value_delimiter = ',',
+        value_name = "NAME"
+    )]
+    roles: Vec<String>,
+    /// All its groups; may be repeated, '' for none
+    #[arg(
+        long = "group",
+        alias = "groups",
+        value_delimiter = ',',
+        value_name = "NAME"
+    )]
+    groups: Vec<String>,
+}
+
+pub async fn run(shell: &Shell, command: Command) -> Outcome {
+    match command {
+        Command::List(args) => {
+            let head = ["NAME", "ACTIVE", "ROLES", "GROUPS", "ID"];
+            records::list::<Users>(shell, &args, &head, |user| {
+                vec![
+                    user.username.to_string(),
+                    yes_no(user.active),
+                    joined(&user.roles),
+                    joined(&user.groups),
+                    user.id.to_string(),
+                ]
+            })
+            .await
+        }
+        Command::Get { name } => {
+            let user = records::find::<User>(shell, &name).await?;
+            records::show(shell, &user, fields)
+        }
+        Command::Create {
+            name,
+            membership,
+            inactive,
+            password_stdin,
+        } => {
+            let client = shell.client()?;
+            let new = NewUser {
+                password: new_password(&name, password_stdin)?,
+                username: name,
+                roles: records::words_if_given(membership.roles),
+                groups: records::words(membership.groups),
+                active: !inactive,
+            };
+            let user = client.create::<User>(&new).await?;
+            records::show(shell, &user, fields)
+        }
+        Command::Update {
+            name,
+            membership,
+            activate,
+            deactivate,
+        } => {
+            let user = records::find::<User>(shell, &name).await?;
+            let patch = UserPatch {
+                password: None,
+                roles: records::words_if_given(membership.roles),
+                groups: records::words_if_given(membership.groups),
+                active: (activate || deactivate).then_some(activate),
+            };
+            let user = shell.client()?.update::<User>(user.id(), &patch).await?;
+            records::show(shell, &user, fields)
+        }
+        Command::Passwd {
+            name,
+            password_stdin,
+        } => match name {
+            Some(name) => set_password(shell, &name, password_stdin).await,
+            None => change_own_password(shell, password_stdin).await,
+        },
+        Command::Rm(which) => records::remove::<User>(shell, &which).await,
+    }
+}
+
+async fn set_password(shell: &Shell, name: &str, from_stdin: bool) -> Outcome {
+    let user = records::find::<User>(shell, name).await?;
+    let patch = UserPatch {
+        password: Some(new_password(&user.username, from_stdin)?),
+        ..UserPatch::default()
+    };
+    shell.client()?.update::<User>(user.id(), &patch).await?;
+    eprintln!("the password of `{}` is set", user.username);
+    Ok(Exit::Ok)
+}
+
+async fn change_own_password(shell: &Shell, from_stdin: bool) -> Outcome {
+    let client = shell.client()?;
+    let change = if from_stdin {
+        let text = prompt::read_secret()?;
+        let Some((current, new)) = text.split_once('\n') else {
+            return Err(Failure::usage(
+                "stdin must hold the current and the new password on a line each",
+            ));
+        };
+        ChangePassword {
+            current_password: current.trim_end_matches('\r').to_owned(),
+            new_password: new.to_owned(),
+        }
+    } else {
+        must_be_asked()?;
+        ChangePassword {
+            current_password: prompt::ask_secret("current password")?,
+            new_password: ask_twice("new password")?,
+        }
+    };
+    client.change_password(&change).await?;
+    eprintln!("your password is changed");
+    Ok(Exit::Ok)
+}
+
+fn new_password(user: &str, from_stdin: bool) -> Result<String, Failure> {
+    if from_stdin {
+        return prompt::read_secret();
+    }
+    must_be_asked()?;
+    ask_twice(&format!("password of {user}"))
+}
+
+fn ask_twice(question: &str) -> Result<String, Failure> {
+    let first = prompt::ask_secret(question)?;
+    if prompt::ask_secret("once more")? == first {
+        Ok(first)
+    } else {
+        Err(Failure::usage("the two passwords differ"))
+    }
+}
+
+fn must_be_asked() -> Result<(), Failure> {
+    if prompt::can_ask() {
+        Ok(())
+    } else {
+        Err(Failure::usage("a password is needed, and there is no terminal to ask on")
+            .hint("--password-stdin reads it from stdin"))
+    }
+}
+
+fn fields(user: &User) -> Vec<(&'static str, String)> {
+    vec![
+        ("name", user.username.to_string()),
+        ("id", user.id.to_string()),
+        ("active", yes_no(user.active)),
+        ("roles", joined(&user.roles)),
+        ("groups", joined(&user.groups)),
+        ("created", user.created_at.to_string()),
+    ]
+}

@@ -1,0 +1,202 @@
+//! The layered configuration: flag > environment > file > default (DECISIONS 9).
+//!
+//! Flags are applied by the commands that have them. `config.default.toml` *is* the defaults: it
+//! is the lowest layer, read like any other file.
+
+mod section;
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use serde::Deserialize;
+use svc_protocol::{env, registration_file::place};
+
+use crate::{
+    environment::Environment,
+    exit::{Exit, Failure},
+};
+use section::section;
+
+const DEFAULTS: &str = include_str!("../config.default.toml");
+/// Name of the file in this folder and in the user's config folder.
+const FILE_NAME: &str = "svc.toml";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    #[default]
+    Human,
+    Json,
+}
+
+/// All settings, every layer below the flags applied.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    pub server: Server,
+    pub spaces: Spaces,
+    pub agent: Agent,
+}
+
+section! {
+    Server as WrittenServer {
+        listen: SocketAddr = "SVC_LISTEN",
+        trusted_proxies: Vec<String> = "SVC_TRUSTED_PROXIES",
+        workers: usize = "SVC_WORKERS",
+        log_format: LogFormat = "SVC_LOG_FORMAT",
+        max_body_bytes: usize = "SVC_MAX_BODY_BYTES",
+        grace_seconds: f64 = "SVC_GRACE_SECONDS",
+        heartbeat_seconds: u32 = "SVC_HEARTBEAT_SECONDS",
+        drain_seconds: f64 = "SVC_DRAIN_SECONDS",
+        login_limit: u32 = "SVC_LOGIN_LIMIT",
+        audit_retention_days: u32 = "SVC_AUDIT_RETENTION_DAYS",
+    } optional {
+        data_dir: PathBuf = "SVC_DATA_DIR",
+        database_url: String = "SVC_DATABASE_URL",
+        tls_cert: PathBuf = "SVC_TLS_CERT",
+        tls_key: PathBuf = "SVC_TLS_KEY",
+        public_url: String = "SVC_PUBLIC_URL",
+        wildcard_domain: String = "SVC_WILDCARD_DOMAIN",
+    }
+}
+
+section! {
+    Spaces as WrittenSpaces {
+        allow_local: bool = "SVC_SPACES_ALLOW_LOCAL",
+    } optional {}
+}
+
+section! {
+    Agent as WrittenAgent {
+    } optional {
+        url: String = env::URL,
+        token: String = env::AGENT_TOKEN,
+        listen: SocketAddr = env::AGENT_LISTEN,
+        socket: PathBuf = env::AGENT_SOCKET,
+        methods_file: PathBuf = env::METHODS_FILE,
+    }
+}
+
+/// One layer: only what it says.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Layer {
+    server: WrittenServer,
+    spaces: WrittenSpaces,
+    agent: WrittenAgent,
+}
+
+impl Layer {
+    fn of_text(file: &str, text: &str) -> Result<Self, Failure> {
+        toml::from_str(text).map_err(|error| {
+            let fault = place(file, text, error.span(), error.message());
+            Failure::new(Exit::Usage, fault.to_string())
+        })
+    }
+
+    fn of_file(path: &Path) -> Result<Self, Failure> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Failure::usage(format!("cannot read the configuration file `{name}`")).why(error)
+        })?;
+        let mut layer = Self::of_text(&name, &text)?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        layer.relative_to(folder);
+        Ok(layer)
+    }
+
+    fn of_environment(environment: &Environment) -> Result<Self, Failure> {
+        Ok(Self {
+            server: WrittenServer::of_environment(environment)?,
+            spaces: WrittenSpaces::of_environment(environment)?,
+            agent: WrittenAgent::of_environment(environment)?,
+        })
+    }
+
+    /// Paths in a file are relative to the file, so that it means the same from anywhere.
+    fn relative_to(&mut self, folder: &Path) {
+        let paths = [
+            &mut self.server.data_dir,
+            &mut self.server.tls_cert,
+            &mut self.server.tls_key,
+            &mut self.agent.socket,
+            &mut self.agent.methods_file,
+        ];
+        for path in paths.into_iter().flatten() {
+            *path = folder.join(&*path);
+        }
+    }
+
+    fn over(self, below: Self) -> Self {
+        Self {
+            server: self.server.over(below.server),
+            spaces: self.spaces.over(below.spaces),
+            agent: self.agent.over(below.agent),
+        }
+    }
+}
+
+impl Config {
+    /// Reads every layer. `file` is what `--config` says.
+    pub fn load(file: Option<&Path>, environment: &Environment) -> Result<Self, Failure> {
+        let mut layers = Layer::of_text("config.default.toml", DEFAULTS)?;
+        if let Some(path) = find_file(file, environment) {
+            layers = Layer::of_file(&path)?.over(layers);
+        }
+        let layers = Layer::of_environment(environment)?.over(layers);
+        let config = Self {
+            server: layers.server.finish(),
+            spaces: layers.spaces.finish(),
+            agent: layers.agent.finish(),
+        };
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        let server = &self.server;
+        if server.database_url.is_some() {
+            return Err(Failure::usage("`database_url` cannot be used yet")
+                .why("another database than the embedded one comes later")
+                .hint("leave it out; --data-dir says where the embedded one lives"));
+        }
+        if server.tls_cert.is_some() != server.tls_key.is_some() {
+            return Err(Failure::usage(
+                "`tls_cert` and `tls_key` are only of use together: give both, or none",
+            ));
+        }
+        for (key, seconds) in [
+            ("grace_seconds", server.grace_seconds),
+            ("drain_seconds", server.drain_seconds),
+        ] {
+            if !(0.0..=86_400.0).contains(&seconds) {
+                return Err(Failure::usage(format!(
+                    "`{key}` is {seconds}; it must be between 0 and 86400"
+                )));
+            }
+        }
+        if server.heartbeat_seconds == 0 {
+            return Err(Failure::usage("`heartbeat_seconds` is 0; it must be at least 1"));
+        }
+        Ok(())
+    }
+}
+
+fn find_file(flag: Option<&Path>, environment: &Environment) -> Option<PathBuf> {
+    let named = flag
+        .map(Path::to_owned)
+        .or_else(|| environment.get(env::CONFIG).map(PathBuf::from));
+    if let Some(path) = named {
+        return Some(environment.absolute(&path));
+    }
+    let here = environment.working_folder.join(FILE_NAME);
+    let homes = environment.config_folder().ok();
+    [Some(here), homes.map(|folder| folder.join(FILE_NAME))]
+        .into_iter()
+        .flatten()
+        .find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests;

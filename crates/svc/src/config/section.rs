@@ -1,0 +1,97 @@
+//! One section of the configuration: its settings, its keys as a file or the environment may
+//! write them, and how layers of them are put together.
+
+use serde::Deserialize;
+use toml::Value;
+
+use crate::{environment::Environment, exit::Failure};
+
+/// `Name as WrittenName { key: Type = "VARIABLE", … } optional { … }`: the first keys have a
+/// default in `config.default.toml`, the optional ones have none.
+macro_rules! section {
+    ($name:ident as $written:ident {
+        $($key:ident: $kind:ty = $variable:expr,)*
+    } optional {
+        $($free:ident: $free_kind:ty = $free_variable:expr,)*
+    }) => {
+        #[derive(Clone, PartialEq, Debug)]
+        pub struct $name {
+            $(pub $key: $kind,)*
+            $(pub $free: Option<$free_kind>,)*
+        }
+
+        #[derive(Default, serde::Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        struct $written {
+            $($key: Option<$kind>,)*
+            $($free: Option<$free_kind>,)*
+        }
+
+        impl $written {
+            /// Every key with its environment variable.
+            #[cfg(test)]
+            const KEYS: &'static [(&'static str, &'static str)] = &[
+                $((stringify!($key), $variable),)*
+                $((stringify!($free), $free_variable),)*
+            ];
+
+            fn of_environment(
+                environment: &crate::environment::Environment,
+            ) -> Result<Self, crate::exit::Failure> {
+                Ok(Self {
+                    $($key: crate::config::section::read_variable(environment, $variable)?,)*
+                    $($free: crate::config::section::read_variable(environment, $free_variable)?,)*
+                })
+            }
+
+            fn over(self, below: Self) -> Self {
+                Self {
+                    $($key: self.$key.or(below.$key),)*
+                    $($free: self.$free.or(below.$free),)*
+                }
+            }
+
+            fn finish(self) -> $name {
+                $name {
+                    $($key: self.$key.expect("config.default.toml gives it"),)*
+                    $($free: self.$free,)*
+                }
+            }
+        }
+    };
+}
+
+pub(super) use section;
+
+/// A variable's value: as text where the setting takes text, else as TOML writes it, else as a
+/// list separated by commas.
+pub(super) fn read_variable<T: for<'de> Deserialize<'de>>(
+    environment: &Environment,
+    variable: &str,
+) -> Result<Option<T>, Failure> {
+    let Some(text) = environment.get(variable) else {
+        return Ok(None);
+    };
+    let as_text = T::deserialize(Value::String(text.to_owned()));
+    let error = match as_text {
+        Ok(value) => return Ok(Some(value)),
+        Err(error) => error,
+    };
+    let written = toml::from_str::<toml::Table>(&format!("value = {text}"))
+        .ok()
+        .and_then(|mut table| table.remove("value"));
+    let list = Value::Array(
+        text.split(',')
+            .map(|item| Value::String(item.trim().to_owned()))
+            .collect(),
+    );
+    written
+        .into_iter()
+        .chain([list])
+        .find_map(|value| T::deserialize(value).ok())
+        .map(Some)
+        .ok_or_else(|| {
+            Failure::usage(format!("{variable} is `{text}`, which it cannot be"))
+                .why(error.message())
+        })
+}

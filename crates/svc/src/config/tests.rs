@@ -1,0 +1,129 @@
+use super::*;
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("svc-config-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    folder
+}
+
+fn error_of(text: &str) -> String {
+    match Layer::of_text("svc.toml", text) {
+        Ok(_) => panic!("accepted: {text}"),
+        Err(failure) => failure.what,
+    }
+}
+
+#[test]
+fn the_default_file_is_the_defaults() {
+    let environment = Environment::of(Path::new("/nowhere"), &[]);
+    let config = Config::load(None, &environment).expect("the defaults are valid");
+    assert_eq!(config.server.listen.to_string(), "127.0.0.1:12200");
+    assert_eq!(config.server.max_body_bytes, 8 * 1024 * 1024);
+    assert!(!config.spaces.allow_local);
+    assert_eq!(config.agent.url, None);
+}
+
+#[test]
+fn the_default_file_names_every_key_and_its_variable() {
+    let keys = [WrittenServer::KEYS, WrittenSpaces::KEYS, WrittenAgent::KEYS].concat();
+    for (key, variable) in keys {
+        let written = DEFAULTS.lines().any(|line| {
+            let line = line.strip_prefix("# ").unwrap_or(line);
+            line.split_once(" = ").is_some_and(|(name, _)| name == key)
+        });
+        assert!(written, "`{key}` is missing");
+        assert!(DEFAULTS.contains(variable), "`{variable}` is missing");
+    }
+    // What is commented out must be valid too.
+    let all: String = DEFAULTS
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(rest) if rest.split_once(" = ").is_some_and(|(name, _)| !name.contains(' ')) => {
+                format!("{rest}\n")
+            }
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    assert!(Layer::of_text("all", &all).is_ok());
+}
+
+#[test]
+fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
+    let folder = folder("layers");
+    let file = folder.join("svc.toml");
+    std::fs::write(
+        &file,
+        "[server]\nlisten = \"127.0.0.1:1\"\nworkers = 3\ndata_dir = \"data\"\n",
+    )
+    .expect("writable");
+    let variables = [
+        ("SVC_WORKERS", "5"),
+        ("SVC_GRACE_SECONDS", "2"),
+        ("SVC_TRUSTED_PROXIES", "10.0.0.0/8, ::1/128"),
+        ("SVC_SPACES_ALLOW_LOCAL", "true"),
+        ("SVC_LOG_FORMAT", "json"),
+        ("SVC_DRAIN_SECONDS", ""),
+    ];
+    let environment = Environment::of(&folder, &variables);
+    let config = Config::load(None, &environment).expect("valid");
+    std::fs::remove_dir_all(&folder).expect("removable");
+    assert_eq!(config.server.listen.to_string(), "127.0.0.1:1");
+    assert_eq!(config.server.workers, 5);
+    assert!((config.server.grace_seconds - 2.0).abs() < f64::EPSILON);
+    assert_eq!(config.server.trusted_proxies, ["10.0.0.0/8", "::1/128"]);
+    assert!(config.spaces.allow_local);
+    assert_eq!(config.server.log_format, LogFormat::Json);
+    assert!((config.server.drain_seconds - 10.0).abs() < f64::EPSILON);
+    assert_eq!(config.server.data_dir, Some(folder.join("data")));
+}
+
+#[test]
+fn the_file_is_found_by_flag_then_variable_then_here_then_home() {
+    let root = folder("find");
+    for name in ["flag.toml", "variable.toml", "svc.toml", "home/svc/svc.toml"] {
+        let path = root.join(name);
+        std::fs::create_dir_all(path.parent().expect("has one")).expect("a folder");
+        std::fs::write(path, "").expect("writable");
+    }
+    let home = root.join("home").display().to_string();
+    let with = [("SVC_CONFIG", "variable.toml"), ("XDG_CONFIG_HOME", &home)];
+    let environment = Environment::of(&root, &with);
+    let flag = Path::new("flag.toml");
+    assert_eq!(find_file(Some(flag), &environment), Some(root.join("flag.toml")));
+    assert_eq!(find_file(None, &environment), Some(root.join("variable.toml")));
+    let environment = Environment::of(&root, &with[1..]);
+    assert_eq!(find_file(None, &environment), Some(root.join("svc.toml")));
+    let elsewhere = root.join("home");
+    let environment = Environment::of(&elsewhere, &with[1..]);
+    assert_eq!(find_file(None, &environment), Some(root.join("home/svc/svc.toml")));
+    std::fs::remove_dir_all(&root).expect("removable");
+}
+
+#[test]
+fn wrong_keys_and_values_are_named_with_their_place() {
+    let error = error_of("[server]\nlisten = \"127.0.0.1:1\"\nport = 5\n");
+    assert!(error.starts_with("svc.toml:3:1: unknown field `port`"), "{error}");
+    let error = error_of("[serve]\n");
+    assert!(error.starts_with("svc.toml:1:2: unknown field `serve`"), "{error}");
+    let error = error_of("[server]\nlisten = \"here\"\n");
+    assert!(error.starts_with("svc.toml:2:10: "), "{error}");
+    let error = error_of("[server\n");
+    assert!(error.starts_with("svc.toml:1:8: "), "{error}");
+}
+
+#[test]
+fn wrong_variables_and_combinations_are_usage_errors() {
+    let check = |variables: &[(&str, &str)], part: &str| {
+        let environment = Environment::of(Path::new("/nowhere"), variables);
+        let failure = Config::load(None, &environment).expect_err(part);
+        assert_eq!(failure.exit, Exit::Usage);
+        assert!(failure.to_string().contains(part), "{failure}");
+    };
+    check(&[("SVC_WORKERS", "many")], "SVC_WORKERS is `many`");
+    check(&[("SVC_LISTEN", "here")], "SVC_LISTEN is `here`");
+    check(&[("SVC_DATABASE_URL", "postgres://x")], "comes later");
+    check(&[("SVC_TLS_CERT", "cert.pem")], "`tls_key`");
+    check(&[("SVC_GRACE_SECONDS", "-1")], "`grace_seconds` is -1");
+    check(&[("SVC_CONFIG", "missing.toml")], "missing.toml");
+}

@@ -1,0 +1,201 @@
+//! `contexts.toml` in the user's config folder: it holds tokens, so only the user may read it.
+
+use std::{
+    fmt, fs,
+    io::{self, Write},
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Serialize};
+use svc_protocol::registration_file::place;
+
+use crate::exit::{Exit, Failure};
+
+const FILE_NAME: &str = "contexts.toml";
+
+/// A server and a credential for it, under a name.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Context {
+    pub name: String,
+    pub url: String,
+    pub token: String,
+    /// So that `svc logout` can revoke the token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub username: Option<String>,
+    /// PEM file trusted beside the machine's own roots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Context({} at {})", self.name, self.url)
+    }
+}
+
+/// All saved contexts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Contexts {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub current: Option<String>,
+    pub contexts: Vec<Context>,
+}
+
+impl Contexts {
+    pub fn load(config_folder: &Path) -> Result<Self, Failure> {
+        let path = config_folder.join(FILE_NAME);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => {
+                return Err(Failure::new(
+                    Exit::Failure,
+                    format!("cannot read the saved contexts in `{}`", path.display()),
+                )
+                .why(error));
+            }
+        };
+        toml::from_str(&text).map_err(|error| {
+            // No excerpt: the line may hold a token.
+            let mut fault = place(
+                &path.display().to_string(),
+                &text,
+                error.span(),
+                error.message(),
+            );
+            fault.excerpt = None;
+            Failure::new(Exit::Failure, fault.to_string())
+                .hint("correct the file, or remove it and log in again: svc login <url>")
+        })
+    }
+
+    pub fn save(&self, config_folder: &Path) -> Result<(), Failure> {
+        let path = config_folder.join(FILE_NAME);
+        let text = toml::to_string_pretty(self).expect("contexts are always TOML");
+        write_private(&path, text.as_bytes()).map_err(|error| {
+            Failure::new(
+                Exit::Failure,
+                format!("cannot save the contexts in `{}`", path.display()),
+            )
+            .why(error)
+        })
+    }
+
+    pub fn find(&self, name: &str) -> Option<&Context> {
+        self.contexts.iter().find(|context| context.name == name)
+    }
+
+    pub fn get(&self, name: &str) -> Result<&Context, Failure> {
+        self.find(name).ok_or_else(|| {
+            Failure::new(Exit::NotFound, format!("context `{name}` does not exist"))
+                .hint("svc context list")
+        })
+    }
+
+    pub fn find_current(&self) -> Option<&Context> {
+        self.find(self.current.as_deref()?)
+    }
+
+    /// Adds a context, or replaces the one with its name.
+    pub fn put(&mut self, context: Context) {
+        match self
+            .contexts
+            .iter_mut()
+            .find(|saved| saved.name == context.name)
+        {
+            Some(saved) => *saved = context,
+            None => self.contexts.push(context),
+        }
+    }
+
+    pub fn remove(&mut self, name: &str) -> Option<Context> {
+        let at = self
+            .contexts
+            .iter()
+            .position(|context| context.name == name)?;
+        if self.current.as_deref() == Some(name) {
+            self.current = None;
+        }
+        Some(self.contexts.remove(at))
+    }
+}
+
+/// Writes a file that only its owner may read, whole or not at all.
+pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.new", std::process::id()));
+    let unfinished = folder.join(name);
+    // One left behind by a crash could have another mode.
+    let _ = fs::remove_file(&unfinished);
+    let written = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&unfinished)
+        .and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        })
+        .and_then(|()| fs::rename(&unfinished, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn context(name: &str) -> Context {
+        Context {
+            name: name.into(),
+            url: "http://127.0.0.1:12200".into(),
+            token: "svc_pat_x".into(),
+            token_id: None,
+            username: Some("ann".into()),
+            ca_file: None,
+        }
+    }
+
+    #[test]
+    fn contexts_are_saved_for_their_owner_only() {
+        let folder = std::env::temp_dir().join(format!("svc-contexts-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let mut contexts = Contexts::load(&folder).expect("none yet");
+        assert_eq!(contexts, Contexts::default());
+        contexts.put(context("a"));
+        contexts.put(context("b"));
+        contexts.put(context("a"));
+        contexts.current = Some("a".into());
+        contexts.save(&folder).expect("saved");
+        let mode = fs::metadata(folder.join(FILE_NAME)).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let mut again = Contexts::load(&folder).expect("readable");
+        assert_eq!(again, contexts);
+        assert_eq!(again.contexts.len(), 2);
+        again.remove("a");
+        assert_eq!(again.current, None);
+        fs::remove_dir_all(&folder).expect("removable");
+    }
+
+    #[test]
+    fn neither_debug_nor_a_parse_error_shows_a_token() {
+        assert!(!format!("{:?}", context("a")).contains("svc_pat"));
+        let folder = std::env::temp_dir().join(format!("svc-contexts-bad-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join(FILE_NAME), "[[contexts]]\ntoken = \"svc_pat_x\" y\n").expect("ok");
+        let failure = Contexts::load(&folder).expect_err("not TOML");
+        fs::remove_dir_all(&folder).expect("removable");
+        assert!(!failure.to_string().contains("svc_pat"), "{failure}");
+    }
+}

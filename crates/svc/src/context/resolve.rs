@@ -1,0 +1,305 @@
+//! Chooses whom to speak to.
+//!
+//! An explicit choice wins: `--context`, then `SVC_URL` with `SVC_TOKEN`. Then, for calls made
+//! inside a space, its agent; for all else the saved context, and the agent only without one.
+
+use std::{
+    fs,
+    os::unix::net::UnixStream,
+    path::{Path, PathBuf},
+};
+
+use svc_client::{AgentClient, Client, Target};
+use svc_protocol::{
+    agent_api::{DISCOVERY_FILE, Discovery, FOLDER},
+    env,
+};
+
+use super::file::Contexts;
+use crate::{
+    environment::Environment,
+    exit::{Exit, Failure},
+};
+
+/// A client, and how it was come by.
+pub struct Connection {
+    pub client: Client,
+    pub via: Via,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Via {
+    /// A saved context, by name.
+    Context(String),
+    Environment,
+    /// The agent on this socket, as the space's owner.
+    Agent(PathBuf),
+}
+
+/// For everything but calls and events.
+pub fn connect(context: Option<&str>, environment: &Environment) -> Result<Connection, Failure> {
+    match explicit(context, environment)? {
+        Some(connection) => Ok(connection),
+        None => match saved(environment)? {
+            Some(connection) => Ok(connection),
+            None => through_agent(environment).ok_or_else(nobody),
+        },
+    }
+}
+
+/// For `svc method` and `svc event`: inside a space they need no login.
+pub fn for_calls(context: Option<&str>, environment: &Environment) -> Result<Connection, Failure> {
+    match explicit(context, environment)? {
+        Some(connection) => Ok(connection),
+        None => match through_agent(environment) {
+            Some(connection) => Ok(connection),
+            None => saved(environment)?.ok_or_else(nobody),
+        },
+    }
+}
+
+fn nobody() -> Failure {
+    Failure::new(Exit::Credentials, "no server to speak to")
+        .why("there is no saved context, SVC_URL and SVC_TOKEN are not set, and no agent was found")
+        .hint("svc up starts a server here; svc login <url> logs in to another")
+}
+
+fn explicit(
+    context: Option<&str>,
+    environment: &Environment,
+) -> Result<Option<Connection>, Failure> {
+    if let Some(name) = context {
+        let contexts = Contexts::load(&environment.config_folder()?)?;
+        return of_context(&contexts, name).map(Some);
+    }
+    let token = environment.get(env::TOKEN);
+    match (environment.get(env::URL), token) {
+        (Some(url), Some(token)) => Ok(Some(Connection {
+            client: Client::new(target(url, environment)?).with_token(token),
+            via: Via::Environment,
+        })),
+        // Only the token: for the server of the saved context.
+        (None, Some(token)) => {
+            let contexts = Contexts::load(&environment.config_folder()?)?;
+            let current = contexts.find_current().ok_or_else(|| {
+                Failure::new(Exit::Usage, "SVC_TOKEN is set, but no server is named")
+                    .hint("set SVC_URL too")
+            })?;
+            let target = Target::parse(&current.url, current.ca_file.as_deref())?;
+            Ok(Some(Connection {
+                client: Client::new(target).with_token(token),
+                via: Via::Environment,
+            }))
+        }
+        (_, None) => Ok(None),
+    }
+}
+
+fn target(url: &str, environment: &Environment) -> Result<Target, Failure> {
+    let ca_file = environment.get(env::CA_FILE).map(Path::new);
+    Ok(Target::parse(url, ca_file)?)
+}
+
+fn of_context(contexts: &Contexts, name: &str) -> Result<Connection, Failure> {
+    let context = contexts.get(name)?;
+    let target = Target::parse(&context.url, context.ca_file.as_deref())?;
+    Ok(Connection {
+        client: Client::new(target).with_token(&context.token),
+        via: Via::Context(context.name.clone()),
+    })
+}
+
+/// The current context. `SVC_URL` alone picks a saved context of that address: a token never goes
+/// to a server it was not made for.
+fn saved(environment: &Environment) -> Result<Option<Connection>, Failure> {
+    let Ok(folder) = environment.config_folder() else {
+        return Ok(None);
+    };
+    let contexts = Contexts::load(&folder)?;
+    let same_server = |url: &str| {
+        contexts
+            .contexts
+            .iter()
+            .find(|context| context.url.trim_end_matches('/') == url.trim_end_matches('/'))
+    };
+    let chosen = match environment.get(env::URL) {
+        Some(url) => Some(same_server(url).ok_or_else(|| {
+            Failure::new(
+                Exit::Credentials,
+                format!("there is no credential for `{url}`, which SVC_URL names"),
+            )
+            .hint(format!("svc login {url}, or set SVC_TOKEN"))
+        })?),
+        None => contexts.find_current(),
+    };
+    match chosen {
+        Some(context) => of_context(&contexts, &context.name).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn through_agent(environment: &Environment) -> Option<Connection> {
+    let socket = find_agent_socket(environment)?;
+    Some(Connection {
+        client: AgentClient::new(&socket).into_api(),
+        via: Via::Agent(socket),
+    })
+}
+
+/// The agent's socket: named by the environment, or by the file it leaves in its folder.
+pub fn find_agent_socket(environment: &Environment) -> Option<PathBuf> {
+    if let Some(socket) = environment.get(env::AGENT_SOCKET) {
+        return Some(environment.absolute(Path::new(socket)));
+    }
+    environment
+        .working_folder
+        .ancestors()
+        .filter_map(|folder| fs::read(folder.join(FOLDER).join(DISCOVERY_FILE)).ok())
+        .filter_map(|bytes| serde_json::from_slice::<Discovery>(&bytes).ok())
+        .map(|discovery| PathBuf::from(discovery.agent_socket))
+        // A crashed agent leaves its file and its socket behind.
+        .find(|socket| UnixStream::connect(socket).is_ok())
+}
+
+/// The agent to register with.
+pub fn find_agent(environment: &Environment) -> Result<AgentClient, Failure> {
+    match find_agent_socket(environment) {
+        Some(socket) => Ok(AgentClient::new(socket)),
+        None => Err(Failure::new(
+            Exit::Unreachable,
+            "no agent found: SVC_AGENT_SOCKET is not set, and no folder from here up has a `.svc/agent.json`",
+        )
+        .hint("svc agent start, or go to the folder of a space whose agent runs")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+    use crate::context::Context;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let folder =
+                std::env::temp_dir().join(format!("svc-resolve-{}-{name}", std::process::id()));
+            let _ = fs::remove_dir_all(&folder);
+            fs::create_dir_all(folder.join("work/inner")).expect("a folder");
+            Self(folder)
+        }
+
+        fn environment(&self, more: &[(&str, &str)]) -> Environment {
+            let home = self.0.join("config").display().to_string();
+            let mut variables = vec![("XDG_CONFIG_HOME", home.as_str())];
+            variables.extend_from_slice(more);
+            Environment::of(&self.0.join("work/inner"), &variables)
+        }
+
+        fn save_contexts(&self) {
+            let context = |name: &str, port: u16| Context {
+                name: name.into(),
+                url: format!("http://127.0.0.1:{port}"),
+                token: format!("svc_pat_{name}"),
+                token_id: None,
+                username: None,
+                ca_file: None,
+            };
+            let contexts = Contexts {
+                current: Some("a".into()),
+                contexts: vec![context("a", 1), context("b", 2)],
+            };
+            contexts.save(&self.0.join("config/svc")).expect("saved");
+        }
+
+        /// The agent listens as long as the listener lives; its files stay.
+        fn leave_agent_file(&self) -> (PathBuf, UnixListener) {
+            let socket = self.0.join("agent.sock");
+            let listener = UnixListener::bind(&socket).expect("bound");
+            let discovery = Discovery {
+                pid: 1,
+                agent_url: "http://127.0.0.1:3".into(),
+                agent_socket: socket.display().to_string(),
+                space_id: None,
+                space: None,
+                server_url: "http://127.0.0.1:1".into(),
+            };
+            let folder = self.0.join("work").join(FOLDER);
+            fs::create_dir_all(&folder).expect("a folder");
+            let text = serde_json::to_vec(&discovery).expect("JSON");
+            fs::write(folder.join(DISCOVERY_FILE), text).expect("writable");
+            (socket, listener)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn via(result: Result<Connection, Failure>) -> Result<Via, Exit> {
+        result
+            .map(|connection| connection.via)
+            .map_err(|failure| failure.exit)
+    }
+
+    #[test]
+    fn an_explicit_choice_wins_over_the_agent_and_the_agent_over_the_saved_context() {
+        let folder = Folder::new("order");
+        folder.save_contexts();
+        let (socket, _listener) = folder.leave_agent_file();
+        let agent = || Ok(Via::Agent(socket.clone()));
+        let context = |name: &str| Ok(Via::Context(name.into()));
+
+        let plain = folder.environment(&[]);
+        assert_eq!(via(for_calls(None, &plain)), agent());
+        assert_eq!(via(connect(None, &plain)), context("a"));
+        assert_eq!(via(for_calls(Some("b"), &plain)), context("b"));
+
+        let both = folder.environment(&[("SVC_URL", "http://127.0.0.1:9"), ("SVC_TOKEN", "t")]);
+        assert_eq!(via(for_calls(None, &both)), Ok(Via::Environment));
+        assert_eq!(via(for_calls(Some("b"), &both)), context("b"));
+
+        // An agent's own SVC_URL does not take its children away from it.
+        let url = folder.environment(&[("SVC_URL", "http://127.0.0.1:2/")]);
+        assert_eq!(via(for_calls(None, &url)), agent());
+        assert_eq!(via(connect(None, &url)), context("b"));
+    }
+
+    #[test]
+    fn a_token_never_goes_to_another_server() {
+        let folder = Folder::new("other");
+        folder.save_contexts();
+        let environment = folder.environment(&[("SVC_URL", "http://127.0.0.1:9")]);
+        assert_eq!(via(connect(None, &environment)), Err(Exit::Credentials));
+        let environment = folder.environment(&[("SVC_TOKEN", "t")]);
+        let connection = connect(None, &environment).expect("the current server");
+        assert_eq!(connection.client.target().to_string(), "http://127.0.0.1:1");
+    }
+
+    #[test]
+    fn nothing_to_speak_to_is_a_matter_of_credentials_and_no_agent_is_unreachable() {
+        let folder = Folder::new("none");
+        let environment = folder.environment(&[]);
+        assert_eq!(via(connect(None, &environment)), Err(Exit::Credentials));
+        assert_eq!(via(for_calls(None, &environment)), Err(Exit::Credentials));
+        let failure = find_agent(&environment).expect_err("none");
+        assert_eq!(failure.exit, Exit::Unreachable);
+        assert!(failure.what.starts_with("no agent found"));
+    }
+
+    #[test]
+    fn the_file_of_a_dead_agent_is_passed_over() {
+        let folder = Folder::new("dead");
+        folder.save_contexts();
+        drop(folder.leave_agent_file().1);
+        let environment = folder.environment(&[]);
+        assert_eq!(via(for_calls(None, &environment)), Ok(Via::Context("a".into())));
+        let named = folder.environment(&[("SVC_AGENT_SOCKET", "x.sock")]);
+        let socket = folder.0.join("work/inner/x.sock");
+        assert_eq!(find_agent_socket(&named), Some(socket));
+    }
+}

@@ -1,0 +1,83 @@
+//! The process environment, read once, so that everything below takes it as an argument.
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use crate::exit::{Exit, Failure};
+
+/// Variables and working folder of this process.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    variables: BTreeMap<String, OsString>,
+    pub working_folder: PathBuf,
+}
+
+impl Environment {
+    pub fn of_process() -> Result<Self, Failure> {
+        let working_folder = std::env::current_dir().map_err(|error| {
+            Failure::new(Exit::Failure, "cannot tell the current folder").why(error)
+        })?;
+        let variables = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
+            .collect();
+        Ok(Self {
+            variables,
+            working_folder,
+        })
+    }
+
+    #[cfg(test)]
+    pub fn of(folder: &Path, variables: &[(&str, &str)]) -> Self {
+        Self {
+            variables: variables
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).into()))
+                .collect(),
+            working_folder: folder.to_owned(),
+        }
+    }
+
+    /// A variable's text; set but empty counts as absent.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.variables
+            .get(name)?
+            .to_str()
+            .filter(|value| !value.is_empty())
+    }
+
+    fn path(&self, name: &str) -> Option<&Path> {
+        let value = self.variables.get(name)?;
+        (!value.is_empty()).then(|| Path::new(value))
+    }
+
+    /// `~/.config/svc`
+    pub fn config_folder(&self) -> Result<PathBuf, Failure> {
+        self.xdg("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// `~/.local/share/svc`
+    pub fn data_folder(&self) -> Result<PathBuf, Failure> {
+        self.xdg("XDG_DATA_HOME", ".local/share")
+    }
+
+    /// The XDG rule: a relative path in the variable counts as absent.
+    fn xdg(&self, variable: &str, default: &str) -> Result<PathBuf, Failure> {
+        if let Some(folder) = self.path(variable).filter(|folder| folder.is_absolute()) {
+            return Ok(folder.join("svc"));
+        }
+        match self.path("HOME") {
+            Some(home) => Ok(home.join(default).join("svc")),
+            None => Err(Failure::new(Exit::Failure, "cannot tell your home folder")
+                .why("HOME is not set")
+                .hint(format!("set HOME or {variable}"))),
+        }
+    }
+
+    /// A path as the user wrote it, made absolute.
+    pub fn absolute(&self, path: &Path) -> PathBuf {
+        self.working_folder.join(path)
+    }
+}

@@ -1,0 +1,237 @@
+//! How a command ends: exit codes (DECISIONS 9), and failures in three lines at most.
+
+use std::fmt;
+
+use http::StatusCode;
+use svc_client::{Error, TargetError};
+use svc_protocol::jsonrpc::{
+    INTERRUPTED, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, TIMED_OUT, UNAVAILABLE,
+};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Exit {
+    Ok = 0,
+    Failure = 1,
+    Usage = 2,
+    /// The method answered an error.
+    MethodError = 3,
+    Credentials = 4,
+    NotFound = 5,
+    /// Conflict, invalid; every refused registration.
+    Refused = 6,
+    Unreachable = 7,
+    Timeout = 8,
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+impl Exit {
+    /// What a problem's status means for whoever asked.
+    pub fn of_status(status: StatusCode) -> Self {
+        match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Self::Credentials,
+            StatusCode::NOT_FOUND => Self::NotFound,
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY => Self::Unreachable,
+            StatusCode::GATEWAY_TIMEOUT | StatusCode::REQUEST_TIMEOUT => Self::Timeout,
+            StatusCode::TOO_MANY_REQUESTS => Self::Failure,
+            status if status.is_client_error() => Self::Refused,
+            _ => Self::Failure,
+        }
+    }
+
+    /// What a JSON-RPC error means. `reason` is its `data.reason`: method servers use these
+    /// codes for errors of their own, and only ours carry one.
+    pub fn of_rpc_error(code: i64, reason: Option<&str>) -> Self {
+        let is = |ours: i32| code == i64::from(ours);
+        match reason {
+            _ if is(METHOD_NOT_FOUND) => Self::NotFound,
+            _ if is(INVALID_REQUEST) || is(PARSE_ERROR) => Self::Refused,
+            Some("unavailable") if is(UNAVAILABLE) => Self::Unreachable,
+            Some("interrupted") if is(INTERRUPTED) => Self::Unreachable,
+            Some("timeout") if is(TIMED_OUT) => Self::Timeout,
+            _ => Self::MethodError,
+        }
+    }
+}
+
+/// Why a command failed, for people: what, why, and the next command.
+#[derive(Debug)]
+pub struct Failure {
+    pub exit: Exit,
+    pub what: String,
+    pub why: Option<String>,
+    pub hint: Option<String>,
+}
+
+pub type Outcome = Result<Exit, Failure>;
+
+impl Failure {
+    pub fn new(exit: Exit, what: impl Into<String>) -> Self {
+        Self {
+            exit,
+            what: what.into(),
+            why: None,
+            hint: None,
+        }
+    }
+
+    pub fn usage(what: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, what)
+    }
+
+    #[must_use]
+    pub fn why(mut self, why: impl fmt::Display) -> Self {
+        self.why = Some(why.to_string());
+        self
+    }
+
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Puts what was being done before what went wrong.
+    #[must_use]
+    pub fn doing(mut self, what: impl Into<String>) -> Self {
+        let inner = std::mem::replace(&mut self.what, what.into());
+        self.why = Some(match self.why.take() {
+            Some(why) => format!("{inner}: {why}"),
+            None => inner,
+        });
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.what)?;
+        if let Some(why) = &self.why {
+            write!(f, "\n  {why}")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(f, "\nhint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let text = error.to_string();
+        match error {
+            Error::Unreachable { target, why } => {
+                Self::new(Exit::Unreachable, format!("cannot reach `{target}`"))
+                    .why(why)
+                    .hint("is it running? `svc up` starts one here; `svc context list` shows which is in use")
+            }
+            Error::Timeout { .. } => Self::new(Exit::Timeout, text),
+            Error::Problem { status, problem } => {
+                let failure = Self::new(Exit::of_status(status), text);
+                match (status, problem.code.as_str()) {
+                    (StatusCode::UNAUTHORIZED, _) => {
+                        failure.hint("svc login <url>, or set SVC_URL and SVC_TOKEN")
+                    }
+                    (_, "scope_denied") => {
+                        failure.hint("use a token without scopes: svc token create <name>")
+                    }
+                    (StatusCode::FORBIDDEN, _) => {
+                        failure.hint("svc whoami shows what you may do")
+                    }
+                    _ => failure,
+                }
+            }
+            Error::Unexpected { .. } => Self::new(Exit::Failure, text)
+                .hint("is this the address of an svc server? svc context list"),
+        }
+    }
+}
+
+impl From<TargetError> for Failure {
+    fn from(error: TargetError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        let failure = Self::new(Exit::Failure, error.to_string());
+        let causes: Vec<String> = error.chain().skip(1).map(ToString::to_string).collect();
+        if causes.is_empty() {
+            failure
+        } else {
+            failure.why(causes.join(": "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_protocol::problem::Problem;
+
+    use super::*;
+
+    #[test]
+    fn rpc_errors_map_to_their_exit_codes() {
+        let check = |code, reason, exit: Exit| {
+            assert_eq!(Exit::of_rpc_error(code, reason), exit, "{code} {reason:?}");
+        };
+        check(-32601, None, Exit::NotFound);
+        check(-32600, None, Exit::Refused);
+        check(-32000, Some("unavailable"), Exit::Unreachable);
+        check(-32002, Some("interrupted"), Exit::Unreachable);
+        check(-32001, Some("timeout"), Exit::Timeout);
+        // A method server's own error under a code of ours.
+        check(-32000, None, Exit::MethodError);
+        check(-32000, Some("disk full"), Exit::MethodError);
+        check(7, None, Exit::MethodError);
+    }
+
+    #[test]
+    fn client_errors_map_to_their_exit_codes() {
+        let problem = |status: u16| Error::Problem {
+            status: StatusCode::from_u16(status).expect("a status"),
+            problem: Box::new(Problem::new(status, "code", "title", "detail")),
+        };
+        let check = |error: Error, exit: Exit| assert_eq!(Failure::from(error).exit, exit);
+        check(problem(400), Exit::Refused);
+        check(problem(401), Exit::Credentials);
+        check(problem(403), Exit::Credentials);
+        check(problem(404), Exit::NotFound);
+        check(problem(409), Exit::Refused);
+        check(problem(413), Exit::Refused);
+        check(problem(500), Exit::Failure);
+        check(problem(503), Exit::Unreachable);
+        let target = || "t".to_owned();
+        check(
+            Error::Unreachable {
+                target: target(),
+                why: "refused".into(),
+            },
+            Exit::Unreachable,
+        );
+        check(
+            Error::Timeout {
+                target: target(),
+                after: std::time::Duration::from_secs(1),
+            },
+            Exit::Timeout,
+        );
+    }
+
+    #[test]
+    fn a_failure_is_three_lines_at_most() {
+        let failure = Failure::new(Exit::Failure, "inner")
+            .why("because")
+            .hint("do this")
+            .doing("outer");
+        assert_eq!(
+            failure.to_string(),
+            "error: outer\n  inner: because\nhint: do this"
+        );
+    }
+}

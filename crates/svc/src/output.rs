@@ -1,0 +1,315 @@
+//! What goes to stdout: tables for people, JSON and YAML for programs.
+//!
+//! stdout is data; everything else goes to stderr. Text from elsewhere never reaches a terminal
+//! with its control characters.
+
+use std::io::{self, IsTerminal, Write};
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use crate::{
+    environment::Environment,
+    exit::{Exit, Failure},
+};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Format {
+    #[default]
+    Table,
+    Json,
+    Yaml,
+}
+
+/// Where a command's data goes, and in what form.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    pub format: Format,
+    colour: bool,
+    /// Columns of the terminal; `None` off a terminal, where nothing is cut.
+    width: Option<usize>,
+}
+
+impl Output {
+    pub fn new(format: Format, environment: &Environment) -> Self {
+        let terminal = io::stdout().is_terminal();
+        let width = terminal
+            .then(|| rustix::termios::tcgetwinsize(io::stdout()).ok())
+            .flatten()
+            .map(|size| usize::from(size.ws_col))
+            .filter(|&columns| columns > 0);
+        Self {
+            format,
+            colour: terminal && environment.get("NO_COLOR").is_none(),
+            width,
+        }
+    }
+
+    /// A document: as a table for people, whole for programs.
+    pub fn document<T: Serialize>(
+        &self,
+        document: &T,
+        table: impl FnOnce() -> Table,
+    ) -> Result<(), Failure> {
+        match self.format {
+            Format::Table => self.table(&table()),
+            Format::Json => {
+                let mut text = serde_json::to_string_pretty(document).map_err(unwritable)?;
+                text.push('\n');
+                write(text.as_bytes())
+            }
+            Format::Yaml => {
+                let mut text = serde_saphyr::to_string(document).map_err(unwritable)?;
+                if !text.ends_with('\n') {
+                    text.push('\n');
+                }
+                write(text.as_bytes())
+            }
+        }
+    }
+
+    pub fn table(&self, table: &Table) -> Result<(), Failure> {
+        write(table.render(self.width, self.colour).as_bytes())
+    }
+
+    /// One line of text.
+    pub fn line(&self, text: impl AsRef<str>) -> Result<(), Failure> {
+        write(format!("{}\n", text.as_ref()).as_bytes())
+    }
+
+    /// Bytes as they came, and the end of the line.
+    pub fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut out = Vec::with_capacity(bytes.len() + 1);
+        out.extend_from_slice(bytes);
+        if out.last() != Some(&b'\n') {
+            out.push(b'\n');
+        }
+        write(&out)
+    }
+}
+
+fn unwritable(error: impl std::fmt::Display) -> Failure {
+    Failure::new(Exit::Failure, "cannot write the answer in this form").why(error)
+}
+
+fn write(bytes: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        // `svc … | head`: whoever read has had enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.map_err(|error| {
+            Failure::new(Exit::Failure, "cannot write to standard output").why(error)
+        }),
+    }
+}
+
+/// Rows under a head, or fields of one record.
+#[derive(Clone, Debug)]
+pub struct Table {
+    head: Vec<&'static str>,
+    rows: Vec<Vec<String>>,
+    /// What to say instead of an empty table.
+    empty: Option<String>,
+}
+
+impl Table {
+    pub fn new(head: &[&'static str]) -> Self {
+        Self {
+            head: head.to_vec(),
+            rows: Vec::new(),
+            empty: None,
+        }
+    }
+
+    /// Name and value, one field a line.
+    pub fn record(fields: Vec<(&'static str, String)>) -> Self {
+        let rows = fields
+            .into_iter()
+            .map(|(name, value)| vec![format!("{name}:"), value])
+            .collect();
+        Self {
+            head: Vec::new(),
+            rows,
+            empty: None,
+        }
+    }
+
+    #[must_use]
+    pub fn or_when_empty(mut self, text: impl Into<String>) -> Self {
+        self.empty = Some(text.into());
+        self
+    }
+
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    fn render(&self, width: Option<usize>, colour: bool) -> String {
+        if self.rows.is_empty()
+            && let Some(empty) = &self.empty
+        {
+            return format!("{empty}\n");
+        }
+        let rows: Vec<Vec<String>> = self
+            .rows
+            .iter()
+            .map(|row| row.iter().map(|cell| clean(cell)).collect())
+            .collect();
+        let columns = rows
+            .iter()
+            .map(Vec::len)
+            .chain([self.head.len()])
+            .max()
+            .unwrap_or(0);
+        let widths: Vec<usize> = (0..columns)
+            .map(|column| {
+                let head = self.head.get(column).map_or(0, |head| head.chars().count());
+                rows.iter()
+                    .filter_map(|row| row.get(column))
+                    .map(|cell| cell.chars().count())
+                    .chain([head])
+                    .max()
+                    .unwrap_or(0)
+            })
+            .collect();
+        let mut out = String::new();
+        if !self.head.is_empty() {
+            let head: Vec<String> = self.head.iter().map(|head| (*head).to_owned()).collect();
+            let line = cut(&pad(&head, &widths), width);
+            out.push_str(&if colour {
+                format!("\x1b[1m{line}\x1b[0m")
+            } else {
+                line
+            });
+            out.push('\n');
+        }
+        for row in &rows {
+            let line = pad(row, &widths);
+            // A record's value is never cut: it is what was asked for.
+            out.push_str(&if self.head.is_empty() {
+                line
+            } else {
+                cut(&line, width)
+            });
+            out.push('\n');
+        }
+        out
+    }
+}
+
+fn pad(cells: &[String], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (index, (cell, width)) in cells.iter().zip(widths).enumerate() {
+        line.push_str(cell);
+        if index + 1 < cells.len() {
+            let gap = width + 2 - cell.chars().count();
+            line.extend(std::iter::repeat_n(' ', gap));
+        }
+    }
+    line.trim_end().to_owned()
+}
+
+fn cut(line: &str, width: Option<usize>) -> String {
+    match width {
+        Some(width) if line.chars().count() > width => line
+            .chars()
+            .take(width.saturating_sub(1))
+            .chain(['…'])
+            .collect(),
+        _ => line.to_owned(),
+    }
+}
+
+/// Control characters could move the cursor or recolour the terminal.
+fn clean(cell: &str) -> String {
+    cell.chars()
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
+        .collect()
+}
+
+/// `a, b`, or a dash for nothing.
+pub fn joined<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    let text = items
+        .into_iter()
+        .map(|item| item.to_string())
+        .collect::<Vec<_>>()
+        .join(", ");
+    if text.is_empty() {
+        "-".to_owned()
+    } else {
+        text
+    }
+}
+
+/// The value, or a dash for nothing.
+pub fn or_dash<T: ToString>(value: Option<T>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+pub fn yes_no(value: bool) -> String {
+    (if value { "yes" } else { "no" }).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new(&["NAME", "STATE"]);
+        table.row(vec!["lab".into(), "deployed".into()]);
+        table.row(vec!["büro-zwei".into(), "stopped".into()]);
+        table
+    }
+
+    #[test]
+    fn columns_line_up_without_trailing_blanks() {
+        assert_eq!(
+            table().render(None, false),
+            "NAME       STATE\nlab        deployed\nbüro-zwei  stopped\n"
+        );
+    }
+
+    #[test]
+    fn only_the_head_is_coloured() {
+        let text = table().render(None, true);
+        assert!(text.starts_with("\x1b[1mNAME       STATE\x1b[0m\n"), "{text:?}");
+        assert_eq!(text.matches('\x1b').count(), 2);
+    }
+
+    #[test]
+    fn a_terminal_cuts_long_lines() {
+        assert_eq!(
+            table().render(Some(14), false),
+            "NAME       ST…\nlab        de…\nbüro-zwei  st…\n"
+        );
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        let mut table = Table::new(&["A"]);
+        table.row(vec!["x\x1b[31m\ny".into()]);
+        assert_eq!(table.render(None, false), "A\nx [31m y\n");
+    }
+
+    #[test]
+    fn records_and_empty_tables() {
+        let record = Table::record(vec![("name", "lab".into()), ("id", "7".into())]);
+        assert_eq!(record.render(Some(5), false), "name:  lab\nid:    7\n");
+        let empty = Table::new(&["A"]).or_when_empty("no spaces yet");
+        assert_eq!(empty.render(None, false), "no spaces yet\n");
+        assert_eq!(Table::new(&["A"]).render(None, false), "A\n");
+    }
+
+    #[test]
+    fn yaml_keeps_strings_strings() {
+        let text = serde_saphyr::to_string(&serde_json::json!({"a": "1", "b": [true, null]}))
+            .expect("writable");
+        assert!(text.contains("a: \"1\"") || text.contains("a: '1'"), "{text}");
+    }
+}

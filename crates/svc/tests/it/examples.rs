@@ -1,0 +1,220 @@
+//! Everything under `examples/`, as its README says to use it.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use svc_testkit::{
+    Process, TestAgent, TestServer, TestSpace, TestUser, error_code, eventually, result,
+};
+
+use crate::SOON;
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples")
+        .canonicalize()
+        .unwrap()
+}
+
+/// Whether a program is here. Where it must be (`CI=true`), its absence fails the test.
+fn have(program: &str) -> bool {
+    let mut command = Command::new(program);
+    command
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let found = command.status().is_ok_and(|status| status.success());
+    assert!(
+        found || std::env::var("CI").as_deref() != Ok("true"),
+        "CI needs `{program}`"
+    );
+    if !found {
+        eprintln!("SKIPPED: this example needs `{program}`, which is not here");
+    }
+    found
+}
+
+struct Published {
+    agent: TestAgent,
+    space: TestSpace,
+    ann: TestUser,
+    ben: TestUser,
+    server: TestServer,
+}
+
+async fn publish(example: &str) -> Published {
+    let server = TestServer::start().await;
+    let (ann, ben) = (server.user("ann").await, server.user("ben").await);
+    let space = ann.space("desk").await;
+    let agent = space.agent().await;
+    let file = examples().join(example).join("methods.toml");
+    let said = agent
+        .cli()
+        .run(&["methods", "register", file.to_str().unwrap()])
+        .await
+        .expect(0);
+    assert!(
+        said.stderr.is_empty(),
+        "an example has no warnings: {}",
+        said.stderr
+    );
+    Published {
+        agent,
+        space,
+        ann,
+        ben,
+        server,
+    }
+}
+
+impl Published {
+    /// A slow call does not hold up a quick one.
+    async fn check_concurrent(&self, slow: (&'static str, Value), quick: (&str, Value)) {
+        let caller = self.ann.clone();
+        let running = tokio::spawn(async move { caller.call(slow.0, slow.1).await });
+        let begun = Instant::now();
+        result(&self.ann.call(quick.0, quick.1).await);
+        assert!(
+            begun.elapsed() < Duration::from_millis(700),
+            "{:?}",
+            begun.elapsed()
+        );
+        result(&running.await.unwrap());
+    }
+
+    /// The method server ends by itself on end of file, and says so.
+    async fn check_clean_end(mut self, last_words: Option<&str>) {
+        let pid = self.agent.method_server_pid().await;
+        self.agent
+            .cli()
+            .run(&["methods", "unregister"])
+            .await
+            .expect(0);
+        Process::wait_until_gone(pid, SOON).await;
+        if let Some(words) = last_words {
+            let path = format!("{}/logs", self.space.path());
+            eventually("its last words are in the log", SOON, || async {
+                self.ann.get(&path).await.expect(200).text().contains(words)
+            })
+            .await;
+        }
+        assert_eq!(self.agent.stop().await.code(), Some(0));
+        drop(self.server);
+    }
+}
+
+#[tokio::test]
+async fn python_notes() {
+    if !have("python3") {
+        return;
+    }
+    let desk = publish("python-notes").await;
+    let (ann, ben) = (&desk.ann, &desk.ben);
+    let names = ["desk.notes.clear", "notes.add", "notes.get", "notes.search"];
+    assert_eq!(ann.method_names().await, names);
+    assert_eq!(ben.method_names().await, ["user.ann.notes.search"]);
+    let document = ann.find_method("notes.search").await.unwrap();
+    assert_eq!(document["mcp_tool_name"], "notes_search");
+    assert_eq!(document["params_schema"]["required"], json!(["query"]));
+
+    let note = ann
+        .call("notes.add", json!({"text": "buy ink", "tags": ["shop"]}))
+        .await;
+    assert_eq!(
+        result(&note),
+        &json!({"id": 1, "text": "buy ink", "tags": ["shop"]})
+    );
+    assert_eq!(
+        result(&ann.call("notes.get", json!({"id": 1})).await)["text"],
+        "buy ink"
+    );
+    let found = ben
+        .call("user.ann.notes.search", json!({"query": "INK"}))
+        .await;
+    assert_eq!(result(&found).as_array().unwrap().len(), 1);
+
+    let missing = ann.call("notes.get", json!({"id": 99})).await;
+    assert_eq!(
+        missing["error"],
+        json!({"code": 404, "message": "there is no note 99", "data": {"id": 99, "count": 1}})
+    );
+    let empty = ann.call("notes.add", json!({"text": " "})).await;
+    assert_eq!(empty["error"]["data"], json!({"field": "text"}));
+    assert_eq!(
+        error_code(&ann.call("notes.add", json!({"colour": "red"})).await),
+        -32602
+    );
+
+    let slow = ("notes.search", json!({"query": "ink", "delay_ms": 1000}));
+    desk.check_concurrent(slow, ("notes.get", json!({"id": 1})))
+        .await;
+    ann.notify("desk.notes.clear", json!({})).await.expect(204);
+    eventually("the notes are gone", SOON, || async {
+        error_code_of(&ann.call("notes.get", json!({"id": 1})).await) == Some(404)
+    })
+    .await;
+    desk.check_clean_end(Some("the notebook is closed")).await;
+}
+
+fn error_code_of(response: &Value) -> Option<i64> {
+    response["error"]["code"].as_i64()
+}
+
+#[tokio::test]
+async fn node_tasks() {
+    if !have("node") {
+        return;
+    }
+    let desk = publish("node-tasks").await;
+    let (ann, ben) = (&desk.ann, &desk.ben);
+    assert_eq!(
+        ann.method_names().await,
+        ["tasks.add", "tasks.finish", "tasks.list", "tasks.remind"]
+    );
+    assert_eq!(ben.method_names().await, ["user.ann.tasks.list"]);
+
+    let task = ann
+        .call("tasks.add", json!({"title": "water the plants"}))
+        .await;
+    assert_eq!(
+        result(&task),
+        &json!({"id": 1, "title": "water the plants", "done": false})
+    );
+    ann.notify("tasks.finish", json!({"id": 1}))
+        .await
+        .expect(204);
+    let done = ben.call("user.ann.tasks.list", json!({"done": true})).await;
+    assert_eq!(result(&done)[0]["title"], "water the plants");
+    assert_eq!(
+        result(&ann.call("tasks.list", json!({"done": false})).await),
+        &json!([])
+    );
+
+    let missing = ann.call("tasks.finish", json!({"id": 99})).await;
+    assert_eq!(
+        missing["error"],
+        json!({"code": 404, "message": "there is no task 99", "data": {"id": 99, "count": 1}})
+    );
+    assert_eq!(error_code(&ann.call("tasks.add", json!({})).await), -32602);
+
+    let slow = ("tasks.remind", json!({"in_ms": 1000}));
+    desk.check_concurrent(slow, ("tasks.list", json!({}))).await;
+    desk.check_clean_end(None).await;
+}
+
+/// A new example is one that is run here.
+#[test]
+fn every_example_is_run() {
+    let mut found: Vec<_> = std::fs::read_dir(examples())
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    found.sort();
+    assert_eq!(found, ["node-tasks", "python-notes"]);
+}

@@ -1,0 +1,33 @@
+//! The product from outside: the real `svc` program, real HTTP, real processes.
+//!
+//! One file per part of the specification; a test carries the name of the rule it shows, so that
+//! `cargo test v3` runs the tests of rule V3. Every test has a server, a data folder and ports of
+//! its own, and waits for conditions, never for a while.
+#![allow(clippy::unwrap_used)]
+
+mod access;
+mod agent_api;
+mod calls;
+mod cli;
+mod examples;
+mod identity;
+mod method_server;
+mod methods_targets;
+mod methods_visibility;
+mod operations;
+mod registration;
+mod scale;
+mod spaces;
+mod tokens;
+mod up;
+
+use std::time::Duration;
+
+/// What is due at once gets this long: the machine may be busy.
+const SOON: Duration = Duration::from_secs(10);
+
+#[test]
+fn the_program_under_test_is_the_one_cargo_built() {
+    let built = std::path::Path::new(env!("CARGO_BIN_EXE_svc"));
+    assert_eq!(svc_testkit::svc_program(), built);
+}

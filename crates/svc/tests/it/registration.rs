@@ -1,0 +1,469 @@
+//! Registering, replacing and removing methods (spec 2.1, 4.3).
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+};
+
+use serde_json::{Value, json};
+use svc_testkit::{
+    Cli, Process, RegistrationToml, TestAgent, TestServer, TestUser, error_code, eventually,
+    fixture, fixture_method_server, method, result,
+};
+
+use crate::SOON;
+
+/// A registration is refused with all of `said`, and what was published before serves on.
+async fn check_refused(
+    user: &TestUser,
+    agent: &TestAgent,
+    registration: impl ToString,
+    said: &[&str],
+) {
+    let pid = agent.method_server_pid().await;
+    let text = registration.to_string();
+    let refused = agent.register(&text).await;
+    assert_eq!(refused.code, 6, "to {text}\n{}", refused.stderr);
+    assert!(refused.stdout.is_empty(), "{}", refused.stdout);
+    for said in said {
+        assert!(
+            refused.stderr.contains(said),
+            "`{said}` in: {}",
+            refused.stderr
+        );
+    }
+    assert_eq!(
+        result(&user.call("whoami", json!({})).await),
+        pid,
+        "after {text}"
+    );
+    assert_eq!(user.method_names().await, ["whoami"], "after {text}");
+}
+
+fn whoami() -> RegistrationToml {
+    fixture().with(method("whoami", "pid"))
+}
+
+#[tokio::test]
+async fn a_refused_registration_leaves_the_old_one_serving() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let (space, other) = (ann.space("lab").await, ann.space("other").await);
+    let agent = space.publish(whoami()).await;
+    let one = |method| fixture().with(method);
+    let echo = || method("echo", "echo");
+
+    let unknown_group = one(echo().shared().groups(&["ghosts"]));
+    check_refused(
+        &ann,
+        &agent,
+        unknown_group,
+        &["group `ghosts` does not exist"],
+    )
+    .await;
+    let bad_schema = one(echo().line("params_schema", r#"{ type = "text" }"#));
+    check_refused(
+        &ann,
+        &agent,
+        bad_schema,
+        &["methods.toml:9:", "params_schema", "text"],
+    )
+    .await;
+    let remote = one(echo().line("params_schema", r#"{ "$ref" = "https://example.com/x" }"#));
+    check_refused(&ann, &agent, remote, &["methods.toml:9:", "$ref"]).await;
+    let bad_pattern = one(echo().line("events", r#"["a.*.b"]"#));
+    check_refused(&ann, &agent, bad_pattern, &["methods.toml:9:", "a.*.b"]).await;
+    let missing = RegistrationToml::of(Path::new("no-such-program"), &[]).plain("echo");
+    check_refused(&ann, &agent, missing, &["no-such-program"]).await;
+    let missing = RegistrationToml::of(Path::new("./no/such/file"), &[]).plain("echo");
+    check_refused(&ann, &agent, missing, &["./no/such/file"]).await;
+    let early = RegistrationToml::shell("echo the ink is out >&2; exit 3").plain("echo");
+    check_refused(&ann, &agent, early, &["the ink is out", "3"]).await;
+    let twice = fixture().plain("echo").plain("echo");
+    check_refused(&ann, &agent, twice, &["`echo`"]).await;
+    check_refused(&ann, &agent, fixture(), &["method"]).await;
+
+    let _other = other.publish(one(echo().description("as it was"))).await;
+    let refused = agent
+        .register(one(echo().description("not the same")))
+        .await
+        .expect(6);
+    assert!(refused.stderr.contains("`other`"), "{}", refused.stderr);
+    result(&ann.call("whoami", json!({})).await);
+    result(&ann.call("echo", json!({})).await);
+}
+
+#[tokio::test]
+async fn faults_in_the_file_are_shown_with_line_and_column() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let agent = space.publish(whoami()).await;
+    let good = whoami().to_string();
+    let faults = [
+        ("[server".to_owned(), "methods.toml:1:8:"),
+        (
+            good.replace("args", "arg"),
+            "methods.toml:3:1: unknown field `arg`",
+        ),
+        (
+            good.replace("name = \"whoami\"", "name = \"who am i\""),
+            "methods.toml:6:8:",
+        ),
+        (
+            good.replace("name = \"whoami\"", "name = \"rpc.x\""),
+            "methods.toml:6:8:",
+        ),
+        (
+            good.replace("name = \"whoami\"", "name = \"user.ann.x\""),
+            "methods.toml:6:8:",
+        ),
+        (
+            good.replace("[server]", "[server]\ntimeout = 0"),
+            "methods.toml:2:11: timeout 0",
+        ),
+        (
+            good.replace("[server]", "[server]\ntimeout = 3601"),
+            "methods.toml:2:11:",
+        ),
+        (
+            good.replace("[server]", "[server]\nmode = \"parallel\""),
+            "methods.toml:2:8:",
+        ),
+        (
+            good.replace("[server]", "[server]\ntype = \"http\""),
+            "methods.toml:2:8:",
+        ),
+        (
+            good.replace("local_name = \"pid\"\n", ""),
+            "methods.toml:5:1:",
+        ),
+        (
+            good.replace("[server]", "version = 2\n[server]"),
+            "methods.toml:1:11:",
+        ),
+    ];
+    for (text, place) in faults {
+        check_refused(&ann, &agent, &text, &[place]).await;
+        // The same, offline.
+        space.write("methods.toml", &text);
+        let checked = Cli::new(space.folder())
+            .run(&["methods", "validate", "methods.toml"])
+            .await
+            .expect(6);
+        assert!(
+            (checked.stdout + &checked.stderr).contains(place),
+            "{place}"
+        );
+    }
+    space.write("methods.toml", &good);
+    Cli::new(space.folder())
+        .run(&["methods", "validate", "methods.toml"])
+        .await
+        .expect(0);
+    let absent = agent
+        .cli()
+        .run(&["methods", "register", "absent.toml"])
+        .await;
+    assert_ne!(absent.code, 0);
+    assert!(absent.stderr.contains("absent.toml"), "{}", absent.stderr);
+}
+
+#[tokio::test]
+async fn a_new_registration_replaces_everything_before_it() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let agent = space.publish(fixture().plain("echo").plain("pid")).await;
+    let old = agent.method_server_pid().await;
+    let said = agent
+        .register(fixture().plain("echo").plain("add"))
+        .await
+        .expect(0);
+    assert!(said.stdout.contains("add"), "{}", said.stdout);
+    assert_eq!(ann.method_names().await, ["add", "echo"]);
+    assert_eq!(error_code(&ann.call("pid", json!({})).await), -32601);
+    assert_eq!(result(&ann.call("add", json!({"a": 2, "b": 3})).await), 5);
+    Process::wait_until_gone(old, SOON).await;
+    let registration = space.record().await["registration"].clone();
+    assert_eq!(registration, json!({"state": "active", "methods": 2}));
+}
+
+#[tokio::test]
+async fn the_old_process_finishes_its_calls() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    for registration in [fixture(), fixture().serial()] {
+        let registration = registration.plain("sleep").plain("pid");
+        let agent = space.publish(&registration).await;
+        let old = agent.method_server_pid().await;
+        let caller = ann.clone();
+        let slow = tokio::spawn(async move { caller.call("sleep", json!({"ms": 1500})).await });
+        eventually("the call is in flight", SOON, || async {
+            ann.find_method("sleep").await.unwrap()["providers"][0]["in_flight"] == 1
+        })
+        .await;
+        agent.register(&registration).await.expect(0);
+        assert_ne!(result(&ann.call("pid", json!({})).await), old);
+        assert_eq!(result(&slow.await.unwrap())["pid"], old);
+        Process::wait_until_gone(old, SOON).await;
+    }
+}
+
+#[tokio::test]
+async fn twenty_replacements_under_load_fail_no_call() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let agent = space.publish(fixture().plain("echo").plain("pid")).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let answered = Arc::new(AtomicUsize::new(0));
+    let mut callers = tokio::task::JoinSet::new();
+    for caller in 0..16 {
+        let (ann, stop, answered) = (ann.clone(), Arc::clone(&stop), Arc::clone(&answered));
+        callers.spawn(async move {
+            let mut n = 0_u64;
+            while !stop.load(Ordering::Relaxed) {
+                n += 1;
+                let params = json!({"caller": caller, "n": n});
+                let response = ann.call("echo", params.clone()).await;
+                assert_eq!(response.get("result"), Some(&params), "{response}");
+                answered.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+    }
+    let mut pids = vec![agent.method_server_pid().await];
+    for _ in 0..20 {
+        agent
+            .register(fixture().plain("echo").plain("pid"))
+            .await
+            .expect(0);
+        pids.push(agent.method_server_pid().await);
+    }
+    stop.store(true, Ordering::Relaxed);
+    while let Some(caller) = callers.join_next().await {
+        caller.unwrap();
+    }
+    pids.dedup();
+    assert_eq!(
+        pids.len(),
+        21,
+        "every registration has a process of its own"
+    );
+    assert!(answered.load(Ordering::Relaxed) > 100);
+    for old in &pids[..20] {
+        Process::wait_until_gone(*old, SOON).await;
+    }
+}
+
+#[tokio::test]
+async fn unregister_removes_all_and_stops_the_method_server() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let agent = space.publish(fixture().plain("echo").plain("pid")).await;
+    let pid = agent.method_server_pid().await;
+    agent.cli().run(&["methods", "unregister"]).await.expect(0);
+    assert!(ann.method_names().await.is_empty());
+    assert_eq!(error_code(&ann.call("echo", json!({})).await), -32601);
+    assert_eq!(
+        space.record().await["registration"],
+        json!({"state": "none"})
+    );
+    Process::wait_until_gone(pid, SOON).await;
+    // And again registers from nothing.
+    agent.register(fixture().plain("echo")).await.expect(0);
+    result(&ann.call("echo", json!({})).await);
+}
+
+#[tokio::test]
+async fn unregister_of_one_local_name_keeps_the_process() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let registration = fixture()
+        .with(method("first", "echo"))
+        .with(method("second", "echo"))
+        .with(method("whoami", "pid"));
+    let agent = space.publish(registration).await;
+    let pid = agent.method_server_pid().await;
+    let socket = agent.socket().await;
+    let remove = |name: &'static str| {
+        let socket = socket.clone();
+        async move {
+            let path = format!("/registration?local_name={name}");
+            socket.request("DELETE", &path, &[], "").await
+        }
+    };
+    // Two methods may share a local name: both go.
+    let removed = remove("echo").await.expect(200).json();
+    assert_eq!(
+        removed,
+        json!({"removed": ["first", "second"], "remaining": ["whoami"]})
+    );
+    assert_eq!(ann.method_names().await, ["whoami"]);
+    assert_eq!(result(&ann.call("whoami", json!({})).await), pid);
+    let unknown = remove("echo").await;
+    assert_eq!(unknown.status, 404, "{}", unknown.text());
+    // The last one takes the process along.
+    remove("pid").await.expect(200);
+    assert!(ann.method_names().await.is_empty());
+    Process::wait_until_gone(pid, SOON).await;
+}
+
+#[tokio::test]
+async fn the_space_placeholder_becomes_the_name_of_the_space() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let (one, two) = (ann.space("one").await, ann.space("two").await);
+    let registration = fixture().with(method("{{space}}.notes.{{space}}", "env"));
+    let _first = one.publish(&registration).await;
+    let _second = two.publish(&registration).await;
+    assert_eq!(ann.method_names().await, ["one.notes.one", "two.notes.two"]);
+    let ask = json!({"name": "SVC_SPACE_NAME"});
+    assert_eq!(result(&ann.call("two.notes.two", ask).await), "two");
+}
+
+#[tokio::test]
+async fn a_method_server_runs_beside_its_file_and_never_sees_the_agents_token() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let agent = space.agent().await;
+    // A command with a `/` is relative to the file, and so is the working folder.
+    let folder = space.folder().join("deep");
+    std::fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink(fixture_method_server(), folder.join("serve")).unwrap();
+    let registration = RegistrationToml::of(Path::new("./serve"), &[])
+        .env("INK", "blue")
+        .plain("environment")
+        .plain("cwd");
+    std::fs::write(folder.join("own.toml"), registration.to_string()).unwrap();
+    agent
+        .cli()
+        .run(&["methods", "register", "deep/own.toml"])
+        .await
+        .expect(0);
+
+    let response = ann.call("cwd", json!({})).await;
+    let cwd = result(&response).as_str().unwrap().to_owned();
+    assert_eq!(
+        Path::new(&cwd).canonicalize().unwrap(),
+        folder.canonicalize().unwrap()
+    );
+    let response = ann.call("environment", json!({})).await;
+    let environment = result(&response);
+    let discovery = agent.discovery().await;
+    assert_eq!(environment["INK"], "blue");
+    assert_eq!(environment["SVC_SPACE_ID"], space.id);
+    assert_eq!(environment["SVC_SPACE_NAME"], "lab");
+    assert_eq!(environment["SVC_AGENT_URL"], discovery["agent_url"]);
+    assert_eq!(environment["SVC_AGENT_SOCKET"], discovery["agent_socket"]);
+    assert!(
+        !environment.to_string().contains(&space.agent_token),
+        "{environment}"
+    );
+}
+
+#[tokio::test]
+async fn the_methods_file_is_registered_once_at_startup() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let (by_flag, by_env, by_config) = (
+        ann.space("flag").await,
+        ann.space("env").await,
+        ann.space("config").await,
+    );
+    let registration = fixture().with(method("{{space}}.echo", "echo")).to_string();
+    for space in [&by_flag, &by_env, &by_config] {
+        space.write("own.toml", &registration);
+    }
+    let _flag = by_flag.agent_with(&["--methods-file", "own.toml"]).await;
+    let mut command = by_env.agent_command(by_env.folder(), &[]);
+    command.env("SVC_METHODS_FILE", "own.toml");
+    let _env = Process::spawn("agent", command);
+    by_config.write("svc.toml", "[agent]\nmethods_file = \"own.toml\"\n");
+    let _config = by_config.agent().await;
+    for space in [&by_flag, &by_env, &by_config] {
+        space.wait_for_registration("active", SOON).await;
+        let name = format!("{}.echo", space.name);
+        result(&ann.call(&name, json!({})).await);
+    }
+}
+
+#[tokio::test]
+async fn a_failing_methods_file_is_logged_and_the_agent_serves_on() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    space.write(
+        "bad.toml",
+        &fixture().with(method("a b", "echo")).to_string(),
+    );
+    for (file, said) in [("bad.toml", "bad.toml:6:8"), ("absent.toml", "absent.toml")] {
+        let mut agent = space.agent_with(&["--methods-file", file]).await;
+        agent.process().wait_for_log(said, SOON).await;
+        assert_eq!(
+            space.record().await["registration"],
+            json!({"state": "none"})
+        );
+        agent.register(fixture().plain("echo")).await.expect(0);
+        assert_eq!(result(&ann.call("echo", json!([1])).await), &json!([1]));
+        assert_eq!(agent.stop().await.code(), Some(0));
+    }
+}
+
+#[tokio::test]
+async fn a_refused_reregistration_shows_on_the_space() {
+    let mut server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let admin = server.admin().await;
+    let groups = server.groups(&["ops"]).await;
+    let space = ann.space("lab").await;
+    let registration = fixture().with(method("deploy", "echo").shared().groups(&["ops"]));
+    let _agent = space.publish(registration).await;
+    // The group goes; the registration made before stands until the agent must register anew.
+    let path = format!("/api/groups/{}", groups[0]["id"].as_str().unwrap());
+    admin.delete(&path).await;
+    result(&ann.call("deploy", json!({})).await);
+    server.restart().await;
+    let refused = space.wait_for_registration("refused", 2 * SOON).await;
+    assert!(
+        refused["error"].as_str().unwrap().contains("ops"),
+        "{refused}"
+    );
+    // It is tried again by itself.
+    server.groups(&["ops"]).await;
+    eventually("the registration is accepted", 4 * SOON, || async {
+        ann.call("deploy", json!({})).await.get("result") == Some(&json!({}))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn warnings_are_shown_and_the_registration_stands() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let agent = space.agent().await;
+    let registration = fixture()
+        .with(
+            method("echo", "echo")
+                .groups(&[])
+                .line("event_sinks", r#"["later"]"#)
+                .line("events", r#"["custom.*"]"#),
+        )
+        .with(method(&format!("long.{}", "x".repeat(60)), "echo").mcp_tool());
+    let said = agent.register(registration).await.expect(0);
+    assert!(
+        said.stderr.contains("later") || said.stderr.contains("long."),
+        "{said:?}"
+    );
+    let document: Value = ann.find_method("echo").await.unwrap();
+    assert_eq!(document["event_sinks"], json!(["later"]));
+    assert_eq!(document["events"], json!(["custom.*"]));
+}

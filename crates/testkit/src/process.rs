@@ -1,0 +1,213 @@
+//! A child process whose output is kept and which never outlives its test.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{
+    Pid, Resource, Signal, getrlimit, kill_process, setrlimit, test_kill_process,
+};
+
+use crate::wait::eventually;
+
+/// How long a process may take to end after SIGTERM.
+const STOP_LIMIT: Duration = Duration::from_secs(20);
+
+pub struct Process {
+    name: String,
+    child: Child,
+    stdout: Lines,
+    stderr: Lines,
+}
+
+/// What a process wrote so far.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl Lines {
+    fn collect(&self, from: impl Read + Send + 'static) {
+        let lines = self.clone();
+        thread::spawn(move || {
+            for line in BufReader::new(from).split(b'\n') {
+                let Ok(line) = line else { return };
+                let line = String::from_utf8_lossy(&line).into_owned();
+                lines.lock().push(line);
+            }
+        });
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Process {
+    /// Starts a command; its stdin stays as the command says.
+    pub fn spawn(name: &str, mut command: Command) -> Self {
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        let (stdout, stderr) = (Lines::default(), Lines::default());
+        stdout.collect(child.stdout.take().expect("stdout is piped"));
+        stderr.collect(child.stderr.take().expect("stderr is piped"));
+        Self {
+            name: name.to_owned(),
+            child,
+            stdout,
+            stderr,
+        }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn stdout(&self) -> Vec<String> {
+        self.stdout.lock().clone()
+    }
+
+    pub fn stderr(&self) -> String {
+        self.stderr.lock().join("\n")
+    }
+
+    /// Waits for a line on stderr that holds `text`, and returns it.
+    pub async fn wait_for_log(&mut self, text: &str, limit: Duration) -> String {
+        let begun = Instant::now();
+        loop {
+            let found = self
+                .stderr
+                .lock()
+                .iter()
+                .find(|line| line.contains(text))
+                .cloned();
+            if let Some(line) = found {
+                return line;
+            }
+            let ended = self.exit_status();
+            assert!(
+                ended.is_none() && begun.elapsed() < limit,
+                "{} never said `{text}` (ended: {ended:?}):\n{}",
+                self.name,
+                self.stderr()
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    pub fn exit_status(&mut self) -> Option<ExitStatus> {
+        self.child
+            .try_wait()
+            .expect("our own child can be waited for")
+    }
+
+    /// Waits for the process to end by itself.
+    pub async fn wait_for_exit(&mut self, limit: Duration) -> ExitStatus {
+        let begun = Instant::now();
+        loop {
+            if let Some(status) = self.exit_status() {
+                return status;
+            }
+            assert!(
+                begun.elapsed() < limit,
+                "{} is still running after {limit:?}:\n{}",
+                self.name,
+                self.stderr()
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        let pid = pid(self.child.id());
+        // A process that has just ended by itself is no fault of the signal.
+        let _ = kill_process(pid, signal);
+    }
+
+    /// Ends it as a power cut would.
+    pub fn kill9(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// SIGTERM, and the status it ended with.
+    pub async fn terminate(&mut self) -> ExitStatus {
+        self.signal(Signal::TERM);
+        self.wait_for_exit(STOP_LIMIT).await
+    }
+
+    /// SIGTERM from a `Drop`, where nothing can be awaited. `None`: it had ended before.
+    pub(crate) fn terminate_blocking(&mut self) -> Option<Result<ExitStatus, String>> {
+        if self.exit_status().is_some() {
+            return None;
+        }
+        self.signal(Signal::TERM);
+        let begun = Instant::now();
+        while begun.elapsed() < STOP_LIMIT {
+            if let Some(status) = self.exit_status() {
+                return Some(Ok(status));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        self.kill9();
+        Some(Err(format!(
+            "{} did not end within {STOP_LIMIT:?} of SIGTERM:\n{}",
+            self.name,
+            self.stderr()
+        )))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if self.exit_status().is_none() {
+            self.kill9();
+        }
+        if thread::panicking() {
+            eprintln!("---- {} said:\n{}\n----", self.name, self.stderr());
+        }
+    }
+}
+
+/// Whether a process with this id exists and is not a zombie.
+pub fn is_running(id: u32) -> bool {
+    if test_kill_process(pid(id)).is_err() {
+        return false;
+    }
+    // A zombie still takes signals, but runs nothing; its state stands after the last `)`.
+    std::fs::read_to_string(format!("/proc/{id}/stat")).map_or(true, |stat| {
+        !stat
+            .rsplit(')')
+            .next()
+            .is_some_and(|s| s.trim_start().starts_with('Z'))
+    })
+}
+
+impl Process {
+    /// Waits until no process with this id runs any more.
+    pub async fn wait_until_gone(id: u32, limit: Duration) {
+        eventually(&format!("process {id} ends"), limit, || async {
+            !is_running(id)
+        })
+        .await;
+    }
+}
+
+/// Lets this process, and those it starts, hold as many files and sockets as it may.
+pub fn raise_open_files_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).expect("a limit may be raised to its maximum");
+}
+
+fn pid(id: u32) -> Pid {
+    i32::try_from(id)
+        .ok()
+        .and_then(Pid::from_raw)
+        .expect("a process id is a positive number")
+}

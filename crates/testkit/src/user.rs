@@ -1,0 +1,177 @@
+//! A person with a credential, and what they do over HTTP.
+
+use std::fmt::Display;
+
+use bytes::Bytes;
+use http::{Request, request::Builder};
+use http_body_util::Full;
+use serde_json::{Value, json};
+
+use crate::{
+    http::{Answer, Http},
+    server::Site,
+    space::TestSpace,
+};
+
+#[derive(Clone)]
+pub struct TestUser {
+    pub id: String,
+    pub name: String,
+    pub password: String,
+    /// An unrestricted API token.
+    pub token: String,
+    pub(crate) site: Site,
+}
+
+impl TestUser {
+    /// The same user with another credential.
+    pub fn with_token(&self, token: &str) -> Self {
+        Self {
+            token: token.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    pub fn http(&self) -> Http {
+        self.site.http()
+    }
+
+    /// A request with this user's token, to be completed and sent with [`Http::send`].
+    pub fn request(&self, method: &str, path: &str) -> Builder {
+        Request::builder()
+            .method(method)
+            .uri(path)
+            .header("authorization", format!("Bearer {}", self.token))
+    }
+
+    pub async fn send(&self, method: &str, path: &str, body: Option<String>) -> Answer {
+        let mut request = self.request(method, path);
+        if body.is_some() {
+            request = request.header("content-type", "application/json");
+        }
+        let body = Full::new(Bytes::from(body.unwrap_or_default()));
+        self.http()
+            .send(request.body(body).expect("a test's request is well-formed"))
+            .await
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send("GET", path, None).await
+    }
+
+    /// A body is a `Value`, or text that is sent as it is.
+    pub async fn post(&self, path: &str, body: impl Display) -> Answer {
+        self.send("POST", path, Some(body.to_string())).await
+    }
+
+    pub async fn patch(&self, path: &str, body: impl Display) -> Answer {
+        self.send("PATCH", path, Some(body.to_string())).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.send("DELETE", path, None).await
+    }
+
+    /// The very bytes of a call's body, and the very bytes of its answer.
+    pub async fn call_raw(&self, body: impl Display) -> Answer {
+        self.post("/api/methods/call", body).await
+    }
+
+    /// One call; the whole JSON-RPC response.
+    pub async fn call(&self, method: &str, params: Value) -> Value {
+        let request = json!({"jsonrpc": "2.0", "method": method, "params": params, "id": 1});
+        self.call_raw(request).await.expect(200).json()
+    }
+
+    /// One notification.
+    pub async fn notify(&self, method: &str, params: Value) -> Answer {
+        self.call_raw(json!({"jsonrpc": "2.0", "method": method, "params": params}))
+            .await
+    }
+
+    /// The documents of all methods this user sees.
+    pub async fn methods(&self) -> Vec<Value> {
+        let document = self.get("/api/methods").await.expect(200).json();
+        document["methods"].as_array().cloned().unwrap_or_default()
+    }
+
+    pub async fn method_names(&self) -> Vec<String> {
+        let methods = self.methods().await;
+        methods
+            .iter()
+            .filter_map(|method| method["name"].as_str().map(str::to_owned))
+            .collect()
+    }
+
+    /// The document of one method, if this user sees it.
+    pub async fn find_method(&self, name: &str) -> Option<Value> {
+        self.methods()
+            .await
+            .into_iter()
+            .find(|method| method["name"] == name)
+    }
+
+    /// Creates a space of this user.
+    pub async fn space(&self, name: &str) -> TestSpace {
+        self.space_with(json!({ "name": name })).await
+    }
+
+    pub async fn space_with(&self, body: Value) -> TestSpace {
+        let record = self.post("/api/spaces", body).await.expect(201).json();
+        TestSpace::new(self.clone(), &record)
+    }
+
+    /// Creates an API token; the whole record.
+    pub async fn new_token(&self, scopes: &[&str]) -> Value {
+        self.post("/api/tokens", json!({"name": "test", "scopes": scopes}))
+            .await
+            .expect(201)
+            .json()
+    }
+
+    /// This user with a fresh token of these scopes.
+    pub async fn scoped(&self, scopes: &[&str]) -> Self {
+        let token = self.new_token(scopes).await;
+        self.with_token(
+            token["token"]
+                .as_str()
+                .expect("a new token shows its secret"),
+        )
+    }
+
+    /// Logs in; the cookie as a browser would send it back.
+    pub async fn login(&self) -> String {
+        self.site.login(&self.name, &self.password).await
+    }
+
+    /// What the audit log holds, newest first or last as the server orders it.
+    pub async fn audit_actions(&self) -> Vec<(String, String)> {
+        let log = self.get("/api/audit?limit=200").await.expect(200).json();
+        let entries = log["audit"].as_array().cloned().unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        entries
+            .iter()
+            .map(|entry| (text(&entry["actor"]), text(&entry["action"])))
+            .collect()
+    }
+}
+
+/// The result of a response that must not be an error.
+#[track_caller]
+pub fn result(response: &Value) -> &Value {
+    assert!(
+        response.get("error").is_none(),
+        "answered an error: {response}"
+    );
+    response
+        .get("result")
+        .unwrap_or_else(|| panic!("no result: {response}"))
+}
+
+/// The error code of a response that must be one.
+#[track_caller]
+pub fn error_code(response: &Value) -> i64 {
+    response["error"]["code"]
+        .as_i64()
+        .unwrap_or_else(|| panic!("no error: {response}"))
+}

@@ -1,0 +1,78 @@
+// A method server: a task list kept in memory.
+//
+// It is an ordinary program. Each line on stdin is a JSON-RPC request, each line on stdout is a
+// response with the same `id`. Handlers are async, so responses may come in any order. Logs go to
+// stderr, never to stdout; `svc methods logs` shows them.
+
+import { createInterface } from "node:readline";
+import { setTimeout as wait } from "node:timers/promises";
+
+// What a caller gets to see: a code, a message, and data that a program can act on.
+class MethodError extends Error {
+  constructor(code, message, data) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+const tasks = new Map();
+
+// Every function here is a method; its name is the `local_name` in methods.toml.
+const methods = {
+  add({ title } = {}) {
+    // The schema tells callers what to send; checking it is the method server's work.
+    if (typeof title !== "string" || title === "") {
+      throw new MethodError(-32602, "a task needs a title", { field: "title" });
+    }
+    const task = { id: tasks.size + 1, title, done: false };
+    tasks.set(task.id, task);
+    return { ...task };
+  },
+
+  finish({ id } = {}) {
+    const task = tasks.get(id);
+    if (!task) throw new MethodError(404, `there is no task ${id}`, { id, count: tasks.size });
+    task.done = true;
+    return { ...task };
+  },
+
+  list({ done } = {}) {
+    return [...tasks.values()].filter((task) => done === undefined || task.done === done);
+  },
+
+  // Stands for slow work: other calls are answered meanwhile.
+  async remind({ in_ms = 1000 } = {}) {
+    await wait(in_ms);
+    return { open: methods.list({ done: false }).length };
+  },
+};
+
+// The `result` or `error` member of a response.
+async function outcome({ method, params }) {
+  try {
+    if (!Object.hasOwn(methods, method)) {
+      throw new MethodError(-32601, `this task list has no method \`${method}\``);
+    }
+    return { result: (await methods[method](params)) ?? null };
+  } catch (failed) {
+    if (failed instanceof MethodError) {
+      return { error: { code: failed.code, message: failed.message, data: failed.data } };
+    }
+    console.error(`${method} failed:`, failed); // A bug in one method must not end the others.
+    return { error: { code: -32603, message: "internal error" } };
+  }
+}
+
+async function handle(line) {
+  const request = JSON.parse(line);
+  const said = await outcome(request);
+  // Without an id it is a notification: do the work, say nothing.
+  if ("id" in request) {
+    process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...said, id: request.id }) + "\n");
+  }
+}
+
+console.error("the task list is open");
+// End of file on stdin means: stop. Node then ends by itself, after the last running handler.
+createInterface({ input: process.stdin, terminal: false }).on("line", handle);
