@@ -109,12 +109,8 @@ impl Agent {
     async fn start(options: Options, shutdown: CancellationToken) -> Result<Self, Error> {
         let server = Target::parse(&options.server_url, None)?;
         let policy = Arc::new(options.policy.clone());
-        let proxy = Proxy::new(
-            server.clone(),
-            &options.agent_token,
-            policy.connect_timeout,
-        )
-        .ok_or(Error::TokenText)?;
+        let proxy = Proxy::new(server.clone(), &options.agent_token, policy.connect_timeout)
+            .ok_or(Error::TokenText)?;
         let bound = bind(&options).await?;
         let outbox = Arc::new(Outbox::new(policy.link_queue_bytes_max));
         let log = Arc::new(SpaceLog::new(policy.log_lines_per_second));
@@ -169,12 +165,7 @@ impl Agent {
         let grace = policy.shutdown_close;
         let mut listeners = JoinSet::new();
         listeners.spawn(serve_loopback(bound.tcp, stop_listeners.clone(), grace));
-        listeners.spawn(serve_socket(
-            bound.unix,
-            api,
-            stop_listeners.clone(),
-            grace,
-        ));
+        listeners.spawn(serve_socket(bound.unix, api, stop_listeners.clone(), grace));
         if options.exit_on_stdin_eof {
             stop_at_stdin_end(shutdown);
         }
@@ -270,53 +261,6 @@ async fn bind(options: &Options) -> Result<Bound, Error> {
         socket,
         addresses: AgentAddresses { url, socket: path },
     })
-}
-
-/// The discovery file and what it says.
-struct Announced {
-    file: DiscoveryFile,
-    discovery: Discovery,
-}
-
-fn announce(
-    options: &Options,
-    server: &Target,
-    addresses: &AgentAddresses,
-) -> Result<Announced, Error> {
-    let discovery = Discovery {
-        pid: std::process::id(),
-        agent_url: addresses.url.clone(),
-        agent_socket: addresses.socket.display().to_string(),
-        space_id: None,
-        space: None,
-        server_url: server.to_string(),
-    };
-    let file = DiscoveryFile::create(&options.working_folder, &discovery).map_err(|source| {
-        Error::Folder {
-            folder: options.working_folder.display().to_string(),
-            source,
-        }
-    })?;
-    Ok(Announced { file, discovery })
-}
-
-/// Writes the space into the discovery file once it is known. Ending, it removes the file.
-async fn keep_announced(mut announced: Announced, mut link: watch::Receiver<LinkStatus>) {
-    loop {
-        let space = link.borrow_and_update().space.clone();
-        let id = space.as_ref().map(|space| space.id);
-        if id != announced.discovery.space_id {
-            announced.discovery.space_id = id;
-            announced.discovery.space = space.map(|space| space.name.to_string());
-            if let Err(error) = announced.file.write(&announced.discovery) {
-                tracing::warn!(%error, "the agent's discovery file could not be written");
-            }
-        }
-        if link.changed().await.is_err() {
-            // The link has ended for good; the file goes with the agent.
-            std::future::pending::<()>().await;
-        }
-    }
 }
 
 /// A thread of its own, which ends with the process: a read of stdin cannot be called off, and

@@ -70,7 +70,9 @@ impl Link {
     /// Links, again and again, until `finish` says goodbye or the server ends it for good.
     pub async fn run(self, finish: CancellationToken) -> LinkEnd {
         let mut delays = self.policy.reconnect.delays();
-        for number in 1.. {
+        let mut number = 0;
+        loop {
+            number += 1;
             let started = Instant::now();
             let next = self.link_once(number, &finish).await;
             if started.elapsed() >= self.policy.reconnect_reset {
@@ -86,7 +88,6 @@ impl Link {
                 () = finish.cancelled() => return LinkEnd::Finished,
             }
         }
-        unreachable!("link numbers do not run out")
     }
 
     async fn link_once(&self, number: u64, finish: &CancellationToken) -> Next {

@@ -1,7 +1,7 @@
 //! The space's log: what the method server says and what the agent says about it.
 //!
-//! Lines go to the server in batches and into a short local memory. Too many of them are counted
-//! and left out; logging never waits and never slows a method server down.
+//! Lines go to the server in batches and wait for the link while there is none. Too many of them
+//! are counted and left out; logging never waits and never slows a method server down.
 
 use std::{
     collections::VecDeque,
@@ -185,11 +185,10 @@ mod tests {
     async fn lines_wait_for_the_link() {
         let log = Arc::new(SpaceLog::new(100));
         let outbox = Arc::new(Outbox::new(1_000));
-        let forwarding = tokio::spawn(
-            Arc::clone(&log).forward(Arc::clone(&outbox), Duration::from_millis(1)),
-        );
+        let forwarding =
+            tokio::spawn(Arc::clone(&log).forward(Arc::clone(&outbox), Duration::from_millis(1)));
         log.agent("before the link");
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        sleep(Duration::from_millis(20)).await;
         let mut frames = outbox.open(1);
         log.wake();
         let frame = frames.recv().await.expect("sent");

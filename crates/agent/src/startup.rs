@@ -48,5 +48,7 @@ pub async fn register_once(
 
 fn failed(log: &SpaceLog, path: &str, error: &str) {
     tracing::error!(file = path, "the methods file was not registered: {error}");
-    log.agent(format!("the methods file `{path}` was not registered: {error}"));
+    log.agent(format!(
+        "the methods file `{path}` was not registered: {error}"
+    ));
 }

@@ -115,7 +115,10 @@ impl Target {
     /// The value of the `Host` header.
     pub fn host_header(&self) -> String {
         match &self.address {
-            Address::Tcp { host, port: 80 } | Address::Tls { host, port: 443, .. } => host.clone(),
+            Address::Tcp { host, port: 80 }
+            | Address::Tls {
+                host, port: 443, ..
+            } => host.clone(),
             Address::Tcp { host, port } | Address::Tls { host, port, .. } => {
                 format!("{host}:{port}")
             }

@@ -247,3 +247,6 @@ impl Transport {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

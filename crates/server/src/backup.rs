@@ -120,14 +120,14 @@ pub fn restore(file: &Path, data_dir: &Path, force: bool) -> Result<Report, Back
     archive::strip_manifest(&partial.path)?;
 
     let aside = clock::now().to_string().replace(':', "-");
+    if replaces {
+        keep_aside(&database, &aside)?;
+    }
     for carried in &manifest.files {
         // A name comes from the file: only those we would have written ourselves are taken.
         if CARRIED_FILES.contains(&carried.name.as_str()) {
             put_file(&data_dir.join(&carried.name), &carried.content, &aside)?;
         }
-    }
-    if replaces {
-        keep_aside(&database, &aside)?;
     }
     partial.finish(&database)?;
     report(file, manifest)

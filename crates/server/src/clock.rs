@@ -51,6 +51,8 @@ pub fn now() -> Timestamp {
 
 /// The system's time in microseconds, for places in an order that must grow across restarts.
 pub fn now_micros() -> u64 {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since_epoch = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX)
 }

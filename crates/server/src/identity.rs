@@ -94,8 +94,10 @@ impl Identity {
             return Ok(());
         }
         let written = used.clone();
-        let result = self.store.write(move |tx| directory::write_used(tx, &written));
-        let result = result.await;
+        let result = self
+            .store
+            .write(move |tx| directory::write_used(tx, &written))
+            .await;
         if result.is_err() {
             self.directory.put_back_used(&used);
         }

@@ -177,7 +177,9 @@ impl Config {
             }
         }
         if server.heartbeat_seconds == 0 {
-            return Err(Failure::usage("`heartbeat_seconds` is 0; it must be at least 1"));
+            return Err(Failure::usage(
+                "`heartbeat_seconds` is 0; it must be at least 1",
+            ));
         }
         Ok(())
     }

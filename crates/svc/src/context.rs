@@ -4,4 +4,4 @@ mod file;
 mod resolve;
 
 pub use file::{Context, Contexts, write_private};
-pub use resolve::{Connection, Via, connect, find_agent, find_agent_socket, for_calls};
+pub use resolve::{Connection, Via, connect, find_agent, for_calls};

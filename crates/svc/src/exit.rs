@@ -124,11 +124,14 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let text = error.to_string();
         match error {
-            Error::Unreachable { target, why } => {
-                Self::new(Exit::Unreachable, format!("cannot reach `{target}`"))
-                    .why(why)
-                    .hint("is it running? `svc up` starts one here; `svc context list` shows which is in use")
-            }
+            Error::Unreachable { target, why } => Self::new(
+                Exit::Unreachable,
+                format!("cannot reach `{target}`"),
+            )
+            .why(why)
+            .hint(
+                "is it running? `svc up` starts one here; `svc context list` shows which is in use",
+            ),
             Error::Timeout { .. } => Self::new(Exit::Timeout, text),
             Error::Problem { status, problem } => {
                 let failure = Self::new(Exit::of_status(status), text);
@@ -139,9 +142,7 @@ impl From<Error> for Failure {
                     (_, "scope_denied") => {
                         failure.hint("use a token without scopes: svc token create <name>")
                     }
-                    (StatusCode::FORBIDDEN, _) => {
-                        failure.hint("svc whoami shows what you may do")
-                    }
+                    (StatusCode::FORBIDDEN, _) => failure.hint("svc whoami shows what you may do"),
                     _ => failure,
                 }
             }

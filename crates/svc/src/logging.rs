@@ -23,9 +23,16 @@ pub fn start(
 ) -> Result<(), Failure> {
     let filter = match environment.get(env::LOG) {
         Some(directives) => EnvFilter::try_new(directives).map_err(|error| {
-            Failure::usage(format!("{} is `{directives}`, which is no filter", env::LOG))
-                .why(error)
-                .hint(format!("{}=info, or {}=svc_server=debug,warn", env::LOG, env::LOG))
+            Failure::usage(format!(
+                "{} is `{directives}`, which is no filter",
+                env::LOG
+            ))
+            .why(error)
+            .hint(format!(
+                "{}=info, or {}=svc_server=debug,warn",
+                env::LOG,
+                env::LOG
+            ))
         })?,
         None => EnvFilter::new(match default {
             Default::Info => "info",

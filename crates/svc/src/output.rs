@@ -278,7 +278,10 @@ mod tests {
     #[test]
     fn only_the_head_is_coloured() {
         let text = table().render(None, true);
-        assert!(text.starts_with("\x1b[1mNAME       STATE\x1b[0m\n"), "{text:?}");
+        assert!(
+            text.starts_with("\x1b[1mNAME       STATE\x1b[0m\n"),
+            "{text:?}"
+        );
         assert_eq!(text.matches('\x1b').count(), 2);
     }
 
@@ -310,6 +313,9 @@ mod tests {
     fn yaml_keeps_strings_strings() {
         let text = serde_saphyr::to_string(&serde_json::json!({"a": "1", "b": [true, null]}))
             .expect("writable");
-        assert!(text.contains("a: \"1\"") || text.contains("a: '1'"), "{text}");
+        assert!(
+            text.contains("a: \"1\"") || text.contains("a: '1'"),
+            "{text}"
+        );
     }
 }

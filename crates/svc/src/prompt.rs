@@ -18,7 +18,10 @@ pub fn ask(question: &str) -> Result<String, Failure> {
     eprint!("{question}: ");
     io::stderr().flush().map_err(unreadable)?;
     let mut line = String::new();
-    let read = io::stdin().lock().read_line(&mut line).map_err(unreadable)?;
+    let read = io::stdin()
+        .lock()
+        .read_line(&mut line)
+        .map_err(unreadable)?;
     if read == 0 {
         return Err(Failure::usage(format!("no answer to `{question}`")));
     }
@@ -65,7 +68,9 @@ pub fn read_secret() -> Result<String, Failure> {
         .map_err(unreadable)?;
     let text = text.trim_end_matches(['\n', '\r']);
     if text.is_empty() {
-        return Err(Failure::usage("standard input is empty; a secret was expected there"));
+        return Err(Failure::usage(
+            "standard input is empty; a secret was expected there",
+        ));
     }
     Ok(text.to_owned())
 }

@@ -54,9 +54,8 @@ pub fn workers_or_default(configured: usize) -> usize {
 /// The task that watches lives as long as the runtime: it owns nothing that needs an orderly end.
 pub fn shutdown_on_signals() -> Result<CancellationToken, Failure> {
     let listen = |kind| {
-        signal(kind).map_err(|error| {
-            Failure::new(Exit::Failure, "cannot listen for signals").why(error)
-        })
+        signal(kind)
+            .map_err(|error| Failure::new(Exit::Failure, "cannot listen for signals").why(error))
     };
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;

@@ -18,7 +18,7 @@ pub use http::{Answer, Http};
 pub use process::{Process, is_running, raise_open_files_limit};
 pub use program::{Cli, Output, fixture_method_server, svc_program};
 pub use registration::{MethodToml, RegistrationToml, fixture, method};
-pub use server::{ADMIN_PASSWORD, TestServer, TestServerBuilder, fixture_file};
+pub use server::{ADMIN_PASSWORD, TestServer, TestServerBuilder, fixture_file, wait_for_address};
 pub use simulated::SimulatedAgents;
 pub use space::{TestAgent, TestSpace};
 pub use tempfile::TempDir;

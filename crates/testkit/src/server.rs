@@ -125,21 +125,27 @@ impl TestServerBuilder {
 
 /// Starts the process and waits for the address it listens on.
 async fn launch(builder: &TestServerBuilder, folder: &Path, listen: &str) -> (Process, String) {
-    let mut process = Process::spawn("server", command(builder, folder, listen));
-    let line = process.wait_for_log("listening on http", START_LIMIT).await;
-    let start = line.rfind("http").expect("the line was found by it");
-    let url: String = line[start..]
-        .chars()
-        .take_while(|c| c.is_ascii_alphanumeric() || "[]:/.-".contains(*c))
-        .collect();
+    let command = command(builder, folder, &folder.join("data"), listen);
+    let mut process = Process::spawn("server", command);
+    let url = wait_for_address(&mut process).await;
     (process, url)
 }
 
-fn command(builder: &TestServerBuilder, folder: &Path, listen: &str) -> Command {
+/// Waits until a server says where it listens.
+pub async fn wait_for_address(server: &mut Process) -> String {
+    let line = server.wait_for_log("listening on http", START_LIMIT).await;
+    let start = line.rfind("http").expect("the line was found by it");
+    line[start..]
+        .chars()
+        .take_while(|c| c.is_ascii_alphanumeric() || "[]:/.-".contains(*c))
+        .collect()
+}
+
+fn command(builder: &TestServerBuilder, folder: &Path, data_dir: &Path, listen: &str) -> Command {
     let mut command = bare_command(&folder.join("home"));
     command
         .args(["server", "start", "--listen", listen, "--data-dir"])
-        .arg(folder.join("data"))
+        .arg(data_dir)
         .args(&builder.args)
         .env("SVC_CONFIG", folder.join("svc.toml"))
         .envs(
@@ -196,9 +202,10 @@ impl TestServer {
         self.process.stderr()
     }
 
-    /// The command that starts a server on this very folder, for tests of a second one.
-    pub fn command_on_same_folder(&self) -> Command {
-        command(&self.builder, self.folder.path(), "127.0.0.1:0")
+    /// The command that starts a second server as this one was, on another data folder or, to
+    /// see it refused, on the same.
+    pub fn second_server(&self, data_dir: &Path) -> Command {
+        command(&self.builder, self.folder.path(), data_dir, "127.0.0.1:0")
     }
 
     /// `svc` as this user.

@@ -110,7 +110,14 @@ impl TestSpace {
 
     /// Starts an agent that works in another folder.
     pub fn spawn_agent_in(&self, folder: &Path, args: &[&str]) -> TestAgent {
-        let process = Process::spawn("agent", self.agent_command(folder, args));
+        let mut command = self.agent_command(folder);
+        command.args(["--listen", "127.0.0.1:0"]).args(args);
+        self.spawn_command(folder, command)
+    }
+
+    /// Starts an agent by a command of the test's own making.
+    pub fn spawn_command(&self, folder: &Path, command: Command) -> TestAgent {
+        let process = Process::spawn("agent", command);
         TestAgent {
             process,
             home: self.owner.site.home.clone(),
@@ -118,12 +125,11 @@ impl TestSpace {
         }
     }
 
-    /// The command that starts an agent.
-    pub fn agent_command(&self, folder: &Path, args: &[&str]) -> Command {
+    /// The command that starts an agent on the default port.
+    pub fn agent_command(&self, folder: &Path) -> Command {
         let mut command = bare_command(&self.owner.site.home);
         command
-            .args(["agent", "start", "--listen", "127.0.0.1:0"])
-            .args(args)
+            .args(["agent", "start"])
             .env("SVC_URL", &self.owner.site.url)
             .env("SVC_AGENT_TOKEN", &self.agent_token)
             .current_dir(folder);

@@ -15,7 +15,9 @@ use tokio::{net::TcpStream, process::Command};
 pub async fn probe(probe: &Probe, folder: &Path) -> bool {
     match probe {
         Probe::None => true,
-        Probe::Tcp { port } => TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).await.is_ok(),
+        Probe::Tcp { port } => TcpStream::connect((Ipv4Addr::LOCALHOST, *port))
+            .await
+            .is_ok(),
         Probe::Http { url } => get(url).await.is_some_and(|status| status.is_success()),
         Probe::Command { command } => run(command, folder).await,
     }
@@ -36,10 +38,14 @@ async fn get(url: &str) -> Option<http::StatusCode> {
         .header(HOST, authority.as_str())
         .body(Empty::<Bytes>::new())
         .ok()?;
-    tokio::select! {
-        response = sender.send_request(request) => Some(response.ok()?.status()),
-        _ = connection => None,
-    }
+    let answering = sender.send_request(request);
+    tokio::pin!(answering, connection);
+    let response = tokio::select! {
+        response = &mut answering => response,
+        // A connection that ends with its answer may be seen to end first.
+        _ = &mut connection => answering.await,
+    };
+    Some(response.ok()?.status())
 }
 
 async fn run(command: &str, folder: &Path) -> bool {

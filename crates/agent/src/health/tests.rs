@@ -1,0 +1,118 @@
+use rustix::process::Pid;
+use svc_protocol::link::Frame;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+    sync::mpsc,
+};
+
+use super::*;
+
+const HERE: &str = ".";
+
+async fn looks_well(probe: Probe) -> bool {
+    probe::probe(&probe, HERE.as_ref()).await
+}
+
+#[tokio::test]
+async fn tcp_needs_a_listener() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
+    let port = listener.local_addr().expect("bound").port();
+    assert!(looks_well(Probe::Tcp { port }).await);
+    drop(listener);
+    assert!(!looks_well(Probe::Tcp { port }).await);
+}
+
+#[tokio::test]
+async fn http_needs_a_2xx() {
+    for (answer, well) in [("204 No Content", true), ("503 Busy", false)] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
+        let address = listener.local_addr().expect("bound");
+        let serving = tokio::spawn(async move {
+            let (mut stream, _) = listener.accept().await.expect("accepts");
+            let mut request = vec![0; 1_000];
+            let read = stream.read(&mut request).await.expect("reads");
+            let answer = format!("HTTP/1.1 {answer}\r\ncontent-length: 0\r\n\r\n");
+            stream.write_all(answer.as_bytes()).await.expect("writes");
+            String::from_utf8_lossy(&request[..read]).into_owned()
+        });
+        let url = format!("http://{address}/health?deep=1");
+        assert_eq!(looks_well(Probe::Http { url }).await, well, "{answer}");
+        let request = serving.await.expect("served");
+        assert!(request.starts_with("GET /health?deep=1 HTTP/1.1\r\n"));
+    }
+}
+
+#[tokio::test]
+async fn a_command_needs_to_end_with_0_and_is_killed_when_it_takes_too_long() {
+    let run = |command: &str| {
+        let command = command.to_owned();
+        looks_well(Probe::Command { command })
+    };
+    assert!(run("exit 0").await);
+    assert!(!run("exit 1").await);
+    let folder = tempfile::tempdir().expect("a folder");
+    let pid_file = folder.path().join("pid");
+    let command = format!("echo $$ > {}; sleep 60 & wait", pid_file.display());
+    let cut = timeout(Duration::from_millis(500), run(&command)).await;
+    assert!(cut.is_err());
+    let pid = std::fs::read_to_string(&pid_file).expect("it ran");
+    let pid = Pid::from_raw(pid.trim().parse().expect("a number")).expect("positive");
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(5);
+    while rustix::process::test_kill_process_group(pid).is_ok() {
+        assert!(tokio::time::Instant::now() < deadline, "the group lives");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+async fn next_health(frames: &mut mpsc::UnboundedReceiver<Frame>) -> (Health, u32) {
+    let frame = timeout(Duration::from_secs(10), frames.recv())
+        .await
+        .expect("in time")
+        .expect("open");
+    match serde_json::from_slice(&frame.payload).expect("control") {
+        Control::Health {
+            current,
+            consecutive_failures,
+            ..
+        } => (current, consecutive_failures),
+        other => panic!("not health: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn only_transitions_are_reported_and_again_on_a_new_link() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let outbox = Arc::new(Outbox::new(1_000_000));
+    let mut frames = outbox.open(1);
+    let linked = |number| LinkStatus {
+        link: Some(number),
+        ..LinkStatus::default()
+    };
+    let (link_sender, link) = watch::channel(linked(1));
+    let (check_sender, check) = watch::channel(HealthCheck::default());
+    let checker = HealthChecker {
+        outbox: Arc::clone(&outbox),
+        link,
+        check,
+        folder: folder.path().to_owned(),
+    };
+    let running = tokio::spawn(checker.run());
+    check_sender.send_replace(HealthCheck {
+        probe: Probe::Command {
+            command: "test ! -e ill".to_owned(),
+        },
+        interval_seconds: 1,
+        timeout_seconds: 1,
+        failures: 2,
+    });
+    assert_eq!(next_health(&mut frames).await, (Health::Healthy, 0));
+    std::fs::write(folder.path().join("ill"), "").expect("written");
+    assert_eq!(next_health(&mut frames).await, (Health::Unhealthy, 2));
+    outbox.close();
+    let mut frames = outbox.open(2);
+    link_sender.send_replace(linked(2));
+    assert_eq!(next_health(&mut frames).await.0, Health::Unhealthy);
+    assert!(frames.try_recv().is_err(), "nothing else is said");
+    running.abort();
+}

@@ -62,10 +62,13 @@ pub enum ConnectError {
 pub async fn connect(link: &Link) -> Result<Connected, ConnectError> {
     let url = || link.server.to_string();
     let timed_out = |_| ConnectError::TimedOut { url: url() };
-    let stream = timeout(link.policy.connect_timeout, transport::connect(&link.server))
-        .await
-        .map_err(timed_out)?
-        .map_err(|source| ConnectError::Unreachable { url: url(), source })?;
+    let stream = timeout(
+        link.policy.connect_timeout,
+        transport::connect(&link.server),
+    )
+    .await
+    .map_err(timed_out)?
+    .map_err(|source| ConnectError::Unreachable { url: url(), source })?;
     timeout(link.policy.handshake_timeout, shake_hands(link, stream))
         .await
         .map_err(timed_out)?

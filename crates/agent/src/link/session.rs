@@ -54,9 +54,10 @@ pub async fn run(
     let heartbeat = Duration::from_secs(connected.welcome.heartbeat_seconds.max(1).into());
     let heard = Mutex::new(Instant::now());
     let writing = write(sink, frames, &link.outbox);
-    tokio::pin!(writing);
+    let reading = read(link, stream, number, &heard);
+    tokio::pin!(writing, reading);
     let end = tokio::select! {
-        end = read(link, stream, number, &heard) => end,
+        end = &mut reading => end,
         end = &mut writing => End::Lost(reason(end)),
         end = beat(&link.outbox, heartbeat, &heard) => end,
         () = link.reset.notified() => End::Lost("the link is made anew".to_owned()),
@@ -65,10 +66,12 @@ pub async fn run(
     if matches!(end, End::Finished) {
         let reason = Goodbye::AgentStopping;
         link.outbox.control(&Control::Goodbye { reason });
-        // The writer sends what is queued and closes.
+        // The writer sends what is queued and closes. The reader goes on until the server has
+        // closed too: a socket closed with bytes unread would take the goodbye with it.
         link.outbox.close();
-        if timeout(link.policy.shutdown_close, writing).await.is_err() {
-            tracing::warn!("the goodbye to the server did not get through in time");
+        let closing = async { tokio::join!(writing, reading) };
+        if timeout(link.policy.shutdown_close, closing).await.is_err() {
+            tracing::debug!("the server did not close the link in time");
         }
     }
     end

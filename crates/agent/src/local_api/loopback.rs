@@ -102,7 +102,9 @@ struct Event {
 }
 
 async fn emit(headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(), Failure> {
-    let content_type = headers.get(CONTENT_TYPE).and_then(|text| text.to_str().ok());
+    let content_type = headers
+        .get(CONTENT_TYPE)
+        .and_then(|text| text.to_str().ok());
     if !content_type.is_some_and(is_json) {
         return Err(Failure::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,

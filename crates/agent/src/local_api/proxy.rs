@@ -44,11 +44,7 @@ pub struct Proxy {
 
 impl Proxy {
     /// `None` if the token holds characters that no token has.
-    pub fn new(
-        server: Target,
-        agent_token: &str,
-        connect_timeout: Duration,
-    ) -> Option<Self> {
+    pub fn new(server: Target, agent_token: &str, connect_timeout: Duration) -> Option<Self> {
         let mut credential = HeaderValue::from_str(&format!("Bearer {agent_token}")).ok()?;
         credential.set_sensitive(true);
         Some(Self {
@@ -77,7 +73,9 @@ impl Proxy {
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| failed(error.into()))?;
-        let request = self.request(head, body).map_err(|error| failed(error.into()))?;
+        let request = self
+            .request(head, body)
+            .map_err(|error| failed(error.into()))?;
         let exchange = async {
             let (head, body) = sender.send_request(request).await?.into_parts();
             let body = Limited::new(body, RESPONSE_BYTES_MAX).collect().await?;

@@ -92,7 +92,10 @@ fn is_welcome(stream: &UnixStream) -> bool {
     match stream.peer_cred() {
         Ok(peer) if may_connect(peer.uid()) => true,
         Ok(peer) => {
-            tracing::warn!(uid = peer.uid(), "another user tried to use the agent's socket");
+            tracing::warn!(
+                uid = peer.uid(),
+                "another user tried to use the agent's socket"
+            );
             false
         }
         Err(error) => {

@@ -25,7 +25,9 @@ pub enum SocketError {
     InUse(String),
     #[error("`{0}` exists and is not a socket; remove it, or set SVC_AGENT_SOCKET to another path")]
     NotASocket(String),
-    #[error("socket path `{0}` has more than {PATH_BYTES_MAX} bytes; set SVC_AGENT_SOCKET to a shorter one")]
+    #[error(
+        "socket path `{0}` has more than {PATH_BYTES_MAX} bytes; set SVC_AGENT_SOCKET to a shorter one"
+    )]
     TooLong(String),
     #[error("folder `{0}` belongs to someone else; set SVC_AGENT_SOCKET to a path of your own")]
     ForeignFolder(String),

@@ -58,8 +58,14 @@ async fn register(
     State(api): Api,
     file: Result<Json<RegisterFile>, JsonRejection>,
 ) -> Result<Json<Registered>, Failure> {
-    let Json(file) = file
-        .map_err(|error| Failure::new(error.status(), "invalid_request", error.body_text()))?;
+    let Json(file) = file.map_err(|error| {
+        // 422 means that the registration itself was refused.
+        let status = match error.status() {
+            StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
+            status => status,
+        };
+        Failure::new(status, "invalid_request", error.body_text())
+    })?;
     Ok(Json(api.registrar.register(file).await?))
 }
 

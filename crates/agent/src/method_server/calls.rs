@@ -136,8 +136,7 @@ impl CallTable {
         now: Instant,
         effects: &mut Effects,
     ) {
-        let full =
-            self.waiting_bytes + unwritten_bytes + json.len() > self.unwritten_bytes_max;
+        let full = self.waiting_bytes + unwritten_bytes + json.len() > self.unwritten_bytes_max;
         if full || self.process == Process::Closed {
             refuse(caller, effects);
             return;

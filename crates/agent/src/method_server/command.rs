@@ -24,7 +24,9 @@ pub enum CommandError {
         "command `{command}` does not exist: there is no file `{path}` (a command with a `/` is relative to the registration file)"
     )]
     NoFile { command: String, path: String },
-    #[error("command `{command}` cannot be run: `{path}` is not an executable file; try `chmod +x`")]
+    #[error(
+        "command `{command}` cannot be run: `{path}` is not an executable file; try `chmod +x`"
+    )]
     NotExecutable { command: String, path: String },
 }
 
@@ -136,8 +138,7 @@ mod tests {
         file(&at("own/tool"), 0o755);
         file(&at("own/svc"), 0o755);
         let path = env::join_paths([at("nowhere"), at("path")]).expect("a PATH");
-        let find =
-            |command: &str| find_program(command, &at("reg"), &path, Some(&at("own")));
+        let find = |command: &str| find_program(command, &at("reg"), &path, Some(&at("own")));
         assert_eq!(find("bin/tool"), Ok(at("reg/bin/tool")));
         assert_eq!(find("tool"), Ok(at("path/tool")), "PATH goes first");
         assert_eq!(find("svc"), Ok(at("own/svc")));

@@ -29,9 +29,9 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Shared, Stdin,
     calls::Line,
     framing::{ChildLine, LineReader},
+    shared::{Shared, Stdin},
 };
 use crate::policy::Policy;
 
@@ -232,11 +232,7 @@ async fn read_stdout(stdout: ChildStdout, shared: Arc<Shared>, broken: Cancellat
     }
 }
 
-async fn read_stderr(
-    stderr: ChildStderr,
-    shared: Arc<Shared>,
-    tail: Arc<Mutex<VecDeque<String>>>,
-) {
+async fn read_stderr(stderr: ChildStderr, shared: Arc<Shared>, tail: Arc<Mutex<VecDeque<String>>>) {
     let mut lines = LineReader::new(stderr, STDERR_BYTES_MAX);
     while let Ok(Some(line)) = lines.next().await {
         let line = match line {

@@ -6,7 +6,7 @@ use svc_core::registration::Mode;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{Shared, process::Process};
+use super::{process::Process, shared::Shared};
 use crate::backoff::Delays;
 
 /// Overdue calls are rare and their time is coarse: they are looked for less often.
@@ -43,10 +43,9 @@ pub async fn supervise(shared: Arc<Shared>, first: Process, stop: CancellationTo
                     close(&shared);
                     return;
                 }
-                shared
-                    .around
-                    .log
-                    .agent(format!("the method server is gone ({how}) and is restarted"));
+                shared.around.log.agent(format!(
+                    "the method server is gone ({how}) and is restarted"
+                ));
                 shared.report();
             }
         }

@@ -63,7 +63,10 @@ impl Registrar {
         let accepted = self.ask(&again).await?;
         current.place = accepted.place;
         current.server.report();
-        tracing::info!(generation = current.generation, "registered again after a lost link");
+        tracing::info!(
+            generation = current.generation,
+            "registered again after a lost link"
+        );
         change.accepted_on = Some(link);
         self.shown.lock().error = None;
         Ok(())

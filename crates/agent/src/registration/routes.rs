@@ -37,7 +37,9 @@ impl Routes {
     }
 
     pub fn remove(&self, generation: u32) {
-        self.routes.write().retain(|(known, _)| *known != generation);
+        self.routes
+            .write()
+            .retain(|(known, _)| *known != generation);
     }
 
     /// Removes every generation of a method server.
@@ -88,7 +90,10 @@ impl Routes {
     }
 
     pub fn is_idle(&self) -> bool {
-        self.routes.read().iter().all(|(_, server)| server.is_idle())
+        self.routes
+            .read()
+            .iter()
+            .all(|(_, server)| server.is_idle())
     }
 
     fn find(&self, mut payload: Bytes) -> Option<(Arc<MethodServer>, Bytes)> {

@@ -55,7 +55,10 @@ mod tests {
     fn only_what_is_present_is_asked_for_and_values_are_encoded() {
         assert_eq!(with_query("/a", &[("x", None)]), "/a");
         assert_eq!(
-            with_query("/a", &[("x", Some("a b&c=é")), ("y", None), ("z", Some("1"))]),
+            with_query(
+                "/a",
+                &[("x", Some("a b&c=é")), ("y", None), ("z", Some("1"))]
+            ),
             "/a?x=a%20b%26c%3D%C3%A9&z=1"
         );
     }

@@ -146,7 +146,8 @@ impl Client {
             .await?
             .into_iter()
             .filter(|space| {
-                space.name.as_str() == name && owner.is_none_or(|owner| space.owner.as_str() == owner)
+                space.name.as_str() == name
+                    && owner.is_none_or(|owner| space.owner.as_str() == owner)
             })
             .collect();
         if found.len() > 1 {

@@ -57,7 +57,10 @@ async fn a_backup_is_made_under_writes_and_restores_into_a_fresh_folder() {
     assert_eq!(verify(&out).expect("good"), report);
     assert!(report.tables["meta"] >= 1);
     assert_eq!(report.files, ["secret.key"]);
-    let mode = fs::metadata(&out).expect("it is there").permissions().mode();
+    let mode = fs::metadata(&out)
+        .expect("it is there")
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o600);
     let left = fs::read_dir(folder.path()).expect("a folder").count();
     assert_eq!(left, 2, "only the data folder and the backup");
@@ -145,10 +148,7 @@ async fn damaged_and_foreign_files_are_refused_and_change_nothing() {
     assert!(verify(&cut).is_err());
     let database = verify(&data.join(DATABASE_FILE)).expect_err("not a backup");
     assert!(
-        matches!(
-            database,
-            BackupError::Archive(ArchiveError::NotABackup(_))
-        ),
+        matches!(database, BackupError::Archive(ArchiveError::NotABackup(_))),
         "{database:?}"
     );
     assert!(verify(&folder.path().join("absent")).is_err());

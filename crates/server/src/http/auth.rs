@@ -60,10 +60,24 @@ pub async fn authenticate(State(gate): State<Gate>, mut request: Request, next: 
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
             }
-            next.run(request).await
+            if is_cancellable(&request) {
+                return next.run(request).await;
+            }
+            // A change runs to its end even if its client goes away: what is committed must also
+            // take effect.
+            match tokio::spawn(next.run(request)).await {
+                Ok(response) => response,
+                Err(error) => ApiError::internal(&error).into_response(),
+            }
         }
         Err(error) => error.into_response(),
     }
+}
+
+/// Reads and calls end with their client; a call frees its place by that.
+fn is_cancellable(request: &Request) -> bool {
+    matches!(*request.method(), Method::GET | Method::HEAD)
+        || request.uri().path() == "/api/methods/call"
 }
 
 fn decide(gate: &Gate, request: &Request) -> Result<Option<Caller>, ApiError> {

@@ -51,7 +51,7 @@ impl ApiError {
         self
     }
 
-    fn internal(error: &dyn std::error::Error) -> Self {
+    pub fn internal(error: &dyn std::error::Error) -> Self {
         tracing::error!("request failed: {error}");
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,

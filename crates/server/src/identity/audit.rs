@@ -29,10 +29,7 @@ impl Identity {
 
     /// Removes entries older than `before`; how many.
     pub async fn prune_audit(&self, before: Timestamp) -> Result<usize, IdentityError> {
-        Ok(self
-            .store
-            .write(move |tx| audit::prune(tx, before))
-            .await?)
+        Ok(self.store.write(move |tx| audit::prune(tx, before)).await?)
     }
 
     /// An entry about something a caller does now.

@@ -2,11 +2,7 @@
 
 use svc_core::{SpaceId, UserId};
 
-use super::{
-    Identity,
-    directory::UserRecords,
-    error::IdentityError,
-};
+use super::{Identity, directory::UserRecords, error::IdentityError};
 use crate::store::{StoreError, Tx, agent_tokens, groups};
 
 /// What of the directory a change touches.
@@ -112,10 +108,7 @@ impl Identity {
                 .iter()
                 .map(|&id| Ok((id, agent_tokens::list_of_space(tx, id)?)))
                 .collect::<Result<Vec<_>, StoreError>>()?;
-            let groups = reading
-                .groups
-                .then(|| groups::list_all(tx))
-                .transpose()?;
+            let groups = reading.groups.then(|| groups::list_all(tx)).transpose()?;
             Ok((users, spaces, groups))
         });
         let (users, spaces, groups) = match read.await {

@@ -63,7 +63,13 @@ impl LoginLimit {
         };
         left(counts.by_user_and_address.get(&key), per_user_and_address)?;
         left(counts.by_address.get(&address), per_address)?;
-        count(&mut counts.by_user_and_address, key, now, window, tracked_max);
+        count(
+            &mut counts.by_user_and_address,
+            key,
+            now,
+            window,
+            tracked_max,
+        );
         count(&mut counts.by_address, address, now, window, tracked_max);
         Ok(())
     }

@@ -66,11 +66,7 @@ impl Passwords {
         let matches = self
             .run(move || {
                 let stored = PasswordHash::new(&stored).map_err(internal)?;
-                Ok::<_, IdentityError>(
-                    argon2
-                        .verify_password(password.as_bytes(), &stored)
-                        .is_ok(),
-                )
+                Ok::<_, IdentityError>(argon2.verify_password(password.as_bytes(), &stored).is_ok())
             })
             .await??;
         Ok(matches && exists)

@@ -4,11 +4,7 @@ use std::fmt::Write;
 
 use serde_json::json;
 use subtle::ConstantTimeEq;
-use svc_core::{
-    UserId, UserName,
-    credential::CredentialKind,
-    permission::ROLE_ADMIN,
-};
+use svc_core::{UserId, UserName, credential::CredentialKind, permission::ROLE_ADMIN};
 use svc_protocol::api;
 use uuid::Uuid;
 

@@ -3,15 +3,11 @@
 use std::time::Duration;
 
 use serde_json::json;
-use svc_core::{
-    Scopes, TokenId, credential::CredentialKind, name::check_free_name,
-};
+use svc_core::{Scopes, TokenId, credential::CredentialKind, name::check_free_name};
 use svc_protocol::api;
 use uuid::Uuid;
 
-use super::{
-    Identity, caller::Caller, change::Affected, error::IdentityError, secret::Secret,
-};
+use super::{Identity, caller::Caller, change::Affected, error::IdentityError, secret::Secret};
 use crate::store::{
     PageRequest, audit,
     tokens::{self, TokenRow},

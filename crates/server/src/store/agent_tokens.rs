@@ -116,10 +116,7 @@ pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<OwnedAgentToken>, StoreError> {
 }
 
 /// Those of one space, none if it is deleted: for the directory.
-pub fn list_of_space(
-    tx: &mut Tx<'_>,
-    space: SpaceId,
-) -> Result<Vec<OwnedAgentToken>, StoreError> {
+pub fn list_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<Vec<OwnedAgentToken>, StoreError> {
     tx.query(
         "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id
          FROM agent_tokens a JOIN spaces s ON s.id = a.space_id

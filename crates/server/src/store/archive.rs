@@ -42,6 +42,8 @@ pub enum ArchiveError {
         "the backup has schema version {found}, but this svc knows versions up to {known}; use a newer svc"
     )]
     NewerSchema { found: i64, known: i64 },
+    #[error("the name of `{}` is not UTF-8; choose another", .0.display())]
+    Name(PathBuf),
     #[error("the database could not be copied: {0}")]
     Sqlite(#[from] rusqlite::Error),
 }
@@ -71,7 +73,10 @@ pub(crate) fn write(
 ) -> Result<(), ArchiveError> {
     let source = open(database)?;
     // One read transaction: a consistent copy that holds up no writer.
-    source.execute("VACUUM INTO ?1", [out.to_string_lossy()])?;
+    let name = out
+        .to_str()
+        .ok_or_else(|| ArchiveError::Name(out.to_owned()))?;
+    source.execute("VACUUM INTO ?1", [name])?;
     drop(source);
     let mut copy = open(out)?;
     // One file, without a log beside it.
@@ -121,12 +126,13 @@ pub(crate) fn read(file: &Path) -> Result<Manifest, ArchiveError> {
     check_integrity(&copy)?;
     let expected = read_counts(&copy).map_err(damaged)?;
     let found = count_rows(&copy).map_err(damaged)?;
-    if let Some((table, rows)) = expected.iter().find(|(table, rows)| found.get(*table) != Some(rows)) {
+    if let Some((table, rows)) = expected
+        .iter()
+        .find(|(table, rows)| found.get(*table) != Some(rows))
+    {
         return Err(ArchiveError::Damaged(format!(
             "table `{table}` should have {rows} rows, but has {}",
-            found
-                .get(table)
-                .map_or("none".to_owned(), u64::to_string)
+            found.get(table).map_or("none".to_owned(), u64::to_string)
         )));
     }
     Ok(Manifest {
@@ -141,6 +147,8 @@ pub(crate) fn read(file: &Path) -> Result<Manifest, ArchiveError> {
 /// Turns a copy of a backup back into a plain database.
 pub(crate) fn strip_manifest(file: &Path) -> Result<(), ArchiveError> {
     let mut copy = open(file)?;
+    // What was carried must not linger in pages that are free now.
+    copy.pragma_update(None, "secure_delete", "ON")?;
     let tx = copy.transaction()?;
     tx.execute_batch(DROP_MANIFEST_TABLES)?;
     Ok(tx.commit()?)

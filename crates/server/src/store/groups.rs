@@ -93,11 +93,7 @@ pub fn list_members(tx: &mut Tx<'_>, id: GroupId) -> Result<Vec<UserId>, StoreEr
 }
 
 /// Makes these the groups of a user.
-pub fn set_of_user(
-    tx: &mut Tx<'_>,
-    user: UserId,
-    groups: &[GroupId],
-) -> Result<(), StoreError> {
+pub fn set_of_user(tx: &mut Tx<'_>, user: UserId, groups: &[GroupId]) -> Result<(), StoreError> {
     tx.execute("DELETE FROM user_groups WHERE user_id = ?1", values![user])?;
     for group in groups {
         tx.execute(

@@ -107,7 +107,9 @@ impl Store {
             batch_max: options.batch_max,
             counters: counters.clone(),
         };
-        let mut threads = vec![spawn("svc-store-write", move || writer.run(write_commands))?];
+        let mut threads = vec![spawn("svc-store-write", move || {
+            writer.run(write_commands)
+        })?];
         let read_commands = Arc::new(Mutex::new(read_commands));
         for _ in 0..options.readers {
             let reader = Reader {

@@ -50,12 +50,7 @@ pub(super) fn ensure_builtin(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), Stor
         tx.execute(
             "INSERT INTO roles (id, name, permissions, builtin, created_at)
              VALUES (?1, ?2, ?3, 1, ?4) ON CONFLICT (name) DO NOTHING",
-            values![
-                RoleId(Uuid::now_v7()),
-                name,
-                &Permissions::NONE,
-                now
-            ],
+            values![RoleId(Uuid::now_v7()), name, &Permissions::NONE, now],
         )?;
     }
     Ok(())

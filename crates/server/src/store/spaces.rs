@@ -137,9 +137,7 @@ pub fn list(
 ) -> Result<Page<SpaceRow>, StoreError> {
     let rows = match owner {
         Some(owner) => tx.query(
-            select!(
-                "WHERE owner_id = ?1 AND id > ?2 AND state <> 'deleted' ORDER BY id LIMIT ?3"
-            ),
+            select!("WHERE owner_id = ?1 AND id > ?2 AND state <> 'deleted' ORDER BY id LIMIT ?3"),
             values![owner, page.after(), page.limit()],
         )?,
         None => tx.query(

@@ -8,14 +8,12 @@ use rusqlite::{
     types::{ToSqlOutput, ValueRef},
 };
 
-use super::{
-    error::StoreError,
-    sql::Row,
-    value::Value,
-};
+use super::{error::StoreError, sql::Row, value::Value};
 
 /// Statements a connection keeps prepared.
 const STATEMENT_CACHE: usize = 128;
+/// Bytes the log keeps on disk once a long read that made it grow is over.
+const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
 
 pub(super) struct Connection {
     inner: rusqlite::Connection,
@@ -45,6 +43,7 @@ impl Connection {
         inner.pragma_update(None, "synchronous", "FULL")?;
         inner.pragma_update(None, "foreign_keys", "ON")?;
         inner.pragma_update(None, "temp_store", "MEMORY")?;
+        inner.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)?;
         if access == Access::Read {
             inner.pragma_update(None, "query_only", "ON")?;
         }
@@ -53,11 +52,7 @@ impl Connection {
 
     pub(super) fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
         let mut statement = self.inner.prepare_cached(sql)?;
-        let columns: Arc<[String]> = statement
-            .column_names()
-            .into_iter()
-            .map(str::to_owned)
-            .collect();
+        let columns: Arc<[String]> = statement.column_names().map(str::to_owned).collect();
         let mut rows = statement.query(params_from_iter(values))?;
         let mut answer = Vec::new();
         while let Some(row) = rows.next()? {

@@ -59,10 +59,11 @@ pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
         let shutdown = runtime::shutdown_on_signals()?;
         match svc_agent::run(options, shutdown).await {
             Ok(svc_agent::Exit::Stopped) => Ok(Exit::Ok),
-            Ok(svc_agent::Exit::Replaced) => {
-                Err(Failure::new(Exit::Refused, "another agent has taken this space")
-                    .hint("only one agent may run with an agent token"))
-            }
+            Ok(svc_agent::Exit::Replaced) => Err(Failure::new(
+                Exit::Refused,
+                "another agent has taken this space",
+            )
+            .hint("only one agent may run with an agent token")),
             Ok(svc_agent::Exit::Credentials) => Err(Failure::new(
                 Exit::Credentials,
                 "the server does not take this agent token, or the space is gone",
@@ -75,7 +76,7 @@ pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
 
 fn exit_of(error: &svc_agent::Error) -> Exit {
     match error {
-        svc_agent::Error::Address(_) | svc_agent::Error::TokenText => Exit::Usage,
+        svc_agent::Error::Server(_) | svc_agent::Error::TokenText => Exit::Usage,
         svc_agent::Error::Refused(_) => Exit::Refused,
         _ => Exit::Failure,
     }
@@ -84,7 +85,9 @@ fn exit_of(error: &svc_agent::Error) -> Exit {
 fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Failure> {
     let missing = |what: &str, variable: &str| {
         Failure::usage(format!("the agent does not know {what}"))
-            .why(format!("neither {variable} nor the configuration file says it"))
+            .why(format!(
+                "neither {variable} nor the configuration file says it"
+            ))
             .hint("svc space create <name> makes a space and shows both")
     };
     let environment = &shell.environment;

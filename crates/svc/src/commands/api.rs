@@ -10,11 +10,9 @@ use crate::{
 
 /// Send any request to the server's API and print the answer as it came
 #[derive(clap::Args, Debug)]
-#[command(
-    before_help = "  svc api GET /api/spaces\n  \
+#[command(before_help = "  svc api GET /api/spaces\n  \
                    svc api PATCH /api/users/$ID '{\"active\":false}'\n  \
-                   svc api POST /api/methods/call - < request.json"
-)]
+                   svc api POST /api/methods/call - < request.json")]
 pub struct Args {
     /// GET, POST, PATCH, …
     method: String,
@@ -29,8 +27,10 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let method = Method::from_bytes(args.method.to_ascii_uppercase().as_bytes())
         .map_err(|_| Failure::usage(format!("`{}` is not an HTTP method", args.method)))?;
     if !args.path.starts_with('/') {
-        return Err(Failure::usage(format!("path `{}` must begin with `/`", args.path))
-            .hint("svc api GET /api/methods"));
+        return Err(
+            Failure::usage(format!("path `{}` must begin with `/`", args.path))
+                .hint("svc api GET /api/methods"),
+        );
     }
     let body = match args.body.as_deref() {
         Some("-") => Some(prompt::read_stdin()?.into_bytes()),

@@ -89,8 +89,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 }
 
 fn list(shell: &Shell, contexts: &Contexts) -> Outcome {
-    let is_current =
-        |context: &Context| contexts.current.as_deref() == Some(context.name.as_str());
+    let is_current = |context: &Context| contexts.current.as_deref() == Some(context.name.as_str());
     let shown: Vec<_> = contexts
         .contexts
         .iter()
@@ -103,21 +102,19 @@ fn list(shell: &Shell, contexts: &Contexts) -> Outcome {
             })
         })
         .collect();
-    shell
-        .output
-        .document(&json!({ "contexts": shown }), || {
-            let mut table = Table::new(&["CURRENT", "NAME", "URL", "USER"])
-                .or_when_empty("no contexts yet; svc login <url> saves one");
-            for context in &contexts.contexts {
-                let mark = if is_current(context) { "*" } else { "" };
-                table.row(vec![
-                    mark.to_owned(),
-                    context.name.clone(),
-                    context.url.clone(),
-                    or_dash(context.username.as_ref()),
-                ]);
-            }
-            table
-        })?;
+    shell.output.document(&json!({ "contexts": shown }), || {
+        let mut table = Table::new(&["CURRENT", "NAME", "URL", "USER"])
+            .or_when_empty("no contexts yet; svc login <url> saves one");
+        for context in &contexts.contexts {
+            let mark = if is_current(context) { "*" } else { "" };
+            table.row(vec![
+                mark.to_owned(),
+                context.name.clone(),
+                context.url.clone(),
+                or_dash(context.username.as_ref()),
+            ]);
+        }
+        table
+    })?;
     Ok(Exit::Ok)
 }

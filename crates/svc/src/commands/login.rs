@@ -15,11 +15,9 @@ use crate::{
 
 /// Log in to a server and save it as the current context
 #[derive(clap::Args, Debug)]
-#[command(
-    before_help = "  svc login https://svc.example.com\n  \
+#[command(before_help = "  svc login https://svc.example.com\n  \
                    svc login https://svc.example.com --username ann --password-stdin < secret.txt\n  \
-                   svc login 'http://127.0.0.1:12200/setup?token=svc_set_…'    the link of a first start"
-)]
+                   svc login 'http://127.0.0.1:12200/setup?token=svc_set_…'    the link of a first start")]
 pub struct Args {
     /// Address of the server, or its one-time setup link
     url: String,
@@ -66,7 +64,10 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         let username = Some(login.username.clone());
         let token = make_token(target, link, login).await?;
         let secret = token.token.ok_or_else(|| {
-            Failure::new(Exit::Failure, "the server made a token, but did not show it")
+            Failure::new(
+                Exit::Failure,
+                "the server made a token, but did not show it",
+            )
         })?;
         Context {
             name,
@@ -79,8 +80,14 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     };
     let folder = shell.environment.config_folder()?;
     let mut contexts = Contexts::load(&folder)?;
-    let whom = context.username.clone().unwrap_or_else(|| "a token".to_owned());
-    eprintln!("logged in to {} as {whom}; context `{}` is now the current one", context.url, context.name);
+    let whom = context
+        .username
+        .clone()
+        .unwrap_or_else(|| "a token".to_owned());
+    eprintln!(
+        "logged in to {} as {whom}; context `{}` is now the current one",
+        context.url, context.name
+    );
     contexts.current = Some(context.name.clone());
     contexts.put(context);
     contexts.save(&folder)?;
@@ -96,7 +103,9 @@ struct SetupLink {
 impl SetupLink {
     fn parse(text: &str) -> Option<Self> {
         let (path, query) = text.split_once('?')?;
-        let token = query.split('&').find_map(|pair| pair.strip_prefix("token="))?;
+        let token = query
+            .split('&')
+            .find_map(|pair| pair.strip_prefix("token="))?;
         (CredentialKind::recognise(token) == Some(CredentialKind::Setup)).then_some(())?;
         Some(Self {
             url: path.strip_suffix("/setup")?.to_owned(),
@@ -112,8 +121,10 @@ fn ask_login(args: &Args, is_setup: bool) -> Result<Login, Failure> {
         None if is_setup && !can_ask => "admin".to_owned(),
         None if can_ask => prompt::ask("user name")?,
         None => {
-            return Err(Failure::usage("a user name is needed, and there is no terminal to ask on")
-                .hint("--username says it"));
+            return Err(Failure::usage(
+                "a user name is needed, and there is no terminal to ask on",
+            )
+            .hint("--username says it"));
         }
     };
     let password = if args.password_stdin {
@@ -127,8 +138,10 @@ fn ask_login(args: &Args, is_setup: bool) -> Result<Login, Failure> {
     } else if can_ask {
         prompt::ask_secret("password")?
     } else {
-        return Err(Failure::usage("a password is needed, and there is no terminal to ask on")
-            .hint("--password-stdin reads it from stdin; --token-stdin reads a token instead"));
+        return Err(
+            Failure::usage("a password is needed, and there is no terminal to ask on")
+                .hint("--password-stdin reads it from stdin; --token-stdin reads a token instead"),
+        );
     };
     Ok(Login { username, password })
 }
@@ -181,13 +194,20 @@ async fn check_token(target: Target, token: &str) -> Result<Option<String>, Fail
 }
 
 fn host_name() -> String {
-    let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let name = rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned();
     let name: String = name
         .chars()
         .filter(|character| character.is_ascii_alphanumeric() || "-._".contains(*character))
         .take(40)
         .collect();
-    if name.is_empty() { "unknown".to_owned() } else { name }
+    if name.is_empty() {
+        "unknown".to_owned()
+    } else {
+        name
+    }
 }
 
 #[cfg(test)]

@@ -18,9 +18,7 @@ use crate::{
 
 /// Find methods and call them
 #[derive(Subcommand, Debug)]
-#[command(
-    before_help = "  svc method list\n  svc method call notes.add '{\"text\":\"hello\"}'"
-)]
+#[command(before_help = "  svc method list\n  svc method call notes.add '{\"text\":\"hello\"}'")]
 pub enum Command {
     /// List the methods you can call, or show one
     #[command(

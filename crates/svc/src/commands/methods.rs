@@ -110,9 +110,8 @@ impl Source {
             )
             .hint("write the registration in TOML: svc methods register --help"));
         }
-        let unreadable = |why: String| {
-            Failure::new(Exit::Refused, format!("cannot read `{name}`")).why(why)
-        };
+        let unreadable =
+            |why: String| Failure::new(Exit::Refused, format!("cannot read `{name}`")).why(why);
         let size = std::fs::metadata(file)
             .map_err(|error| unreadable(error.to_string()))?
             .len();
@@ -121,8 +120,7 @@ impl Source {
                 "it has {size} bytes; at most {FILE_BYTES_MAX} are allowed"
             )));
         }
-        let text =
-            std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
+        let text = std::fs::read_to_string(file).map_err(|error| unreadable(error.to_string()))?;
         Ok(Self {
             path: shell.environment.absolute(file),
             name,
@@ -139,7 +137,10 @@ impl Source {
             eprintln!("{error}");
             let count = error.faults.len();
             let faults = if count == 1 { "fault" } else { "faults" };
-            Failure::new(Exit::Refused, format!("`{}` has {count} {faults}", self.name))
+            Failure::new(
+                Exit::Refused,
+                format!("`{}` has {count} {faults}", self.name),
+            )
         })
     }
 }

@@ -35,11 +35,9 @@ pub enum Command {
 
 /// Run the server until it is stopped; a first start prints a one-time setup link
 #[derive(clap::Args, Debug)]
-#[command(
-    before_help = "  svc server start\n  \
+#[command(before_help = "  svc server start\n  \
                    svc server start --data-dir /var/lib/svc --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem\n  \
-                   SVC_ADMIN_PASSWORD=… svc server start    makes the user `admin` on a first start"
-)]
+                   SVC_ADMIN_PASSWORD=… svc server start    makes the user `admin` on a first start")]
 pub struct StartArgs {
     /// Address to listen on; port 0 takes any free one [default: 127.0.0.1:12200] [env: SVC_LISTEN]
     #[arg(long, value_name = "ADDRESS")]
@@ -79,7 +77,9 @@ fn start(shell: &Shell, args: StartArgs) -> Outcome {
     let options = options(shell, &config)?;
     runtime::with_workers(workers)?.block_on(async {
         let shutdown = runtime::shutdown_on_signals()?;
-        let server = Server::start(options, shutdown).await.map_err(start_failure)?;
+        let server = Server::start(options, shutdown)
+            .await
+            .map_err(start_failure)?;
         if let Some(link) = server.setup_link() {
             eprintln!("first start: make the first administrator with this one-time link");
             eprintln!("  {link}");
@@ -185,9 +185,12 @@ fn networks<N: FromStr<Err: Display>>(texts: &[String]) -> Result<Vec<N>, Failur
 pub fn start_failure(error: StartError) -> Failure {
     match error {
         StartError::Listen { address, source } if source.kind() == io::ErrorKind::AddrInUse => {
-            Failure::new(Exit::Failure, format!("{address} is taken by another program"))
-                .why("perhaps another svc server runs already: svc whoami")
-                .hint("--listen 127.0.0.1:0 takes a free port and shows it")
+            Failure::new(
+                Exit::Failure,
+                format!("{address} is taken by another program"),
+            )
+            .why("perhaps another svc server runs already: svc whoami")
+            .hint("--listen 127.0.0.1:0 takes a free port and shows it")
         }
         error => {
             let failure = Failure::new(Exit::Failure, error.to_string());

@@ -28,9 +28,7 @@ const WAIT_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Manage spaces: the workspaces whose agents publish methods
 #[derive(Subcommand, Debug)]
-#[command(
-    before_help = "  svc space create lab\n  svc space list\n  svc space logs lab -f"
-)]
+#[command(before_help = "  svc space create lab\n  svc space list\n  svc space logs lab -f")]
 pub enum Command {
     /// List the spaces you may see
     #[command(before_help = "  svc space list -o json")]
@@ -257,7 +255,10 @@ async fn start(shell: &Shell, reference: &str, wait_seconds: Option<f64>) -> Out
     }
     Err(Failure::new(
         Exit::Timeout,
-        format!("the agent of `{}` has not linked within {seconds} s", space.name),
+        format!(
+            "the agent of `{}` has not linked within {seconds} s",
+            space.name
+        ),
     )
     .hint(format!("svc space logs {}", space.name)))
 }

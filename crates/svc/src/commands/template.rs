@@ -83,9 +83,7 @@ impl Content {
 }
 
 fn parse_port(text: &str) -> Result<Port, String> {
-    let (name, port) = text
-        .split_once('=')
-        .ok_or("a port looks like `web=3000`")?;
+    let (name, port) = text.split_once('=').ok_or("a port looks like `web=3000`")?;
     let port = port
         .parse()
         .map_err(|_| format!("`{port}` is not a port number"))?;

@@ -218,8 +218,10 @@ fn must_be_asked() -> Result<(), Failure> {
     if prompt::can_ask() {
         Ok(())
     } else {
-        Err(Failure::usage("a password is needed, and there is no terminal to ask on")
-            .hint("--password-stdin reads it from stdin"))
+        Err(
+            Failure::usage("a password is needed, and there is no terminal to ask on")
+                .hint("--password-stdin reads it from stdin"),
+        )
     }
 }
 

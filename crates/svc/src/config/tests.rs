@@ -39,7 +39,11 @@ fn the_default_file_names_every_key_and_its_variable() {
     let all: String = DEFAULTS
         .lines()
         .map(|line| match line.strip_prefix("# ") {
-            Some(rest) if rest.split_once(" = ").is_some_and(|(name, _)| !name.contains(' ')) => {
+            Some(rest)
+                if rest
+                    .split_once(" = ")
+                    .is_some_and(|(name, _)| !name.contains(' ')) =>
+            {
                 format!("{rest}\n")
             }
             _ => format!("{line}\n"),
@@ -81,7 +85,12 @@ fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
 #[test]
 fn the_file_is_found_by_flag_then_variable_then_here_then_home() {
     let root = folder("find");
-    for name in ["flag.toml", "variable.toml", "svc.toml", "home/svc/svc.toml"] {
+    for name in [
+        "flag.toml",
+        "variable.toml",
+        "svc.toml",
+        "home/svc/svc.toml",
+    ] {
         let path = root.join(name);
         std::fs::create_dir_all(path.parent().expect("has one")).expect("a folder");
         std::fs::write(path, "").expect("writable");
@@ -90,22 +99,37 @@ fn the_file_is_found_by_flag_then_variable_then_here_then_home() {
     let with = [("SVC_CONFIG", "variable.toml"), ("XDG_CONFIG_HOME", &home)];
     let environment = Environment::of(&root, &with);
     let flag = Path::new("flag.toml");
-    assert_eq!(find_file(Some(flag), &environment), Some(root.join("flag.toml")));
-    assert_eq!(find_file(None, &environment), Some(root.join("variable.toml")));
+    assert_eq!(
+        find_file(Some(flag), &environment),
+        Some(root.join("flag.toml"))
+    );
+    assert_eq!(
+        find_file(None, &environment),
+        Some(root.join("variable.toml"))
+    );
     let environment = Environment::of(&root, &with[1..]);
     assert_eq!(find_file(None, &environment), Some(root.join("svc.toml")));
     let elsewhere = root.join("home");
     let environment = Environment::of(&elsewhere, &with[1..]);
-    assert_eq!(find_file(None, &environment), Some(root.join("home/svc/svc.toml")));
+    assert_eq!(
+        find_file(None, &environment),
+        Some(root.join("home/svc/svc.toml"))
+    );
     std::fs::remove_dir_all(&root).expect("removable");
 }
 
 #[test]
 fn wrong_keys_and_values_are_named_with_their_place() {
     let error = error_of("[server]\nlisten = \"127.0.0.1:1\"\nport = 5\n");
-    assert!(error.starts_with("svc.toml:3:1: unknown field `port`"), "{error}");
+    assert!(
+        error.starts_with("svc.toml:3:1: unknown field `port`"),
+        "{error}"
+    );
     let error = error_of("[serve]\n");
-    assert!(error.starts_with("svc.toml:1:2: unknown field `serve`"), "{error}");
+    assert!(
+        error.starts_with("svc.toml:1:2: unknown field `serve`"),
+        "{error}"
+    );
     let error = error_of("[server]\nlisten = \"here\"\n");
     assert!(error.starts_with("svc.toml:2:10: "), "{error}");
     let error = error_of("[server\n");

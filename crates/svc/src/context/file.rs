@@ -178,7 +178,10 @@ mod tests {
         contexts.put(context("a"));
         contexts.current = Some("a".into());
         contexts.save(&folder).expect("saved");
-        let mode = fs::metadata(folder.join(FILE_NAME)).expect("there").permissions().mode();
+        let mode = fs::metadata(folder.join(FILE_NAME))
+            .expect("there")
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600);
         let mut again = Contexts::load(&folder).expect("readable");
         assert_eq!(again, contexts);
@@ -193,7 +196,11 @@ mod tests {
         assert!(!format!("{:?}", context("a")).contains("svc_pat"));
         let folder = std::env::temp_dir().join(format!("svc-contexts-bad-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
-        fs::write(folder.join(FILE_NAME), "[[contexts]]\ntoken = \"svc_pat_x\" y\n").expect("ok");
+        fs::write(
+            folder.join(FILE_NAME),
+            "[[contexts]]\ntoken = \"svc_pat_x\" y\n",
+        )
+        .expect("ok");
         let failure = Contexts::load(&folder).expect_err("not TOML");
         fs::remove_dir_all(&folder).expect("removable");
         assert!(!failure.to_string().contains("svc_pat"), "{failure}");

@@ -297,7 +297,10 @@ mod tests {
         folder.save_contexts();
         drop(folder.leave_agent_file().1);
         let environment = folder.environment(&[]);
-        assert_eq!(via(for_calls(None, &environment)), Ok(Via::Context("a".into())));
+        assert_eq!(
+            via(for_calls(None, &environment)),
+            Ok(Via::Context("a".into()))
+        );
         let named = folder.environment(&[("SVC_AGENT_SOCKET", "x.sock")]);
         let socket = folder.0.join("work/inner/x.sock");
         assert_eq!(find_agent_socket(&named), Some(socket));

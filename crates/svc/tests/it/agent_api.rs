@@ -9,6 +9,8 @@ use std::{
 use serde_json::json;
 use svc_testkit::{Http, TestServer, TestSpace, fixture, svc_program};
 
+use crate::SOON;
+
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
 }
@@ -221,35 +223,18 @@ async fn a_taken_default_port_means_a_free_one() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (one, two) = (ann.space("one").await, ann.space("two").await);
+    // Whoever holds the default port already, only one of the two can have it.
     let start = |space: &TestSpace| {
-        let mut command = space.agent_command(space.folder(), &[]);
-        // Without `--listen`, which comes last in the common part of the arguments.
-        let args: Vec<_> = command.get_args().map(std::ffi::OsStr::to_owned).collect();
-        let mut plain = Command::new(command.get_program());
-        plain.args(args.iter().take(2)).current_dir(space.folder());
-        for (name, value) in command.get_envs() {
-            match value {
-                Some(value) => plain.env(name, value),
-                None => plain.env_remove(name),
-            };
-        }
-        command = plain;
-        svc_testkit::Process::spawn("agent", command)
+        space.spawn_command(space.folder(), space.agent_command(space.folder()))
     };
-    let (_first, _second) = (start(&one), start(&two));
-    let url = |space: &TestSpace| {
-        let text = std::fs::read_to_string(space.folder().join(".svc/agent.json")).ok()?;
-        let discovery: serde_json::Value = serde_json::from_str(&text).ok()?;
-        discovery["agent_url"].as_str().map(str::to_owned)
-    };
-    let first =
-        svc_testkit::get_eventually("the first listens", crate::SOON, || async { url(&one) }).await;
-    let second =
-        svc_testkit::get_eventually("the second listens", crate::SOON, || async { url(&two) })
-            .await;
+    let (first, second) = (start(&one), start(&two));
+    first.wait_until_linked().await;
+    second.wait_until_linked().await;
+    let (first, second) = (
+        first.discovery().await["agent_url"].clone(),
+        second.discovery().await["agent_url"].clone(),
+    );
     assert_ne!(first, second);
-    one.wait_for_state("deployed", crate::SOON).await;
-    two.wait_for_state("deployed", crate::SOON).await;
 }
 
 #[tokio::test]
@@ -278,9 +263,6 @@ async fn the_cli_reads_status_and_stops_the_agent() {
         .await
         .expect(0);
     agent.cli().run(&["agent", "stop"]).await.expect(0);
-    assert_eq!(
-        agent.process().wait_for_exit(crate::SOON).await.code(),
-        Some(0)
-    );
-    space.wait_for_state("stopped", crate::SOON).await;
+    assert_eq!(agent.process().wait_for_exit(SOON).await.code(), Some(0));
+    space.wait_for_state("stopped", SOON).await;
 }

@@ -368,13 +368,12 @@ async fn login_saves_a_context_that_only_its_owner_can_read() {
     let text = std::fs::read_to_string(&saved).unwrap();
     let start = text.find("svc_pat_").unwrap();
     let token = text[start..].split('"').next().unwrap().to_owned();
-    let context = format!("{}", listed.stdout.lines().last().unwrap());
-    let name = context
+    let name = listed
+        .stdout
         .split_whitespace()
-        .find(|word| word.contains("127.0.0.1"))
-        .unwrap()
-        .to_owned();
-    svc().run(&["context", "use", &name]).await.expect(0);
+        .find(|word| word.starts_with("127.0.0.1"))
+        .unwrap();
+    svc().run(&["context", "use", name]).await.expect(0);
     svc().run(&["logout"]).await.expect(0);
     ann.with_token(&token).get("/api/auth/me").await.expect(401);
     svc().run(&["whoami"]).await.expect(4);

@@ -1,13 +1,11 @@
 //! Running it: health, metrics, shutdown, backup, TLS.
 
-use std::{
-    process::Stdio,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use svc_testkit::{
     Cli, Process, TempDir, TestServer, error_code, eventually, fixture, fixture_file, result,
+    wait_for_address,
 };
 
 use crate::SOON;
@@ -139,7 +137,7 @@ async fn sigterm_does_not_wait_for_ever() {
 #[tokio::test]
 async fn a_second_server_on_the_same_folder_is_refused() {
     let server = TestServer::start().await;
-    let mut second = Process::spawn("second server", server.command_on_same_folder());
+    let mut second = Process::spawn("second server", server.second_server(&server.data_dir()));
     let status = second.wait_for_exit(SOON).await;
     assert!(!status.success());
     assert!(second.stderr().contains("data"), "{}", second.stderr());
@@ -159,7 +157,7 @@ async fn a_newer_schema_is_refused_by_name() {
             "INSERT INTO schema_migrations (version, name, applied_at) VALUES (999, 'later', 0)",
         )
         .await;
-    let mut again = Process::spawn("older server", server.command_on_same_folder());
+    let mut again = Process::spawn("older server", server.second_server(&server.data_dir()));
     assert!(!again.wait_for_exit(SOON).await.success());
     assert!(again.stderr().contains("999"), "{}", again.stderr());
 }
@@ -210,15 +208,8 @@ async fn backups_are_made_online_verified_and_restored() {
         ])
         .await
         .expect(0);
-    let mut command = server.command_on_same_folder();
-    // The last `--data-dir` given is the one that counts only if clap says so; set it plainly.
-    command = with_data_dir(&command, restored.to_str().unwrap());
-    let mut second = Process::spawn("restored server", command);
-    let line = second.wait_for_log("listening on http", SOON).await;
-    let url: String = line[line.rfind("http").unwrap()..]
-        .chars()
-        .take_while(|c| c.is_ascii_alphanumeric() || ":/.".contains(*c))
-        .collect();
+    let mut second = Process::spawn("restored server", server.second_server(&restored));
+    let url = wait_for_address(&mut second).await;
     let listed = svc()
         .env("SVC_URL", &url)
         .env("SVC_TOKEN", &ann.token)
@@ -257,22 +248,6 @@ async fn backups_are_made_online_verified_and_restored() {
         .await;
     assert_ne!(said.code, 0);
     assert!(!fresh.join("svc.db").exists());
-}
-
-/// The same command with another data folder.
-fn with_data_dir(command: &std::process::Command, folder: &str) -> std::process::Command {
-    let mut args: Vec<_> = command.get_args().map(std::ffi::OsStr::to_owned).collect();
-    let at = args.iter().position(|arg| arg == "--data-dir").unwrap();
-    args[at + 1] = folder.into();
-    let mut changed = std::process::Command::new(command.get_program());
-    changed.args(args).stdin(Stdio::null());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => changed.env(name, value),
-            None => changed.env_remove(name),
-        };
-    }
-    changed
 }
 
 #[tokio::test]

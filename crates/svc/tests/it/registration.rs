@@ -383,9 +383,11 @@ async fn the_methods_file_is_registered_once_at_startup() {
         space.write("own.toml", &registration);
     }
     let _flag = by_flag.agent_with(&["--methods-file", "own.toml"]).await;
-    let mut command = by_env.agent_command(by_env.folder(), &[]);
-    command.env("SVC_METHODS_FILE", "own.toml");
-    let _env = Process::spawn("agent", command);
+    let mut command = by_env.agent_command(by_env.folder());
+    command
+        .args(["--listen", "127.0.0.1:0"])
+        .env("SVC_METHODS_FILE", "own.toml");
+    let _env = by_env.spawn_command(by_env.folder(), command);
     by_config.write("svc.toml", "[agent]\nmethods_file = \"own.toml\"\n");
     let _config = by_config.agent().await;
     for space in [&by_flag, &by_env, &by_config] {

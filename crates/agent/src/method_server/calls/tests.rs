@@ -41,7 +41,8 @@ impl Bench {
     fn call(&mut self, frame: u64) -> &mut Self {
         let json = Bytes::from(frame.to_string());
         let (now, effects) = (self.now, &mut self.effects);
-        self.table.arrive(Some(caller(frame)), json, 0, now, effects);
+        self.table
+            .arrive(Some(caller(frame)), json, 0, now, effects);
         self
     }
 
@@ -116,7 +117,12 @@ fn serial_calls_go_one_by_one() {
 #[test]
 fn a_serial_notification_waits_its_turn_and_frees_its_place() {
     let mut bench = Bench::up(Mode::Serial);
-    bench.notify("n0").call(10).notify("n1").notify("n2").call(11);
+    bench
+        .notify("n0")
+        .call(10)
+        .notify("n1")
+        .notify("n2")
+        .call(11);
     assert_eq!(bench.lines(), ["n0", "10"]);
     bench.answer(0);
     assert_eq!(bench.lines(), ["n1", "n2", "11"]);

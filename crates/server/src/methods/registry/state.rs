@@ -117,14 +117,14 @@ impl State {
     fn check(&self, publication: &Publication) -> Result<Vec<(SpaceId, CanonicalName)>, Conflict> {
         let space = &publication.space;
         let Some(namespace) = self.owners.get(&space.owner) else { return Ok(Vec::new()) };
-        let others = |entry: &'_ Entry| -> Vec<Arc<Provider>> {
+        let others_of = |entry: &Entry| -> Vec<Arc<Provider>> {
             entry.providers.iter().filter(|p| p.space.id != space.id).cloned().collect()
         };
         let mut in_the_way = Vec::new();
         for (definition, _) in &publication.methods {
             if let Some(entry) = namespace.methods.get(&definition.name)
                 && entry.definition != *definition
-                && let others = others(entry)
+                && let others = others_of(entry)
                 && let Some(other) = others.first()
             {
                 if !publication.replace_conflicting {
@@ -139,7 +139,7 @@ impl State {
             if let Some(tool) = &definition.tool_name
                 && let Some(name) = namespace.tools.get(tool).filter(|n| **n != definition.name)
                 && let Some(entry) = namespace.methods.get(name)
-                && let others = others(entry)
+                && let others = others_of(entry)
                 && let Some(other) = others.first()
             {
                 if !publication.replace_conflicting {

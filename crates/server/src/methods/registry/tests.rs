@@ -1,0 +1,180 @@
+use std::{collections::BTreeMap, sync::atomic::Ordering};
+
+use serde_json::json;
+use svc_core::{
+    GroupId, Permission, Permissions, SpaceName, UserName, registration::Registration,
+};
+use svc_protocol::link::SpaceIdentity;
+use uuid::Uuid;
+
+use super::*;
+
+const ANN: UserId = UserId(Uuid::from_u128(1));
+const BOB: UserId = UserId(Uuid::from_u128(2));
+const OPS: GroupId = GroupId(Uuid::from_u128(9));
+
+fn space(number: u128, owner: UserId) -> Arc<LiveSpace> {
+    let identity = SpaceIdentity {
+        id: SpaceId(Uuid::from_u128(number)),
+        name: SpaceName::parse(&format!("s{number}")).expect("valid"),
+        owner: UserName::parse("ann").expect("valid"),
+        urls: BTreeMap::new(),
+    };
+    let live = LiveSpace::new(owner, identity);
+    live.set_availability(Availability::Ready);
+    Arc::new(live)
+}
+
+fn viewer(id: UserId, groups: &[GroupId]) -> Viewer<'_> {
+    Viewer { id, permissions: Permissions::of(&[Permission::UseMethods]), groups }
+}
+
+/// One registration: method name, description, scope.
+fn publication(
+    space: &Arc<LiveSpace>,
+    methods: &[(&str, &str, &str)],
+    groups: Option<Vec<GroupId>>,
+) -> Publication {
+    let methods: Vec<_> = methods
+        .iter()
+        .map(|(name, description, scope)| {
+            json!({"name": name, "local_name": "x", "description": description, "scope": scope, "mcp_tool": true})
+        })
+        .collect();
+    let document = json!({"server": {"command": "x"}, "methods": methods});
+    let registration: Registration = serde_json::from_value(document).expect("well-formed");
+    let checked =
+        registration.check(&space.name, &space.identity.owner).expect("a valid registration");
+    Publication {
+        space: Arc::clone(space),
+        server: checked.server,
+        methods: checked.methods.into_iter().map(|m| Definition::new(m, groups.clone())).collect(),
+        generation: 1,
+        place: None,
+        replace_conflicting: false,
+    }
+}
+
+fn publish(registry: &Registry, publication: &Publication) -> Result<u64, Conflict> {
+    let mut given = 0;
+    registry.publish(publication, 1_000, |place| given = place)?;
+    Ok(given)
+}
+
+fn picked(registry: &Registry, name: &str) -> Result<SpaceId, PickError> {
+    registry.pick(viewer(ANN, &[]), ANN, name, &[]).map(|provider| provider.space.id)
+}
+
+fn names(registry: &Registry, viewer: Viewer<'_>) -> Vec<String> {
+    let mut names = Vec::new();
+    registry.for_each_visible(viewer, |_, entry| names.push(entry.definition.name.to_string()));
+    names.sort();
+    names
+}
+
+#[test]
+fn d1_several_spaces_may_offer_one_definition() {
+    let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
+    publish(&registry, &publication(&one, &[("a.b", "same", "private")], None)).expect("first");
+    publish(&registry, &publication(&two, &[("a.b", "same", "private")], None)).expect("equal");
+    let refused = publish(&registry, &publication(&two, &[("a.b", "other", "private")], None));
+    assert_eq!(
+        refused,
+        Err(Conflict::Definition { method: "a.b".into(), space: "s1".into() })
+    );
+    // What stood before still stands.
+    assert_eq!(registry.count_of(two.id), 1);
+}
+
+#[test]
+fn d1_applies_among_one_owners_spaces_only() {
+    let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, BOB));
+    publish(&registry, &publication(&one, &[("a.b", "one", "private")], None)).expect("ann's");
+    publish(&registry, &publication(&two, &[("a.b", "two", "private")], None)).expect("bob's");
+}
+
+#[test]
+fn d1_replace_conflicting_removes_the_others_methods() {
+    let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
+    let first = [("a.b", "one", "private"), ("a.c", "kept", "private")];
+    publish(&registry, &publication(&one, &first, None)).expect("first");
+    let mut second = publication(&two, &[("a.b", "two", "private")], None);
+    second.replace_conflicting = true;
+    publish(&registry, &second).expect("replaces");
+    assert_eq!(registry.count_of(one.id), 1);
+    assert_eq!(picked(&registry, "a.b"), Ok(two.id));
+    assert_eq!(picked(&registry, "a.c"), Ok(one.id));
+}
+
+#[test]
+fn two_methods_of_one_owner_never_share_a_tool_name() {
+    let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
+    publish(&registry, &publication(&one, &[("a.b", "d", "private")], None)).expect("first");
+    let refused = publish(&registry, &publication(&two, &[("a_b", "d", "private")], None));
+    assert!(matches!(refused, Err(Conflict::Tool { .. })));
+    // The same space may rename its method.
+    publish(&registry, &publication(&one, &[("a_b", "d", "private")], None)).expect("renamed");
+}
+
+#[test]
+fn d2_fewest_in_flight_then_first_registered_then_able() {
+    let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
+    let method = [("a", "d", "private")];
+    publish(&registry, &publication(&one, &method, None)).expect("first");
+    publish(&registry, &publication(&two, &method, None)).expect("second");
+    assert_eq!(picked(&registry, "a"), Ok(one.id));
+    let first = registry.pick(viewer(ANN, &[]), ANN, "a", &[]).expect("a target");
+    first.in_flight.fetch_add(1, Ordering::Relaxed);
+    assert_eq!(picked(&registry, "a"), Ok(two.id));
+    two.set_availability(Availability::Restarting);
+    assert_eq!(picked(&registry, "a"), Ok(one.id));
+    one.set_availability(Availability::Unlinked);
+    assert_eq!(picked(&registry, "a"), Ok(two.id));
+    two.set_availability(Availability::Unlinked);
+    assert_eq!(picked(&registry, "a"), Err(PickError::Unavailable));
+    assert_eq!(picked(&registry, "b"), Err(PickError::NotFound));
+}
+
+#[test]
+fn d2_a_place_that_is_kept_stays_first() {
+    let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
+    let method = [("a", "d", "private")];
+    let place = publish(&registry, &publication(&one, &method, None)).expect("first");
+    publish(&registry, &publication(&two, &method, None)).expect("second");
+    let mut again = publication(&one, &method, None);
+    again.place = Some(place);
+    publish(&registry, &again).expect("re-registered");
+    assert_eq!(picked(&registry, "a"), Ok(one.id));
+    // A registration anew goes to the end.
+    publish(&registry, &publication(&one, &method, None)).expect("anew");
+    assert_eq!(picked(&registry, "a"), Ok(two.id));
+}
+
+#[test]
+fn a_new_registration_keeps_the_count_of_calls_in_flight() {
+    let (registry, one) = (Registry::default(), space(1, ANN));
+    let method = [("a", "d", "private")];
+    publish(&registry, &publication(&one, &method, None)).expect("first");
+    let provider = registry.pick(viewer(ANN, &[]), ANN, "a", &[]).expect("a target");
+    provider.in_flight.fetch_add(1, Ordering::Relaxed);
+    publish(&registry, &publication(&one, &method, None)).expect("again");
+    let provider = registry.pick(viewer(ANN, &[]), ANN, "a", &[]).expect("a target");
+    assert_eq!(provider.in_flight.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn lists_follow_visibility_and_withdrawal() {
+    let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
+    let methods = [("own", "d", "private"), ("all", "d", "shared")];
+    publish(&registry, &publication(&one, &methods, None)).expect("first");
+    publish(&registry, &publication(&two, &[("ops", "d", "shared")], Some(vec![OPS]))).expect("second");
+    assert_eq!(names(&registry, viewer(ANN, &[])), ["all", "ops", "own"]);
+    assert_eq!(names(&registry, viewer(BOB, &[])), ["all"]);
+    assert_eq!(names(&registry, viewer(BOB, &[OPS])), ["all", "ops"]);
+    assert_eq!(registry.pick(viewer(BOB, &[]), ANN, "ops", &[]).err(), Some(PickError::NotFound));
+    assert_eq!(registry.withdraw(one.id), 2);
+    assert_eq!(names(&registry, viewer(BOB, &[OPS])), ["ops"]);
+    assert_eq!(registry.withdraw(two.id), 1);
+    assert_eq!(registry.method_count(), 0);
+    assert!(names(&registry, viewer(ANN, &[])).is_empty());
+}

@@ -19,7 +19,12 @@ async fn kill_nine_loses_nothing_that_was_acknowledged() {
     let folder = Folder::new();
     let mut child = Command::new(env::current_exe().expect("a test binary"))
         .args(["--exact", "--nocapture", "--include-ignored"])
-        .arg(concat!(module_path!(), "::child").split_once("::").expect("a crate").1)
+        .arg(
+            concat!(module_path!(), "::child")
+                .split_once("::")
+                .expect("a crate")
+                .1,
+        )
         .env(CHILD_FOLDER, folder.path())
         .stdout(Stdio::piped())
         .spawn()

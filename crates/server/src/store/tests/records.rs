@@ -79,7 +79,12 @@ async fn a_space_goes_through_its_states() {
         assert_eq!(spaces::get(tx, id)?, row);
 
         let node_id = ServerId(Uuid::now_v7());
-        assert!(spaces::set_state(tx, id, NewState::Deployed { node_id }, AT)?);
+        assert!(spaces::set_state(
+            tx,
+            id,
+            NewState::Deployed { node_id },
+            AT
+        )?);
         assert!(spaces::set_health(tx, id, Health::Healthy)?);
         let now = spaces::get(tx, id)?;
         assert_eq!((now.state, now.health), (State::Deployed, Health::Healthy));

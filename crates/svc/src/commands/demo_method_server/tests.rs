@@ -15,7 +15,8 @@ fn demo(name: &str) -> (Demo, PathBuf) {
 
 fn talk(demo: &mut Demo, lines: &str) -> String {
     let mut output = Vec::new();
-    demo.serve(lines.as_bytes(), &mut output).expect("pipes do not break");
+    demo.serve(lines.as_bytes(), &mut output)
+        .expect("pipes do not break");
     String::from_utf8(output).expect("UTF-8")
 }
 
@@ -55,7 +56,10 @@ fn sums_of_big_integers_are_exact() {
     };
     check(r#"{"a":9007199254740993,"b":1}"#, "9007199254740994");
     check(r#"{"a":1.5,"b":1}"#, "2.5");
-    check(r#"{"a":12345678901234567890123,"b":-1}"#, "12345678901234567890122");
+    check(
+        r#"{"a":12345678901234567890123,"b":-1}"#,
+        "12345678901234567890122",
+    );
 }
 
 #[test]
@@ -67,9 +71,18 @@ fn wrong_lines_get_the_right_codes() {
     };
     check("nonsense", PARSE_ERROR);
     check(r#"{"method":"nope","id":1}"#, METHOD_NOT_FOUND);
-    check(r#"{"method":"add","params":{"a":"x","b":1},"id":1}"#, INVALID_PARAMS);
-    check(r#"{"method":"add_note","params":{"text":" "},"id":1}"#, INVALID_PARAMS);
-    check(r#"{"method":"list_notes","params":{"x":1},"id":1}"#, INVALID_PARAMS);
+    check(
+        r#"{"method":"add","params":{"a":"x","b":1},"id":1}"#,
+        INVALID_PARAMS,
+    );
+    check(
+        r#"{"method":"add_note","params":{"text":" "},"id":1}"#,
+        INVALID_PARAMS,
+    );
+    check(
+        r#"{"method":"list_notes","params":{"x":1},"id":1}"#,
+        INVALID_PARAMS,
+    );
 }
 
 #[test]

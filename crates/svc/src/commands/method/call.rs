@@ -23,12 +23,10 @@ use crate::{
 
 /// Call a method; prints the JSON-RPC response
 #[derive(clap::Args, Debug)]
-#[command(
-    before_help = "  svc method call notes.add '{\"text\":\"hello\"}'\n  \
+#[command(before_help = "  svc method call notes.add '{\"text\":\"hello\"}'\n  \
                    svc method call math.add '{\"a\":1,\"b\":2}' --result\n  \
                    svc method call math.add --batch '[{\"a\":1,\"b\":2},{\"a\":3,\"b\":4}]'\n  \
-                   echo '{\"query\":\"he\"}' | svc method call notes.search"
-)]
+                   echo '{\"query\":\"he\"}' | svc method call notes.search")]
 pub struct Args {
     /// Name as `svc method list` shows it
     pub name: String,
@@ -75,11 +73,9 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     let connection = context::for_calls(shell.globals.context.as_deref(), &shell.environment)?;
     if args.curl {
         for body in &bodies {
-            shell.output.line(curl(
-                &connection.client,
-                &connection.via,
-                &body.bytes,
-            ))?;
+            shell
+                .output
+                .line(curl(&connection.client, &connection.via, &body.bytes))?;
         }
         return Ok(Exit::Ok);
     }
@@ -108,10 +104,7 @@ struct Calls<'a> {
 impl Calls<'_> {
     /// The answer's bytes; `None` when there is none to give.
     async fn send(&self, body: CallBody) -> Result<Option<bytes::Bytes>, Failure> {
-        let (status, bytes) = self
-            .client
-            .call_raw_within(body.bytes, self.within)
-            .await?;
+        let (status, bytes) = self.client.call_raw_within(body.bytes, self.within).await?;
         match status {
             StatusCode::OK => Ok(Some(bytes)),
             StatusCode::NO_CONTENT => Ok(None),
@@ -268,7 +261,10 @@ mod tests {
             r#"curl -sS -H "Authorization: Bearer $SVC_TOKEN" -H 'Content-Type: application/json' --data-binary '{"params":{"text":"it'\''s"}}' 'http://127.0.0.1:12200/api/methods/call'"#
         );
         let command = curl(&client, &Via::Context("up".into()), b"{}");
-        assert!(command.contains("'Authorization: Bearer svc_pat_1'"), "{command}");
+        assert!(
+            command.contains("'Authorization: Bearer svc_pat_1'"),
+            "{command}"
+        );
         let command = curl(&client, &Via::Agent("/run/a.sock".into()), b"{}");
         assert!(command.contains("--unix-socket '/run/a.sock'"), "{command}");
         assert!(!command.contains("svc_pat_1"), "{command}");
@@ -279,7 +275,8 @@ mod tests {
         let entries = |body: &'static str| parse_batch(body.as_bytes()).expect("an array");
         let good = entries(r#"[{"result":1,"id":1},{"result":2,"id":2}]"#);
         assert_eq!(exit_of(&good).expect("readable"), Exit::Ok);
-        let bad = entries(r#"[{"result":1,"id":1},{"error":{"code":-32601,"message":"m"},"id":2}]"#);
+        let bad =
+            entries(r#"[{"result":1,"id":1},{"error":{"code":-32601,"message":"m"},"id":2}]"#);
         assert_eq!(exit_of(&bad).expect("readable"), Exit::MethodError);
     }
 }

@@ -143,7 +143,10 @@ mod tests {
         let sizes: Vec<usize> = bodies.iter().map(|body| body.requests).collect();
         assert_eq!(sizes, [1000, 1000, 500]);
         assert!(text(&bodies[2]).ends_with(r#""id":2500}]"#));
-        assert!(text(&bodies[1]).starts_with(r#"[{"jsonrpc":"2.0","method":"m","params":{},"id":1001}"#));
+        assert!(
+            text(&bodies[1])
+                .starts_with(r#"[{"jsonrpc":"2.0","method":"m","params":{},"id":1001}"#)
+        );
     }
 
     #[test]

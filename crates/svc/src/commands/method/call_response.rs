@@ -57,7 +57,10 @@ impl Response<'_> {
             None => Exit::Ok,
             Some(error) => {
                 let members = read_error(error);
-                let reason = members.data.get("reason").and_then(|reason| reason.as_str());
+                let reason = members
+                    .data
+                    .get("reason")
+                    .and_then(|reason| reason.as_str());
                 Exit::of_rpc_error(members.code, reason)
             }
         }
@@ -91,17 +94,33 @@ mod tests {
             assert_eq!(parse(body.as_bytes()).expect(body).exit(), exit, "{body}");
         };
         check(r#"{"jsonrpc":"2.0","result":null,"id":1}"#, Exit::Ok);
-        check(r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":1}"#, Exit::NotFound);
-        check(r#"{"error":{"code":-32000,"message":"m","data":{"reason":"unavailable"}},"id":1}"#, Exit::Unreachable);
-        check(r#"{"error":{"code":-32001,"message":"m","data":{"reason":"timeout"}},"id":1}"#, Exit::Timeout);
-        check(r#"{"error":{"code":-32002,"message":"m","data":{"reason":"interrupted"}},"id":1}"#, Exit::Unreachable);
-        check(r#"{"error":{"code":-32000,"message":"mine","data":[1]},"id":1}"#, Exit::MethodError);
+        check(
+            r#"{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"},"id":1}"#,
+            Exit::NotFound,
+        );
+        check(
+            r#"{"error":{"code":-32000,"message":"m","data":{"reason":"unavailable"}},"id":1}"#,
+            Exit::Unreachable,
+        );
+        check(
+            r#"{"error":{"code":-32001,"message":"m","data":{"reason":"timeout"}},"id":1}"#,
+            Exit::Timeout,
+        );
+        check(
+            r#"{"error":{"code":-32002,"message":"m","data":{"reason":"interrupted"}},"id":1}"#,
+            Exit::Unreachable,
+        );
+        check(
+            r#"{"error":{"code":-32000,"message":"mine","data":[1]},"id":1}"#,
+            Exit::MethodError,
+        );
         check(r#"{"error":"odd","id":1}"#, Exit::MethodError);
     }
 
     #[test]
     fn results_keep_their_bytes() {
-        let response = parse(br#"{"jsonrpc":"2.0","result":{"b":1.50, "a":9007199254740993},"id":1}"#);
+        let response =
+            parse(br#"{"jsonrpc":"2.0","result":{"b":1.50, "a":9007199254740993},"id":1}"#);
         let response = response.expect("a response");
         let result = response.result.expect("a result");
         assert_eq!(result.get(), r#"{"b":1.50, "a":9007199254740993}"#);

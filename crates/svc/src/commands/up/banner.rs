@@ -19,8 +19,14 @@ impl fmt::Display for Banner<'_> {
         writeln!(f, "In another shell:")?;
         writeln!(f, "  {program} method list")?;
         if self.is_demo {
-            writeln!(f, "  {program} method call notes.add '{{\"text\":\"hello\"}}'")?;
-            writeln!(f, "  {program} method call math.add '{{\"a\":1,\"b\":2}}' --result")?;
+            writeln!(
+                f,
+                "  {program} method call notes.add '{{\"text\":\"hello\"}}'"
+            )?;
+            writeln!(
+                f,
+                "  {program} method call math.add '{{\"a\":1,\"b\":2}}' --result"
+            )?;
         } else if let Some(name) = ready.methods.first() {
             writeln!(f, "  {program} method list {name}")?;
             writeln!(f, "  {program} method call {name} '{{}}'")?;
@@ -38,10 +44,20 @@ impl fmt::Display for Banner<'_> {
             ready.url
         )?;
         writeln!(f, "    -H 'Authorization: Bearer {}' \\", ready.token)?;
-        writeln!(f, "    -d '{{\"jsonrpc\":\"2.0\",\"method\":{probe},\"id\":1}}'\n")?;
-        let password = ready.password.as_deref().unwrap_or("(the password you set)");
+        writeln!(
+            f,
+            "    -d '{{\"jsonrpc\":\"2.0\",\"method\":{probe},\"id\":1}}'\n"
+        )?;
+        let password = ready
+            .password
+            .as_deref()
+            .unwrap_or("(the password you set)");
         writeln!(f, "Login    {} / {password}", ready.username)?;
-        writeln!(f, "Space    {SPACE_NAME}, in {}", ready.space_folder.display())?;
+        writeln!(
+            f,
+            "Space    {SPACE_NAME}, in {}",
+            ready.space_folder.display()
+        )?;
         writeln!(f, "Data     {}", ready.data_dir.display())?;
         writeln!(f, "Context  `up` is the current one while this runs\n")?;
         write!(f, "Ctrl-C stops everything.")

@@ -48,26 +48,34 @@ impl SpaceAgent {
             }
             sleep(self.policy.look_every).await;
         }
-        Err(Failure::new(Exit::Timeout, "the agent of the demo space is not linked")
-            .why(format!(
-                "it was given {} s",
-                self.policy.ready_within.as_secs()
-            ))
-            .hint("SVC_LOG=info svc up shows what it says"))
+        Err(
+            Failure::new(Exit::Timeout, "the agent of the demo space is not linked")
+                .why(format!(
+                    "it was given {} s",
+                    self.policy.ready_within.as_secs()
+                ))
+                .hint("SVC_LOG=info svc up shows what it says"),
+        )
     }
 
     /// Registers again whenever the server had to start another agent. Never ends.
     pub async fn keep_registered(&mut self) {
         loop {
             sleep(self.policy.watch_every).await;
-            if self.find().is_none_or(|found| Some(found.pid) == self.registered_pid) {
+            if self
+                .find()
+                .is_none_or(|found| Some(found.pid) == self.registered_pid)
+            {
                 continue;
             }
             if let Some((discovery, agent)) = self.find_linked().await
                 && let Err(failure) = self.register_with(discovery, &agent).await
             {
                 let why = failure.why.unwrap_or_default();
-                tracing::warn!("the demo space's methods are not registered: {} {why}", failure.what);
+                tracing::warn!(
+                    "the demo space's methods are not registered: {} {why}",
+                    failure.what
+                );
             }
         }
     }

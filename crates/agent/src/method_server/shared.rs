@@ -1,0 +1,164 @@
+//! What a method server's handle, its supervisor and its process's tasks have in common.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Instant,
+};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use svc_protocol::{
+    jsonrpc::{ChildMessage, parse_child_line},
+    link::{Control, FrameKind, MethodServerState},
+};
+use tokio::sync::mpsc;
+
+use super::{
+    Setup, Surroundings,
+    calls::{CallTable, Effects, Line},
+};
+use crate::link::Caller;
+
+pub struct Shared {
+    pub setup: Setup,
+    pub around: Surroundings,
+    pub inner: Mutex<Inner>,
+}
+
+pub struct Inner {
+    pub table: CallTable,
+    pub effects: Effects,
+    pub stdin: Option<Stdin>,
+    pub state: MethodServerState,
+    pub pid: Option<u32>,
+    pub restarts: u64,
+    /// Its state is the space's: it is neither on trial nor on its way out.
+    pub current: bool,
+    /// Replaced: it finishes its calls and is not restarted.
+    pub retired: bool,
+}
+
+/// The way into a running process.
+pub struct Stdin {
+    pub lines: mpsc::UnboundedSender<Line>,
+    pub unwritten_bytes: Arc<AtomicUsize>,
+}
+
+impl Shared {
+    pub fn arrive(&self, caller: Option<Caller>, json: Bytes) {
+        let now = Instant::now();
+        self.with(|inner| {
+            let unwritten = inner.unwritten_bytes();
+            let effects = &mut inner.effects;
+            inner.table.arrive(caller, json, unwritten, now, effects);
+        });
+    }
+
+    /// A line came from the process's stdout.
+    pub fn line(&self, line: &Bytes) {
+        let (id, kind, payload) = match parse_child_line(line) {
+            Some(ChildMessage::Result { id, result }) => (id, FrameKind::Result, result),
+            Some(ChildMessage::Error { id, error }) => (id, FrameKind::Error, error),
+            None => {
+                if !line.is_empty() {
+                    self.around.log.stdout(line);
+                }
+                return;
+            }
+        };
+        let payload = line.slice_ref(payload.as_bytes());
+        let known = self.with(|inner| {
+            let effects = &mut inner.effects;
+            inner.table.answer(id, kind, payload, effects)
+        });
+        if !known && id < self.around.ids.load(Ordering::Relaxed) {
+            tracing::debug!(
+                id,
+                "an answer came after its caller had gone; it is dropped"
+            );
+        } else if !known {
+            self.around.log.agent(format!(
+                "the method server answered id {id}, which nobody asked; the answer is dropped"
+            ));
+        }
+    }
+
+    pub fn up(&self, pid: u32, stdin: Stdin) {
+        self.with(|inner| {
+            inner.pid = Some(pid);
+            inner.stdin = Some(stdin);
+            inner.state = MethodServerState::Running;
+            inner.table.process_up(&mut inner.effects);
+        });
+    }
+
+    /// Closes the process's stdin once what was handed over is written. Calls wait from here on.
+    pub fn down(&self) {
+        let now = Instant::now();
+        self.with(|inner| {
+            inner.table.process_down(now);
+            inner.stdin = None;
+        });
+    }
+
+    pub fn gone(&self) {
+        self.with(|inner| {
+            inner.pid = None;
+            inner.state = MethodServerState::Restarting;
+            inner.table.interrupt_sent(&mut inner.effects);
+        });
+    }
+
+    pub fn report(&self) {
+        let inner = self.inner.lock();
+        if inner.current {
+            self.around.outbox.control(&Control::MethodServer {
+                state: inner.state,
+                restarts: inner.restarts,
+            });
+        }
+    }
+
+    /// Changes the state and carries out what follows from it, in order, under one lock.
+    pub fn with<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
+        let mut guard = self.inner.lock();
+        let inner = &mut *guard;
+        let result = change(inner);
+        for line in inner.effects.lines.drain(..) {
+            if let Some(stdin) = &inner.stdin {
+                let bytes = line.json.len();
+                stdin.unwritten_bytes.fetch_add(bytes, Ordering::Relaxed);
+                // A writer that is gone has met a dead process: the supervisor ends the call.
+                let _ = stdin.lines.send(line);
+            }
+        }
+        for answer in inner.effects.answers.drain(..) {
+            let outbox = &self.around.outbox;
+            outbox.answer(answer.caller, answer.kind, answer.payload);
+        }
+        let dropped = std::mem::take(&mut inner.effects.dropped_notifications);
+        drop(guard);
+        if dropped > 0 {
+            self.around.log.agent(format!(
+                "{dropped} notification(s) dropped: the method server is down or does not read its stdin"
+            ));
+        }
+        result
+    }
+}
+
+impl Inner {
+    pub fn unwritten_bytes(&self) -> usize {
+        self.stdin
+            .as_ref()
+            .map_or(0, |stdin| stdin.unwritten_bytes.load(Ordering::Relaxed))
+    }
+
+    /// Nothing waits, runs or is yet to be written.
+    pub fn is_idle(&self) -> bool {
+        self.table.is_idle() && self.unwritten_bytes() == 0
+    }
+}

@@ -1,0 +1,38 @@
+//! Why a registration, or its withdrawal, did not happen.
+
+use svc_protocol::{problem::Problem, registration_file::FileError};
+use thiserror::Error;
+
+use crate::method_server::{CommandError, StartError};
+
+#[derive(Debug, Error)]
+pub enum RegistrationError {
+    #[error("the agent is not linked to its server{}; nothing was changed", because(.0.as_deref()))]
+    NotLinked(Option<String>),
+    #[error("{0}")]
+    File(#[from] FileError),
+    #[error("registration file `{0}` must be given by its absolute path")]
+    RelativePath(String),
+    #[error("`{0}` is a script; this version registers TOML files only")]
+    Script(String),
+    #[error("{0}")]
+    Command(#[from] CommandError),
+    #[error("{0}")]
+    Start(#[from] StartError),
+    #[error("{0}")]
+    Refused(Problem),
+    #[error(
+        "the link was lost before the server had answered; what stood before is registered again when it is back"
+    )]
+    LinkLost,
+    #[error("the server did not answer in time; what stood before is registered again")]
+    TimedOut,
+    #[error("no method with the local name `{0}` is registered; see `svc agent status`")]
+    UnknownLocalName(String),
+    #[error("the agent is stopping")]
+    Stopping,
+}
+
+fn because(error: Option<&str>) -> String {
+    error.map_or_else(String::new, |error| format!(" ({error})"))
+}

@@ -1,0 +1,99 @@
+//! Takes methods back, one local name or all.
+
+use std::sync::Arc;
+
+use svc_protocol::{
+    agent_api::Unregistered,
+    link::{Control, Register},
+};
+
+use super::{Change, Current, Registrar, RegistrationError};
+
+impl Registrar {
+    pub(super) async fn unregister_now(
+        &self,
+        local_name: Option<&str>,
+    ) -> Result<Unregistered, RegistrationError> {
+        let mut change = self.open_change().await?;
+        let (link, _) = self.linked()?;
+        let names = change
+            .current
+            .as_ref()
+            .map_or_else(Vec::new, |current| current.names.clone());
+        let goes = |local: &str| local_name.is_none_or(|name| name == local);
+        let (removed, remaining): (Vec<_>, Vec<_>) =
+            names.into_iter().partition(|(_, local)| goes(local));
+        if let (Some(name), true) = (local_name, removed.is_empty()) {
+            return Err(RegistrationError::UnknownLocalName(name.to_owned()));
+        }
+        let canonical =
+            |names: &[(String, String)]| names.iter().map(|(name, _)| name.clone()).collect();
+        let answer = Unregistered {
+            removed: canonical(&removed),
+            remaining: canonical(&remaining),
+        };
+        if remaining.is_empty() {
+            self.remove_all(&mut change, link).await?;
+        } else {
+            self.reduce(&mut change, remaining, link).await?;
+        }
+        Ok(answer)
+    }
+
+    /// Publishes the remaining methods only. The process stays, under a new generation beside
+    /// the old one, so that calls in flight and on their way still reach it.
+    async fn reduce(
+        &self,
+        change: &mut Change,
+        remaining: Vec<(String, String)>,
+        link: u64,
+    ) -> Result<(), RegistrationError> {
+        let generation = change.generation + 1;
+        let Some(current) = change.current.as_ref() else {
+            return Ok(());
+        };
+        let mut registration = current.registration.clone();
+        let mut kept = current.names.iter().map(|name| remaining.contains(name));
+        registration
+            .methods
+            .retain(|_| kept.next().unwrap_or_default());
+        let asked = Register {
+            registration,
+            generation,
+            replace_conflicting: false,
+            place: Some(current.place),
+        };
+        let server = Arc::clone(&current.server);
+        self.routes.add(generation, Arc::clone(&server));
+        change.generation = generation;
+        let accepted = match self.ask(&asked).await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                self.routes.remove(generation);
+                return Err(error);
+            }
+        };
+        let reduced = Current {
+            registration: asked.registration,
+            names: remaining,
+            generation,
+            place: accepted.place,
+            server,
+        };
+        self.replace(change, Some(reduced), link);
+        Ok(())
+    }
+
+    async fn remove_all(&self, change: &mut Change, link: u64) -> Result<(), RegistrationError> {
+        self.request(&Control::Unregister).await?;
+        let old = change.current.take();
+        self.replace(change, None, link);
+        if let Some(old) = old {
+            old.server.drain(self.around.policy.shutdown_drain).await;
+            old.server.stop().await;
+            self.routes.remove_server(&old.server);
+            tracing::info!("unregistered");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! Making, keeping, losing and ending the link.
+
+use std::time::Duration;
+
+use svc_agent::Exit;
+use svc_core::space::{Health, HealthCheck, Probe};
+use svc_protocol::link::{Control, Frame, FrameKind, Goodbye, Refusal};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::fake_server::{FakeServer, TestAgent, control, eventually};
+
+fn refused(code: &str, retry: bool) -> Control {
+    Control::Refused(Refusal {
+        code: code.into(),
+        detail: format!("because of {code}"),
+        retry,
+    })
+}
+
+#[tokio::test]
+async fn an_agent_says_hello_and_goodbye() {
+    let server = FakeServer::start().await;
+    let agent = TestAgent::start(&server.url(), None);
+    let (mut link, hello) = server.accept().await;
+    assert_eq!(hello.versions, [1]);
+    link.welcome(HealthCheck::default()).await;
+    let client = agent.client();
+    eventually("linked", async || {
+        client.status().await.is_ok_and(|status| status.linked)
+    })
+    .await;
+    let status = client.status().await.expect("a status");
+    assert_eq!(status.space.as_deref(), Some("lab"));
+    assert_eq!(status.owner.as_deref(), Some("ann"));
+    let file = agent.path().join(".svc/agent.json");
+    eventually("announced", async || {
+        std::fs::read_to_string(&file).is_ok_and(|text| text.contains(r#""space": "lab""#))
+    })
+    .await;
+    client.stop().await.expect("asked to stop");
+    let frame = link.frame().await;
+    let reason = Goodbye::AgentStopping;
+    assert_eq!(control(&frame), Control::Goodbye { reason });
+    assert!(link.find_frame().await.is_none());
+    assert_eq!(agent.exit().await, Exit::Stopped);
+}
+
+#[tokio::test]
+async fn a_lost_link_is_made_again_by_the_same_instance() {
+    let server = FakeServer::start().await;
+    let agent = TestAgent::start(&server.url(), None);
+    let (link, first) = server.accept().await;
+    drop(link);
+    let (mut link, second) = server.accept().await;
+    assert_eq!(first.instance, second.instance);
+    link.control(0, &refused("draining", true)).await;
+    let (mut link, _) = server.accept().await;
+    link.control(0, &refused("space_stopped", false)).await;
+    let mut link = server.link().await;
+    let reason = Goodbye::SpaceStopped;
+    link.control(0, &Control::Goodbye { reason }).await;
+    let _link = server.link().await;
+    agent.shutdown.cancel();
+    assert_eq!(agent.exit().await, Exit::Stopped);
+}
+
+#[tokio::test]
+async fn the_server_can_end_an_agent_for_good() {
+    for (reason, exit) in [
+        (Goodbye::Replaced, Exit::Replaced),
+        (Goodbye::Revoked, Exit::Credentials),
+    ] {
+        let server = FakeServer::start().await;
+        let agent = TestAgent::start(&server.url(), None);
+        let mut link = server.link().await;
+        link.control(0, &Control::Goodbye { reason }).await;
+        assert_eq!(agent.exit().await, exit);
+    }
+}
+
+#[tokio::test]
+async fn a_refused_token_ends_the_agent() {
+    let server = FakeServer::start().await;
+    let agent = TestAgent::start(&server.url(), None);
+    let mut stream = server.accept_tcp().await;
+    let mut request = vec![0; 4_000];
+    stream.read(&mut request).await.expect("a request");
+    let answer = b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n";
+    stream.write_all(answer).await.expect("answers");
+    assert_eq!(agent.exit().await, Exit::Credentials);
+
+    let agent = TestAgent::start(&server.url(), None);
+    let (mut link, _) = server.accept().await;
+    link.control(0, &refused("unauthorized", false)).await;
+    assert_eq!(agent.exit().await, Exit::Credentials);
+}
+
+#[tokio::test]
+async fn a_busy_server_is_tried_again() {
+    let server = FakeServer::start().await;
+    let agent = TestAgent::start(&server.url(), None);
+    let mut stream = server.accept_tcp().await;
+    let mut request = vec![0; 4_000];
+    stream.read(&mut request).await.expect("a request");
+    let answer = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
+    stream.write_all(answer).await.expect("answers");
+    let _link = server.link().await;
+    agent.shutdown.cancel();
+    assert_eq!(agent.exit().await, Exit::Stopped);
+}
+
+#[tokio::test]
+async fn pings_are_answered_and_a_silent_server_is_left() {
+    let server = FakeServer::start().await;
+    let agent = TestAgent::start(&server.url(), None);
+    let mut link = server.link().await;
+    link.send(&[Frame::empty(0, FrameKind::Ping)]).await;
+    // Three heartbeats of a second, during which this end says nothing at all.
+    let next = tokio::time::timeout(Duration::from_secs(8), server.accept());
+    next.await.expect("the agent comes again");
+    agent.shutdown.cancel();
+    assert_eq!(agent.exit().await, Exit::Stopped);
+}
+
+#[tokio::test]
+async fn bad_frames_cost_the_link_and_nothing_else() {
+    let server = FakeServer::start().await;
+    let agent = TestAgent::start(&server.url(), None);
+    let mut link = server.link().await;
+    let nonsense = Frame::new(5, FrameKind::Control, "not JSON");
+    let short = Frame::new(6, FrameKind::Call, "ab");
+    link.send(&[nonsense, short]).await;
+    assert_eq!(link.answer().await.1, FrameKind::Unavailable);
+    agent.shutdown.cancel();
+    assert_eq!(agent.exit().await, Exit::Stopped);
+}
+
+#[tokio::test]
+async fn health_is_reported_and_its_check_can_change() {
+    let server = FakeServer::start().await;
+    let agent = TestAgent::start(&server.url(), None);
+    let (mut link, _) = server.accept().await;
+    let check = |command: &str| HealthCheck {
+        probe: Probe::Command {
+            command: command.to_owned(),
+        },
+        failures: 1,
+        ..HealthCheck::default()
+    };
+    link.welcome(check("exit 0")).await;
+    let health = |frame: &Frame| match control(frame) {
+        Control::Health { current, .. } => current,
+        other => panic!("not health: {other:?}"),
+    };
+    assert_eq!(health(&link.frame().await), Health::Healthy);
+    let health_check = check("exit 1");
+    let changed = Control::HealthCheckChanged { health_check };
+    link.control(9, &changed).await;
+    assert_eq!(health(&link.frame().await), Health::Unhealthy);
+    agent.shutdown.cancel();
+    assert_eq!(agent.exit().await, Exit::Stopped);
+}

@@ -1,0 +1,257 @@
+use std::time::Duration;
+
+use svc_core::{Id, Scope, Timestamp, credential::CredentialKind};
+use svc_protocol::api;
+use uuid::Uuid;
+
+use super::{Fixture, assert_code};
+use crate::{
+    identity::{Affected, Credential, Denied, DirectoryChange, Identity, Secret},
+    store::{
+        PageRequest, StoreError,
+        agent_tokens::{self, AgentTokenKind, AgentTokenRow},
+        spaces,
+    },
+};
+
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+#[tokio::test]
+async fn a_token_lets_its_user_in_until_it_expires() {
+    let fixture = Fixture::new().await;
+    let directory = fixture.identity.directory();
+    let token = fixture.token(&fixture.admin, &["methods"]).await;
+    let text = token.token.expect("shown once");
+    assert!(text.starts_with("svc_pat_"));
+    let caller = directory
+        .authenticate(&text, fixture.now())
+        .expect("lets in");
+    assert_eq!(caller.user.name.as_str(), "admin");
+    let Credential::Token { id, scopes } = &caller.credential else {
+        panic!("{:?}", caller.credential);
+    };
+    assert_eq!(*id, token.id);
+    assert_eq!(scopes.as_slice(), [Scope::Methods]);
+    assert_eq!(caller.me().credential, "token");
+    let tomorrow = fixture.now().plus(DAY);
+    assert_eq!(
+        directory.authenticate(&text, tomorrow).err(),
+        Some(Denied::Expired)
+    );
+    assert_eq!(
+        directory.recheck(&caller, tomorrow).err(),
+        Some(Denied::Expired)
+    );
+}
+
+#[tokio::test]
+async fn made_up_and_mistyped_credentials_are_unknown() {
+    let fixture = Fixture::new().await;
+    let token = fixture.token(&fixture.admin, &[]).await;
+    let text = token.token.expect("shown once");
+    let made_up = Secret::new(CredentialKind::ApiToken).expect("drawn").text;
+    let setup = Secret::new(CredentialKind::Setup).expect("drawn").text;
+    for presented in [
+        &text[..text.len() - 1],
+        &made_up,
+        &setup,
+        "",
+        "svc_pat_",
+        "hello",
+    ] {
+        let denied = fixture
+            .identity
+            .directory()
+            .authenticate(presented, fixture.now());
+        assert_eq!(denied.err(), Some(Denied::Unknown));
+    }
+}
+
+#[tokio::test]
+async fn a_revoked_token_is_refused_at_once_and_listeners_hear_of_it() {
+    let fixture = Fixture::new().await;
+    let directory = fixture.identity.directory();
+    let token = fixture.token(&fixture.admin, &[]).await;
+    let text = token.token.expect("shown once");
+    let mut changes = directory.subscribe();
+    let caller = directory
+        .authenticate(&text, fixture.now())
+        .expect("lets in");
+    let revoked = fixture.identity.delete_token(&fixture.admin, token.id);
+    revoked.await.expect("revoked");
+    for denied in [
+        directory.authenticate(&text, fixture.now()).err(),
+        directory.recheck(&caller, fixture.now()).err(),
+    ] {
+        assert_eq!(denied, Some(Denied::Unknown));
+    }
+    assert_eq!(
+        changes.try_recv(),
+        Ok(DirectoryChange::CredentialsRevoked(fixture.admin.user.id))
+    );
+    let again = fixture.identity.delete_token(&fixture.admin, token.id);
+    assert_code(again.await, "not_found");
+}
+
+#[tokio::test]
+async fn a_change_takes_effect_even_if_its_request_is_dropped() {
+    let fixture = Fixture::new().await;
+    let directory = fixture.identity.directory();
+    let token = fixture.token(&fixture.admin, &[]).await;
+    let text = token.token.expect("shown once");
+    let request = fixture.identity.delete_token(&fixture.admin, token.id);
+    // Polled once, so that the change has begun, then dropped like the request of a client that
+    // went away.
+    tokio::select! {
+        biased;
+        _ = request => panic!("a commit cannot be there at once"),
+        () = std::future::ready(()) => {}
+    }
+    fixture.identity.close().await;
+    let denied = directory.authenticate(&text, fixture.now());
+    assert_eq!(denied.err(), Some(Denied::Unknown));
+}
+
+#[tokio::test]
+async fn tokens_have_known_scopes_a_sane_expiry_and_a_name() {
+    let fixture = Fixture::new().await;
+    let create = async |name: &str, scope: &str, days| {
+        let new = api::NewToken {
+            name: name.into(),
+            scopes: Some(vec![scope.into()]),
+            expires_in_days: Some(days),
+        };
+        fixture.identity.create_token(&fixture.admin, new).await
+    };
+    assert_code(create("t", "events", 1).await, "invalid_scope");
+    assert_code(create("t", "mcp", 0).await, "invalid_expiry");
+    assert_code(create("t", "mcp", 3_651).await, "invalid_expiry");
+    assert_code(create("", "mcp", 1).await, "invalid_name");
+    for _ in 0..3 {
+        create("t", "mcp", 3_650).await.expect("created");
+    }
+    assert_code(create("t", "mcp", 1).await, "too_many_tokens");
+}
+
+#[tokio::test]
+async fn everyone_sees_and_revokes_only_their_own_tokens() {
+    let fixture = Fixture::new().await;
+    let ann = fixture.caller("ann", &[]).await;
+    let token = fixture.token(&fixture.admin, &[]).await;
+    let anns = fixture
+        .identity
+        .list_tokens(&ann, PageRequest::default())
+        .await;
+    assert!(anns.expect("read").tokens.is_empty());
+    let revoked = fixture.identity.delete_token(&ann, token.id).await;
+    assert_code(revoked, "not_found");
+    let listed = fixture
+        .identity
+        .list_tokens(&fixture.admin, PageRequest::default())
+        .await
+        .expect("read");
+    assert_eq!(listed.tokens[0].token, None, "the secret is shown once");
+}
+
+#[tokio::test]
+async fn last_use_is_seen_at_once_and_written_by_the_flush() {
+    let fixture = Fixture::new().await;
+    let token = fixture.token(&fixture.admin, &[]).await;
+    fixture.pass(Duration::from_secs(5));
+    let used_at = fixture.now();
+    fixture
+        .identity
+        .directory()
+        .authenticate(&token.token.expect("shown once"), used_at)
+        .expect("lets in");
+    let last_used = async |identity: &Identity| -> Option<Timestamp> {
+        let listed = identity.list_tokens(&fixture.admin, PageRequest::default());
+        listed.await.expect("read").tokens[0].last_used_at
+    };
+    assert_eq!(last_used(&fixture.identity).await, Some(used_at));
+    let reload = async || {
+        Identity::load(fixture.store.clone(), super::policy(), Default::default())
+            .await
+            .expect("loads")
+    };
+    assert_eq!(last_used(&reload().await).await, None);
+    let commits = || fixture.store.stats().commits;
+    fixture.identity.flush_last_used().await.expect("written");
+    let before = commits();
+    fixture
+        .identity
+        .flush_last_used()
+        .await
+        .expect("nothing new");
+    assert_eq!(commits(), before);
+    assert_eq!(last_used(&reload().await).await, Some(used_at));
+}
+
+#[tokio::test]
+async fn an_agent_token_acts_as_the_owner_until_it_is_replaced() {
+    let fixture = Fixture::new().await;
+    let directory = fixture.identity.directory();
+    let space_id = fixture.space(fixture.admin.user.id).await;
+    let issue = async || {
+        let secret = Secret::new(CredentialKind::AgentToken).expect("drawn");
+        let row = AgentTokenRow {
+            id: Id(Uuid::now_v7()),
+            space_id,
+            hash: secret.hash,
+            kind: AgentTokenKind::Shown,
+            created_at: fixture.now(),
+        };
+        let replace = move |tx: &mut crate::store::Tx<'_>| {
+            agent_tokens::replace(tx, &row)?;
+            Ok::<_, StoreError>(((), Affected::space(space_id)))
+        };
+        fixture.identity.change(replace).await.expect("committed");
+        secret.text
+    };
+    let first = issue().await;
+    let caller = directory
+        .authenticate(&first, fixture.now())
+        .expect("lets in");
+    assert_eq!(caller.credential, Credential::Agent { space_id });
+    assert_eq!(caller.user.id, fixture.admin.user.id);
+    let mut changes = directory.subscribe();
+    let second = issue().await;
+    assert_eq!(
+        directory.authenticate(&first, fixture.now()).err(),
+        Some(Denied::Unknown)
+    );
+    assert_eq!(
+        changes.try_recv(),
+        Ok(DirectoryChange::AgentTokensRevoked(space_id))
+    );
+    assert!(directory.authenticate(&second, fixture.now()).is_ok());
+    let at = fixture.now();
+    let delete = move |tx: &mut crate::store::Tx<'_>| {
+        spaces::mark_deleted(tx, space_id, at)?;
+        Ok::<_, StoreError>(((), Affected::space(space_id)))
+    };
+    fixture.identity.change(delete).await.expect("committed");
+    assert_eq!(
+        directory.authenticate(&second, fixture.now()).err(),
+        Some(Denied::Unknown)
+    );
+}
+
+#[tokio::test]
+async fn everything_is_there_again_after_a_restart() {
+    let fixture = Fixture::new().await;
+    let token = fixture.token(&fixture.admin, &[]).await;
+    let group = api::GroupBody { name: "ops".into() };
+    let group = fixture.identity.create_group(&fixture.admin, group).await;
+    let identity = Identity::load(fixture.store.clone(), super::policy(), Default::default())
+        .await
+        .expect("loads");
+    let directory = identity.directory();
+    let text = token.token.expect("shown once");
+    assert!(directory.authenticate(&text, fixture.now()).is_ok());
+    let id = group.expect("created").id;
+    assert_eq!(directory.resolve_group("ops"), Some(id));
+    assert_eq!(directory.resolve_group(&id.to_string()), Some(id));
+    assert_eq!(directory.resolve_group("dev"), None);
+    assert_eq!(directory.group_name(id).as_deref(), Some("ops"));
+}

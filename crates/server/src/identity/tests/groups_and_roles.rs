@@ -1,0 +1,194 @@
+use svc_core::{Permission, Permissions};
+use svc_protocol::api;
+
+use super::{Fixture, assert_code};
+use crate::{
+    identity::DirectoryChange,
+    store::{PageRequest, audit},
+};
+
+fn group(name: &str) -> api::GroupBody {
+    api::GroupBody { name: name.into() }
+}
+
+#[tokio::test]
+async fn groups_are_renamed_and_deleted_for_their_members_at_once() {
+    let fixture = Fixture::new().await;
+    let (identity, admin) = (&fixture.identity, &fixture.admin);
+    let directory = identity.directory();
+    let ops = identity.create_group(admin, group("ops")).await;
+    let ops = ops.expect("created");
+    let patch = api::UserPatch {
+        groups: Some(vec![ops.id.to_string()]),
+        ..api::UserPatch::default()
+    };
+    let ann = fixture.user("ann", &["user"]).await;
+    let joined = identity.update_user(admin, ann.id, patch).await;
+    assert_eq!(joined.expect("joined").groups, ["ops"]);
+    let groups_of_ann = || directory.find_user(ann.id).expect("known").groups.clone();
+    assert_eq!(groups_of_ann(), [ops.id]);
+
+    let mut changes = directory.subscribe();
+    let renamed = identity
+        .rename_group(admin, ops.id, group("operators"))
+        .await;
+    assert_eq!(renamed.expect("renamed").name, "operators");
+    assert_eq!(changes.try_recv(), Ok(DirectoryChange::GroupsChanged));
+    assert_eq!(directory.resolve_group("ops"), None);
+    assert_eq!(directory.resolve_group("operators"), Some(ops.id));
+    let user = directory.find_user(ann.id).expect("known");
+    assert_eq!(user.group_names, ["operators"]);
+
+    identity.delete_group(admin, ops.id).await.expect("deleted");
+    assert!(groups_of_ann().is_empty());
+    assert_eq!(directory.resolve_group(&ops.id.to_string()), None);
+    assert_code(identity.get_group(ops.id).await, "not_found");
+}
+
+#[tokio::test]
+async fn group_names_are_unique_and_no_ids() {
+    let fixture = Fixture::new().await;
+    let create = |name: &str| fixture.identity.create_group(&fixture.admin, group(name));
+    let first = create("ops").await.expect("created");
+    assert_code(create("ops").await, "group_exists");
+    assert_code(create("").await, "invalid_name");
+    assert_code(create(&first.id.to_string()).await, "invalid_name");
+    let second = create("dev").await.expect("created");
+    let rename = |name: &str| {
+        fixture
+            .identity
+            .rename_group(&fixture.admin, second.id, group(name))
+    };
+    assert_code(rename("ops").await, "group_exists");
+    rename("dev").await.expect("its own name is free for it");
+    let listed = fixture.identity.list_groups(PageRequest::default()).await;
+    assert_eq!(listed.expect("read").groups.len(), 2);
+}
+
+#[tokio::test]
+async fn built_in_roles_never_change() {
+    let fixture = Fixture::new().await;
+    let (identity, admin) = (&fixture.identity, &fixture.admin);
+    let listed = identity.list_roles(PageRequest::default()).await;
+    let roles = listed.expect("read").roles;
+    assert_eq!(roles.len(), 2);
+    for role in roles {
+        assert!(role.builtin);
+        let patch = api::RolePatch {
+            permissions: Some(Permissions::NONE),
+            ..api::RolePatch::default()
+        };
+        let changed = identity.update_role(admin, role.id, patch).await;
+        assert_code(changed, "builtin_role");
+        assert_code(identity.delete_role(admin, role.id).await, "builtin_role");
+        let again = api::NewRole {
+            name: role.name,
+            permissions: Permissions::NONE,
+        };
+        assert_code(identity.create_role(admin, again).await, "role_exists");
+    }
+}
+
+#[tokio::test]
+async fn a_changed_role_changes_its_holders_at_once() {
+    let fixture = Fixture::new().await;
+    let (identity, admin) = (&fixture.identity, &fixture.admin);
+    let ann = fixture.caller("ann", &[Permission::UseSpaces]).await;
+    let listed = identity.list_roles(PageRequest::default()).await;
+    let role = listed.expect("read").roles.pop().expect("of ann");
+    let permissions = || {
+        let now = identity.directory().find_user(ann.user.id);
+        now.expect("known").permissions
+    };
+    assert_eq!(permissions(), Permissions::of(&[Permission::UseSpaces]));
+    let patch = api::RolePatch {
+        name: Some("renamed".into()),
+        permissions: Some(Permissions::of(&[Permission::UseMcp])),
+    };
+    let changed = identity.update_role(admin, role.id, patch).await;
+    assert_eq!(changed.expect("changed").name, "renamed");
+    assert_eq!(permissions(), Permissions::of(&[Permission::UseMcp]));
+    identity.delete_role(admin, role.id).await.expect("deleted");
+    assert_eq!(permissions(), Permissions::NONE);
+}
+
+#[tokio::test]
+async fn nobody_puts_into_a_role_what_they_do_not_hold() {
+    let fixture = Fixture::new().await;
+    let identity = &fixture.identity;
+    let held = [Permission::ManageRoles, Permission::UseSpaces];
+    let clerk = fixture.caller("clerk", &held).await;
+    let role = |permission| api::NewRole {
+        name: "new".into(),
+        permissions: Permissions::of(&[permission]),
+    };
+    let refused = identity
+        .create_role(&clerk, role(Permission::ViewAudit))
+        .await;
+    assert_code(refused, "permission_denied");
+    let created = identity
+        .create_role(&clerk, role(Permission::UseSpaces))
+        .await;
+    let created = created.expect("holds it");
+    let patch = |permissions: &[Permission]| api::RolePatch {
+        permissions: Some(Permissions::of(permissions)),
+        ..api::RolePatch::default()
+    };
+    let added = patch(&[Permission::UseSpaces, Permission::ManageUsers]);
+    let refused = identity.update_role(&clerk, created.id, added).await;
+    assert_code(refused, "permission_denied");
+    // What an administrator has put there may stay.
+    let wider = patch(&[Permission::ViewAudit]);
+    let widened = identity
+        .update_role(&fixture.admin, created.id, wider)
+        .await;
+    widened.expect("holds everything");
+    let kept = patch(&[Permission::ViewAudit, Permission::UseSpaces]);
+    let changed = identity.update_role(&clerk, created.id, kept).await;
+    changed.expect("adds only what is held");
+}
+
+#[tokio::test]
+async fn every_change_is_audited_by_name_without_secrets() {
+    let fixture = Fixture::new().await;
+    let token = fixture.token(&fixture.admin, &["mcp"]).await;
+    let deleted = fixture.identity.delete_token(&fixture.admin, token.id);
+    deleted.await.expect("revoked");
+    let made = fixture
+        .identity
+        .create_group(&fixture.admin, group("ops"))
+        .await;
+    made.expect("created");
+    assert_eq!(
+        fixture.actions().await,
+        [
+            "user.created",
+            "session.created",
+            "token.created",
+            "token.revoked",
+            "group.created"
+        ]
+    );
+    let listed = fixture
+        .identity
+        .list_audit(audit::Filter::default(), PageRequest::default())
+        .await
+        .expect("read");
+    let actors: Vec<_> = listed.audit.iter().map(|entry| &entry.actor[..]).collect();
+    assert_eq!(actors, ["admin", "admin", "admin", "admin", "system"]);
+    let text = serde_json::to_string(&listed).expect("writes");
+    for secret in ["svc_pat_", "svc_ses_", "argon2", super::PASSWORD] {
+        assert!(!text.contains(secret), "{secret}");
+    }
+    // A change that is refused leaves no trace.
+    let refused = fixture
+        .identity
+        .create_group(&fixture.admin, group("ops"))
+        .await;
+    assert_code(refused, "group_exists");
+    assert_eq!(fixture.actions().await.len(), 5);
+    let retention = super::policy().audit_retention;
+    fixture.pass(retention + std::time::Duration::from_secs(1));
+    fixture.identity.prune().await.expect("pruned");
+    assert!(fixture.actions().await.is_empty());
+}
