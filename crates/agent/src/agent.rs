@@ -1,28 +1,30 @@
 //! Puts the agent together, and takes it apart in order.
 
-use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Instant};
+use std::{
+    io,
+    net::SocketAddr,
+    path::{self, Path, PathBuf},
+    sync::Arc,
+    time::Instant,
+};
 
 use svc_client::{Target, TargetError};
 use svc_core::space::HealthCheck;
 use svc_protocol::agent_api::Discovery;
 use thiserror::Error;
 use tokio::{
-    net::{TcpListener, UnixListener},
     sync::{Notify, watch},
-    task::{JoinHandle, JoinSet},
+    task::JoinSet,
     time::sleep,
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use uuid::Uuid;
 
 use crate::{
     discovery::DiscoveryFile,
     health::HealthChecker,
     link::{Link, LinkEnd, LinkStatus, Outbox},
-    local_api::{
-        Proxy, SocketError, SocketFile, SpaceApi, bind_loopback, default_socket_path,
-        serve_loopback, serve_socket,
-    },
+    local_api::{BindError, Listeners, Proxy, SocketFile, SpaceApi, serve_loopback, serve_socket},
     log::SpaceLog,
     method_server::Surroundings,
     policy::Policy,
@@ -64,10 +66,8 @@ pub enum Error {
     Server(#[from] TargetError),
     #[error("the agent token holds characters that no token has; set SVC_AGENT_TOKEN anew")]
     TokenText,
-    #[error("the agent cannot listen on `{address}`: {source}")]
-    Listen { address: String, source: io::Error },
     #[error(transparent)]
-    Socket(#[from] SocketError),
+    Listen(#[from] BindError),
     #[error("the agent's files cannot be written into `{folder}`: {source}")]
     Folder { folder: String, source: io::Error },
     /// The server will never take this agent as it is.
@@ -88,7 +88,7 @@ struct Agent {
     policy: Arc<Policy>,
     routes: Arc<Routes>,
     registrar: Arc<Registrar>,
-    link: JoinHandle<LinkEnd>,
+    link: AbortOnDropHandle<LinkEnd>,
     finish_link: CancellationToken,
     /// Run as long as the agent; nothing is lost when they are aborted.
     background: JoinSet<()>,
@@ -97,96 +97,65 @@ struct Agent {
     _socket: SocketFile,
 }
 
-/// The listeners, bound before anything else: a second agent must fail without a trace.
-struct Bound {
-    tcp: TcpListener,
-    unix: UnixListener,
-    socket: SocketFile,
-    addresses: AgentAddresses,
+/// What the parts of an agent share.
+struct Wiring {
+    policy: Arc<Policy>,
+    outbox: Arc<Outbox>,
+    log: Arc<SpaceLog>,
+    routes: Arc<Routes>,
+    registrar: Arc<Registrar>,
+    link: watch::Receiver<LinkStatus>,
 }
 
 impl Agent {
-    async fn start(options: Options, shutdown: CancellationToken) -> Result<Self, Error> {
+    async fn start(mut options: Options, shutdown: CancellationToken) -> Result<Self, Error> {
         let server = Target::parse(&options.server_url, None)?;
-        let policy = Arc::new(options.policy.clone());
-        let proxy = Proxy::new(server.clone(), &options.agent_token, policy.connect_timeout)
-            .ok_or(Error::TokenText)?;
-        let bound = bind(&options).await?;
-        let outbox = Arc::new(Outbox::new(policy.link_queue_bytes_max));
-        let log = Arc::new(SpaceLog::new(policy.log_lines_per_second));
-        let routes = Arc::new(Routes::new(Arc::clone(&outbox)));
-        let (status, link_status) = watch::channel(LinkStatus::default());
+        options.working_folder = absolute(&options.working_folder)?;
+        let timeout = options.policy.connect_timeout;
+        let proxy =
+            Proxy::new(server.clone(), &options.agent_token, timeout).ok_or(Error::TokenText)?;
+        // Before anything else: a second agent must fail without a trace.
+        let folder = &options.working_folder;
+        let bound = Listeners::bind(options.listen, options.socket.as_deref(), folder).await?;
+        let file = announce(&options, &server, &bound.addresses)?;
+        let (status, link) = watch::channel(LinkStatus::default());
         let (health_check, checks) = watch::channel(HealthCheck::default());
         let reset = Arc::new(Notify::new());
-        let around = Surroundings {
-            outbox: Arc::clone(&outbox),
-            log: Arc::clone(&log),
-            ids: Arc::default(),
-            policy: Arc::clone(&policy),
-        };
-        let registrar = Arc::new(Registrar::new(
-            around,
-            Arc::clone(&routes),
-            link_status.clone(),
-            Arc::clone(&reset),
-            bound.addresses.clone(),
-        ));
-        let discovery = announce(&options, &server, &bound.addresses)?;
-        let mut background = JoinSet::new();
-        background.spawn(keep_announced(discovery, link_status.clone()));
-        background.spawn(Arc::clone(&log).forward(Arc::clone(&outbox), policy.log_gather));
-        background.spawn({
-            let registrar = Arc::clone(&registrar);
-            async move { registrar.keep().await }
-        });
-        let checker = HealthChecker {
-            outbox: Arc::clone(&outbox),
-            link: link_status.clone(),
-            check: checks,
-            folder: options.working_folder.clone(),
-        };
-        background.spawn(checker.run());
-        if let Some(file) = &options.methods_file {
-            background.spawn(startup::register_once(
-                options.working_folder.join(file),
-                Arc::clone(&registrar),
-                link_status.clone(),
-                Arc::clone(&log),
-            ));
-        }
-        let api = Arc::new(SpaceApi {
-            registrar: Arc::clone(&registrar),
-            link: link_status,
+        let wiring = wire(&options.policy, link, &reset, &bound.addresses);
+        let background = spawn_background(&options, &wiring, file, checks);
+        let api = SpaceApi {
+            registrar: Arc::clone(&wiring.registrar),
+            link: wiring.link,
             addresses: bound.addresses,
             proxy,
             shutdown: shutdown.clone(),
-        });
+        };
         let stop_listeners = CancellationToken::new();
-        let grace = policy.shutdown_close;
+        let (stop, grace) = (&stop_listeners, wiring.policy.shutdown_close);
         let mut listeners = JoinSet::new();
-        listeners.spawn(serve_loopback(bound.tcp, stop_listeners.clone(), grace));
-        listeners.spawn(serve_socket(bound.unix, api, stop_listeners.clone(), grace));
+        listeners.spawn(serve_loopback(bound.tcp, stop.clone(), grace));
+        listeners.spawn(serve_socket(bound.unix, Arc::new(api), stop.clone(), grace));
         if options.exit_on_stdin_eof {
             stop_at_stdin_end(shutdown);
         }
-        let finish_link = CancellationToken::new();
         let link = Link {
             server,
             agent_token: options.agent_token,
             instance: Uuid::now_v7().to_string(),
-            policy: Arc::clone(&policy),
-            outbox,
-            routes: Arc::clone(&routes),
-            log,
+            policy: Arc::clone(&wiring.policy),
+            outbox: wiring.outbox,
+            routes: Arc::clone(&wiring.routes),
+            log: wiring.log,
             status,
             health_check,
             reset,
         };
+        let finish_link = CancellationToken::new();
         Ok(Self {
-            policy,
-            routes,
-            registrar,
-            link: tokio::spawn(link.run(finish_link.clone())),
+            policy: wiring.policy,
+            routes: wiring.routes,
+            registrar: wiring.registrar,
+            link: AbortOnDropHandle::new(tokio::spawn(link.run(finish_link.clone()))),
             finish_link,
             background,
             listeners,
@@ -233,33 +202,93 @@ impl Agent {
     }
 }
 
-async fn bind(options: &Options) -> Result<Bound, Error> {
-    let tcp = bind_loopback(options.listen)
-        .await
-        .map_err(|source| Error::Listen {
-            address: options.listen.map_or_else(
-                || svc_protocol::agent_api::DEFAULT_LISTEN.to_owned(),
-                |address| address.to_string(),
-            ),
-            source,
-        })?;
-    let path = match &options.socket {
-        Some(path) => options.working_folder.join(path),
-        None => default_socket_path(&options.working_folder)?,
+fn absolute(folder: &Path) -> Result<PathBuf, Error> {
+    path::absolute(folder).map_err(|source| Error::Folder {
+        folder: folder.display().to_string(),
+        source,
+    })
+}
+
+fn wire(
+    policy: &Policy,
+    link: watch::Receiver<LinkStatus>,
+    reset_link: &Arc<Notify>,
+    addresses: &AgentAddresses,
+) -> Wiring {
+    let policy = Arc::new(policy.clone());
+    let outbox = Arc::new(Outbox::new(policy.link_queue_bytes_max));
+    let log = Arc::new(SpaceLog::new(policy.log_lines_per_second));
+    let routes = Arc::new(Routes::new(Arc::clone(&outbox)));
+    let around = Surroundings {
+        outbox: Arc::clone(&outbox),
+        log: Arc::clone(&log),
+        ids: Arc::default(),
+        policy: Arc::clone(&policy),
     };
-    let (unix, socket) = SocketFile::bind(&path).await?;
-    let url = match tcp.local_addr() {
-        Ok(address) => format!("http://{address}"),
-        Err(source) => {
-            let address = "loopback".to_owned();
-            return Err(Error::Listen { address, source });
-        }
+    let registrar = Arc::new(Registrar::new(
+        around,
+        Arc::clone(&routes),
+        link.clone(),
+        Arc::clone(reset_link),
+        addresses.clone(),
+    ));
+    Wiring {
+        policy,
+        outbox,
+        log,
+        routes,
+        registrar,
+        link,
+    }
+}
+
+fn spawn_background(
+    options: &Options,
+    wiring: &Wiring,
+    file: DiscoveryFile,
+    checks: watch::Receiver<HealthCheck>,
+) -> JoinSet<()> {
+    let (outbox, log) = (&wiring.outbox, &wiring.log);
+    let mut background = JoinSet::new();
+    background.spawn(file.keep(wiring.link.clone()));
+    background.spawn(Arc::clone(log).forward(Arc::clone(outbox), wiring.policy.log_gather));
+    let registrar = Arc::clone(&wiring.registrar);
+    background.spawn(async move { registrar.keep().await });
+    let checker = HealthChecker {
+        outbox: Arc::clone(outbox),
+        link: wiring.link.clone(),
+        check: checks,
+        folder: options.working_folder.clone(),
     };
-    Ok(Bound {
-        tcp,
-        unix,
-        socket,
-        addresses: AgentAddresses { url, socket: path },
+    background.spawn(checker.run());
+    if let Some(file) = &options.methods_file {
+        background.spawn(startup::register_once(
+            options.working_folder.join(file),
+            Arc::clone(&wiring.registrar),
+            wiring.link.clone(),
+            Arc::clone(log),
+        ));
+    }
+    background
+}
+
+fn announce(
+    options: &Options,
+    server: &Target,
+    addresses: &AgentAddresses,
+) -> Result<DiscoveryFile, Error> {
+    let discovery = Discovery {
+        pid: std::process::id(),
+        agent_url: addresses.url.clone(),
+        agent_socket: addresses.socket.display().to_string(),
+        space_id: None,
+        space: None,
+        server_url: server.to_string(),
+    };
+    let folder = &options.working_folder;
+    DiscoveryFile::create(folder, discovery).map_err(|source| Error::Folder {
+        folder: folder.display().to_string(),
+        source,
     })
 }
 

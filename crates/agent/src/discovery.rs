@@ -8,29 +8,54 @@ use std::{
 };
 
 use svc_protocol::agent_api::{DISCOVERY_FILE, Discovery, FOLDER};
+use tokio::sync::watch;
+
+use crate::link::LinkStatus;
 
 /// The file while the agent runs; dropped, it is removed.
 pub struct DiscoveryFile {
     path: PathBuf,
-    pid: u32,
+    discovery: Discovery,
 }
 
 impl DiscoveryFile {
-    pub fn create(working_folder: &Path, discovery: &Discovery) -> io::Result<Self> {
+    pub fn create(working_folder: &Path, discovery: Discovery) -> io::Result<Self> {
         let folder = working_folder.join(FOLDER);
         create_private_folder(&folder)?;
         let file = Self {
             path: folder.join(DISCOVERY_FILE),
-            pid: discovery.pid,
+            discovery,
         };
-        file.write(discovery)?;
+        file.write()?;
         Ok(file)
     }
 
+    /// Writes the space into the file once it is known, for as long as it is polled; ending, it
+    /// removes the file.
+    pub async fn keep(mut self, mut link: watch::Receiver<LinkStatus>) {
+        loop {
+            let space = link.borrow_and_update().space.clone();
+            let id = space.as_ref().map(|space| space.id);
+            if id != self.discovery.space_id {
+                self.discovery.space_id = id;
+                self.discovery.space = space.map(|space| space.name.to_string());
+                if let Err(error) = self.write() {
+                    tracing::warn!(%error, "the agent's discovery file could not be written");
+                }
+            }
+            if link.changed().await.is_err() {
+                // The link has ended for good; the file goes with the agent.
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
     /// Replaces the file in one step: a reader never sees half of it.
-    pub fn write(&self, discovery: &Discovery) -> io::Result<()> {
-        let new = self.path.with_extension(format!("{}.tmp", self.pid));
-        let mut json = serde_json::to_vec_pretty(discovery).map_err(io::Error::other)?;
+    fn write(&self) -> io::Result<()> {
+        let new = self
+            .path
+            .with_extension(format!("{}.tmp", self.discovery.pid));
+        let mut json = serde_json::to_vec_pretty(&self.discovery).map_err(io::Error::other)?;
         json.push(b'\n');
         let mut file = OpenOptions::new()
             .write(true)
@@ -45,7 +70,8 @@ impl DiscoveryFile {
 
     fn is_ours(&self) -> bool {
         let text = fs::read(&self.path).unwrap_or_default();
-        serde_json::from_slice::<Discovery>(&text).is_ok_and(|found| found.pid == self.pid)
+        serde_json::from_slice::<Discovery>(&text)
+            .is_ok_and(|found| found.pid == self.discovery.pid)
     }
 }
 
@@ -77,7 +103,7 @@ mod tests {
     #[test]
     fn the_file_is_private_whole_and_gone_at_the_end() {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut discovery = Discovery {
+        let discovery = Discovery {
             pid: 7,
             agent_url: "http://127.0.0.1:1".into(),
             agent_socket: "/s".into(),
@@ -85,13 +111,13 @@ mod tests {
             space: None,
             server_url: "http://x".into(),
         };
-        let file = DiscoveryFile::create(folder.path(), &discovery).expect("written");
-        discovery.space = Some("lab".into());
-        file.write(&discovery).expect("written again");
+        let mut file = DiscoveryFile::create(folder.path(), discovery).expect("written");
+        file.discovery.space = Some("lab".into());
+        file.write().expect("written again");
         let path = folder.path().join(".svc/agent.json");
         let read: Discovery =
             serde_json::from_slice(&fs::read(&path).expect("there")).expect("JSON");
-        assert_eq!(read, discovery);
+        assert_eq!(read, file.discovery);
         let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(&folder.path().join(".svc")), 0o700);
@@ -115,8 +141,8 @@ mod tests {
             space: None,
             server_url: String::new(),
         };
-        let ours = DiscoveryFile::create(folder.path(), &discovery(1)).expect("written");
-        let theirs = DiscoveryFile::create(folder.path(), &discovery(2)).expect("written");
+        let ours = DiscoveryFile::create(folder.path(), discovery(1)).expect("written");
+        let theirs = DiscoveryFile::create(folder.path(), discovery(2)).expect("written");
         drop(ours);
         assert!(theirs.path.exists());
     }

@@ -19,4 +19,5 @@ mod startup;
 
 pub use agent::{Error, Exit, Options, run};
 pub use backoff::Backoff;
+pub use local_api::{BindError, SocketError};
 pub use policy::Policy;

@@ -16,27 +16,21 @@ pub use command::{CommandError, Launch};
 pub use process::StartError;
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use svc_core::registration::Mode;
-use svc_protocol::{
-    agent_api::MethodServerStatus,
-    jsonrpc::{ChildMessage, parse_child_line},
-    link::{Control, FrameKind, MethodServerState},
-};
-use tokio::{sync::mpsc, time::sleep};
+use svc_protocol::{agent_api::MethodServerStatus, link::MethodServerState};
+use tokio::time::sleep;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use self::{
-    calls::{CallTable, Effects, Line},
+    calls::{CallTable, Effects},
     process::Process,
+    shared::{Inner, Shared},
 };
 use crate::{
     link::{Caller, Outbox},
@@ -78,7 +72,8 @@ impl MethodServer {
         let table = CallTable::new(
             setup.mode,
             Arc::clone(&around.ids),
-            setup.timeout + grace,
+            setup.timeout,
+            grace,
             policy.unwritten_bytes_max,
             setup.held,
             Instant::now(),

@@ -1,1 +1,29 @@
-fn main() {}
+//! Measurements of the product, as commands: each starts the real `svc` program and prints what it
+//! saw. Figures here never decide a test.
+//!
+//! ```sh
+//! cargo build --release -p svc && cargo run --release -p svc-bench -- links 2000 10
+//! ```
+
+mod links;
+
+use anyhow::{Context, bail};
+
+const USAGE: &str = "usage: svc-bench links [LINKS] [METHODS PER LINK]";
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let mut args = std::env::args().skip(1);
+    match args.next().as_deref() {
+        Some("links") => {
+            let links = number(args.next(), 2_000)?;
+            let methods = number(args.next(), 10)?;
+            links::run(links, methods).await
+        }
+        _ => bail!(USAGE),
+    }
+}
+
+fn number(arg: Option<String>, default: usize) -> anyhow::Result<usize> {
+    arg.map_or(Ok(default), |arg| arg.parse().with_context(|| format!("`{arg}` is not a number; {USAGE}")))
+}

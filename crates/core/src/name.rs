@@ -34,7 +34,7 @@ pub enum NameError {
         "{kind} name `{name}` may hold only lower-case letters, digits and single hyphens between them"
     )]
     NotALabel { kind: &'static str, name: String },
-    #[error("{kind} name `{name}` may hold only letters, digits, `.`, `_`, `-` and spaces inside")]
+    #[error("{kind} name `{name}` may hold only letters, digits, `.`, `_`, `-`, `@` and spaces inside")]
     NotFree { kind: &'static str, name: String },
     #[error("space name `{name}` is reserved")]
     Reserved { name: String },
@@ -162,10 +162,10 @@ pub fn tool_name(visible: &str) -> String {
     visible.replace('.', "_")
 }
 
-/// Names of groups and roles: people's words, kept on one line.
+/// Names of groups, roles and tokens: people's words, kept on one line.
 pub fn check_free_name(kind: &'static str, name: &str) -> Result<(), NameError> {
     check_length(kind, name, LABEL_MAX)?;
-    let inner = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ');
+    let inner = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | ' ');
     if name.trim() != name || !name.chars().all(inner) {
         return Err(NameError::NotFree {
             kind,

@@ -13,6 +13,11 @@ use serde_json::{Value, json};
 /// Items one batch may hold.
 pub const BATCH_MAX: usize = 1_000;
 
+/// Whether JSON text holds an object.
+fn is_object(json: &[u8]) -> bool {
+    json.trim_ascii_start().first() == Some(&b'{')
+}
+
 /// The answers that are ours; a method server's own errors pass through whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RpcError {

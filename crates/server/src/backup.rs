@@ -110,8 +110,7 @@ pub fn restore(file: &Path, data_dir: &Path, force: bool) -> Result<Report, Back
     prepare_folder(data_dir)?;
     let _lock = FolderLock::acquire(data_dir)?;
     let database = data_dir.join(DATABASE_FILE);
-    let replaces = database.exists();
-    if replaces && !force {
+    if database.exists() && !force {
         return Err(BackupError::DatabaseExists(data_dir.to_owned()));
     }
     let partial = Partial::create(&database)?;
@@ -120,9 +119,7 @@ pub fn restore(file: &Path, data_dir: &Path, force: bool) -> Result<Report, Back
     archive::strip_manifest(&partial.path)?;
 
     let aside = clock::now().to_string().replace(':', "-");
-    if replaces {
-        keep_aside(&database, &aside)?;
-    }
+    keep_aside(&database, &aside)?;
     for carried in &manifest.files {
         // A name comes from the file: only those we would have written ourselves are taken.
         if CARRIED_FILES.contains(&carried.name.as_str()) {
@@ -133,15 +130,17 @@ pub fn restore(file: &Path, data_dir: &Path, force: bool) -> Result<Report, Back
     report(file, manifest)
 }
 
-/// Keeps the old database under another name. Its own name stays in place until the new one takes
-/// it over in one step.
+/// Keeps what is there of an old database under another name. Its own name stays in place until
+/// the new one takes it over in one step.
 fn keep_aside(database: &Path, aside: &str) -> Result<(), BackupError> {
-    if let Err(error) = archive::fold_log(database) {
-        tracing::warn!(%error, "the old database is kept with its log: it cannot be read");
-    }
     let kept = with_suffix(database, &format!(".{aside}"));
-    fs::hard_link(database, &kept).map_err(failed("keep", database))?;
-    // A log left beside the database would be taken for that of the new one.
+    if database.exists() {
+        if let Err(error) = archive::fold_log(database) {
+            tracing::warn!(%error, "the old database is kept with its log: it cannot be read");
+        }
+        fs::hard_link(database, &kept).map_err(failed("keep", database))?;
+    }
+    // A log left behind, even alone, would be taken for that of the new database.
     for suffix in ["-wal", "-shm"] {
         let log = with_suffix(database, suffix);
         if log.exists() {

@@ -41,11 +41,13 @@ pub struct Limits {
     pub call_bytes_max: usize,
     /// Connections at one time.
     pub connections_max: usize,
+    /// Calls a user may make per second; no limit when absent.
+    pub calls_per_second: Option<u32>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { call_bytes_max: 8 * 1024 * 1024, connections_max: 50_000 }
+        Self { call_bytes_max: 8 * 1024 * 1024, connections_max: 50_000, calls_per_second: None }
     }
 }
 

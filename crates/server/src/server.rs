@@ -19,7 +19,8 @@ use crate::{
     identity::{Identity, IdentityError},
     links::Links,
     methods::{
-        calls::Calls, discovery::Discovery, openrpc, publish::Publisher, registry::Registry,
+        calls::Calls, discovery::Discovery, openrpc, publish::Publisher, rate_limit::RateLimit,
+        registry::Registry,
     },
     metrics::Metrics,
     options::Options,
@@ -185,6 +186,7 @@ fn assemble(
         directory: directory.clone(),
         metrics: metrics.clone(),
         openrpc: openrpc::Describe { discovery: discovery.clone() },
+        rate_limit: RateLimit::new(options.limits.calls_per_second),
     };
     App::new(Parts {
         server_id,

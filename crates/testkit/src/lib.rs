@@ -15,7 +15,7 @@ mod user;
 mod wait;
 
 pub use http::{Answer, Http};
-pub use process::{Process, is_running, raise_open_files_limit};
+pub use process::{Process, children_of, descendants_of, is_running, raise_open_files_limit};
 pub use program::{Cli, Output, fixture_method_server, svc_program};
 pub use registration::{MethodToml, RegistrationToml, fixture, method};
 pub use server::{ADMIN_PASSWORD, TestServer, TestServerBuilder, fixture_file, wait_for_address};

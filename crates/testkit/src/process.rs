@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Read},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -25,24 +25,32 @@ pub struct Process {
 }
 
 /// What a process wrote so far.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<String>>>);
+struct Lines {
+    lines: Arc<Mutex<Vec<String>>>,
+    reader: thread::JoinHandle<()>,
+}
 
 impl Lines {
-    fn collect(&self, from: impl Read + Send + 'static) {
-        let lines = self.clone();
-        thread::spawn(move || {
+    fn collect(from: impl Read + Send + 'static) -> Self {
+        let lines = Arc::<Mutex<Vec<String>>>::default();
+        let kept = Arc::clone(&lines);
+        let reader = thread::spawn(move || {
             for line in BufReader::new(from).split(b'\n') {
                 let Ok(line) = line else { return };
                 let line = String::from_utf8_lossy(&line).into_owned();
-                lines.lock().push(line);
+                locked(&kept).push(line);
             }
         });
+        Self { lines, reader }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<String>> {
+        locked(&self.lines)
     }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Process {
@@ -53,9 +61,8 @@ impl Process {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
-        let (stdout, stderr) = (Lines::default(), Lines::default());
-        stdout.collect(child.stdout.take().expect("stdout is piped"));
-        stderr.collect(child.stderr.take().expect("stderr is piped"));
+        let stdout = Lines::collect(child.stdout.take().expect("stdout is piped"));
+        let stderr = Lines::collect(child.stderr.take().expect("stderr is piped"));
         Self {
             name: name.to_owned(),
             child,
@@ -111,6 +118,7 @@ impl Process {
         let begun = Instant::now();
         loop {
             if let Some(status) = self.exit_status() {
+                self.wait_for_last_words().await;
                 return status;
             }
             assert!(
@@ -120,6 +128,17 @@ impl Process {
                 self.stderr()
             );
             tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// What it wrote last may still be on its way to us. A process it left behind would hold its
+    /// output open, so this does not wait for ever.
+    async fn wait_for_last_words(&self) {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(1)
+            && !(self.stdout.reader.is_finished() && self.stderr.reader.is_finished())
+        {
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
 
@@ -179,13 +198,8 @@ pub fn is_running(id: u32) -> bool {
     if test_kill_process(pid(id)).is_err() {
         return false;
     }
-    // A zombie still takes signals, but runs nothing; its state stands after the last `)`.
-    std::fs::read_to_string(format!("/proc/{id}/stat")).map_or(true, |stat| {
-        !stat
-            .rsplit(')')
-            .next()
-            .is_some_and(|s| s.trim_start().starts_with('Z'))
-    })
+    // A zombie still takes signals, but runs nothing.
+    stat(id).is_none_or(|(state, _)| state != 'Z')
 }
 
 impl Process {
@@ -196,6 +210,36 @@ impl Process {
         })
         .await;
     }
+}
+
+/// Running processes whose parent is `parent`.
+pub fn children_of(parent: u32) -> Vec<u32> {
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let ids = processes
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter(|&id| stat(id).is_some_and(|(state, of)| state != 'Z' && of == parent))
+        .collect()
+}
+
+/// Running processes below `ancestor`, of every generation.
+pub fn descendants_of(ancestor: u32) -> Vec<u32> {
+    let mut found = children_of(ancestor);
+    let mut next = 0;
+    while let Some(&id) = found.get(next) {
+        found.extend(children_of(id));
+        next += 1;
+    }
+    found
+}
+
+/// State and parent of a process. They stand after the `)` that ends its name.
+fn stat(id: u32) -> Option<(char, u32)> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let mut fields = stat.rsplit(')').next()?.split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
 /// Lets this process, and those it starts, hold as many files and sockets as it may.

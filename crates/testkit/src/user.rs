@@ -1,17 +1,21 @@
 //! A person with a credential, and what they do over HTTP.
 
-use std::fmt::Display;
+use std::{fmt::Display, time::Duration};
 
 use bytes::Bytes;
 use http::{Request, request::Builder};
 use http_body_util::Full;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use crate::{
     http::{Answer, Http},
     server::Site,
     space::TestSpace,
+    wait::eventually,
 };
+
+const IN_FLIGHT_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Clone)]
 pub struct TestUser {
@@ -72,6 +76,28 @@ impl TestUser {
         self.send("DELETE", path, None).await
     }
 
+    /// Creates spaces `s0`, `s1`…, `at_once` at a time, and returns their agent tokens.
+    pub async fn create_spaces(&self, count: usize, at_once: usize) -> Vec<String> {
+        let mut tokens = Vec::with_capacity(count);
+        let mut creating = tokio::task::JoinSet::new();
+        for n in 0..count {
+            if creating.len() >= at_once
+                && let Some(done) = creating.join_next().await
+            {
+                tokens.push(done.expect("creating a space does not panic"));
+            }
+            let user = self.clone();
+            creating.spawn(async move {
+                let body = json!({"name": format!("s{n}")});
+                let record = user.post("/api/spaces", body).await.expect(201).json();
+                let token = record["agent_token"].as_str();
+                token.expect("a new space has its token").to_owned()
+            });
+        }
+        tokens.extend(creating.join_all().await);
+        tokens
+    }
+
     /// The very bytes of a call's body, and the very bytes of its answer.
     pub async fn call_raw(&self, body: impl Display) -> Answer {
         self.post("/api/methods/call", body).await
@@ -81,6 +107,30 @@ impl TestUser {
     pub async fn call(&self, method: &str, params: Value) -> Value {
         let request = json!({"jsonrpc": "2.0", "method": method, "params": params, "id": 1});
         self.call_raw(request).await.expect(200).json()
+    }
+
+    /// One call whose answer is awaited later.
+    pub fn start_call(&self, method: &str, params: Value) -> JoinHandle<Value> {
+        let (user, method) = (self.clone(), method.to_owned());
+        tokio::spawn(async move { user.call(&method, params).await })
+    }
+
+    /// Waits until this many calls of an own method are in flight, at all its providers together.
+    pub async fn wait_for_in_flight(&self, method: &str, expected: u64) {
+        let what = format!("{expected} calls of `{method}` are in flight");
+        eventually(&what, IN_FLIGHT_LIMIT, || async {
+            let document = self.find_method(method).await.unwrap_or_default();
+            let providers = document["providers"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            providers
+                .iter()
+                .filter_map(|p| p["in_flight"].as_u64())
+                .sum::<u64>()
+                == expected
+        })
+        .await;
     }
 
     /// One notification.

@@ -16,7 +16,11 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{socket::may_connect, *};
+use super::{
+    bind::bind_loopback,
+    socket::{default_socket_path, may_connect},
+    *,
+};
 use crate::{
     link::{LinkStatus, Outbox},
     log::SpaceLog,
@@ -47,10 +51,9 @@ fn post(headers: &str, body: &str) -> String {
 
 #[tokio::test]
 async fn the_loopback_listener_refuses_what_a_web_page_could_send() {
-    let listener = bind_loopback(Some("127.0.0.1:0".parse().expect("valid")))
+    let (listener, address) = bind_loopback(Some("127.0.0.1:0".parse().expect("valid")))
         .await
         .expect("binds");
-    let address = listener.local_addr().expect("bound");
     let stop = CancellationToken::new();
     let serving = tokio::spawn(serve_loopback(listener, stop.clone(), Duration::ZERO));
     let json = "content-type: application/json\r\n";
@@ -170,6 +173,14 @@ async fn the_loopback_listener_refuses_what_a_web_page_could_send() {
 }
 
 #[tokio::test]
+async fn a_taken_default_port_gives_way_and_a_chosen_one_does_not() {
+    let (_first, _) = bind_loopback(None).await.expect("binds");
+    let (_second, address) = bind_loopback(None).await.expect("binds another");
+    assert!(address.ip().is_loopback());
+    assert!(bind_loopback(Some(address)).await.is_err());
+}
+
+#[tokio::test]
 async fn a_listener_that_is_not_loopback_is_refused() {
     let everywhere = Some("0.0.0.0:0".parse().expect("valid"));
     assert!(bind_loopback(everywhere).await.is_err());
@@ -286,10 +297,9 @@ async fn the_socket_is_private_answers_and_says_what_is_wrong() {
 
 #[tokio::test]
 async fn the_proxy_adds_the_credential_and_keeps_the_bytes() {
-    let listener = bind_loopback(Some("127.0.0.1:0".parse().expect("valid")))
+    let (listener, address) = bind_loopback(Some("127.0.0.1:0".parse().expect("valid")))
         .await
         .expect("binds");
-    let address = listener.local_addr().expect("bound");
     let serving = tokio::spawn(async move {
         let (mut stream, _) = listener.accept().await.expect("accepts");
         let mut request = vec![0; 4_000];

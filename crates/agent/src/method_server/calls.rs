@@ -3,8 +3,10 @@
 //! A pure state machine: it is told what happened and when, and says in [`Effects`] what to write
 //! and what to answer. It never touches a process, a socket or a clock.
 
+mod queue;
+
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -16,6 +18,7 @@ use bytes::Bytes;
 use svc_core::registration::Mode;
 use svc_protocol::link::FrameKind;
 
+use self::queue::{Queue, Waiting};
 use crate::link::Caller;
 
 /// Ids of requests to method servers: unique for the life of the agent, below 2^53 for it.
@@ -69,34 +72,26 @@ enum Place {
     Sent(u64),
 }
 
-struct Waiting {
-    /// `None` for a notification.
-    caller: Option<Caller>,
-    json: Bytes,
-    arrived: Instant,
-}
-
 struct Sent {
     caller: Caller,
     cancelled: bool,
-    overdue_at: Instant,
+    /// When its time is up.
+    due: Instant,
+    /// When it was first seen to be with the method server. The hot path reads no clock.
+    seen: Option<Instant>,
 }
 
 pub struct CallTable {
     mode: Mode,
     ids: CallIds,
-    /// From arrival to the moment an unanswered serial call means that the server hangs.
+    timeout: Duration,
+    /// How long beyond its timeout an unanswered serial call means that the server hangs.
     overdue_after: Duration,
     unwritten_bytes_max: usize,
     process: Process,
     /// Nothing is sent before the method server this one replaces is idle.
     held: bool,
-    /// In order of arrival; what left early is `None`.
-    waiting: VecDeque<Option<Waiting>>,
-    /// Sequence number of the first entry of `waiting`.
-    first: u64,
-    waiting_count: usize,
-    waiting_bytes: usize,
+    waiting: Queue,
     sent: HashMap<u64, Sent>,
     places: HashMap<Caller, Place>,
 }
@@ -105,6 +100,7 @@ impl CallTable {
     pub fn new(
         mode: Mode,
         ids: CallIds,
+        timeout: Duration,
         overdue_after: Duration,
         unwritten_bytes_max: usize,
         held: bool,
@@ -113,14 +109,12 @@ impl CallTable {
         Self {
             mode,
             ids,
+            timeout,
             overdue_after,
             unwritten_bytes_max,
             process: Process::Down { since: now },
             held,
-            waiting: VecDeque::new(),
-            first: 0,
-            waiting_count: 0,
-            waiting_bytes: 0,
+            waiting: Queue::default(),
             sent: HashMap::new(),
             places: HashMap::new(),
         }
@@ -136,7 +130,7 @@ impl CallTable {
         now: Instant,
         effects: &mut Effects,
     ) {
-        let full = self.waiting_bytes + unwritten_bytes + json.len() > self.unwritten_bytes_max;
+        let full = self.waiting.bytes() + unwritten_bytes + json.len() > self.unwritten_bytes_max;
         if full || self.process == Process::Closed {
             refuse(caller, effects);
             return;
@@ -146,7 +140,7 @@ impl CallTable {
             json,
             arrived: now,
         };
-        if self.waiting_count == 0 && self.may_send() {
+        if self.waiting.is_empty() && self.may_send() {
             self.send(item, effects);
         } else {
             self.wait(item);
@@ -179,7 +173,8 @@ impl CallTable {
         match self.places.get(&caller) {
             None => return false,
             Some(&Place::Waiting(number)) => {
-                self.remove_waiting(number);
+                self.waiting.remove(number);
+                self.places.remove(&caller);
                 effects.answer(caller, FrameKind::CancelledUnsent);
             }
             Some(&Place::Sent(id)) => {
@@ -217,14 +212,13 @@ impl CallTable {
             .map(|(caller, place)| (*caller, *place))
             .collect();
         for (caller, place) in gone {
+            self.places.remove(&caller);
             match place {
-                Place::Waiting(number) => self.remove_waiting(number),
-                Place::Sent(id) => {
-                    self.places.remove(&caller);
-                    if self.mode == Mode::Concurrent {
-                        self.sent.remove(&id);
-                    }
+                Place::Waiting(number) => self.waiting.remove(number),
+                Place::Sent(id) if self.mode == Mode::Concurrent => {
+                    self.sent.remove(&id);
                 }
+                Place::Sent(_) => {}
             }
         }
     }
@@ -257,7 +251,7 @@ impl CallTable {
             return;
         };
         let due = |item: &Waiting| item.arrived.max(since) + patience <= now;
-        while self.front().is_some_and(due) {
+        while self.waiting.front().is_some_and(due) {
             self.give_up_front(effects);
         }
     }
@@ -271,18 +265,24 @@ impl CallTable {
     /// Takes no more calls and gives up on those not sent.
     pub fn close(&mut self, effects: &mut Effects) {
         self.process = Process::Closed;
-        while self.front().is_some() {
+        while !self.waiting.is_empty() {
             self.give_up_front(effects);
         }
     }
 
-    /// Whether a sent call has gone unanswered so long that the method server must be hung.
-    pub fn is_overdue(&self, now: Instant) -> bool {
-        self.mode == Mode::Serial && self.sent.values().any(|sent| sent.overdue_at <= now)
+    /// Whether a sent call has gone unanswered so long that the method server must be hung. To be
+    /// asked now and then: a call that was sent late has its time from the first question on.
+    pub fn is_overdue(&mut self, now: Instant) -> bool {
+        let after = self.overdue_after;
+        self.mode == Mode::Serial
+            && self.sent.values_mut().any(|sent| {
+                let seen = *sent.seen.get_or_insert(now);
+                sent.due.max(seen) + after <= now
+            })
     }
 
     pub fn is_idle(&self) -> bool {
-        self.sent.is_empty() && self.waiting_count == 0
+        self.sent.is_empty() && self.waiting.is_empty()
     }
 
     pub fn in_flight(&self) -> usize {
@@ -290,7 +290,7 @@ impl CallTable {
     }
 
     pub fn queued(&self) -> usize {
-        self.waiting_count
+        self.waiting.len()
     }
 
     fn may_send(&self) -> bool {
@@ -315,7 +315,8 @@ impl CallTable {
             Sent {
                 caller,
                 cancelled: false,
-                overdue_at: item.arrived + self.overdue_after,
+                due: item.arrived + self.timeout,
+                seen: None,
             },
         );
         effects.lines.push(Line {
@@ -334,50 +335,24 @@ impl CallTable {
     }
 
     fn wait(&mut self, item: Waiting) {
-        let number = self.first + self.waiting.len() as u64;
-        if let Some(caller) = item.caller {
+        let caller = item.caller;
+        let number = self.waiting.push(item);
+        if let Some(caller) = caller {
             self.places.insert(caller, Place::Waiting(number));
         }
-        self.waiting_count += 1;
-        self.waiting_bytes += item.json.len();
-        self.waiting.push_back(Some(item));
     }
 
     fn take_front(&mut self) -> Option<Waiting> {
-        self.front()?;
-        let item = self.waiting.pop_front().flatten()?;
-        self.first += 1;
-        self.left(&item);
+        let item = self.waiting.pop()?;
+        if let Some(caller) = item.caller {
+            self.places.remove(&caller);
+        }
         Some(item)
     }
 
     fn give_up_front(&mut self, effects: &mut Effects) {
         if let Some(item) = self.take_front() {
             refuse(item.caller, effects);
-        }
-    }
-
-    fn remove_waiting(&mut self, number: u64) {
-        let index = usize::try_from(number - self.first).expect("fits the queue it came from");
-        if let Some(item) = self.waiting.get_mut(index).and_then(Option::take) {
-            self.left(&item);
-        }
-    }
-
-    /// The next that waits, once the gaps before it are forgotten.
-    fn front(&mut self) -> Option<&Waiting> {
-        while let Some(None) = self.waiting.front() {
-            self.waiting.pop_front();
-            self.first += 1;
-        }
-        self.waiting.front().and_then(Option::as_ref)
-    }
-
-    fn left(&mut self, item: &Waiting) {
-        self.waiting_count -= 1;
-        self.waiting_bytes -= item.json.len();
-        if let Some(caller) = item.caller {
-            self.places.remove(&caller);
         }
     }
 }

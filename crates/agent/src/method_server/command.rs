@@ -128,6 +128,18 @@ mod tests {
     }
 
     #[test]
+    fn the_method_server_gets_no_credential_and_its_own_env_wins() {
+        let server: ServerDefinition =
+            serde_json::from_str(r#"{"command":"sh","env":{"A":"theirs"}}"#).expect("a definition");
+        let ours = BTreeMap::from([("A".to_owned(), "ours".to_owned())]);
+        let launch = Launch::new(&server, Path::new("/"), ours).expect("sh exists");
+        let command = launch.command();
+        let set: BTreeMap<_, _> = command.as_std().get_envs().collect();
+        assert_eq!(set[OsStr::new("SVC_AGENT_TOKEN")], None);
+        assert_eq!(set[OsStr::new("A")], Some(OsStr::new("theirs")));
+    }
+
+    #[test]
     fn commands_are_found_as_decided() {
         let root = tempfile::tempdir().expect("a folder");
         let at = |name: &str| root.path().join(name);

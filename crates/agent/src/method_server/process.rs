@@ -68,6 +68,8 @@ pub struct Process {
     broken: CancellationToken,
     stderr_tail: Arc<Mutex<VecDeque<String>>>,
     stop_output: Duration,
+    /// Its group is gone, and its number may soon be another's.
+    gone: bool,
 }
 
 impl Process {
@@ -110,6 +112,7 @@ impl Process {
             broken,
             stderr_tail,
             stop_output: shared.around.policy.stop_output,
+            gone: false,
         };
         shared.up(
             id,
@@ -148,6 +151,7 @@ impl Process {
         let was_broken = self.broken.is_cancelled();
         self.signal(Signal::KILL);
         let status = self.child.wait().await;
+        self.gone = true;
         let reading = async { while self.tasks.join_next().await.is_some() {} };
         // Bounded: a process that left the group may hold a pipe open.
         if timeout(self.stop_output, reading).await.is_err() {
@@ -182,7 +186,9 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.signal(Signal::KILL);
+        if !self.gone {
+            self.signal(Signal::KILL);
+        }
     }
 }
 

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use rustix::process::{Pid, test_kill_process};
 use svc_core::registration::{ServerDefinition, ServerType};
-use svc_protocol::link::Frame;
-use tokio::time::timeout;
+use svc_protocol::link::{Frame, FrameKind};
+use tokio::{sync::mpsc, time::timeout};
 
 use super::*;
 use crate::backoff::Backoff;

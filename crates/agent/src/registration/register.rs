@@ -14,7 +14,10 @@ use super::{Current, Registrar, RegistrationError};
 use crate::method_server::{Launch, MethodServer, Setup};
 
 impl Registrar {
-    pub(super) async fn register_now(&self, file: &RegisterFile) -> Result<Registered, RegistrationError> {
+    pub(super) async fn register_now(
+        &self,
+        file: &RegisterFile,
+    ) -> Result<Registered, RegistrationError> {
         let mut change = self.open_change().await?;
         let (link, space) = self.linked()?;
         let path = Path::new(&file.path);

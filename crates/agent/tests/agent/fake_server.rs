@@ -50,6 +50,7 @@ impl FakeServer {
 
     /// Takes one agent's connection as far as its hello.
     pub async fn accept(&self) -> (FakeLink, Hello) {
+        #[expect(clippy::result_large_err, reason = "the library's callback type")]
         let check = |request: &Request, mut response: Response| {
             assert_eq!(request.uri().path(), "/agent/link");
             assert_eq!(request.headers()["authorization"], "Bearer svc_agt_test");
@@ -195,13 +196,17 @@ impl FakeLink {
     /// Accepts the next registration at a place.
     pub async fn accept_registration(&mut self, place: u64) -> Register {
         let (id, register) = self.register().await;
+        self.accept(id, place, &register).await;
+        register
+    }
+
+    pub async fn accept(&mut self, id: u64, place: u64, register: &Register) {
         let accepted = Accepted {
             place,
             methods: register.registration.methods.len(),
             warnings: vec![],
         };
         self.control(id, &Control::Registered(accepted)).await;
-        register
     }
 }
 

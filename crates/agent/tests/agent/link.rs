@@ -84,7 +84,8 @@ async fn a_refused_token_ends_the_agent() {
     let agent = TestAgent::start(&server.url(), None);
     let mut stream = server.accept_tcp().await;
     let mut request = vec![0; 4_000];
-    stream.read(&mut request).await.expect("a request");
+    let read = stream.read(&mut request).await.expect("a request");
+    assert!(request[..read].starts_with(b"GET /agent/link "));
     let answer = b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n";
     stream.write_all(answer).await.expect("answers");
     assert_eq!(agent.exit().await, Exit::Credentials);
@@ -101,7 +102,8 @@ async fn a_busy_server_is_tried_again() {
     let agent = TestAgent::start(&server.url(), None);
     let mut stream = server.accept_tcp().await;
     let mut request = vec![0; 4_000];
-    stream.read(&mut request).await.expect("a request");
+    let read = stream.read(&mut request).await.expect("a request");
+    assert!(request[..read].starts_with(b"GET /agent/link "));
     let answer = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
     stream.write_all(answer).await.expect("answers");
     let _link = server.link().await;

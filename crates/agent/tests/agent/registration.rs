@@ -7,7 +7,7 @@ use svc_protocol::{
     problem::Problem,
 };
 
-use crate::fake_server::{FakeLink, FakeServer, TestAgent, eventually};
+use crate::fake_server::{FakeLink, FakeServer, TestAgent, control, eventually};
 
 /// A registration whose method server answers every call with `result`.
 fn methods(result: &str, mode: &str) -> String {
@@ -199,8 +199,8 @@ async fn one_method_can_be_taken_back_and_the_last_one_stops_the_process() {
         assert_eq!(link.answer().await.1, FrameKind::Result);
     }
     let taking = unregister("b");
-    let (id, control) = link.request().await;
-    assert_eq!(control, Control::Unregister);
+    let (id, asked) = link.request().await;
+    assert_eq!(asked, Control::Unregister);
     link.control(id, &Control::Unregistered).await;
     let answer = taking.await.expect("runs").expect("is done");
     assert_eq!(answer.remaining, Vec::<String>::new());
@@ -247,4 +247,40 @@ async fn stopping_lets_calls_in_flight_finish() {
     agent.shutdown.cancel();
     assert_eq!(link.answer().await, (1, FrameKind::Result, "1".into()));
     assert_eq!(agent.exit().await, Exit::Stopped);
+}
+
+#[tokio::test]
+async fn twenty_replacements_under_load_lose_no_call() {
+    let server = FakeServer::start().await;
+    let (agent, mut link) = registered(&server).await;
+    let (mut generation, mut sent, mut answered) = (1, 0, 0);
+    for round in 2..22 {
+        let client = agent.client();
+        let file = file(&agent, &methods(&round.to_string(), "concurrent"));
+        let registering = tokio::spawn(async move { client.register(&file).await });
+        // Sixteen calls are always under way, each to the generation that stands.
+        while generation < round {
+            while sent < answered + 16 {
+                sent += 1;
+                link.call(sent, generation, "a").await;
+            }
+            let frame = link.frame().await;
+            match frame.kind {
+                FrameKind::Result => answered += 1,
+                FrameKind::Control => {
+                    if let Control::Register(register) = control(&frame) {
+                        generation = register.generation;
+                        link.accept(frame.id, 8, &register).await;
+                    }
+                }
+                kind => panic!("call {} failed: {kind:?}", frame.id),
+            }
+        }
+        registering.await.expect("runs").expect("is accepted");
+    }
+    while answered < sent {
+        assert_eq!(link.answer().await.1, FrameKind::Result);
+        answered += 1;
+    }
+    stop(agent).await;
 }

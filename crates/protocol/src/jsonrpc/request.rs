@@ -85,7 +85,9 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(value: D) -> Result<Option<&'a Raw
 
 fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson> {
     match serde_json::from_slice::<Members<'_>>(body) {
-        Ok(members) => Ok(check(&members)),
+        // serde reads an array as the members in their order; JSON-RPC does not.
+        Ok(members) if super::is_object(body) => Ok(check(&members)),
+        Ok(_) => Ok(Err(invalid(None, "a request must be an object"))),
         // The hot path scans a body once; only a failure looks again to tell "not JSON" from
         // "not a request".
         Err(_) if serde_json::from_slice::<&RawValue>(body).is_err() => Err(NotJson),

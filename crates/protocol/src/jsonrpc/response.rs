@@ -72,6 +72,10 @@ fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(
 
 /// Reads a line from a method server's stdout; `None` if it is no response to one of our ids.
 pub fn parse_child_line(line: &[u8]) -> Option<ChildMessage<'_>> {
+    // serde would read an array as the members in their order.
+    if !super::is_object(line) {
+        return None;
+    }
     let members: Members<'_> = serde_json::from_slice(line).ok()?;
     let id = read_id(members.id.get())?;
     match (
@@ -153,6 +157,7 @@ mod tests {
             "hello",
             "{}",
             "[]",
+            "[7,1]",
             r#"{"id":7}"#,
             r#"{"id":"7","result":1}"#,
             r#"{"id":null,"error":{}}"#,

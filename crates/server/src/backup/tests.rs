@@ -65,7 +65,10 @@ async fn a_backup_is_made_under_writes_and_restores_into_a_fresh_folder() {
     let left = fs::read_dir(folder.path()).expect("a folder").count();
     assert_eq!(left, 2, "only the data folder and the backup");
 
+    fs::create_dir(&fresh).expect("made");
+    fs::write(fresh.join("svc.db-wal"), "a log left behind").expect("written");
     assert_eq!(restore(&out, &fresh, false).expect("restored"), report);
+    assert!(!fresh.join("svc.db-wal").exists());
     assert_eq!(
         fs::read_to_string(fresh.join("secret.key")).expect("carried"),
         "the key"

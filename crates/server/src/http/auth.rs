@@ -31,8 +31,12 @@ pub const SESSION_COOKIE: &str = "svc_session";
 #[derive(Clone)]
 pub struct Gate {
     app: App,
-    table: Arc<HashMap<&'static str, Vec<(Method, Needs, Agents)>>>,
+    /// By path; a path has few methods.
+    table: Arc<HashMap<&'static str, Vec<Rule>>>,
 }
+
+/// One row of the route table, as far as access goes.
+type Rule = (Method, Needs, Agents);
 
 impl Gate {
     pub fn new(app: &App) -> Self {

@@ -12,7 +12,8 @@ use crate::{
 
 #[derive(Debug)]
 pub struct ApiError {
-    problem: Problem,
+    /// Boxed: errors are rare, and every `Result` carries the room for one.
+    problem: Box<Problem>,
     /// `Retry-After`, in seconds.
     retry_after: Option<u64>,
     /// `WWW-Authenticate`.
@@ -25,7 +26,7 @@ impl ApiError {
     pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
         let problem = Problem::new(status.as_u16(), code, title, detail);
-        Self { problem, retry_after: None, challenge: None }
+        Self { problem: Box::new(problem), retry_after: None, challenge: None }
     }
 
     pub fn bad_request(code: &str, detail: impl Into<String>) -> Self {
@@ -65,7 +66,7 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.problem.status)
             .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_vec(&self.problem).expect("a problem is always JSON");
+        let body = serde_json::to_vec(&*self.problem).expect("a problem is always JSON");
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));

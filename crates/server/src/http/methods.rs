@@ -9,7 +9,7 @@ use serde::Deserialize;
 use svc_protocol::api::Methods;
 
 use super::{
-    error::ApiResult,
+    error::{ApiError, ApiResult},
     extract::{Json, Query, read_body, require_json},
 };
 use crate::{app::App, identity::Caller, methods::discovery::Filter};
@@ -33,7 +33,12 @@ pub async fn call(State(app): State<App>, caller: Caller, request: Request) -> A
     let (parts, body) = request.into_parts();
     require_json(&parts.headers)?;
     let body = read_body(body, app.limits.call_bytes_max).await?;
-    Ok(match app.calls.answer(&caller, &body).await {
+    let answer = app.calls.answer(&caller, &body).await.map_err(|over| {
+        let detail = "you make more calls per second than this server allows";
+        ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
+            .retry_after(over.retry_after.as_secs() + 1)
+    })?;
+    Ok(match answer {
         Some(answer) => json(answer),
         None => StatusCode::NO_CONTENT.into_response(),
     })

@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::{
     openrpc,
     provider::Provider,
+    rate_limit::{OverLimit, RateLimit},
     registry::{PickError, Registry},
 };
 use crate::{
@@ -30,6 +31,7 @@ pub struct Calls {
     pub directory: Arc<Directory>,
     pub metrics: Arc<Metrics>,
     pub openrpc: openrpc::Describe,
+    pub rate_limit: RateLimit,
 }
 
 /// A call's answer as it goes to the caller: the bytes of `result` or of `error`.
@@ -40,9 +42,16 @@ enum Reply {
 
 impl Calls {
     /// Answers a whole body of `POST /api/methods/call`; `None` is 204 No Content.
-    pub async fn answer(&self, caller: &Caller, body: &[u8]) -> Option<Vec<u8>> {
+    pub async fn answer(
+        &self,
+        caller: &Caller,
+        body: &[u8],
+    ) -> Result<Option<Vec<u8>>, OverLimit> {
         let arrived = Instant::now();
-        match parse_body(body) {
+        let parsed = parse_body(body);
+        let calls = if let Ok(Body::Batch(requests)) = &parsed { requests.len() } else { 1 };
+        self.rate_limit.take(caller.user.id, calls, arrived.into_std())?;
+        Ok(match parsed {
             Err(error) => {
                 self.metrics.count(CallOutcome::Invalid);
                 Some(refusal(&error, None))
@@ -55,7 +64,7 @@ impl Calls {
                 let answers: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
                 (!answers.is_empty()).then(|| join_array(&answers))
             }
-        }
+        })
     }
 
     /// Answers one item; `None` for a notification (spec 4.1, calls 2 and 3).

@@ -7,16 +7,23 @@
 
 mod access;
 mod agent_api;
+mod call_errors;
 mod calls;
 mod cli;
+mod cli_context;
 mod examples;
 mod identity;
 mod method_server;
+mod method_server_serial;
 mod methods_targets;
 mod methods_visibility;
 mod operations;
 mod registration;
+mod registration_replace;
 mod scale;
+mod sessions;
+mod space_health;
+mod space_lifecycle;
 mod spaces;
 mod tokens;
 mod up;

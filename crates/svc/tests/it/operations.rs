@@ -78,12 +78,8 @@ async fn sigterm_finishes_calls_in_flight_and_exits_with_0() {
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
     let agent = space.publish(fixture().plain("sleep").plain("echo")).await;
-    let caller = ann.clone();
-    let slow = tokio::spawn(async move { caller.call("sleep", json!({"ms": 2_000})).await });
-    eventually("the call is in flight", SOON, || async {
-        ann.find_method("sleep").await.unwrap()["providers"][0]["in_flight"] == 1
-    })
-    .await;
+    let slow = ann.start_call("sleep", json!({"ms": 2_000}));
+    ann.wait_for_in_flight("sleep", 1).await;
     server.process().signal(rustix::process::Signal::TERM);
     assert_eq!(result(&slow.await.unwrap())["slept"], 2_000);
     let status = server.process().wait_for_exit(SOON).await;
@@ -117,10 +113,7 @@ async fn sigterm_does_not_wait_for_ever() {
             .try_send(request.body(body.into()).unwrap())
             .await
     });
-    eventually("the call is in flight", SOON, || async {
-        ann.find_method("never").await.unwrap()["providers"][0]["in_flight"] == 1
-    })
-    .await;
+    ann.wait_for_in_flight("never", 1).await;
     let begun = Instant::now();
     assert_eq!(server.terminate().await.code(), Some(0));
     assert!(

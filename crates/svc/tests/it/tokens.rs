@@ -203,7 +203,7 @@ async fn wrong_token_requests_are_refused_by_name() {
     let ann = server.user("ann").await;
     for (body, said) in [
         (json!({"name": "x", "scopes": ["events"]}), "events"),
-        (json!({"name": "x", "scopes": "methods"}), "scopes"),
+        (json!({"name": "x", "scopes": "methods"}), "methods"),
         (
             json!({"name": "x", "expires_in_days": 0}),
             "expires_in_days",

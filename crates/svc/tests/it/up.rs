@@ -3,7 +3,9 @@
 use std::{path::Path, process::Command, time::Duration};
 
 use serde_json::{Value, json};
-use svc_testkit::{Cli, Http, Process, fixture, get_eventually, is_running, method, svc_program};
+use svc_testkit::{
+    Cli, Http, Process, descendants_of, fixture, get_eventually, is_running, method, svc_program,
+};
 
 /// The first start makes a database, a user, a space and its agent.
 const UP_LIMIT: Duration = Duration::from_secs(30);
@@ -34,32 +36,6 @@ async fn first_line(up: &mut Process) -> Value {
 
 fn home() -> svc_testkit::TempDir {
     svc_testkit::TempDir::with_prefix("svc-up-").unwrap()
-}
-
-/// All processes below `parent`.
-fn descendants(parent: u32) -> Vec<u32> {
-    let parent_of = |id: u32| -> Option<u32> {
-        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        stat.rsplit(')')
-            .next()?
-            .split_whitespace()
-            .nth(1)?
-            .parse()
-            .ok()
-    };
-    let all: Vec<u32> = std::fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
-    let mut found = vec![parent];
-    let mut next = 0;
-    while next < found.len() {
-        let above = found[next];
-        found.extend(all.iter().filter(|&&id| parent_of(id) == Some(above)));
-        next += 1;
-    }
-    found.split_off(1)
 }
 
 async fn call(line: &Value, body: &Value) -> Value {
@@ -128,7 +104,7 @@ async fn one_command_and_methods_can_be_called_and_ctrl_c_leaves_no_process() {
         ])
         .await
         .expect(0);
-    assert_eq!(said.json(), json!(5));
+    assert_eq!(said.json()["sum"], 5);
     let login = json!({"username": line["username"], "password": line["password"]}).to_string();
     let http = Http::to_url(line["url"].as_str().unwrap());
     http.request(
@@ -140,7 +116,7 @@ async fn one_command_and_methods_can_be_called_and_ctrl_c_leaves_no_process() {
     .await
     .expect(200);
 
-    let below = descendants(running.id());
+    let below = descendants_of(running.id());
     assert!(
         below.len() >= 2,
         "an agent and a method server run: {below:?}"
@@ -191,7 +167,7 @@ async fn kill9_leaves_no_process_either() {
     let home = home();
     let mut running = up(home.path(), &[]);
     first_line(&mut running).await;
-    let below = descendants(running.id());
+    let below = descendants_of(running.id());
     running.kill9();
     for id in below {
         Process::wait_until_gone(id, UP_LIMIT).await;

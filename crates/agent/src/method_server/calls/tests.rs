@@ -8,6 +8,8 @@ use super::*;
 
 const BYTES_MAX: usize = 1_000;
 const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(30);
+const OVERDUE_AFTER: Duration = Duration::from_secs(10);
 
 fn caller(frame: u64) -> Caller {
     Caller { link: 1, frame }
@@ -23,8 +25,8 @@ struct Bench {
 impl Bench {
     fn new(mode: Mode, held: bool) -> Self {
         let now = Instant::now();
-        let overdue_after = Duration::from_secs(40);
-        let table = CallTable::new(mode, Arc::default(), overdue_after, BYTES_MAX, held, now);
+        let ids = Arc::default();
+        let table = CallTable::new(mode, ids, TIMEOUT, OVERDUE_AFTER, BYTES_MAX, held, now);
         Self {
             table,
             effects: Effects::default(),
@@ -223,14 +225,25 @@ fn a_lost_link_frees_all_but_what_a_serial_server_works_on() {
 
 #[test]
 fn only_a_serial_server_hangs() {
-    let after = Duration::from_secs(40);
+    let after = TIMEOUT + OVERDUE_AFTER;
     for (mode, hangs) in [(Mode::Serial, true), (Mode::Concurrent, false)] {
         let mut bench = Bench::up(mode);
         bench.call(10);
+        assert!(!bench.table.is_overdue(bench.now));
         let just_before = bench.now + after - Duration::from_millis(1);
         assert!(!bench.table.is_overdue(just_before));
         assert_eq!(bench.table.is_overdue(bench.now + after), hangs);
     }
+}
+
+#[test]
+fn a_serial_call_that_was_sent_late_has_its_time_too() {
+    let mut bench = Bench::up(Mode::Serial);
+    bench.call(10).call(11);
+    let late = bench.now + TIMEOUT + OVERDUE_AFTER;
+    bench.answer(0);
+    assert!(!bench.table.is_overdue(late));
+    assert!(bench.table.is_overdue(late + OVERDUE_AFTER));
 }
 
 #[test]
@@ -347,7 +360,7 @@ proptest! {
         prop_assert!(open.is_empty(), "never ended: {open:?}");
         prop_assert!(ended.values().all(|times| *times == 1), "{ended:?}");
         prop_assert!(bench.table.is_idle());
-        prop_assert_eq!(bench.table.waiting_bytes, 0);
+        prop_assert_eq!(bench.table.waiting.bytes(), 0);
         prop_assert!(bench.table.places.is_empty());
     }
 }

@@ -14,13 +14,17 @@ use super::{Folder, Store, meta};
 const CHILD_FOLDER: &str = "SVC_TEST_STORE_FOLDER";
 const REPORTED: usize = 60;
 
+/// The test starts itself again with a folder to write to: that second process is the child.
 #[tokio::test]
 async fn kill_nine_loses_nothing_that_was_acknowledged() {
+    if let Some(folder) = env::var_os(CHILD_FOLDER) {
+        return write_until_killed(Path::new(&folder)).await;
+    }
     let folder = Folder::new();
     let mut child = Command::new(env::current_exe().expect("a test binary"))
-        .args(["--exact", "--nocapture", "--include-ignored"])
+        .args(["--exact", "--nocapture"])
         .arg(
-            concat!(module_path!(), "::child")
+            concat!(module_path!(), "::kill_nine_loses_nothing_that_was_acknowledged")
                 .split_once("::")
                 .expect("a crate")
                 .1,
@@ -52,14 +56,8 @@ async fn kill_nine_loses_nothing_that_was_acknowledged() {
     }
 }
 
-/// The child: runs until it is killed.
-#[tokio::test]
-#[ignore = "started by kill_nine_loses_nothing_that_was_acknowledged"]
-async fn child() {
-    let Some(folder) = env::var_os(CHILD_FOLDER) else {
-        return;
-    };
-    let store = Store::open(Path::new(&folder)).expect("the store opens");
+async fn write_until_killed(folder: &Path) {
+    let store = Store::open(folder).expect("the store opens");
     for n in 0.. {
         // Several at once, so that commits of more than one command are among them.
         let keys: Vec<String> = (0..4).map(|part| format!("{n}.{part}")).collect();
