@@ -7,6 +7,7 @@
 mod http;
 mod process;
 mod program;
+mod raw_link;
 mod registration;
 mod server;
 mod simulated;
@@ -17,6 +18,7 @@ mod wait;
 pub use http::{Answer, Http};
 pub use process::{Process, children_of, descendants_of, is_running, raise_open_files_limit};
 pub use program::{Cli, Output, fixture_method_server, svc_program};
+pub use raw_link::RawLink;
 pub use registration::{MethodToml, RegistrationToml, fixture, method};
 pub use server::{ADMIN_PASSWORD, TestServer, TestServerBuilder, fixture_file, wait_for_address};
 pub use simulated::SimulatedAgents;

@@ -45,6 +45,13 @@ impl Refused {
     }
 }
 
+/// No sink can exist before there are events; a registration may name it beforehand.
+fn unknown_sink(method: &str, sink: &str) -> String {
+    format!(
+        "method `{method}` names the event sink `{sink}`, which does not exist; the default format applies until it does"
+    )
+}
+
 impl Publisher {
     /// `accepted` is called at the moment the registration stands, before anyone can pick from
     /// it. Returns the number of methods.
@@ -61,7 +68,9 @@ impl Publisher {
                 Refused::Invalid(faults.join("\n"))
             })?;
         let mut methods = Vec::with_capacity(checked.methods.len());
+        let mut warnings = checked.warnings;
         for method in checked.methods {
+            warnings.extend(method.event_sinks.iter().map(|sink| unknown_sink(&method.name, sink)));
             let groups = self.resolve_groups(&method.name, &method.groups)?;
             methods.push(Definition::new(method, groups));
         }
@@ -73,7 +82,7 @@ impl Publisher {
             place: register.place,
             replace_conflicting: register.replace_conflicting,
         };
-        let (methods, warnings) = (publication.methods.len(), checked.warnings);
+        let methods = publication.methods.len();
         self.registry.publish(&publication, clock::now_micros(), |place| {
             accepted(Accepted { place, methods, warnings });
         })?;

@@ -1,0 +1,180 @@
+//! One link, frame by frame: for agents that do what ours never would.
+
+use std::{net::SocketAddr, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use svc_core::registration::Registration;
+use svc_protocol::link::{
+    self, Control, Frame, FrameKind, FrameReader, Hello, Register, put_frame,
+};
+use tokio::{net::TcpStream, time::timeout};
+use tokio_tungstenite::{
+    WebSocketStream, client_async,
+    tungstenite::{Message, client::IntoClientRequest},
+};
+
+const STEP_LIMIT: Duration = Duration::from_secs(60);
+
+pub struct RawLink {
+    socket: WebSocketStream<TcpStream>,
+    /// Frames of a message that was read and not yet asked for.
+    frames: std::vec::IntoIter<Frame>,
+}
+
+impl RawLink {
+    /// Connects and says nothing.
+    pub async fn connect(address: SocketAddr, agent_token: &str) -> Self {
+        let stream = TcpStream::connect(address)
+            .await
+            .expect("the server accepts");
+        stream
+            .set_nodelay(true)
+            .expect("a socket takes TCP_NODELAY");
+        let mut request = format!("ws://{address}{}", link::PATH)
+            .into_client_request()
+            .expect("a well-formed address");
+        let headers = request.headers_mut();
+        let bearer = format!("Bearer {agent_token}")
+            .parse()
+            .expect("a token is a header value");
+        headers.insert("authorization", bearer);
+        let subprotocol = link::SUBPROTOCOL.parse().expect("a header value");
+        headers.insert("sec-websocket-protocol", subprotocol);
+        let (socket, _) = timeout(STEP_LIMIT, client_async(request, stream))
+            .await
+            .expect("the handshake ends")
+            .expect("the link is taken");
+        Self {
+            socket,
+            frames: Vec::new().into_iter(),
+        }
+    }
+
+    /// Connects, says hello and registers methods named `{{space}}.m0`, `{{space}}.m1`…
+    pub async fn publish(address: SocketAddr, agent_token: &str, methods: usize) -> Self {
+        let mut link = Self::connect(address, agent_token).await;
+        let welcome = link.hello(&[link::VERSION]).await;
+        assert!(matches!(welcome, Control::Welcome(_)), "{welcome:?}");
+        let registered = link.register(registration(methods)).await;
+        assert!(
+            matches!(registered, Control::Registered(_)),
+            "{registered:?}"
+        );
+        link
+    }
+
+    /// Says hello; the answer.
+    pub async fn hello(&mut self, versions: &[u32]) -> Control {
+        let hello = Control::Hello(Hello {
+            versions: versions.to_vec(),
+            svc_version: "simulated".to_owned(),
+            instance: "simulated".to_owned(),
+        });
+        self.ask(0, &hello).await
+    }
+
+    /// Registers; the answer.
+    pub async fn register(&mut self, registration: Registration) -> Control {
+        let register = Control::Register(Box::new(Register {
+            registration,
+            generation: 1,
+            replace_conflicting: false,
+            place: None,
+        }));
+        self.ask(1, &register).await
+    }
+
+    /// Sends a control message and waits for the answer under the same id.
+    pub async fn ask(&mut self, id: u64, control: &Control) -> Control {
+        let payload = serde_json::to_vec(control).expect("a control message is JSON");
+        self.send(&[Frame::new(id, FrameKind::Control, payload)])
+            .await
+            .expect("the link takes a message");
+        let answer = async {
+            loop {
+                let frame = self.next().await.expect("the link stays");
+                if frame.kind == FrameKind::Control && frame.id == id {
+                    return serde_json::from_slice(&frame.payload).expect("a control message");
+                }
+            }
+        };
+        timeout(STEP_LIMIT, answer)
+            .await
+            .expect("the server answers in time")
+    }
+
+    pub async fn send(&mut self, frames: &[Frame]) -> Result<(), String> {
+        let mut message = BytesMut::new();
+        frames
+            .iter()
+            .for_each(|frame| put_frame(&mut message, frame));
+        self.send_bytes(message.freeze()).await
+    }
+
+    /// Any bytes, as one binary message.
+    pub async fn send_bytes(&mut self, bytes: impl Into<Bytes>) -> Result<(), String> {
+        self.send_message(Message::Binary(bytes.into())).await
+    }
+
+    pub async fn send_text(&mut self, text: &str) -> Result<(), String> {
+        self.send_message(Message::text(text)).await
+    }
+
+    async fn send_message(&mut self, message: Message) -> Result<(), String> {
+        self.socket
+            .send(message)
+            .await
+            .map_err(|error| error.to_string())
+    }
+
+    /// The next frame, or why there is none any more.
+    pub async fn next(&mut self) -> Result<Frame, String> {
+        loop {
+            if let Some(frame) = self.frames.next() {
+                return Ok(frame);
+            }
+            match self.socket.next().await {
+                Some(Ok(Message::Binary(bytes))) => {
+                    let frames: Result<Vec<_>, _> = FrameReader::new(bytes).collect();
+                    self.frames = frames.expect("the server sends whole frames").into_iter();
+                }
+                Some(Ok(Message::Close(why))) => return Err(format!("closed: {why:?}")),
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(error.to_string()),
+                None => return Err("end of stream".to_owned()),
+            }
+        }
+    }
+
+    /// Waits until the server has ended the link.
+    pub async fn wait_until_ended(&mut self, limit: Duration) -> String {
+        let ended = async {
+            loop {
+                if let Err(why) = self.next().await {
+                    return why;
+                }
+            }
+        };
+        timeout(limit, ended)
+            .await
+            .unwrap_or_else(|_| panic!("the server keeps the link for {limit:?}"))
+    }
+}
+
+/// A registration as a file would hold it; nothing is ever started for it.
+fn registration(methods: usize) -> Registration {
+    let methods: Vec<Value> = (0..methods)
+        .map(|n| {
+            json!({
+                "name": format!("{{{{space}}}}.m{n}"),
+                "local_name": format!("m{n}"),
+                "description": "Echoes its params",
+            })
+        })
+        .collect();
+    let server = json!({"command": "simulated", "timeout": 10});
+    serde_json::from_value(json!({"server": server, "methods": methods}))
+        .expect("a registration as the file would hold it")
+}
