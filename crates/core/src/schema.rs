@@ -51,12 +51,25 @@ pub enum SchemaError {
     RemoteReference(String),
     #[error("`{0}` refers to nothing in the schema")]
     DanglingReference(String),
-    #[error("{message} (at `{at}`)")]
+    #[error("`{found}` is no type; the types are object, array, string, integer, number, boolean and null")]
+    UnknownType { at: String, found: String },
+    #[error("{message}")]
     Malformed { at: String, message: String },
     #[error(
         "the root type must be `object` for a method with `mcp_tool`, because a tool takes named arguments"
     )]
     ToolRootNotObject,
+}
+
+impl SchemaError {
+    /// The keys and indexes that lead to the fault.
+    pub fn steps(&self) -> impl Iterator<Item = &str> {
+        let at = match self {
+            Self::Malformed { at, .. } | Self::UnknownType { at, .. } => at.as_str(),
+            _ => "",
+        };
+        at.split('/').filter(|step| !step.is_empty())
+    }
 }
 
 /// Checks one `params_schema` or `result_schema`.
@@ -93,10 +106,12 @@ fn malformed(error: jsonschema::ValidationError<'_>) -> SchemaError {
     if message.len() > 300 {
         message = message.chars().take(300).collect::<String>() + "…";
     }
-    SchemaError::Malformed {
-        at: if at.is_empty() { "/".into() } else { at },
-        message,
+    let found = error.instance();
+    if at.ends_with("/type") && (found.is_string() || found.is_array()) {
+        let found = found.as_str().map_or_else(|| found.to_string(), str::to_owned);
+        return SchemaError::UnknownType { at, found };
     }
+    SchemaError::Malformed { at, message }
 }
 
 fn check_references(root: &Value) -> Result<(), SchemaError> {
@@ -256,7 +271,8 @@ mod tests {
     #[test]
     fn messages_name_the_place() {
         let error = check(&json!({"properties": {"q": {"type": "text"}}})).expect_err("bad type");
-        assert!(error.to_string().contains("/properties/q/type"), "{error}");
+        assert_eq!(error.steps().collect::<Vec<_>>(), ["properties", "q", "type"]);
+        assert!(error.to_string().starts_with("`text` is no type"), "{error}");
     }
 
     #[test]

@@ -110,13 +110,13 @@ fn yes() -> bool {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserPatch {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub password: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub roles: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<String>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub active: Option<bool>,
 }
 
@@ -133,11 +133,17 @@ pub struct Group {
     pub created_at: Timestamp,
 }
 
-/// Creates or renames.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupBody {
     pub name: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupPatch {
+    #[serde(default, deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -167,9 +173,9 @@ pub struct NewRole {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RolePatch {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "set", skip_serializing_if = "Option::is_none")]
     pub permissions: Option<Permissions>,
 }
 
@@ -290,6 +296,13 @@ pub struct SpacePatch {
         skip_serializing_if = "Option::is_none"
     )]
     pub startup_script_id: Option<Option<Id>>,
+}
+
+/// A member of a merge patch that cannot be removed: `null` is refused, not taken for absent.
+fn set<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    value: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(value).map(Some)
 }
 
 /// Tells `null` (`Some(None)`) from absent (`None`) in a merge patch.

@@ -119,6 +119,7 @@ fn find(value: &DeValue<'_>, path: &[Step], here: Range<usize>) -> Option<Range<
     let next = match (step, value) {
         (Step::Key(key), DeValue::Table(table)) => table.get(key.as_str()),
         (Step::Index(index), DeValue::Array(array)) => array.get(*index),
+        (Step::Key(key), DeValue::Array(array)) => key.parse().ok().and_then(|i: usize| array.get(i)),
         _ => None,
     };
     match next {
@@ -219,7 +220,7 @@ type = "string"
         );
         fault(
             &GOOD.replace("type = \"string\"", "type = \"text\""),
-            "methods.toml:14:1: ",
+            "methods.toml:18:8: `text` is no type",
         );
         fault(
             &GOOD.replace("local_name = \"search\"\n", ""),

@@ -56,7 +56,7 @@ pub enum StartError {
     Identity(#[from] IdentityError),
     #[error(transparent)]
     Tls(#[from] TlsError),
-    #[error("could not listen on {address}: {source}; choose another with --listen, or port 0 for a free one")]
+    #[error("could not listen on {address}; choose another with --listen, or port 0 for a free one")]
     Listen { address: SocketAddr, source: io::Error },
 }
 

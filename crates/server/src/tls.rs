@@ -19,13 +19,13 @@ use crate::options::TlsFiles;
 
 #[derive(Debug, Error)]
 pub enum TlsError {
-    #[error("could not read the certificate `{}`: {source}", path.display())]
+    #[error("could not read the certificate `{}`", path.display())]
     Certificate { path: PathBuf, source: pem::Error },
     #[error("`{}` holds no certificate", path.display())]
     NoCertificate { path: PathBuf },
-    #[error("could not read the private key `{}`: {source}", path.display())]
+    #[error("could not read the private key `{}`", path.display())]
     Key { path: PathBuf, source: pem::Error },
-    #[error("certificate and key do not work together: {0}")]
+    #[error("certificate and key do not work together")]
     Config(#[from] rustls::Error),
 }
 

@@ -25,6 +25,9 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// Heading of what every command takes, apart from its own options.
+const EVERYWHERE: &str = "Options everywhere";
+
 /// Options every command takes.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Globals {
@@ -32,20 +35,20 @@ pub struct Globals {
     #[arg(
         short,
         long,
-        global = true,
+        global = true, help_heading = EVERYWHERE,
         value_enum,
         default_value_t,
         value_name = "FORM"
     )]
     pub output: Format,
     /// Saved context to use instead of the current one
-    #[arg(long, global = true, value_name = "NAME")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "NAME")]
     pub context: Option<String>,
     /// Configuration file [env: SVC_CONFIG]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Form of the logs on stderr [env: SVC_LOG_FORMAT]
-    #[arg(long, global = true, value_enum, value_name = "FORM")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_enum, value_name = "FORM")]
     pub log_format: Option<LogFormat>,
 }
 
@@ -113,10 +116,7 @@ mod tests {
                     "{path}: {about:?}"
                 );
                 let example = sub.get_before_help().unwrap_or_default().to_string();
-                assert!(
-                    example.contains("svc "),
-                    "{path}: {example:?}"
-                );
+                assert!(example.contains("svc "), "{path}: {example:?}");
                 walk(sub, &path);
             }
         }

@@ -124,14 +124,16 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         let text = error.to_string();
         match error {
-            Error::Unreachable { target, why } => Self::new(
-                Exit::Unreachable,
-                format!("cannot reach `{target}`"),
-            )
-            .why(why)
-            .hint(
-                "is it running? `svc up` starts one here; `svc context list` shows which is in use",
-            ),
+            Error::Unreachable { target, why } => {
+                let hint = if why.contains("certificate") {
+                    "a certificate of your own CA needs --ca-file at login, or SVC_CA_FILE with SVC_URL"
+                } else {
+                    "is it running? `svc up` starts one here; `svc context list` shows which is in use"
+                };
+                Self::new(Exit::Unreachable, format!("cannot reach `{target}`"))
+                    .why(why)
+                    .hint(hint)
+            }
             Error::Timeout { .. } => Self::new(Exit::Timeout, text),
             Error::Problem { status, problem } => {
                 let failure = Self::new(Exit::of_status(status), text);

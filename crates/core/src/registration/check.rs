@@ -204,7 +204,9 @@ fn check_method(
         ("result_schema", &method.result_schema),
     ] {
         if let Some(Err(error)) = schema.as_ref().map(schema::check) {
-            faults.in_method(index, key, error.to_string());
+            let mut violation = method_violation(index, key, error.to_string());
+            violation.path.extend(error.steps().map(|step| Step::Key(step.to_owned())));
+            faults.0.push(violation);
         }
     }
     let events = check_events(index, &method.events, faults);

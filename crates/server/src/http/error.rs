@@ -88,7 +88,7 @@ impl From<IdentityError> for ApiError {
             ErrorKind::Invalid => StatusCode::BAD_REQUEST,
             ErrorKind::Forbidden => StatusCode::FORBIDDEN,
             ErrorKind::TooMany => StatusCode::TOO_MANY_REQUESTS,
-            ErrorKind::Unauthorized => return Self::unauthorized(error.to_string()),
+            ErrorKind::Unauthorized => StatusCode::UNAUTHORIZED,
             ErrorKind::Internal => return Self::internal(&error),
         };
         let answer = Self::new(status, error.code(), error.to_string());
@@ -108,7 +108,8 @@ impl From<SpaceError> for ApiError {
             SpaceError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
             SpaceError::NameTaken { .. } => Self::new(StatusCode::CONFLICT, "name_taken", detail),
             SpaceError::Conflict { .. } => Self::new(StatusCode::CONFLICT, "conflict", detail),
-            SpaceError::Name(_) | SpaceError::Invalid { .. } => Self::bad_request("invalid", detail),
+            SpaceError::Name(_) => Self::bad_request("invalid_name", detail),
+            SpaceError::Invalid { .. } => Self::bad_request("invalid", detail),
             SpaceError::LocalDenied => Self::forbidden("permission_denied", detail),
             SpaceError::LocalDisabled => Self::forbidden("local_disabled", detail),
             SpaceError::Identity(error) => error.into(),

@@ -26,6 +26,10 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
         let (parts, body) = request.into_parts();
         require_json(&parts.headers)?;
         let body = read_body(body, RECORD_BYTES_MAX).await?;
+        // Serde would also fill a record from an array, field by field.
+        if body.trim_ascii_start().first() != Some(&b'{') {
+            return Err(ApiError::bad_request("invalid_body", "the body must be a JSON object"));
+        }
         serde_json::from_slice(&body).map(Json).map_err(|error| {
             let detail = format!("the body is not what this route takes: {error}");
             ApiError::bad_request("invalid_body", detail)

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use http::StatusCode;
 use svc_core::GroupId;
-use svc_protocol::api::{Group, GroupBody, Groups};
+use svc_protocol::api::{Group, GroupBody, GroupPatch, Groups};
 
 use super::{
     error::ApiResult,
@@ -31,9 +31,12 @@ pub async fn patch(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<GroupId>,
-    Json(body): Json<GroupBody>,
+    Json(patch): Json<GroupPatch>,
 ) -> ApiResult<Json<Group>> {
-    Ok(Json(app.identity.rename_group(&caller, id, body).await?))
+    Ok(Json(match patch.name {
+        Some(name) => app.identity.rename_group(&caller, id, GroupBody { name }).await?,
+        None => app.identity.get_group(id).await?,
+    }))
 }
 
 pub async fn delete(

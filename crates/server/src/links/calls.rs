@@ -6,8 +6,10 @@ use std::sync::{
 };
 
 use bytes::Bytes;
+use serde_json::value::RawValue;
 use slab::Slab;
 use svc_protocol::link::FrameKind;
+use thiserror::Error;
 use tokio::sync::oneshot;
 
 /// Calls one link may have in flight; also bounds what a silent agent can make the server keep.
@@ -29,18 +31,41 @@ pub enum Answer {
     Cancelled { sent: bool },
 }
 
+/// Why a frame is no answer. Both break the protocol.
+#[derive(Debug, PartialEq, Eq, Error)]
+pub enum NoAnswer {
+    #[error("an agent must not send {0:?} frames")]
+    Kind(FrameKind),
+    #[error("the answer to a call is not what JSON-RPC allows")]
+    NotJson,
+}
+
 impl Answer {
-    pub fn from_frame(kind: FrameKind, payload: Bytes) -> Option<Self> {
-        Some(match kind {
-            FrameKind::Result => Self::Result(payload),
-            FrameKind::Error => Self::Error(payload),
+    /// Reads an answer. Its payload goes into the caller's response as it is, perhaps between
+    /// those of others' methods, so it must be exactly one JSON value.
+    pub fn from_frame(kind: FrameKind, payload: Bytes) -> Result<Self, NoAnswer> {
+        Ok(match kind {
+            FrameKind::Result => match one_json_value(&payload) {
+                Some(_) => Self::Result(payload),
+                None => return Err(NoAnswer::NotJson),
+            },
+            FrameKind::Error => match one_json_value(&payload) {
+                Some(b'{') => Self::Error(payload),
+                _ => return Err(NoAnswer::NotJson),
+            },
             FrameKind::Unavailable => Self::Unavailable,
             FrameKind::Interrupted => Self::Interrupted,
             FrameKind::CancelledUnsent => Self::Cancelled { sent: false },
             FrameKind::CancelledSent => Self::Cancelled { sent: true },
-            _ => return None,
+            kind => return Err(NoAnswer::Kind(kind)),
         })
     }
+}
+
+/// The first byte of the value, if the bytes are one JSON value and nothing else.
+fn one_json_value(bytes: &[u8]) -> Option<u8> {
+    let value = serde_json::from_slice::<&RawValue>(bytes).ok()?;
+    value.get().as_bytes().first().copied()
 }
 
 /// Counts as in flight for target choice (D2) as long as it lives.
@@ -153,6 +178,20 @@ mod tests {
         table.complete(id, Answer::Interrupted);
         assert_eq!(answer.try_recv(), Ok(Answer::Unavailable));
         assert_eq!(count(&counter), 0);
+    }
+
+    #[test]
+    fn an_answer_is_exactly_one_json_value() {
+        let read = |kind, text: &'static str| Answer::from_frame(kind, Bytes::from(text));
+        for good in ["null", "1", " {\"a\":1} ", "[]"] {
+            assert!(read(FrameKind::Result, good).is_ok(), "{good}");
+        }
+        for bad in ["", " ", "1,2", "1,\"id\":1},{\"result\":2", "{", "\"\u{1}\""] {
+            assert_eq!(read(FrameKind::Result, bad), Err(NoAnswer::NotJson), "{bad}");
+        }
+        assert!(read(FrameKind::Error, "{\"code\":1}").is_ok());
+        assert_eq!(read(FrameKind::Error, "\"text\""), Err(NoAnswer::NotJson));
+        assert_eq!(read(FrameKind::Call, ""), Err(NoAnswer::Kind(FrameKind::Call)));
     }
 
     #[test]

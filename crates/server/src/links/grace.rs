@@ -6,7 +6,7 @@ use svc_core::{UserId, space::StopReason};
 use svc_protocol::link::{Goodbye, SpaceIdentity};
 use tracing::{error, info};
 
-use super::{Link, Links, LiveSpace};
+use super::{Availability, Link, Links, LiveSpace};
 use crate::store::StoreError;
 
 impl Links {
@@ -50,6 +50,26 @@ impl Links {
             let _transition = live.transition.lock().await;
             if live.link().is_none() && live.link_number() == lost {
                 links.stop(&live, StopReason::LinkLost).await;
+            }
+        });
+    }
+
+    /// A link that does not bring back what the space had registered (a new agent, say) has the
+    /// grace period for it; then the methods are gone.
+    pub(super) fn expect_registration(self: &Arc<Self>, live: &Arc<LiveSpace>) {
+        if self.registry.count_of(live.id) == 0 {
+            return;
+        }
+        let (links, live, expected) = (Arc::clone(self), Arc::clone(live), live.link_number());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(links.policy.grace) => {}
+                () = links.shutdown.cancelled() => return,
+            }
+            let _transition = live.transition.lock().await;
+            if live.link_number() == expected && live.availability() == Availability::Unlinked {
+                let methods = links.registry.withdraw(live.id);
+                info!(space.id = %live.id, methods, "methods that did not come back are removed");
             }
         });
     }

@@ -20,6 +20,7 @@ use tracing::{debug, info, warn};
 
 use super::{
     Answer, Link, Links, LiveSpace,
+    calls::NoAnswer,
     socket::{self, FrameSink, FrameSource, SocketError},
 };
 use crate::{
@@ -58,7 +59,7 @@ impl Links {
 
     /// Decides whether this agent gets the space, and puts its link in place.
     async fn admit(
-        &self,
+        self: &Arc<Self>,
         hello: &Hello,
         caller: Caller,
         space: SpaceId,
@@ -93,6 +94,7 @@ impl Links {
             let second_agent = old.instance != link.instance;
             old.end(if second_agent { Goodbye::Replaced } else { Goodbye::Protocol });
         }
+        self.expect_registration(&live);
         info!(space.id = %space, space.name = %live.name, started, "agent linked");
         Ok((Arc::clone(&live), link, frames))
     }
@@ -257,10 +259,7 @@ async fn read(
                         return Ok(());
                     }
                 }
-                _ => match Answer::from_frame(kind, payload) {
-                    Some(answer) => link.complete(id, answer),
-                    None => return Err(ReadError::Unexpected(kind)),
-                },
+                _ => link.complete(id, Answer::from_frame(kind, payload)?),
             }
         }
     }
@@ -274,6 +273,6 @@ enum ReadError {
     Frame(#[from] svc_protocol::link::FrameError),
     #[error("a control message is malformed: {0}")]
     Control(#[from] serde_json::Error),
-    #[error("an agent must not send {0:?} frames")]
-    Unexpected(FrameKind),
+    #[error(transparent)]
+    Answer(#[from] NoAnswer),
 }

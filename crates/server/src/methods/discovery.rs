@@ -95,7 +95,8 @@ impl Discovery {
             provider_count: entry.providers.iter().filter(able).count(),
             local_name: entry.providers.first().filter(|_| is_own).map(|p| p.local_name.clone()),
             groups: if is_own {
-                groups.filter_map(|group| self.directory.group_name(*group)).collect()
+                // A deleted group matches nobody; it must not look like no group at all.
+                groups.map(|g| self.directory.group_name(*g).unwrap_or_else(|| g.to_string())).collect()
             } else {
                 Vec::new()
             },

@@ -35,7 +35,7 @@ impl Refused {
                 Problem::new(422, "registration_invalid", "Registration refused", self.to_string())
             }
             Self::UnknownGroup { .. } => {
-                let detail = format!("{self}\nhint: svc group list");
+                let detail = format!("{self}\nhint: an administrator creates it with `svc group create <name>`");
                 Problem::new(422, "unknown_group", "Registration refused", detail)
             }
             Self::Conflict(_) => {

@@ -10,9 +10,7 @@ use clap::Subcommand;
 use serde_json::json;
 use svc_client::{Client, Resource};
 use svc_core::space::{HealthCheck, Runtime, State};
-use svc_protocol::api::{
-    AgentToken, NewSpace, RegistrationStatus, Space, SpacePatch, Spaces, Template,
-};
+use svc_protocol::api::{NewSpace, RegistrationStatus, Space, SpacePatch, Spaces, Template};
 
 use super::{
     Shell,
@@ -20,7 +18,7 @@ use super::{
 };
 use crate::{
     exit::{Exit, Failure, Outcome},
-    output::{Table, joined, or_dash},
+    output::{Format, Table, joined, or_dash},
 };
 
 /// How often `--wait` looks.
@@ -124,20 +122,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         Command::Update {
             space,
             health_check,
-        } => {
-            let client = shell.client()?;
-            let health_check = health_check
-                .as_deref()
-                .map(|text| records::parse_json::<Option<HealthCheck>>("health check", text))
-                .transpose()?;
-            let patch = SpacePatch {
-                health_check,
-                startup_script_id: None,
-            };
-            let space = find(&client, &space).await?;
-            let space = client.update::<Space>(space.id(), &patch).await?;
-            records::show(shell, &space, fields)
-        }
+        } => update(shell, &space, health_check.as_deref()).await,
         Command::Start {
             space,
             wait,
@@ -150,33 +135,50 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             eprintln!("space `{}` is stopped", space.name);
             Ok(Exit::Ok)
         }
-        Command::Rm(which) => {
-            let client = shell.client()?;
-            for name in &which.names {
-                let space = find(&client, name).await?;
-                client.delete::<Space>(space.id()).await?;
-                eprintln!("removed space `{}`", space.name);
-            }
-            Ok(Exit::Ok)
-        }
+        Command::Rm(which) => remove(shell, &which).await,
         Command::Logs { space, args } => {
             let client = shell.client()?;
             let space = find(&client, &space).await?;
             print_logs(shell, &client, space.id, &args).await
         }
-        Command::AgentToken { space } => {
-            let client = shell.client()?;
-            let space = find(&client, &space).await?;
-            let AgentToken { agent_token } = client.renew_agent_token(space.id).await?;
-            // The secret alone: it is meant for `$(…)`.
-            let document = json!({ "agent_token": agent_token });
-            match shell.output.format {
-                crate::output::Format::Table => shell.output.line(agent_token)?,
-                _ => shell.output.document(&document, || Table::new(&[]))?,
-            }
-            Ok(Exit::Ok)
-        }
+        Command::AgentToken { space } => renew_agent_token(shell, &space).await,
     }
+}
+
+async fn update(shell: &Shell, reference: &str, health_check: Option<&str>) -> Outcome {
+    let client = shell.client()?;
+    let health_check = health_check
+        .map(|text| records::parse_json::<Option<HealthCheck>>("health check", text))
+        .transpose()?;
+    let patch = SpacePatch {
+        health_check,
+        startup_script_id: None,
+    };
+    let space = find(&client, reference).await?;
+    let space = client.update::<Space>(space.id(), &patch).await?;
+    records::show(shell, &space, fields)
+}
+
+async fn remove(shell: &Shell, which: &Which) -> Outcome {
+    let client = shell.client()?;
+    for name in &which.names {
+        let space = find(&client, name).await?;
+        client.delete::<Space>(space.id()).await?;
+        eprintln!("removed space `{}`", space.name);
+    }
+    Ok(Exit::Ok)
+}
+
+async fn renew_agent_token(shell: &Shell, reference: &str) -> Outcome {
+    let client = shell.client()?;
+    let space = find(&client, reference).await?;
+    let token = client.renew_agent_token(space.id).await?;
+    match shell.output.format {
+        // The secret alone: it is meant for `$(…)`.
+        Format::Table => shell.output.line(&token.agent_token)?,
+        Format::Json | Format::Yaml => shell.output.document(&token, || Table::new(&[]))?,
+    }
+    Ok(Exit::Ok)
 }
 
 async fn find(client: &Client, reference: &str) -> Result<Space, Failure> {

@@ -100,19 +100,7 @@ pub struct Membership {
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::List(args) => {
-            let head = ["NAME", "ACTIVE", "ROLES", "GROUPS", "ID"];
-            records::list::<Users>(shell, &args, &head, |user| {
-                vec![
-                    user.username.to_string(),
-                    yes_no(user.active),
-                    joined(&user.roles),
-                    joined(&user.groups),
-                    user.id.to_string(),
-                ]
-            })
-            .await
-        }
+        Command::List(args) => list(shell, &args).await,
         Command::Get { name } => {
             let user = records::find::<User>(shell, &name).await?;
             records::show(shell, &user, fields)
@@ -159,6 +147,20 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         },
         Command::Rm(which) => records::remove::<User>(shell, &which).await,
     }
+}
+
+async fn list(shell: &Shell, args: &ListArgs) -> Outcome {
+    let head = ["NAME", "ACTIVE", "ROLES", "GROUPS", "ID"];
+    records::list::<Users>(shell, args, &head, |user| {
+        vec![
+            user.username.to_string(),
+            yes_no(user.active),
+            joined(&user.roles),
+            joined(&user.groups),
+            user.id.to_string(),
+        ]
+    })
+    .await
 }
 
 async fn set_password(shell: &Shell, name: &str, from_stdin: bool) -> Outcome {

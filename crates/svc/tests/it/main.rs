@@ -13,6 +13,7 @@ mod cli;
 mod cli_context;
 mod examples;
 mod identity;
+mod link;
 mod method_server;
 mod method_server_serial;
 mod methods_targets;

@@ -187,3 +187,37 @@ async fn deleting_a_space_ends_its_agent_and_frees_its_name() {
     assert_eq!(ann.get("/api/spaces").await.json()["spaces"], json!([]));
     ann.space("lab").await;
 }
+
+#[tokio::test]
+async fn a_template_gives_a_space_its_ports_addresses_and_health_check() {
+    let config = "wildcard_domain = \"apps.example.com\"";
+    let server = TestServer::builder().config(config).start().await;
+    let (admin, ann) = (server.admin().await, server.user("ann").await);
+    let body = json!({
+        "name": "web",
+        "ports": [{"name": "web", "port": 3000}, {"name": "docs", "port": 8080}],
+        "health_check": {"type": "tcp", "port": 3000},
+    });
+    ann.post("/api/templates", &body).await.expect(403);
+    let template = admin.post("/api/templates", &body).await.expect(201).json();
+    admin.post("/api/templates", &body).await.expect(409);
+    let space = ann
+        .space_with(json!({"name": "lab", "template_id": template["id"]}))
+        .await;
+    let record = space.record().await;
+    let urls = json!({
+        "web": "https://ann--lab--3000.apps.example.com",
+        "docs": "https://ann--lab--8080.apps.example.com",
+    });
+    assert_eq!(record["space_urls"], urls);
+    assert_eq!(record["template_id"], template["id"]);
+    assert_eq!(record["health_check"]["port"], 3000);
+    // A space outlives its template.
+    let path = format!("/api/templates/{}", template["id"].as_str().unwrap());
+    let deleted = admin.delete(&path).await;
+    assert!([200, 204].contains(&deleted.status), "{}", deleted.text());
+    assert_eq!(space.record().await["space_urls"], urls);
+    let unknown = json!({"name": "x", "template_id": template["id"]});
+    let refused = ann.post("/api/spaces", unknown).await.status;
+    assert!([400, 404].contains(&refused), "{refused}");
+}

@@ -70,7 +70,7 @@ fn faults_name_their_place() {
     );
     refused(
         json!({"name": "a", "local_name": "b", "description": "d", "params_schema": {"type": "text"}}),
-        "methods[0].params_schema: ",
+        "methods[0].params_schema.type: `text` is no type",
     );
     refused(
         json!({"name": "a", "local_name": "b", "description": "d", "scope": "public"}),

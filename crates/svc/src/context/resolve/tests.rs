@@ -1,0 +1,130 @@
+use std::os::unix::net::UnixListener;
+
+use super::*;
+use crate::context::Context;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder =
+            std::env::temp_dir().join(format!("svc-resolve-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("work/inner")).expect("a folder");
+        Self(folder)
+    }
+
+    fn environment(&self, more: &[(&str, &str)]) -> Environment {
+        let home = self.0.join("config").display().to_string();
+        let mut variables = vec![("XDG_CONFIG_HOME", home.as_str())];
+        variables.extend_from_slice(more);
+        Environment::of(&self.0.join("work/inner"), &variables)
+    }
+
+    fn save_contexts(&self) {
+        let context = |name: &str, port: u16| Context {
+            name: name.into(),
+            url: format!("http://127.0.0.1:{port}"),
+            token: format!("svc_pat_{name}"),
+            token_id: None,
+            username: None,
+            ca_file: None,
+        };
+        let contexts = Contexts {
+            current: Some("a".into()),
+            contexts: vec![context("a", 1), context("b", 2)],
+        };
+        contexts.save(&self.0.join("config/svc")).expect("saved");
+    }
+
+    /// The agent listens as long as the listener lives; its files stay.
+    fn leave_agent_file(&self) -> (PathBuf, UnixListener) {
+        let socket = self.0.join("agent.sock");
+        let listener = UnixListener::bind(&socket).expect("bound");
+        let discovery = Discovery {
+            pid: 1,
+            agent_url: "http://127.0.0.1:3".into(),
+            agent_socket: socket.display().to_string(),
+            space_id: None,
+            space: None,
+            server_url: "http://127.0.0.1:1".into(),
+        };
+        let folder = self.0.join("work").join(FOLDER);
+        fs::create_dir_all(&folder).expect("a folder");
+        let text = serde_json::to_vec(&discovery).expect("JSON");
+        fs::write(folder.join(DISCOVERY_FILE), text).expect("writable");
+        (socket, listener)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn via(result: Result<Connection, Failure>) -> Result<Via, Exit> {
+    result
+        .map(|connection| connection.via)
+        .map_err(|failure| failure.exit)
+}
+
+#[test]
+fn an_explicit_choice_wins_over_the_agent_and_the_agent_over_the_saved_context() {
+    let folder = Folder::new("order");
+    folder.save_contexts();
+    let (socket, _listener) = folder.leave_agent_file();
+    let agent = || Ok(Via::Agent(socket.clone()));
+    let context = |name: &str| Ok(Via::Context(name.into()));
+
+    let plain = folder.environment(&[]);
+    assert_eq!(via(for_calls(None, &plain)), agent());
+    assert_eq!(via(connect(None, &plain)), context("a"));
+    assert_eq!(via(for_calls(Some("b"), &plain)), context("b"));
+
+    let both = folder.environment(&[("SVC_URL", "http://127.0.0.1:9"), ("SVC_TOKEN", "t")]);
+    assert_eq!(via(for_calls(None, &both)), Ok(Via::Environment));
+    assert_eq!(via(for_calls(Some("b"), &both)), context("b"));
+
+    // An agent's own SVC_URL does not take its children away from it.
+    let url = folder.environment(&[("SVC_URL", "http://127.0.0.1:2/")]);
+    assert_eq!(via(for_calls(None, &url)), agent());
+    assert_eq!(via(connect(None, &url)), context("b"));
+}
+
+#[test]
+fn a_token_never_goes_to_another_server() {
+    let folder = Folder::new("other");
+    folder.save_contexts();
+    let environment = folder.environment(&[("SVC_URL", "http://127.0.0.1:9")]);
+    assert_eq!(via(connect(None, &environment)), Err(Exit::Credentials));
+    let environment = folder.environment(&[("SVC_TOKEN", "t")]);
+    let connection = connect(None, &environment).expect("the current server");
+    assert_eq!(connection.client.target().to_string(), "http://127.0.0.1:1");
+}
+
+#[test]
+fn nothing_to_speak_to_is_a_matter_of_credentials_and_no_agent_is_unreachable() {
+    let folder = Folder::new("none");
+    let environment = folder.environment(&[]);
+    assert_eq!(via(connect(None, &environment)), Err(Exit::Credentials));
+    assert_eq!(via(for_calls(None, &environment)), Err(Exit::Credentials));
+    let failure = find_agent(&environment).expect_err("none");
+    assert_eq!(failure.exit, Exit::Unreachable);
+    assert!(failure.what.starts_with("no agent found"));
+}
+
+#[test]
+fn the_file_of_a_dead_agent_is_passed_over() {
+    let folder = Folder::new("dead");
+    folder.save_contexts();
+    drop(folder.leave_agent_file().1);
+    let environment = folder.environment(&[]);
+    assert_eq!(
+        via(for_calls(None, &environment)),
+        Ok(Via::Context("a".into()))
+    );
+    let named = folder.environment(&[("SVC_AGENT_SOCKET", "x.sock")]);
+    let socket = folder.0.join("work/inner/x.sock");
+    assert_eq!(find_agent_socket(&named), Some(socket));
+}

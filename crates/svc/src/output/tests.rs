@@ -1,0 +1,60 @@
+use super::*;
+
+fn table() -> Table {
+    let mut table = Table::new(&["NAME", "STATE"]);
+    table.row(vec!["lab".into(), "deployed".into()]);
+    table.row(vec!["büro-zwei".into(), "stopped".into()]);
+    table
+}
+
+#[test]
+fn columns_line_up_without_trailing_blanks() {
+    assert_eq!(
+        table().render(None, false),
+        "NAME       STATE\nlab        deployed\nbüro-zwei  stopped\n"
+    );
+}
+
+#[test]
+fn only_the_head_is_coloured() {
+    let text = table().render(None, true);
+    assert!(
+        text.starts_with("\x1b[1mNAME       STATE\x1b[0m\n"),
+        "{text:?}"
+    );
+    assert_eq!(text.matches('\x1b').count(), 2);
+}
+
+#[test]
+fn a_terminal_cuts_long_lines() {
+    assert_eq!(
+        table().render(Some(14), false),
+        "NAME       ST…\nlab        de…\nbüro-zwei  st…\n"
+    );
+}
+
+#[test]
+fn control_characters_do_not_reach_the_terminal() {
+    let mut table = Table::new(&["A"]);
+    table.row(vec!["x\x1b[31m\ny".into()]);
+    assert_eq!(table.render(None, false), "A\nx [31m y\n");
+}
+
+#[test]
+fn records_and_empty_tables() {
+    let record = Table::record(vec![("name", "lab".into()), ("id", "7".into())]);
+    assert_eq!(record.render(Some(5), false), "name:  lab\nid:    7\n");
+    let empty = Table::new(&["A"]).or_when_empty("no spaces yet");
+    assert_eq!(empty.render(None, false), "no spaces yet\n");
+    assert_eq!(Table::new(&["A"]).render(None, false), "A\n");
+}
+
+#[test]
+fn yaml_keeps_strings_strings() {
+    let text = serde_saphyr::to_string(&serde_json::json!({"a": "1", "b": [true, null]}))
+        .expect("writable");
+    assert!(
+        text.contains("a: \"1\"") || text.contains("a: '1'"),
+        "{text}"
+    );
+}
