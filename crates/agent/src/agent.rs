@@ -13,7 +13,7 @@ use svc_core::space::HealthCheck;
 use svc_protocol::agent_api::Discovery;
 use thiserror::Error;
 use tokio::{
-    sync::{Notify, watch},
+    sync::{Notify, mpsc, watch},
     task::JoinSet,
     time::sleep,
 };
@@ -37,6 +37,8 @@ pub struct Options {
     /// `http://` or `https://` of the server.
     pub server_url: String,
     pub agent_token: String,
+    /// PEM file trusted beside the machine's own roots.
+    pub ca_file: Option<PathBuf>,
     /// Loopback TCP; `None` is the default port, or a free one when that is taken.
     pub listen: Option<SocketAddr>,
     /// The Unix socket; `None` is `.svc/agent.sock` in the working folder.
@@ -50,14 +52,14 @@ pub struct Options {
 }
 
 /// How an agent ended when nothing failed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Exit {
     /// It was asked to stop.
     Stopped,
     /// Another agent has taken its space.
     Replaced,
-    /// Its token is refused, or its space is gone.
-    Credentials,
+    /// Its token is refused, or its space is gone: why, for whoever started it.
+    Credentials(String),
 }
 
 #[derive(Debug, Error)]
@@ -109,7 +111,7 @@ struct Wiring {
 
 impl Agent {
     async fn start(mut options: Options, shutdown: CancellationToken) -> Result<Self, Error> {
-        let server = Target::parse(&options.server_url, None)?;
+        let server = Target::parse(&options.server_url, options.ca_file.as_deref())?;
         options.working_folder = absolute(&options.working_folder)?;
         let timeout = options.policy.connect_timeout;
         let proxy =
@@ -122,7 +124,10 @@ impl Agent {
         let (health_check, checks) = watch::channel(HealthCheck::default());
         let reset = Arc::new(Notify::new());
         let wiring = wire(&options.policy, link, &reset, &bound.addresses);
-        let background = spawn_background(&options, &wiring, file, checks);
+        let mut background = spawn_background(&options, &wiring, file, checks);
+        let (displaced, taken_over) = mpsc::unbounded_channel();
+        let registrar = Arc::clone(&wiring.registrar);
+        background.spawn(async move { registrar.give_up(taken_over).await });
         let api = SpaceApi {
             registrar: Arc::clone(&wiring.registrar),
             link: wiring.link,
@@ -148,6 +153,7 @@ impl Agent {
             log: wiring.log,
             status,
             health_check,
+            displaced,
             reset,
         };
         let finish_link = CancellationToken::new();
@@ -179,14 +185,8 @@ impl Agent {
         self.background.shutdown().await;
         match end {
             LinkEnd::Finished => Ok(Exit::Stopped),
-            LinkEnd::Replaced => {
-                tracing::error!("another agent has taken this space; this one ends");
-                Ok(Exit::Replaced)
-            }
-            LinkEnd::Credentials(why) => {
-                tracing::error!("{why}");
-                Ok(Exit::Credentials)
-            }
+            LinkEnd::Replaced => Ok(Exit::Replaced),
+            LinkEnd::Credentials(why) => Ok(Exit::Credentials(why)),
             LinkEnd::Refused(why) => Err(Error::Refused(why)),
         }
     }

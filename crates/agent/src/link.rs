@@ -14,7 +14,10 @@ use std::{sync::Arc, time::Instant};
 use svc_client::Target;
 use svc_core::space::HealthCheck;
 use svc_protocol::link::{Goodbye, SpaceIdentity};
-use tokio::{sync::watch, time::sleep};
+use tokio::{
+    sync::{mpsc, watch},
+    time::sleep,
+};
 use tokio_util::sync::CancellationToken;
 
 use self::connect::{ConnectError, connect};
@@ -55,6 +58,8 @@ pub struct Link {
     pub log: Arc<SpaceLog>,
     pub status: watch::Sender<LinkStatus>,
     pub health_check: watch::Sender<HealthCheck>,
+    /// Methods another space has taken over.
+    pub displaced: mpsc::UnboundedSender<Vec<String>>,
     /// Drops the link so that a new one brings both sides to the same state.
     pub reset: Arc<tokio::sync::Notify>,
 }
@@ -122,7 +127,8 @@ impl Link {
         self.outbox.close();
         self.routes.forget_link(number);
         let (next, error) = after(end);
-        if let Some(error) = &error {
+        // An end for good is told by whoever runs the agent.
+        if let (Some(error), Next::Retry | Next::RetryAfterStop) = (&error, &next) {
             tracing::warn!(%error, "the link to the server ended");
         }
         self.status.send_modify(|status| {
@@ -134,20 +140,23 @@ impl Link {
 
     fn failed(&self, error: ConnectError) -> Next {
         let text = error.to_string();
-        tracing::warn!(error = %text, "no link to the server");
         self.status
             .send_modify(|status| status.error = Some(text.clone()));
-        match error {
-            ConnectError::Unauthorized(_) => Next::End(LinkEnd::Credentials(text)),
+        let next = match error {
+            ConnectError::Unauthorized(_) => return Next::End(LinkEnd::Credentials(text)),
             ConnectError::Refused(refusal) if refusal.code == "unauthorized" => {
-                Next::End(LinkEnd::Credentials(text))
+                return Next::End(LinkEnd::Credentials(text));
             }
             ConnectError::Refused(refusal) if refusal.code == "space_stopped" => {
                 Next::RetryAfterStop
             }
-            ConnectError::Refused(refusal) if !refusal.retry => Next::End(LinkEnd::Refused(text)),
+            ConnectError::Refused(refusal) if !refusal.retry => {
+                return Next::End(LinkEnd::Refused(text));
+            }
             _ => Next::Retry,
-        }
+        };
+        tracing::warn!(error = %text, "no link to the server");
+        next
     }
 }
 
@@ -159,7 +168,7 @@ fn after(end: session::End) -> (Next, Option<String>) {
         End::Lost(error) => retry(error),
         End::Goodbye(Goodbye::Replaced) => (Next::End(LinkEnd::Replaced), None),
         End::Goodbye(Goodbye::Revoked) => {
-            let error = "the space or its agent token no longer exists".to_owned();
+            let error = "the space is gone, or its agent token was replaced".to_owned();
             (Next::End(LinkEnd::Credentials(error.clone())), Some(error))
         }
         End::Goodbye(Goodbye::SpaceStopped) => {

@@ -69,10 +69,22 @@ impl SpaceLog {
     }
 
     /// What the agent has to say.
-    pub fn agent(&self, line: impl Into<String>) {
-        let line = line.into();
-        tracing::info!("{line}");
-        self.push(LogSource::Agent, line);
+    pub fn agent(&self, text: &str) {
+        tracing::info!("{text}");
+        self.push_agent(text);
+    }
+
+    /// What went wrong and stays so until someone acts.
+    pub fn agent_error(&self, text: &str) {
+        tracing::error!("{text}");
+        self.push_agent(text);
+    }
+
+    /// Each line by itself: an excerpt of a file must stay readable.
+    fn push_agent(&self, text: &str) {
+        for line in text.lines() {
+            self.push(LogSource::Agent, line.to_owned());
+        }
     }
 
     /// Sends what waits to the server, for as long as it is polled.
@@ -179,6 +191,17 @@ mod tests {
             &text[text.len() - 20..]
         );
         assert_eq!(readable(b"a\xffb\r\n"), "a\u{fffd}b");
+    }
+
+    #[test]
+    fn a_text_of_several_lines_stays_several_lines() {
+        let log = SpaceLog::new(10);
+        log.agent_error("m.toml:1:1: wrong\n  |\n1 | x\n  | ^");
+        let Some(Control::Log { lines, .. }) = log.take() else {
+            panic!("nothing was said");
+        };
+        let lines: Vec<_> = lines.iter().map(|line| line.line.as_str()).collect();
+        assert_eq!(lines, ["m.toml:1:1: wrong", "  |", "1 | x", "  | ^"]);
     }
 
     #[tokio::test]

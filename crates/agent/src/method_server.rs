@@ -61,6 +61,8 @@ pub struct Surroundings {
 pub struct MethodServer {
     shared: Arc<Shared>,
     stop: CancellationToken,
+    /// It may have calls: from the start, or since it was released.
+    released: CancellationToken,
     supervisor: Mutex<Option<AbortOnDropHandle<()>>>,
 }
 
@@ -94,11 +96,15 @@ impl MethodServer {
         });
         let mut process = Process::spawn(&shared)?;
         process.survive(policy.start_check, &shared).await?;
-        let stop = CancellationToken::new();
+        let (stop, released) = (CancellationToken::new(), CancellationToken::new());
+        if !shared.setup.held {
+            released.cancel();
+        }
         let supervising = supervise::supervise(Arc::clone(&shared), process, stop.clone());
         Ok(Self {
             shared,
             stop,
+            released,
             supervisor: Mutex::new(Some(AbortOnDropHandle::new(tokio::spawn(supervising)))),
         })
     }
@@ -125,6 +131,12 @@ impl MethodServer {
     pub fn release(&self) {
         self.shared
             .with(|inner| inner.table.release(&mut inner.effects));
+        self.released.cancel();
+    }
+
+    /// Waits until it may have calls: before that it is idle only because it is held.
+    pub async fn released(&self) {
+        self.released.cancelled().await;
     }
 
     /// From now on its state is the space's, and is reported.
@@ -163,12 +175,17 @@ impl MethodServer {
         self.shared.inner.lock().is_idle()
     }
 
-    /// Lets it finish what it has, for at most `limit`, and closes it for new calls.
-    pub async fn drain(&self, limit: Duration) {
+    /// It is replaced: its state is no longer the space's, and it is not restarted.
+    pub fn step_back(&self) {
         self.shared.with(|inner| {
             inner.current = false;
             inner.retired = true;
         });
+    }
+
+    /// Lets it finish what it has, for at most `limit`, and closes it for new calls.
+    pub async fn drain(&self, limit: Duration) {
+        self.step_back();
         let policy = &self.shared.around.policy;
         let deadline = Instant::now() + limit;
         let step = policy.tick.min(policy.drain_linger);

@@ -47,8 +47,7 @@ pub async fn register_once(
 }
 
 fn failed(log: &SpaceLog, path: &str, error: &str) {
-    tracing::error!(file = path, "the methods file was not registered: {error}");
-    log.agent(format!(
-        "the methods file `{path}` was not registered: {error}"
+    log.agent_error(&format!(
+        "the methods file `{path}` was not registered\n{error}"
     ));
 }

@@ -25,5 +25,8 @@ async fn main() -> anyhow::Result<()> {
 }
 
 fn number(arg: Option<String>, default: usize) -> anyhow::Result<usize> {
-    arg.map_or(Ok(default), |arg| arg.parse().with_context(|| format!("`{arg}` is not a number; {USAGE}")))
+    arg.map_or(Ok(default), |arg| {
+        arg.parse()
+            .with_context(|| format!("`{arg}` is not a number; {USAGE}"))
+    })
 }

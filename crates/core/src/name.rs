@@ -34,7 +34,9 @@ pub enum NameError {
         "{kind} name `{name}` may hold only lower-case letters, digits and single hyphens between them"
     )]
     NotALabel { kind: &'static str, name: String },
-    #[error("{kind} name `{name}` may hold only letters, digits, `.`, `_`, `-`, `@` and spaces inside")]
+    #[error(
+        "{kind} name `{name}` may hold only letters, digits, `.`, `_`, `-`, `@` and spaces inside"
+    )]
     NotFree { kind: &'static str, name: String },
     #[error("space name `{name}` is reserved")]
     Reserved { name: String },

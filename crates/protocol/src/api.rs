@@ -110,13 +110,29 @@ fn yes() -> bool {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserPatch {
-    #[serde(default, deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub password: Option<String>,
-    #[serde(default, deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub roles: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub groups: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub active: Option<bool>,
 }
 
@@ -142,7 +158,11 @@ pub struct GroupBody {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupPatch {
-    #[serde(default, deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub name: Option<String>,
 }
 
@@ -173,9 +193,17 @@ pub struct NewRole {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RolePatch {
-    #[serde(default, deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub name: Option<String>,
-    #[serde(default, deserialize_with = "set", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "set",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub permissions: Option<Permissions>,
 }
 

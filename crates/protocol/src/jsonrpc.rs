@@ -33,11 +33,16 @@ pub enum RpcError {
     },
     /// Method server or link died during the call.
     Interrupted,
+    /// The answers of one batch are larger together than the server holds.
+    AnswerTooLarge {
+        limit_bytes: usize,
+    },
 }
 
 pub const PARSE_ERROR: i32 = -32700;
 pub const INVALID_REQUEST: i32 = -32600;
 pub const METHOD_NOT_FOUND: i32 = -32601;
+pub const INTERNAL_ERROR: i32 = -32603;
 pub const UNAVAILABLE: i32 = -32000;
 pub const TIMED_OUT: i32 = -32001;
 pub const INTERRUPTED: i32 = -32002;
@@ -60,6 +65,7 @@ impl RpcError {
             Self::Unavailable => UNAVAILABLE,
             Self::TimedOut { .. } => TIMED_OUT,
             Self::Interrupted => INTERRUPTED,
+            Self::AnswerTooLarge { .. } => INTERNAL_ERROR,
         }
     }
 
@@ -71,6 +77,7 @@ impl RpcError {
             Self::Unavailable => "Method unavailable",
             Self::TimedOut { .. } => "Method timed out",
             Self::Interrupted => "Method interrupted",
+            Self::AnswerTooLarge { .. } => "Internal error",
         }
     }
 
@@ -86,6 +93,9 @@ impl RpcError {
                 Some(json!({"reason": "timeout", "timeout_seconds": timeout_seconds, "sent": sent}))
             }
             Self::Interrupted => Some(json!({"reason": "interrupted"})),
+            Self::AnswerTooLarge { limit_bytes } => {
+                Some(json!({"reason": "answer_too_large", "limit_bytes": limit_bytes}))
+            }
         };
         ErrorObject {
             code: self.code().into(),

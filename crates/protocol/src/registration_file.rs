@@ -119,7 +119,9 @@ fn find(value: &DeValue<'_>, path: &[Step], here: Range<usize>) -> Option<Range<
     let next = match (step, value) {
         (Step::Key(key), DeValue::Table(table)) => table.get(key.as_str()),
         (Step::Index(index), DeValue::Array(array)) => array.get(*index),
-        (Step::Key(key), DeValue::Array(array)) => key.parse().ok().and_then(|i: usize| array.get(i)),
+        (Step::Key(key), DeValue::Array(array)) => {
+            key.parse().ok().and_then(|i: usize| array.get(i))
+        }
         _ => None,
     };
     match next {

@@ -45,6 +45,8 @@ pub struct Parts {
     pub limits: Limits,
     /// Proxies whose word about the client's address counts.
     pub trusted_proxies: Vec<IpNet>,
+    /// Host and port people know the server by, if they are not the ones it listens on.
+    pub public_authority: Option<String>,
     /// Cancelled when the server stops.
     pub shutdown: CancellationToken,
 }

@@ -50,15 +50,24 @@ pub async fn up(
     prepare: impl FnOnce(&std::path::Path) -> std::io::Result<()>,
 ) -> Result<UpState, UpError> {
     app.identity.ensure_admin(request.admin_password).await?;
-    let user = app.directory.find_user_by_name(USER).filter(|user| user.active);
+    let user = app
+        .directory
+        .find_user_by_name(USER)
+        .filter(|user| user.active);
     let caller = Caller::process(user.ok_or(UpError::NoAdmin)?);
     revoke_earlier_token(app, &caller).await?;
-    let new = NewToken { name: TOKEN_NAME.into(), ..NewToken::default() };
+    let new = NewToken {
+        name: TOKEN_NAME.into(),
+        ..NewToken::default()
+    };
     let token = app.identity.create_token(&caller, new).await?;
     let space_id = find_or_create_space(app, &caller, &request.space_name).await?;
     let space_folder = app.local.folder_of(space_id);
     prepare(&space_folder).map_err(|error| {
-        SpaceError::Invalid(format!("could not write into `{}`: {error}", space_folder.display()))
+        SpaceError::Invalid(format!(
+            "could not write into `{}`: {error}",
+            space_folder.display()
+        ))
     })?;
     app.spaces.start(&caller, space_id).await?;
     Ok(UpState {
@@ -70,8 +79,15 @@ pub async fn up(
 }
 
 async fn revoke_earlier_token(app: &App, caller: &Caller) -> Result<(), IdentityError> {
-    let tokens = app.identity.list_tokens(caller, PageRequest::default()).await?;
-    for token in tokens.tokens.iter().filter(|token| token.name == TOKEN_NAME) {
+    let tokens = app
+        .identity
+        .list_tokens(caller, PageRequest::default())
+        .await?;
+    for token in tokens
+        .tokens
+        .iter()
+        .filter(|token| token.name == TOKEN_NAME)
+    {
         app.identity.delete_token(caller, token.id).await?;
     }
     Ok(())
@@ -79,10 +95,17 @@ async fn revoke_earlier_token(app: &App, caller: &Caller) -> Result<(), Identity
 
 async fn find_or_create_space(app: &App, caller: &Caller, name: &str) -> Result<SpaceId, UpError> {
     let (owner, wanted) = (caller.user.id, name.to_owned());
-    let found = app.store.read(move |tx| store::spaces::find_by_name(tx, owner, &wanted)).await?;
+    let found = app
+        .store
+        .read(move |tx| store::spaces::find_by_name(tx, owner, &wanted))
+        .await?;
     if let Some(row) = found {
         return Ok(row.id);
     }
-    let new = NewSpace { name: name.to_owned(), runtime: Some(Runtime::Local), ..NewSpace::default() };
+    let new = NewSpace {
+        name: name.to_owned(),
+        runtime: Some(Runtime::Local),
+        ..NewSpace::default()
+    };
     Ok(app.spaces.create(caller, new).await?.id)
 }

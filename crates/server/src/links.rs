@@ -57,7 +57,10 @@ pub struct Links {
 }
 
 impl Links {
-    #[expect(clippy::too_many_arguments, reason = "one per collaborator, each named at the call")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one per collaborator, each named at the call"
+    )]
     pub fn new(
         server_id: ServerId,
         registry: Arc<Registry>,
@@ -89,7 +92,9 @@ impl Links {
     /// What a space publishes just now.
     pub fn registration_of(&self, space: SpaceId) -> RegistrationStatus {
         let methods = self.registry.count_of(space);
-        let Some(live) = self.find(space) else { return RegistrationStatus::None };
+        let Some(live) = self.find(space) else {
+            return RegistrationStatus::None;
+        };
         match live.registration_error() {
             Some(error) => RegistrationStatus::Refused { error },
             None if methods == 0 => RegistrationStatus::None,
@@ -101,18 +106,29 @@ impl Links {
     }
 
     /// Ends a space's link, and takes its methods out.
-    pub fn cut(&self, space: SpaceId, reason: Goodbye) {
-        self.registry.withdraw(space);
-        if let Some(link) = self.find(space).and_then(|live| live.link()) {
-            link.end(reason);
+    pub async fn cut(&self, space: SpaceId, reason: Goodbye) {
+        if let Some(live) = self.find(space) {
+            let _transition = live.transition.lock().await;
+            // In this order: a link that ends registers nothing any more.
+            if let Some(link) = live.link() {
+                link.end(reason);
+            }
+            self.registry.withdraw(space);
         }
     }
 
     /// Ends the links of all of a user's spaces.
-    pub fn cut_user(&self, user: UserId, reason: Goodbye) {
-        let spaces: Vec<_> =
-            self.live.read().values().filter(|live| live.owner == user).map(|s| s.id).collect();
-        spaces.into_iter().for_each(|space| self.cut(space, reason));
+    pub async fn cut_user(&self, user: UserId, reason: Goodbye) {
+        let spaces: Vec<_> = self
+            .live
+            .read()
+            .values()
+            .filter(|live| live.owner == user)
+            .map(|s| s.id)
+            .collect();
+        for space in spaces {
+            self.cut(space, reason).await;
+        }
     }
 
     /// Forgets a space that has no link: it is stopped or deleted.
@@ -125,7 +141,12 @@ impl Links {
 
     /// Stops: lets calls in flight finish within a limit, then says goodbye to every agent.
     pub async fn drain(&self) {
-        let links: Vec<_> = self.live.read().values().filter_map(|live| live.link()).collect();
+        let links: Vec<_> = self
+            .live
+            .read()
+            .values()
+            .filter_map(|live| live.link())
+            .collect();
         let idle = async {
             for link in &links {
                 while !link.is_idle() && !link.ending().is_cancelled() {
@@ -136,15 +157,25 @@ impl Links {
         if tokio::time::timeout(self.policy.drain, idle).await.is_err() {
             tracing::warn!("calls still in flight at the end of the drain time are interrupted");
         }
-        links.iter().for_each(|link| link.end(Goodbye::ServerStopping));
+        links
+            .iter()
+            .for_each(|link| link.end(Goodbye::ServerStopping));
         self.tasks.close();
-        if tokio::time::timeout(Duration::from_secs(5), self.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(Duration::from_secs(5), self.tasks.wait())
+            .await
+            .is_err()
+        {
             tracing::warn!("some agents did not take the goodbye in time");
         }
     }
 
     /// The live form of a space, made if it is new here.
     fn enter(&self, make: impl FnOnce() -> LiveSpace, space: SpaceId) -> Arc<LiveSpace> {
-        Arc::clone(self.live.write().entry(space).or_insert_with(|| Arc::new(make())))
+        Arc::clone(
+            self.live
+                .write()
+                .entry(space)
+                .or_insert_with(|| Arc::new(make())),
+        )
     }
 }

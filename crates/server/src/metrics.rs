@@ -48,6 +48,7 @@ impl CallOutcome {
             RpcError::Unavailable => Self::Unavailable,
             RpcError::TimedOut { .. } => Self::TimedOut,
             RpcError::Interrupted => Self::Interrupted,
+            RpcError::AnswerTooLarge { .. } => Self::MethodError,
         }
     }
 
@@ -90,8 +91,13 @@ impl Metrics {
             2.5, 5.0, 10.0, 30.0, 60.0,
         ]);
         let metrics = Self {
-            calls: CallOutcome::ALL
-                .map(|outcome| calls.get_or_create(&OutcomeLabel { outcome: outcome.label() }).clone()),
+            calls: CallOutcome::ALL.map(|outcome| {
+                calls
+                    .get_or_create(&OutcomeLabel {
+                        outcome: outcome.label(),
+                    })
+                    .clone()
+            }),
             call_seconds: call_seconds.clone(),
             calls_in_flight: Gauge::default(),
             links: Gauge::default(),
@@ -101,15 +107,30 @@ impl Metrics {
         };
         registry.register("calls", "Calls by outcome", calls);
         registry.register("call_seconds", "Time from arrival to answer", call_seconds);
-        registry.register("calls_in_flight", "Calls being answered", metrics.calls_in_flight.clone());
-        registry.register("links", "Agents linked to this server", metrics.links.clone());
-        registry.register("methods", "Methods registered on this server", metrics.methods.clone());
+        registry.register(
+            "calls_in_flight",
+            "Calls being answered",
+            metrics.calls_in_flight.clone(),
+        );
+        registry.register(
+            "links",
+            "Agents linked to this server",
+            metrics.links.clone(),
+        );
+        registry.register(
+            "methods",
+            "Methods registered on this server",
+            metrics.methods.clone(),
+        );
         registry.register(
             "method_server_restarts",
             "Restarts of method servers, as their agents report them",
             metrics.method_server_restarts.clone(),
         );
-        Arc::new(Self { registry, ..metrics })
+        Arc::new(Self {
+            registry,
+            ..metrics
+        })
     }
 
     pub fn count(&self, outcome: CallOutcome) {

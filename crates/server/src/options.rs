@@ -47,7 +47,11 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { call_bytes_max: 8 * 1024 * 1024, connections_max: 50_000, calls_per_second: None }
+        Self {
+            call_bytes_max: 8 * 1024 * 1024,
+            connections_max: 50_000,
+            calls_per_second: None,
+        }
     }
 }
 

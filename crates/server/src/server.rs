@@ -3,7 +3,7 @@
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use svc_core::{
-    ServerId,
+    Permission, ServerId,
     space::{Runtime, State, StopReason},
 };
 use thiserror::Error;
@@ -41,7 +41,7 @@ pub struct Server {
     url: String,
     address: SocketAddr,
     setup_link: Option<String>,
-    listening: JoinHandle<()>,
+    listening: Vec<JoinHandle<()>>,
     housekeeping: Vec<JoinHandle<()>>,
     drain: Duration,
 }
@@ -56,8 +56,13 @@ pub enum StartError {
     Identity(#[from] IdentityError),
     #[error(transparent)]
     Tls(#[from] TlsError),
-    #[error("could not listen on {address}; choose another with --listen, or port 0 for a free one")]
-    Listen { address: SocketAddr, source: io::Error },
+    #[error(
+        "could not listen on {address}; choose another with --listen, or port 0 for a free one"
+    )]
+    Listen {
+        address: SocketAddr,
+        source: io::Error,
+    },
 }
 
 impl Server {
@@ -66,37 +71,59 @@ impl Server {
         let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
         let tcp = TcpListener::bind(options.listen)
             .await
-            .map_err(|source| StartError::Listen { address: options.listen, source })?;
-        let address = tcp
-            .local_addr()
-            .map_err(|source| StartError::Listen { address: options.listen, source })?;
+            .map_err(|source| StartError::Listen {
+                address: options.listen,
+                source,
+            })?;
+        let address = tcp.local_addr().map_err(|source| StartError::Listen {
+            address: options.listen,
+            source,
+        })?;
         let store = Store::open(&options.data_dir)?;
         let server_id = store
             .write(|tx| store::meta::ensure_server_id(tx, ServerId(Uuid::now_v7())))
             .await?;
-        let identity = Identity::load(store.clone(), options.policy.identity, Clock::system()).await?;
+        let identity =
+            Identity::load(store.clone(), options.policy.identity, Clock::system()).await?;
         let app = assemble(&options, store, identity, server_id, shutdown.clone());
 
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let local_url = format!("{scheme}://{}", reachable(address));
-        let url = options.public_url.clone().unwrap_or_else(|| local_url.clone());
+        let own_url = format!("{scheme}://{}", reachable(address));
+        let url = options
+            .public_url
+            .clone()
+            .unwrap_or_else(|| own_url.clone());
+        let local = match &tls {
+            Some(_) if options.allow_local_spaces => Some(bind_loopback().await?),
+            _ => None,
+        };
+        let local_url = local.as_ref().map_or(own_url, |(_, url)| url.clone());
         app.local.server_url.get_or_init(|| local_url);
         let setup_link = first_start(&app, &options, &url).await?;
         app.links.expect_deployed().await?;
         start_local_spaces(&app, options.allow_local_spaces).await?;
 
-        let listener = Listener {
+        let listener = |tcp, tls| Listener {
             tcp,
             tls,
             router: http::router(&app),
             connections_max: options.limits.connections_max,
-            shutdown,
+            shutdown: shutdown.clone(),
         };
         let drain = options.policy.links.drain;
-        let listening = tokio::spawn(listener.run(drain));
+        let mut listening = vec![tokio::spawn(listener(tcp, tls).run(drain))];
+        listening.extend(local.map(|(tcp, _)| tokio::spawn(listener(tcp, None).run(drain))));
         let housekeeping = housekeeping(&app);
         info!(server.id = %server_id, "listening on {scheme}://{address}");
-        Ok(Self { app, url, address, setup_link, listening, housekeeping, drain })
+        Ok(Self {
+            app,
+            url,
+            address,
+            setup_link,
+            listening,
+            housekeeping,
+            drain,
+        })
     }
 
     pub fn app(&self) -> &App {
@@ -122,21 +149,36 @@ impl Server {
     pub async fn join(self) {
         self.app.shutdown.cancelled().await;
         info!("stopping");
-        if let Err(error) = self.listening.await {
-            warn!("the listener failed: {error}");
+        for listening in self.listening {
+            if let Err(error) = listening.await {
+                warn!("a listener failed: {error}");
+            }
         }
         self.app.links.drain().await;
         self.app.local.stop_all().await;
         for task in self.housekeeping {
             let _ = tokio::time::timeout(self.drain, task).await;
         }
-        self.app.identity.flush_last_used().await.unwrap_or_else(|error| {
-            warn!("the last uses of credentials were not written: {error}");
-        });
+        self.app
+            .identity
+            .flush_last_used()
+            .await
+            .unwrap_or_else(|error| {
+                warn!("the last uses of credentials were not written: {error}");
+            });
         self.app.identity.close().await;
         self.app.store.close().await;
         info!("stopped");
     }
+}
+
+/// Agents the server runs itself reach it without TLS: its certificate is made for another name.
+async fn bind_loopback() -> Result<(TcpListener, String), StartError> {
+    let address = SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, 0));
+    let failed = |source| StartError::Listen { address, source };
+    let tcp = TcpListener::bind(address).await.map_err(failed)?;
+    let url = format!("http://{}", tcp.local_addr().map_err(failed)?);
+    Ok((tcp, url))
 }
 
 fn assemble(
@@ -154,12 +196,14 @@ fn assemble(
         directory: directory.clone(),
         server_id,
     });
-    let discovery =
-        Arc::new(Discovery { registry: registry.clone(), directory: directory.clone() });
+    let discovery = Arc::new(Discovery {
+        registry: registry.clone(),
+        directory: directory.clone(),
+    });
     let links = Links::new(
         server_id,
         registry.clone(),
-        Publisher { registry: registry.clone(), directory: directory.clone() },
+        Publisher::new(registry.clone(), directory.clone()),
         lifecycle,
         logs.clone(),
         metrics.clone(),
@@ -185,12 +229,16 @@ fn assemble(
         registry: registry.clone(),
         directory: directory.clone(),
         metrics: metrics.clone(),
-        openrpc: openrpc::Describe { discovery: discovery.clone() },
+        openrpc: openrpc::Describe {
+            discovery: discovery.clone(),
+        },
         rate_limit: RateLimit::new(options.limits.calls_per_second),
     };
     App::new(Parts {
         server_id,
-        templates: Templates { store: store.clone() },
+        templates: Templates {
+            store: store.clone(),
+        },
         store,
         identity,
         directory,
@@ -203,8 +251,15 @@ fn assemble(
         metrics,
         limits: options.limits,
         trusted_proxies: options.trusted_proxies.clone(),
+        public_authority: options.public_url.as_deref().and_then(authority),
         shutdown,
     })
+}
+
+/// `example.org:8443` of `https://example.org:8443/x`.
+fn authority(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    rest.split('/').next().map(str::to_owned)
 }
 
 /// An address one can connect to, for a listener on all of them.
@@ -220,7 +275,11 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 }
 
 /// No default password: the first administrator comes from the environment, or by a one-time link.
-async fn first_start(app: &App, options: &Options, url: &str) -> Result<Option<String>, StartError> {
+async fn first_start(
+    app: &App,
+    options: &Options,
+    url: &str,
+) -> Result<Option<String>, StartError> {
     if let Some(password) = options.admin_password.clone() {
         app.identity.ensure_admin(password).await?;
     }
@@ -233,10 +292,19 @@ async fn start_local_spaces(app: &App, allowed: bool) -> Result<(), StoreError> 
         return Ok(());
     }
     for state in [State::Created, State::Deployed, State::Stopped] {
-        let rows = app.store.read(move |tx| store::spaces::list_in_state(tx, state)).await?;
+        let rows = app
+            .store
+            .read(move |tx| store::spaces::list_in_state(tx, state))
+            .await?;
+        let may_run = |owner| {
+            app.directory.find_user(owner).is_some_and(|owner| {
+                owner.active && owner.permissions.contains(Permission::ManageSpaces)
+            })
+        };
         rows.iter()
             .filter(|row| row.runtime == Runtime::Local)
             .filter(|row| row.stop_reason != Some(StopReason::Requested))
+            .filter(|row| may_run(row.owner_id))
             .for_each(|row| app.local.start(row.id));
     }
     Ok(())

@@ -30,15 +30,22 @@ pub enum TlsError {
 }
 
 pub fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
-    let unreadable = |source| TlsError::Certificate { path: files.cert.clone(), source };
+    let unreadable = |source| TlsError::Certificate {
+        path: files.cert.clone(),
+        source,
+    };
     let chain = CertificateDer::pem_file_iter(&files.cert)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(unreadable)?;
     if chain.is_empty() {
-        return Err(TlsError::NoCertificate { path: files.cert.clone() });
+        return Err(TlsError::NoCertificate {
+            path: files.cert.clone(),
+        });
     }
-    let key = PrivateKeyDer::from_pem_file(&files.key)
-        .map_err(|source| TlsError::Key { path: files.key.clone(), source })?;
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|source| TlsError::Key {
+        path: files.key.clone(),
+        source,
+    })?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()

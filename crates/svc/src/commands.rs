@@ -8,6 +8,7 @@ pub mod completions;
 pub mod context;
 pub mod demo_method_server;
 pub mod group;
+mod health_check;
 pub mod login;
 pub mod logout;
 pub mod method;

@@ -58,6 +58,7 @@ section! {
         tls_key: PathBuf = "SVC_TLS_KEY",
         public_url: String = "SVC_PUBLIC_URL",
         wildcard_domain: String = "SVC_WILDCARD_DOMAIN",
+        calls_per_second: u32 = "SVC_CALLS_PER_SECOND",
     }
 }
 
@@ -72,6 +73,7 @@ section! {
     } optional {
         url: String = env::URL,
         token: String = env::AGENT_TOKEN,
+        ca_file: PathBuf = env::CA_FILE,
         listen: SocketAddr = env::AGENT_LISTEN,
         socket: PathBuf = env::AGENT_SOCKET,
         methods_file: PathBuf = env::METHODS_FILE,
@@ -120,6 +122,7 @@ impl Layer {
             &mut self.server.data_dir,
             &mut self.server.tls_cert,
             &mut self.server.tls_key,
+            &mut self.agent.ca_file,
             &mut self.agent.socket,
             &mut self.agent.methods_file,
         ];
@@ -180,6 +183,12 @@ impl Config {
             return Err(Failure::usage(
                 "`heartbeat_seconds` is 0; it must be at least 1",
             ));
+        }
+        if server.calls_per_second == Some(0) {
+            return Err(
+                Failure::usage("`calls_per_second` is 0, which would refuse every call")
+                    .hint("leave it out for no limit"),
+            );
         }
         Ok(())
     }

@@ -144,6 +144,12 @@ impl From<Error> for Failure {
                     (_, "scope_denied") => {
                         failure.hint("use a token without scopes: svc token create <name>")
                     }
+                    (_, "local_disabled") => failure.hint(
+                        "in the server's svc.toml: [spaces] allow_local = true, or start it with SVC_SPACES_ALLOW_LOCAL=true",
+                    ),
+                    (_, "rate_limited") => failure.hint(
+                        "wait a second and try again; the server's `calls_per_second` sets the limit",
+                    ),
                     (StatusCode::FORBIDDEN, _) => failure.hint("svc whoami shows what you may do"),
                     _ => failure,
                 }

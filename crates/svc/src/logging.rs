@@ -3,9 +3,15 @@
 use std::io::{self, IsTerminal};
 
 use svc_protocol::env;
-use tracing_subscriber::{EnvFilter, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::{
+    EnvFilter, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt,
+};
 
 use crate::{config::LogFormat, environment::Environment, exit::Failure};
+
+/// Libraries that log whole requests at trace level, credentials included.
+const CAPPED: [&str; 2] = ["tungstenite", "tokio_tungstenite"];
 
 /// What is logged unless `SVC_LOG` says otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,26 +27,9 @@ pub fn start(
     default: Default,
     environment: &Environment,
 ) -> Result<(), Failure> {
-    let filter = match environment.get(env::LOG) {
-        Some(directives) => EnvFilter::try_new(directives).map_err(|error| {
-            Failure::usage(format!(
-                "{} is `{directives}`, which is no filter",
-                env::LOG
-            ))
-            .why(error)
-            .hint(format!(
-                "{}=info, or {}=svc_server=debug,warn",
-                env::LOG,
-                env::LOG
-            ))
-        })?,
-        None => EnvFilter::new(match default {
-            Default::Info => "info",
-            Default::Warn => "warn",
-        }),
-    };
+    let filter = filter(environment.get(env::LOG), default)?;
     let colour = io::stderr().is_terminal() && environment.get("NO_COLOR").is_none();
-    let registry = tracing_subscriber::registry().with(filter);
+    let registry = tracing_subscriber::registry().with(filter).with(cap());
     match format {
         LogFormat::Human => {
             let layer = fmt::layer()
@@ -58,4 +47,75 @@ pub fn start(
         }
     }
     Ok(())
+}
+
+fn filter(directives: Option<&str>, default: Default) -> Result<EnvFilter, Failure> {
+    let Some(directives) = directives else {
+        return Ok(EnvFilter::new(match default {
+            Default::Info => "info",
+            Default::Warn => "warn",
+        }));
+    };
+    EnvFilter::try_new(directives).map_err(|error| {
+        Failure::usage(format!(
+            "{} is `{directives}`, which is no filter",
+            env::LOG
+        ))
+        .why(error)
+        .hint(format!(
+            "{}=info, or {}=svc_server=debug,warn",
+            env::LOG,
+            env::LOG
+        ))
+    })
+}
+
+/// A second filter beside the first: no directive, however exact, reaches past it.
+fn cap() -> Targets {
+    Targets::new()
+        .with_default(LevelFilter::TRACE)
+        .with_targets(CAPPED.map(|target| (target, LevelFilter::DEBUG)))
+}
+
+#[cfg(test)]
+mod tests {
+    use tracing::{Level, enabled, subscriber::with_default};
+
+    use super::*;
+
+    /// Runs `check` under the filters that `directives` make.
+    fn under(directives: Option<&str>, check: impl FnOnce()) {
+        let filter = filter(directives, Default::Info).expect("a filter");
+        let subscriber = tracing_subscriber::registry().with(filter).with(cap());
+        with_default(subscriber, check);
+    }
+
+    #[test]
+    fn what_logs_credentials_stays_at_debug_whatever_is_asked() {
+        for directives in [
+            "trace",
+            "tungstenite=trace,tokio_tungstenite=trace",
+            "tungstenite::handshake::client=trace,tokio_tungstenite::handshake=trace",
+        ] {
+            under(Some(directives), || {
+                assert!(!enabled!(target: "tungstenite::handshake::client", Level::TRACE));
+                assert!(!enabled!(target: "tokio_tungstenite::handshake", Level::TRACE));
+                assert!(enabled!(target: "tungstenite::handshake::client", Level::DEBUG));
+            });
+        }
+    }
+
+    #[test]
+    fn everything_else_is_as_asked() {
+        under(Some("svc_agent=trace,warn"), || {
+            assert!(enabled!(target: "svc_agent::link", Level::TRACE));
+            assert!(!enabled!(target: "svc_server", Level::INFO));
+        });
+        under(None, || {
+            assert!(enabled!(target: "svc_server", Level::INFO));
+            assert!(!enabled!(target: "svc_server", Level::DEBUG));
+        });
+        let failure = filter(Some("svc=loud"), Default::Info).expect_err("no level");
+        assert!(failure.to_string().contains("svc=loud"), "{failure}");
+    }
 }

@@ -77,6 +77,11 @@ impl Output {
         write(format!("{}\n", text.as_ref()).as_bytes())
     }
 
+    /// One line of text among many; whether anyone still reads.
+    pub fn next_line(&self, text: impl AsRef<str>) -> Result<bool, Failure> {
+        try_write(format!("{}\n", text.as_ref()).as_bytes())
+    }
+
     /// Bytes as they came, and the end of the line.
     pub fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
         let mut out = Vec::with_capacity(bytes.len() + 1);
@@ -93,13 +98,18 @@ fn unwritable(error: impl std::fmt::Display) -> Failure {
 }
 
 fn write(bytes: &[u8]) -> Result<(), Failure> {
+    try_write(bytes).map(drop)
+}
+
+/// Whether anyone reads: `svc … | head` has had enough, and that is no failure.
+fn try_write(bytes: &[u8]) -> Result<bool, Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        // `svc … | head`: whoever read has had enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other.map_err(|error| {
-            Failure::new(Exit::Failure, "cannot write to standard output").why(error)
-        }),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => {
+            Err(Failure::new(Exit::Failure, "cannot write to standard output").why(error))
+        }
     }
 }
 

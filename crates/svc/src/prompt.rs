@@ -4,7 +4,10 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
-use crate::exit::{Exit, Failure};
+use crate::{
+    exit::{Exit, Failure},
+    runtime::INTERRUPTED,
+};
 
 /// Bytes a secret on stdin may have.
 const SECRET_BYTES_MAX: u64 = 4_096;
@@ -30,31 +33,79 @@ pub fn ask(question: &str) -> Result<String, Failure> {
 
 /// Asks for something that must not be seen.
 pub fn ask_secret(question: &str) -> Result<String, Failure> {
-    let echo = EchoOff::new()?;
-    let answer = ask(question);
-    drop(echo);
+    eprint!("{question}: ");
+    io::stderr().flush().map_err(unreadable)?;
+    let silent = Silent::new()?;
+    let typed = read_typed(io::stdin().lock().bytes());
+    drop(silent);
     eprintln!();
-    answer
+    match typed.map_err(unreadable)? {
+        Typed::Line(line) => Ok(line),
+        Typed::Nothing => Err(Failure::usage(format!("no answer to `{question}`"))),
+        Typed::Interrupted => std::process::exit(INTERRUPTED),
+    }
 }
 
-/// The terminal without echo; its former state comes back on drop.
-struct EchoOff {
+/// What someone typed where it could not be seen.
+#[derive(PartialEq, Eq, Debug)]
+enum Typed {
+    Line(String),
+    /// The end of the input.
+    Nothing,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// Reads a line from a terminal that leaves all keys to us.
+fn read_typed(keys: impl Iterator<Item = io::Result<u8>>) -> io::Result<Typed> {
+    const CTRL_C: u8 = 3;
+    const CTRL_D: u8 = 4;
+    const CTRL_U: u8 = 21;
+    const BACKSPACE: u8 = 8;
+    const DELETE: u8 = 127;
+    let mut line = Vec::new();
+    for key in keys {
+        match key? {
+            b'\n' | b'\r' => {
+                return String::from_utf8(line)
+                    .map(Typed::Line)
+                    .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
+            }
+            CTRL_C => return Ok(Typed::Interrupted),
+            CTRL_D if line.is_empty() => return Ok(Typed::Nothing),
+            CTRL_D => {}
+            CTRL_U => line.clear(),
+            BACKSPACE | DELETE => {
+                // A whole character, which may have several bytes.
+                while line.pop().is_some_and(|byte| byte & 0xC0 == 0x80) {}
+            }
+            byte => line.push(byte),
+        }
+    }
+    Ok(Typed::Nothing)
+}
+
+/// The terminal without echo and without signals, so that Ctrl-C cannot leave it silent; its
+/// former state comes back on drop.
+struct Silent {
     former: Termios,
 }
 
-impl EchoOff {
+impl Silent {
     fn new() -> Result<Self, Failure> {
         let former = tcgetattr(io::stdin()).map_err(unreadable)?;
         let mut silent = former.clone();
-        silent.local_modes.remove(LocalModes::ECHO);
-        tcsetattr(io::stdin(), OptionalActions::Flush, &silent).map_err(unreadable)?;
+        silent
+            .local_modes
+            .remove(LocalModes::ECHO | LocalModes::ISIG | LocalModes::ICANON);
+        tcsetattr(io::stdin(), OptionalActions::Drain, &silent).map_err(unreadable)?;
         Ok(Self { former })
     }
 }
 
-impl Drop for EchoOff {
+impl Drop for Silent {
     fn drop(&mut self) {
-        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.former);
+        let _ = tcsetattr(io::stdin(), OptionalActions::Drain, &self.former);
     }
 }
 
@@ -82,4 +133,27 @@ pub fn read_stdin() -> Result<String, Failure> {
 
 fn unreadable(error: impl std::fmt::Display) -> Failure {
     Failure::new(Exit::Failure, "cannot read from standard input").why(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_make_a_line() {
+        let check = |keys: &[u8], expected: Typed| {
+            let typed = read_typed(keys.iter().map(|key| Ok(*key))).expect("readable");
+            assert_eq!(typed, expected, "{keys:?}");
+        };
+        let line = |text: &str| Typed::Line(text.to_owned());
+        check(b"secret\n", line("secret"));
+        check(b"secret\r", line("secret"));
+        check(b"\n", line(""));
+        check(b"sex\x7fcret\n", line("secret"));
+        check("aé\x7f\x7f\x7fb\n".as_bytes(), line("b"));
+        check(b"wrong\x15right\n", line("right"));
+        check(b"wro\x03", Typed::Interrupted);
+        check(b"\x04", Typed::Nothing);
+        check(b"", Typed::Nothing);
+    }
 }

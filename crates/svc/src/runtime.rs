@@ -10,8 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::exit::{Exit, Failure};
 
-/// Exit code of a process ended by its second Ctrl-C, as shells count it.
-const INTERRUPTED: i32 = 130;
+/// Exit code of a process ended by Ctrl-C without an orderly end, as shells count it.
+pub const INTERRUPTED: i32 = 130;
 
 /// One thread: what the agent and every short command run on.
 pub fn single() -> Result<Runtime, Failure> {

@@ -9,7 +9,7 @@ use svc_client::{
     transport::{self, Stream},
 };
 use svc_protocol::link::{
-    Control, FrameKind, FrameReader, HEADER_BYTES, Hello, MESSAGE_BYTES_MAX, PATH, Refusal,
+    Control, Frame, FrameKind, FrameReader, HEADER_BYTES, Hello, MESSAGE_BYTES_MAX, PATH, Refusal,
     SUBPROTOCOL, VERSION, Welcome, put_frame,
 };
 use thiserror::Error;
@@ -32,6 +32,8 @@ pub type Socket = WebSocketStream<Box<dyn Stream>>;
 pub struct Connected {
     pub socket: Socket,
     pub welcome: Box<Welcome>,
+    /// Frames that came with the welcome.
+    pub early: Vec<Frame>,
 }
 
 #[derive(Debug, Error)]
@@ -40,9 +42,7 @@ pub enum ConnectError {
     Unreachable { url: String, source: io::Error },
     #[error("the server at `{url}` did not answer in time")]
     TimedOut { url: String },
-    #[error(
-        "the server at `{0}` refuses the agent token; make a new one for the space and set SVC_AGENT_TOKEN"
-    )]
+    #[error("the server at `{0}` refuses the agent token")]
     Unauthorized(String),
     #[error("the server at `{url}` answered {status} to the link")]
     Status { url: String, status: StatusCode },
@@ -97,10 +97,13 @@ async fn shake_hands(link: &Link, stream: Box<dyn Stream>) -> Result<Connected, 
         .await
         .map_err(failed)?;
     let not_ours = || ConnectError::Protocol(link.server.to_string());
-    match read_answer(&mut socket).await.map_err(failed)? {
-        Some(Control::Welcome(welcome)) if welcome.version == VERSION => {
-            Ok(Connected { socket, welcome })
-        }
+    let (answer, early) = read_answer(&mut socket).await.map_err(failed)?;
+    match answer {
+        Some(Control::Welcome(welcome)) if welcome.version == VERSION => Ok(Connected {
+            socket,
+            welcome,
+            early,
+        }),
         Some(Control::Refused(refusal)) => Err(ConnectError::Refused(refusal)),
         _ => Err(not_ours()),
     }
@@ -123,20 +126,21 @@ fn request(server: &Target, agent_token: &str) -> Result<Request, ConnectError> 
     Ok(request)
 }
 
-/// The server's first frame: its answer to hello, alone in its message. `None` is nonsense.
-async fn read_answer(socket: &mut Socket) -> Result<Option<Control>, tungstenite::Error> {
+/// The server's first frame, its answer to hello, and what shares a message with it. `None` is
+/// nonsense.
+async fn read_answer(
+    socket: &mut Socket,
+) -> Result<(Option<Control>, Vec<Frame>), tungstenite::Error> {
     while let Some(message) = socket.next().await {
         let Message::Binary(message) = message? else {
             continue;
         };
-        let mut frames = FrameReader::new(message);
-        let (Some(Ok(frame)), None) = (frames.next(), frames.next()) else {
-            return Ok(None);
-        };
-        if frame.kind != FrameKind::Control {
-            return Ok(None);
-        }
-        return Ok(serde_json::from_slice(&frame.payload).ok());
+        let mut frames = FrameReader::new(message).map_while(Result::ok);
+        let first = frames
+            .next()
+            .filter(|frame| frame.kind == FrameKind::Control);
+        let answer = first.and_then(|frame| serde_json::from_slice(&frame.payload).ok());
+        return Ok((answer, frames.collect()));
     }
     Err(tungstenite::Error::ConnectionClosed)
 }

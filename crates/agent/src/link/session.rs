@@ -54,6 +54,11 @@ pub async fn run(
     let heartbeat = Duration::from_secs(connected.welcome.heartbeat_seconds.max(1).into());
     let heard = Mutex::new(Instant::now());
     let writing = write(sink, frames, &link.outbox);
+    for frame in connected.early {
+        if let Some(reason) = take(link, number, frame) {
+            return End::Goodbye(reason);
+        }
+    }
     let reading = read(link, stream, number, &heard);
     tokio::pin!(writing, reading);
     let end = tokio::select! {
@@ -140,6 +145,10 @@ fn take_control(link: &Link, frame: &Frame) -> Option<Goodbye> {
         Ok(Control::Goodbye { reason }) => return Some(reason),
         Ok(Control::HealthCheckChanged { health_check }) => {
             link.health_check.send_replace(health_check);
+        }
+        Ok(Control::Displaced { methods }) => {
+            // A registrar that is gone is an agent that stops.
+            let _ = link.displaced.send(methods);
         }
         Ok(answer) => {
             if !link.outbox.answered(frame.id, answer) {

@@ -230,7 +230,7 @@ async fn read_stdout(stdout: ChildStdout, shared: Arc<Shared>, broken: Cancellat
         shared.around.outbox.room().await;
         match lines.next().await {
             Ok(Some(ChildLine::Whole(line))) => shared.line(&line),
-            Ok(Some(ChildLine::TooLong(bytes))) => shared.around.log.agent(format!(
+            Ok(Some(ChildLine::TooLong(bytes))) => shared.around.log.agent(&format!(
                 "the method server wrote a line of {bytes} bytes; at most {LINE_BYTES_MAX} are allowed, so it is discarded"
             )),
             Ok(None) | Err(_) => return,

@@ -80,7 +80,7 @@ impl Shared {
                 "an answer came after its caller had gone; it is dropped"
             );
         } else if !known {
-            self.around.log.agent(format!(
+            self.around.log.agent(&format!(
                 "the method server answered id {id}, which nobody asked; the answer is dropped"
             ));
         }
@@ -142,7 +142,7 @@ impl Shared {
         let dropped = std::mem::take(&mut inner.effects.dropped_notifications);
         drop(guard);
         if dropped > 0 {
-            self.around.log.agent(format!(
+            self.around.log.agent(&format!(
                 "{dropped} notification(s) dropped: the method server is down or does not read its stdin"
             ));
         }

@@ -43,7 +43,7 @@ pub async fn supervise(shared: Arc<Shared>, first: Process, stop: CancellationTo
                     close(&shared);
                     return;
                 }
-                shared.around.log.agent(format!(
+                shared.around.log.agent(&format!(
                     "the method server is gone ({how}) and is restarted"
                 ));
                 shared.report();
@@ -100,7 +100,7 @@ async fn restart(
         delays.get_or_insert_with(|| shared.around.policy.restart.delays());
         match Process::spawn(shared) {
             Ok(process) => return Some(process),
-            Err(error) => shared.around.log.agent(error.to_string()),
+            Err(error) => shared.around.log.agent(&error.to_string()),
         }
     }
 }

@@ -111,9 +111,15 @@ impl Registrar {
     fn retire(&self, old: Arc<MethodServer>, successor: Arc<MethodServer>) {
         let routes = Arc::clone(&self.routes);
         let stopping = self.stopping.clone();
+        old.step_back();
         self.tasks.spawn(async move {
+            let drained = async {
+                // Its own predecessor may still be at work: then so is the space.
+                old.released().await;
+                old.drain(old.timeout()).await;
+            };
             tokio::select! {
-                () = old.drain(old.timeout()) => {}
+                () = drained => {}
                 () = stopping.cancelled() => {}
             }
             if old.is_idle() {

@@ -6,6 +6,7 @@ use svc_protocol::{
     agent_api::Unregistered,
     link::{Control, Register},
 };
+use tokio::sync::mpsc;
 
 use super::{Change, Current, Registrar, RegistrationError};
 
@@ -80,8 +81,40 @@ impl Registrar {
             place: accepted.place,
             server,
         };
+        let server = Arc::clone(&reduced.server);
         self.replace(change, Some(reduced), link);
+        // The server takes a registration for a sign of life; this tells how it really stands.
+        server.report();
         Ok(())
+    }
+
+    /// Gives up methods that another space has taken over, for as long as it is polled: a
+    /// registration that still held them would be refused on the next link.
+    pub async fn give_up(&self, mut taken_over: mpsc::UnboundedReceiver<Vec<String>>) {
+        while let Some(methods) = taken_over.recv().await {
+            let mut change = self.change.lock().await;
+            let Some(mut current) = change.current.take() else {
+                continue;
+            };
+            let mut kept = current
+                .names
+                .iter()
+                .map(|(name, _)| !methods.contains(name));
+            current
+                .registration
+                .methods
+                .retain(|_| kept.next().unwrap_or_default());
+            current.names.retain(|(name, _)| !methods.contains(name));
+            tracing::warn!(?methods, "another space has taken these methods over");
+            let link = change.accepted_on.unwrap_or_default();
+            if current.names.is_empty() {
+                self.replace(&mut change, None, link);
+                current.server.stop().await;
+                self.routes.remove_server(&current.server);
+            } else {
+                self.replace(&mut change, Some(current), link);
+            }
+        }
     }
 
     async fn remove_all(&self, change: &mut Change, link: u64) -> Result<(), RegistrationError> {

@@ -238,6 +238,7 @@ impl TestAgent {
         let options = Options {
             server_url: server_url.to_owned(),
             agent_token: "svc_agt_test".into(),
+            ca_file: None,
             listen: Some("127.0.0.1:0".parse().expect("valid")),
             socket: None,
             methods_file: methods.map(|_| "methods.toml".into()),

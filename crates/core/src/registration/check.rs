@@ -205,7 +205,9 @@ fn check_method(
     ] {
         if let Some(Err(error)) = schema.as_ref().map(schema::check) {
             let mut violation = method_violation(index, key, error.to_string());
-            violation.path.extend(error.steps().map(|step| Step::Key(step.to_owned())));
+            violation
+                .path
+                .extend(error.steps().map(|step| Step::Key(step.to_owned())));
             faults.0.push(violation);
         }
     }

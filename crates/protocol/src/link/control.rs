@@ -31,6 +31,9 @@ pub enum Control {
     Unregister,
     /// ←
     Unregistered,
+    /// ← Another space of the owner has taken these methods over (canonical names): they are no
+    /// longer this space's to register.
+    Displaced { methods: Vec<String> },
     /// → A registration that was made before the link was lost was refused on re-registration.
     RegistrationLost { error: String },
     /// → The method server went up or down.

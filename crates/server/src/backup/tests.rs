@@ -157,3 +157,45 @@ async fn damaged_and_foreign_files_are_refused_and_change_nothing() {
     assert!(verify(&folder.path().join("absent")).is_err());
     assert!(!fresh.join(DATABASE_FILE).exists());
 }
+
+#[tokio::test]
+async fn damage_inside_stored_values_is_found_and_named() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (data, fresh) = (folder.path().join("data"), folder.path().join("fresh"));
+    let out = folder.path().join("svc.backup");
+    let store = Store::open(&data).expect("opens");
+    fs::write(data.join("secret.key"), "the carried key").expect("written");
+    for n in 0..50 {
+        set(&store, format!("key {n}"), "a value to be damaged").await;
+    }
+    create(&data, &out).expect("made");
+    store.close().await;
+
+    let whole = fs::read(&out).expect("read");
+    let version = env!("CARGO_PKG_VERSION");
+    for (text, named) in [
+        ("a value to be damaged", "`meta`"),
+        ("identity and spaces", "`schema_migrations`"),
+        ("the carried key", "carries"),
+        (version, "manifest"),
+    ] {
+        let places: Vec<_> = whole
+            .windows(text.len())
+            .enumerate()
+            .filter(|(_, window)| *window == text.as_bytes())
+            .map(|(place, _)| place)
+            .collect();
+        assert!(!places.is_empty(), "`{text}` is in the file");
+        for place in places {
+            let mut damaged = whole.clone();
+            damaged[place] ^= 1;
+            let file = folder.path().join("damaged");
+            fs::write(&file, &damaged).expect("written");
+            let error = verify(&file).expect_err(text);
+            assert!(error.to_string().contains(named), "{text}: {error}");
+            assert!(restore(&file, &fresh, true).is_err());
+        }
+    }
+    assert!(!fresh.join(DATABASE_FILE).exists());
+    verify(&out).expect("the whole one is good");
+}

@@ -22,11 +22,16 @@ pub async fn upgrade(
     mut request: Request,
 ) -> ApiResult<Response> {
     let Credential::Agent { space_id } = caller.credential else {
-        return Err(ApiError::forbidden("agent_denied", "only an agent token opens a link"));
+        return Err(ApiError::forbidden(
+            "agent_denied",
+            "only an agent token opens a link",
+        ));
     };
     if app.shutdown.is_cancelled() {
         let detail = "the server is stopping";
-        return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "draining", detail).retry_after(1));
+        return Err(
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "draining", detail).retry_after(1),
+        );
     }
     let accept = check_handshake(request.headers())?;
     let upgrading = hyper::upgrade::on(&mut request);
@@ -49,9 +54,15 @@ pub async fn upgrade(
 
 fn check_handshake(headers: &HeaderMap) -> ApiResult<String> {
     let has = |name: header::HeaderName, word: &str| {
-        headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).any(|value| {
-            value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word))
-        })
+        headers
+            .get_all(name)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .any(|value| {
+                value
+                    .split(',')
+                    .any(|part| part.trim().eq_ignore_ascii_case(word))
+            })
     };
     if !has(header::UPGRADE, "websocket") || !has(header::SEC_WEBSOCKET_VERSION, "13") {
         return Err(ApiError::new(
@@ -61,7 +72,9 @@ fn check_handshake(headers: &HeaderMap) -> ApiResult<String> {
         ));
     }
     if !has(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
-        let detail = format!("the agent does not offer `{SUBPROTOCOL}`; install the svc version of this server");
+        let detail = format!(
+            "the agent does not offer `{SUBPROTOCOL}`; install the svc version of this server"
+        );
         return Err(ApiError::bad_request("unsupported_link", detail));
     }
     let key = headers.get(header::SEC_WEBSOCKET_KEY);

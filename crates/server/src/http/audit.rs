@@ -26,7 +26,17 @@ pub async fn list(
     Query(narrow): Query<Narrow>,
     page: PageRequest,
 ) -> ApiResult<Json<Audit>> {
-    let Narrow { actor, action, target_type, target_id } = narrow;
-    let filter = Filter { actor, action, target_type, target_id };
+    let Narrow {
+        actor,
+        action,
+        target_type,
+        target_id,
+    } = narrow;
+    let filter = Filter {
+        actor,
+        action,
+        target_type,
+        target_id,
+    };
     Ok(Json(app.identity.list_audit(filter, page).await?))
 }

@@ -42,9 +42,15 @@ impl Gate {
     pub fn new(app: &App) -> Self {
         let mut table: HashMap<_, Vec<_>> = HashMap::new();
         for route in routes() {
-            table.entry(route.path).or_default().push((route.method, route.needs, route.agents));
+            table
+                .entry(route.path)
+                .or_default()
+                .push((route.method, route.needs, route.agents));
         }
-        Self { app: app.clone(), table: Arc::new(table) }
+        Self {
+            app: app.clone(),
+            table: Arc::new(table),
+        }
     }
 
     fn rule_of(&self, request: &Request) -> Option<(Needs, Agents)> {
@@ -54,7 +60,8 @@ impl Gate {
             ref method => method,
         };
         let mut rows = self.table.get(path)?.iter();
-        rows.find(|(allowed, ..)| allowed == method).map(|&(_, needs, agents)| (needs, agents))
+        rows.find(|(allowed, ..)| allowed == method)
+            .map(|&(_, needs, agents)| (needs, agents))
     }
 }
 
@@ -98,8 +105,8 @@ fn decide(gate: &Gate, request: &Request) -> Result<Option<Caller>, ApiError> {
     };
     let Some(caller) = caller else {
         return match needs {
-            Some(Needs::Nothing) => foreign_write(request).map(|()| None),
-            Some(Needs::LoopbackOrAudit) if is_direct_loopback(request) => Ok(None),
+            Some(Needs::Nothing) => foreign_write(gate, request).map(|()| None),
+            Some(Needs::LoopbackOrAudit) if is_direct_loopback(gate, request) => Ok(None),
             None if !is_api(path) => Ok(None),
             _ => Err(ApiError::unauthorized(
                 "no credential; send `Authorization: Bearer <token>` (make one with `svc login` or `svc token create`)",
@@ -108,7 +115,7 @@ fn decide(gate: &Gate, request: &Request) -> Result<Option<Caller>, ApiError> {
     };
     check_scopes(&caller, request.method(), path)?;
     if matches!(caller.credential, Credential::Session { .. }) {
-        foreign_write(request)?;
+        foreign_write(gate, request)?;
     }
     check_agent(&caller, needs, agents, path)?;
     check_permission(&caller, needs)?;
@@ -117,8 +124,13 @@ fn decide(gate: &Gate, request: &Request) -> Result<Option<Caller>, ApiError> {
 
 /// Who presents what: a bearer token wins over a cookie.
 fn identify(gate: &Gate, request: &Request) -> Result<Option<Caller>, Denied> {
-    let Some(presented) = presented(request.headers())? else { return Ok(None) };
-    gate.app.directory.authenticate(presented, clock::now()).map(Some)
+    let Some(presented) = presented(request.headers())? else {
+        return Ok(None);
+    };
+    gate.app
+        .directory
+        .authenticate(presented, clock::now())
+        .map(Some)
 }
 
 fn presented(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
@@ -146,7 +158,9 @@ pub fn session_cookie(headers: &HeaderMap) -> Option<&str> {
 }
 
 fn check_scopes(caller: &Caller, method: &Method, path: &str) -> Result<(), ApiError> {
-    let Credential::Token { scopes, .. } = &caller.credential else { return Ok(()) };
+    let Credential::Token { scopes, .. } = &caller.credential else {
+        return Ok(());
+    };
     if scopes.permit(method.as_str(), path) {
         return Ok(());
     }
@@ -158,7 +172,12 @@ fn check_scopes(caller: &Caller, method: &Method, path: &str) -> Result<(), ApiE
 }
 
 fn join_scopes(scopes: &Scopes) -> String {
-    scopes.as_slice().iter().map(|scope| format!("`{scope}`")).collect::<Vec<_>>().join(" and ")
+    scopes
+        .as_slice()
+        .iter()
+        .map(|scope| format!("`{scope}`"))
+        .collect::<Vec<_>>()
+        .join(" and ")
 }
 
 fn check_agent(
@@ -193,22 +212,36 @@ fn check_permission(caller: &Caller, needs: Option<Needs>) -> Result<(), ApiErro
     let names: Vec<_> = wanted.iter().map(|p| format!("`{p}`")).collect();
     Err(ApiError::forbidden(
         "permission_denied",
-        format!("this needs the permission {}; ask an administrator for a role with it", names.join(" or ")),
+        format!(
+            "this needs the permission {}; ask an administrator for a role with it",
+            names.join(" or ")
+        ),
     ))
 }
 
 /// Refuses a writing request that another site made a browser send.
-fn foreign_write(request: &Request) -> Result<(), ApiError> {
-    if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
+fn foreign_write(gate: &Gate, request: &Request) -> Result<(), ApiError> {
+    if matches!(
+        *request.method(),
+        Method::GET | Method::HEAD | Method::OPTIONS
+    ) {
         return Ok(());
     }
     let headers = request.headers();
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-    let site_is_foreign = text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
+    let site_is_foreign =
+        text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
     let origin_is_foreign = text("origin").is_some_and(|origin| {
         let host = text("host").or_else(|| request.uri().authority().map(|a| a.as_str()));
         let authority = origin.split_once("://").map(|(_, authority)| authority);
-        !matches!((authority, host), (Some(a), Some(h)) if a.eq_ignore_ascii_case(h))
+        // Behind a proxy that rewrites the host, the browser knows us by the public address.
+        let public = gate.app.public_authority.as_deref();
+        !authority.is_some_and(|authority| {
+            [host, public]
+                .into_iter()
+                .flatten()
+                .any(|own| authority.eq_ignore_ascii_case(own))
+        })
     });
     if site_is_foreign || origin_is_foreign {
         return Err(ApiError::forbidden(
@@ -220,19 +253,27 @@ fn foreign_write(request: &Request) -> Result<(), ApiError> {
 }
 
 /// The machine itself, not something it forwards for.
-fn is_direct_loopback(request: &Request) -> bool {
+fn is_direct_loopback(gate: &Gate, request: &Request) -> bool {
     let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"];
-    let peer = request.extensions().get::<Peer>();
-    peer.is_some_and(|peer| is_loopback(peer.address.ip()))
-        && !forwarded.iter().any(|name| request.headers().contains_key(*name))
-}
-
-fn is_loopback(address: IpAddr) -> bool {
-    address.to_canonical().is_loopback()
+    let peer = request
+        .extensions()
+        .get::<Peer>()
+        .map(|peer| peer.address.ip().to_canonical());
+    let is_proxy = |peer: IpAddr| {
+        gate.app
+            .trusted_proxies
+            .iter()
+            .any(|net| net.contains(&peer))
+    };
+    peer.is_some_and(|peer| peer.is_loopback() && !is_proxy(peer))
+        && !forwarded
+            .iter()
+            .any(|name| request.headers().contains_key(*name))
 }
 
 fn is_api(path: &str) -> bool {
-    ["/api", "/mcp", "/agent"]
-        .iter()
-        .any(|root| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
+    ["/api", "/mcp", "/agent"].iter().any(|root| {
+        path.strip_prefix(root)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
 }

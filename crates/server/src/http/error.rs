@@ -26,7 +26,11 @@ impl ApiError {
     pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
         let problem = Problem::new(status.as_u16(), code, title, detail);
-        Self { problem: Box::new(problem), retry_after: None, challenge: None }
+        Self {
+            problem: Box::new(problem),
+            retry_after: None,
+            challenge: None,
+        }
     }
 
     pub fn bad_request(code: &str, detail: impl Into<String>) -> Self {
@@ -34,7 +38,11 @@ impl ApiError {
     }
 
     pub fn not_found(what: &str) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", format!("{what} does not exist"))
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            format!("{what} does not exist"),
+        )
     }
 
     pub fn forbidden(code: &str, detail: impl Into<String>) -> Self {
@@ -64,8 +72,8 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let status = StatusCode::from_u16(self.problem.status)
-            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let status =
+            StatusCode::from_u16(self.problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let body = serde_json::to_vec(&*self.problem).expect("a problem is always JSON");
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();
@@ -74,7 +82,10 @@ impl IntoResponse for ApiError {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if let Some(challenge) = self.challenge {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+            headers.insert(
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static(challenge),
+            );
         }
         response
     }

@@ -1,5 +1,7 @@
 //! Reads what a request carries: bounded, strictly typed, with errors that name the fault.
 
+use std::time::Duration;
+
 use axum::{
     body::Body,
     extract::{FromRequest, FromRequestParts, Path, Request},
@@ -15,6 +17,9 @@ use crate::{app::App, identity::Caller, store::PageRequest};
 
 /// Bodies of every route but calls: records, not payloads.
 const RECORD_BYTES_MAX: usize = 1024 * 1024;
+/// How long a record, and a call's payload, may take to arrive.
+const RECORD_TIME_MAX: Duration = Duration::from_secs(10);
+pub const PAYLOAD_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A JSON body.
 pub struct Json<T>(pub T);
@@ -25,10 +30,13 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     async fn from_request(request: Request, _: &App) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         require_json(&parts.headers)?;
-        let body = read_body(body, RECORD_BYTES_MAX).await?;
+        let body = read_body(body, RECORD_BYTES_MAX, RECORD_TIME_MAX).await?;
         // Serde would also fill a record from an array, field by field.
         if body.trim_ascii_start().first() != Some(&b'{') {
-            return Err(ApiError::bad_request("invalid_body", "the body must be a JSON object"));
+            return Err(ApiError::bad_request(
+                "invalid_body",
+                "the body must be a JSON object",
+            ));
         }
         serde_json::from_slice(&body).map(Json).map_err(|error| {
             let detail = format!("the body is not what this route takes: {error}");
@@ -75,7 +83,9 @@ impl<T: std::str::FromStr + Send> FromRequestParts<App> for PathId<T> {
         let Path(text) = Path::<String>::from_request_parts(parts, app)
             .await
             .map_err(|_| ApiError::not_found("this"))?;
-        text.parse().map(Self).map_err(|_| ApiError::not_found(&format!("`{text}`")))
+        text.parse()
+            .map(Self)
+            .map_err(|_| ApiError::not_found(&format!("`{text}`")))
     }
 }
 
@@ -84,9 +94,11 @@ impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, ApiError> {
-        parts.extensions.get::<Self>().cloned().ok_or_else(|| {
-            ApiError::unauthorized("this route needs a credential")
-        })
+        parts
+            .extensions
+            .get::<Self>()
+            .cloned()
+            .ok_or_else(|| ApiError::unauthorized("this route needs a credential"))
     }
 }
 
@@ -106,8 +118,15 @@ impl FromRequestParts<App> for PageRequest {
 }
 
 pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
-    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let essence = content_type
+        .unwrap_or_default()
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim();
     let is_json = essence.eq_ignore_ascii_case("application/json")
         || essence.eq_ignore_ascii_case("application/merge-patch+json");
     if is_json {
@@ -117,17 +136,36 @@ pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
         Some(other) => format!("the content type is `{other}`; send `application/json`"),
         None => "there is no content type; send `Content-Type: application/json`".to_owned(),
     };
-    Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail))
+    Err(ApiError::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "unsupported_media_type",
+        detail,
+    ))
 }
 
-pub async fn read_body(body: Body, max: usize) -> Result<Bytes, ApiError> {
-    match Limited::new(body, max).collect().await {
+pub async fn read_body(body: Body, max: usize, time_max: Duration) -> Result<Bytes, ApiError> {
+    let reading = tokio::time::timeout(time_max, Limited::new(body, max).collect());
+    let Ok(read) = reading.await else {
+        let detail = format!(
+            "the body did not arrive within {} seconds",
+            time_max.as_secs()
+        );
+        return Err(ApiError::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "body_too_slow",
+            detail,
+        ));
+    };
+    match read {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(ApiError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "body_too_large",
             format!("the body has more than {max} bytes"),
         )),
-        Err(error) => Err(ApiError::bad_request("invalid_body", format!("the body could not be read: {error}"))),
+        Err(error) => Err(ApiError::bad_request(
+            "invalid_body",
+            format!("the body could not be read: {error}"),
+        )),
     }
 }

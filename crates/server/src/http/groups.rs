@@ -34,7 +34,11 @@ pub async fn patch(
     Json(patch): Json<GroupPatch>,
 ) -> ApiResult<Json<Group>> {
     Ok(Json(match patch.name {
-        Some(name) => app.identity.rename_group(&caller, id, GroupBody { name }).await?,
+        Some(name) => {
+            app.identity
+                .rename_group(&caller, id, GroupBody { name })
+                .await?
+        }
         None => app.identity.get_group(id).await?,
     }))
 }

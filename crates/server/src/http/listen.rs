@@ -54,7 +54,9 @@ impl Listener {
                 accepted = accept(&self.tcp, &places) => accepted,
                 () = self.shutdown.cancelled() => break,
             };
-            let Some((stream, address, place)) = accepted else { continue };
+            let Some((stream, address, place)) = accepted else {
+                continue;
+            };
             let (tls, router, shutdown) =
                 (self.tls.clone(), self.router.clone(), self.shutdown.clone());
             connections.spawn(async move {
@@ -64,8 +66,14 @@ impl Listener {
         }
         drop(self.tcp);
         connections.close();
-        if tokio::time::timeout(linger, connections.wait()).await.is_err() {
-            warn!(open = connections.len(), "connections still open at the end of the drain time");
+        if tokio::time::timeout(linger, connections.wait())
+            .await
+            .is_err()
+        {
+            warn!(
+                open = connections.len(),
+                "connections still open at the end of the drain time"
+            );
         }
     }
 }
@@ -96,9 +104,22 @@ async fn serve(
     // Small answers must not wait for a full segment.
     let _ = stream.set_nodelay(true);
     match tls {
-        None => serve_http(stream, Peer { address, tls: false }, router, shutdown).await,
+        None => {
+            serve_http(
+                stream,
+                Peer {
+                    address,
+                    tls: false,
+                },
+                router,
+                shutdown,
+            )
+            .await
+        }
         Some(tls) => match tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream)).await {
-            Ok(Ok(stream)) => serve_http(stream, Peer { address, tls: true }, router, shutdown).await,
+            Ok(Ok(stream)) => {
+                serve_http(stream, Peer { address, tls: true }, router, shutdown).await
+            }
             Ok(Err(error)) => debug!(%address, "TLS handshake failed: {error}"),
             Err(_) => debug!(%address, "TLS handshake took too long"),
         },
@@ -111,7 +132,10 @@ where
 {
     let service = WithPeer { router, peer };
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_MAX);
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_MAX);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -156,10 +180,18 @@ pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpA
     if !is_trusted(&address) {
         return address;
     }
-    let lists = headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
-    let hops: Vec<&str> = lists.flat_map(|list| list.split(',')).map(str::trim).collect();
+    let lists = headers
+        .get_all("x-forwarded-for")
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    let hops: Vec<&str> = lists
+        .flat_map(|list| list.split(','))
+        .map(str::trim)
+        .collect();
     for hop in hops.iter().rev() {
-        let Ok(hop) = hop.parse::<IpAddr>() else { break };
+        let Ok(hop) = hop.parse::<IpAddr>() else {
+            break;
+        };
         address = hop.to_canonical();
         if !is_trusted(&address) {
             break;
@@ -170,8 +202,12 @@ pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpA
 
 /// Whether the browser sees TLS: ours, or that of a trusted proxy in front.
 pub fn is_secure(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
-    let proto = headers.get("x-forwarded-proto").and_then(|value| value.to_str().ok());
-    let from_proxy = trusted.iter().any(|net| net.contains(&peer.address.ip().to_canonical()));
+    let proto = headers
+        .get("x-forwarded-proto")
+        .and_then(|value| value.to_str().ok());
+    let from_proxy = trusted
+        .iter()
+        .any(|net| net.contains(&peer.address.ip().to_canonical()));
     peer.tls || from_proxy && proto.is_some_and(|proto| proto.eq_ignore_ascii_case("https"))
 }
 
@@ -183,14 +219,24 @@ mod tests {
     fn forwarded_addresses_are_believed_from_trusted_proxies_only() {
         let trusted = ["10.0.0.0/8".parse().expect("a network")];
         let check = |peer: &str, forwarded: &str, expected: &str| {
-            let peer = Peer { address: SocketAddr::new(peer.parse().expect("an address"), 1), tls: false };
+            let peer = Peer {
+                address: SocketAddr::new(peer.parse().expect("an address"), 1),
+                tls: false,
+            };
             let mut headers = HeaderMap::new();
             headers.insert("x-forwarded-for", forwarded.parse().expect("a value"));
-            assert_eq!(client_address(peer, &headers, &trusted).to_string(), expected);
+            assert_eq!(
+                client_address(peer, &headers, &trusted).to_string(),
+                expected
+            );
         };
         check("192.0.2.1", "198.51.100.7", "192.0.2.1");
         check("10.0.0.1", "198.51.100.7", "198.51.100.7");
-        check("10.0.0.1", "203.0.113.9, 198.51.100.7, 10.0.0.2", "198.51.100.7");
+        check(
+            "10.0.0.1",
+            "203.0.113.9, 198.51.100.7, 10.0.0.2",
+            "198.51.100.7",
+        );
         check("10.0.0.1", "garbage", "10.0.0.1");
         check("::ffff:10.0.0.1", "198.51.100.7", "198.51.100.7");
     }

@@ -10,7 +10,7 @@ use svc_protocol::api::Methods;
 
 use super::{
     error::{ApiError, ApiResult},
-    extract::{Json, Query, read_body, require_json},
+    extract::{Json, PAYLOAD_TIME_MAX, Query, read_body, require_json},
 };
 use crate::{app::App, identity::Caller, methods::discovery::Filter};
 
@@ -25,14 +25,17 @@ pub async fn list(
     caller: Caller,
     Query(narrow): Query<Narrow>,
 ) -> Json<Methods> {
-    let filter = Filter { name: narrow.name.as_deref(), text: narrow.q.as_deref() };
+    let filter = Filter {
+        name: narrow.name.as_deref(),
+        text: narrow.q.as_deref(),
+    };
     Json(app.discovery.list(&caller, &filter))
 }
 
 pub async fn call(State(app): State<App>, caller: Caller, request: Request) -> ApiResult<Response> {
     let (parts, body) = request.into_parts();
     require_json(&parts.headers)?;
-    let body = read_body(body, app.limits.call_bytes_max).await?;
+    let body = read_body(body, app.limits.call_bytes_max, PAYLOAD_TIME_MAX).await?;
     let answer = app.calls.answer(&caller, &body).await.map_err(|over| {
         let detail = "you make more calls per second than this server allows";
         ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)

@@ -45,10 +45,12 @@ fn operation(method: &Method, path: &str, needs: Needs) -> Value {
     let parameters: Vec<_> = path
         .split('/')
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
-        .map(|name| json!({
-            "name": name, "in": "path", "required": true,
-            "schema": {"type": "string", "format": "uuid"},
-        }))
+        .map(|name| {
+            json!({
+                "name": name, "in": "path", "required": true,
+                "schema": {"type": "string", "format": "uuid"},
+            })
+        })
         .collect();
     let problem = json!({
         "description": "A problem",
@@ -73,7 +75,9 @@ fn operation(method: &Method, path: &str, needs: Needs) -> Value {
 }
 
 fn operation_id(method: &Method, path: &str) -> String {
-    let words = path.split(['/', '{', '}', '.', '-']).filter(|word| !word.is_empty() && *word != "api");
+    let words = path
+        .split(['/', '{', '}', '.', '-'])
+        .filter(|word| !word.is_empty() && *word != "api");
     std::iter::once(method.as_str().to_lowercase().as_str())
         .map(str::to_owned)
         .chain(words.map(str::to_owned))

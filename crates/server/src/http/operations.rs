@@ -24,7 +24,11 @@ pub async fn readyz(State(app): State<App>) -> Response {
     if app.shutdown.is_cancelled() {
         return unready("the server is stopping");
     }
-    match app.store.read(|tx| crate::store::meta::find(tx, "server_id")).await {
+    match app
+        .store
+        .read(|tx| crate::store::meta::find(tx, "server_id"))
+        .await
+    {
         Ok(_) => Json(json!({"status": "ready"})).into_response(),
         Err(error) => unready(&format!("the database does not answer: {error}")),
     }
@@ -37,7 +41,11 @@ pub async fn metrics(State(app): State<App>) -> Response {
 }
 
 pub async fn unknown_path(OriginalUri(uri): OriginalUri) -> ApiError {
-    ApiError::new(StatusCode::NOT_FOUND, "not_found", format!("`{}` does not exist", uri.path()))
+    ApiError::new(
+        StatusCode::NOT_FOUND,
+        "not_found",
+        format!("`{}` does not exist", uri.path()),
+    )
 }
 
 pub async fn unknown_method(method: Method, OriginalUri(uri): OriginalUri) -> ApiError {

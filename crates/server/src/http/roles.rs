@@ -46,5 +46,8 @@ pub async fn delete(
 }
 
 pub async fn permissions() -> Json<PermissionList> {
-    Json(PermissionList { permissions: Permissions::all(), next_cursor: None })
+    Json(PermissionList {
+        permissions: Permissions::all(),
+        next_cursor: None,
+    })
 }

@@ -9,7 +9,8 @@ use axum::{
 use http::Method;
 use serde::Serialize;
 use svc_core::Permission::{
-    self, ManageGroups, ManageRoles, ManageSpaces, ManageTemplates, ManageUsers, UseSpaces, ViewAudit,
+    self, ManageGroups, ManageRoles, ManageSpaces, ManageTemplates, ManageUsers, UseSpaces,
+    ViewAudit,
 };
 
 use super::{
@@ -172,7 +173,13 @@ fn route<H: Handler<T, App>, T: 'static>(
     agents: Agents,
     handler: H,
 ) -> Route {
-    Route { method, path, needs, agents, handler: on(filter, handler) }
+    Route {
+        method,
+        path,
+        needs,
+        agents,
+        handler: on(filter, handler),
+    }
 }
 
 macro_rules! verbs {

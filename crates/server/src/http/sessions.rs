@@ -27,7 +27,9 @@ pub async fn login(
     headers: HeaderMap,
     Json(login): Json<Login>,
 ) -> ApiResult<Response> {
-    let user_agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+    let user_agent = headers
+        .get(header::USER_AGENT)
+        .and_then(|value| value.to_str().ok());
     let client = ClientDetails {
         address: client_address(peer, &headers, &app.trusted_proxies),
         user_agent: user_agent.unwrap_or_default().to_owned(),
@@ -50,7 +52,9 @@ pub async fn logout(
     app.identity.log_out(&caller).await?;
     let secure = is_secure(peer, &headers, &app.trusted_proxies);
     let mut response = StatusCode::NO_CONTENT.into_response();
-    response.headers_mut().insert(header::SET_COOKIE, cookie("", "Max-Age=0", secure));
+    response
+        .headers_mut()
+        .insert(header::SET_COOKIE, cookie("", "Max-Age=0", secure));
     Ok(response)
 }
 
@@ -66,7 +70,9 @@ pub async fn change_password(
     Json(change): Json<ChangePassword>,
 ) -> ApiResult<StatusCode> {
     let address = client_address(peer, &headers, &app.trusted_proxies);
-    app.identity.change_password(&caller, change, address).await?;
+    app.identity
+        .change_password(&caller, change, address)
+        .await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -20,7 +20,10 @@ pub async fn page() -> Response {
 }
 
 pub async fn script() -> Response {
-    asset("text/javascript; charset=utf-8", include_str!("pages/setup.js"))
+    asset(
+        "text/javascript; charset=utf-8",
+        include_str!("pages/setup.js"),
+    )
 }
 
 pub async fn complete(

@@ -18,7 +18,10 @@ pub async fn list(
     page: PageRequest,
 ) -> ApiResult<Json<Spaces>> {
     let page = app.spaces.list(&caller, page).await?;
-    Ok(Json(Spaces { spaces: page.items, next_cursor: page.next_cursor }))
+    Ok(Json(Spaces {
+        spaces: page.items,
+        next_cursor: page.next_cursor,
+    }))
 }
 
 pub async fn create(
@@ -97,5 +100,8 @@ pub async fn logs(
     let logs = app.spaces.logs(&caller, id, tail.cursor, limit).await?;
     // Reading on is always possible: a log never ends.
     let last = logs.last().map(|line| line.n).or(tail.cursor);
-    Ok(Json(Logs { logs, next_cursor: last.map(|n| n.to_string()) }))
+    Ok(Json(Logs {
+        logs,
+        next_cursor: last.map(|n| n.to_string()),
+    }))
 }

@@ -13,7 +13,10 @@ use crate::{app::App, identity::Caller, store::PageRequest};
 
 pub async fn list(State(app): State<App>, page: PageRequest) -> ApiResult<Json<Templates>> {
     let page = app.templates.list(page).await?;
-    Ok(Json(Templates { templates: page.items, next_cursor: page.next_cursor }))
+    Ok(Json(Templates {
+        templates: page.items,
+        next_cursor: page.next_cursor,
+    }))
 }
 
 pub async fn create(

@@ -14,37 +14,40 @@ impl Links {
     pub async fn watch_directory(self: Arc<Self>) {
         let mut changes = self.publisher.directory.subscribe();
         // What changed before we listened.
-        self.recheck_all();
+        self.recheck_all().await;
         loop {
             let change = tokio::select! {
                 change = changes.recv() => change,
                 () = self.shutdown.cancelled() => return,
             };
             match change {
-                Ok(DirectoryChange::UserDeactivated(user)) => self.cut_user(user, Goodbye::Revoked),
-                Ok(DirectoryChange::AgentTokensRevoked(space)) => self.recheck(space),
+                Ok(DirectoryChange::UserDeactivated(user)) => {
+                    self.cut_user(user, Goodbye::Revoked).await;
+                }
+                Ok(DirectoryChange::AgentTokensRevoked(space)) => self.recheck(space).await,
                 Ok(_) => {}
-                Err(RecvError::Lagged(_)) => self.recheck_all(),
+                Err(RecvError::Lagged(_)) => self.recheck_all().await,
                 Err(RecvError::Closed) => return,
             }
         }
     }
 
-    fn recheck(&self, space: SpaceId) {
+    async fn recheck(&self, space: SpaceId) {
         if self.find(space).is_some_and(|live| self.is_denied(&live)) {
-            self.cut(space, Goodbye::Revoked);
+            self.cut(space, Goodbye::Revoked).await;
         }
     }
 
-    fn recheck_all(&self) {
+    async fn recheck_all(&self) {
         let live: Vec<_> = self.live.read().values().cloned().collect();
         for live in live.iter().filter(|live| self.is_denied(live)) {
-            self.cut(live.id, Goodbye::Revoked);
+            self.cut(live.id, Goodbye::Revoked).await;
         }
     }
 
-    fn is_denied(&self, live: &LiveSpace) -> bool {
+    pub(super) fn is_denied(&self, live: &LiveSpace) -> bool {
         let directory = &self.publisher.directory;
-        live.link().is_some_and(|link| directory.recheck(&link.caller, clock::now()).is_err())
+        live.link()
+            .is_some_and(|link| directory.recheck(&link.caller, clock::now()).is_err())
     }
 }

@@ -28,7 +28,9 @@ pub enum Answer {
     /// Sent, then the method server or the link died.
     Interrupted,
     /// Cancelled; `sent` tells whether the method server had it already.
-    Cancelled { sent: bool },
+    Cancelled {
+        sent: bool,
+    },
 }
 
 /// Why a frame is no answer. Both break the protocol.
@@ -113,7 +115,12 @@ impl CallTable {
         let (waiter, answer) = oneshot::channel();
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
-        let entry = Entry { generation, waiter: Some(waiter), serial, _place: place };
+        let entry = Entry {
+            generation,
+            waiter: Some(waiter),
+            serial,
+            _place: place,
+        };
         let index = self.entries.insert(entry);
         Some((u64::from(generation) << INDEX_BITS | index as u64, answer))
     }
@@ -136,7 +143,9 @@ impl CallTable {
     /// Nobody waits any more. In concurrent mode the place is free at once; in serial mode the
     /// agent decides, because the call may have been sent. Tells whether it was still there.
     pub fn abandon(&mut self, id: u64) -> bool {
-        let Some(index) = self.index(id) else { return false };
+        let Some(index) = self.index(id) else {
+            return false;
+        };
         if self.entries[index].serial {
             self.entries[index].waiter = None;
         } else {
@@ -186,12 +195,26 @@ mod tests {
         for good in ["null", "1", " {\"a\":1} ", "[]"] {
             assert!(read(FrameKind::Result, good).is_ok(), "{good}");
         }
-        for bad in ["", " ", "1,2", "1,\"id\":1},{\"result\":2", "{", "\"\u{1}\""] {
-            assert_eq!(read(FrameKind::Result, bad), Err(NoAnswer::NotJson), "{bad}");
+        for bad in [
+            "",
+            " ",
+            "1,2",
+            "1,\"id\":1},{\"result\":2",
+            "{",
+            "\"\u{1}\"",
+        ] {
+            assert_eq!(
+                read(FrameKind::Result, bad),
+                Err(NoAnswer::NotJson),
+                "{bad}"
+            );
         }
         assert!(read(FrameKind::Error, "{\"code\":1}").is_ok());
         assert_eq!(read(FrameKind::Error, "\"text\""), Err(NoAnswer::NotJson));
-        assert_eq!(read(FrameKind::Call, ""), Err(NoAnswer::Kind(FrameKind::Call)));
+        assert_eq!(
+            read(FrameKind::Call, ""),
+            Err(NoAnswer::Kind(FrameKind::Call))
+        );
     }
 
     #[test]

@@ -1,12 +1,16 @@
 //! What an agent says besides answers: registrations, its method server's state, health, logs.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
+use svc_core::{CanonicalName, SpaceId};
 use svc_protocol::link::{Control, Goodbye, MethodServerState, Register};
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
 use super::{Availability, Link, Links, LiveSpace};
+
+/// Bytes of an agent's own words that are kept.
+const REASON_BYTES_MAX: usize = 4 * 1024;
 
 impl Links {
     /// Handles an agent's control messages one after the other, until its link ends.
@@ -19,54 +23,80 @@ impl Links {
         while let Some((id, message)) = messages.recv().await {
             match message {
                 Control::Register(register) => self.register(&live, &link, id, *register).await,
-                Control::Unregister => {
-                    self.unregister(&live, &link).await;
-                    let _ = link.control(id, &Control::Unregistered);
-                }
-                Control::RegistrationLost { error } => {
-                    warn!(space.id = %live.id, "re-registration refused: {error}");
-                    self.unregister(&live, &link).await;
-                    live.set_registration_error(Some(error));
-                }
-                Control::MethodServer { state, restarts } => {
-                    self.method_server_changed(&live, &link, state, restarts);
-                }
-                Control::Health { current, consecutive_failures, checked_at } => {
-                    let changed = self
-                        .lifecycle
-                        .health_changed(live.id, current, consecutive_failures, checked_at)
-                        .await;
-                    if let Err(error) = changed {
-                        warn!(space.id = %live.id, "health not recorded: {error}");
-                    }
-                }
                 Control::Log { lines, dropped } => self.logs.append(live.id, lines, dropped),
                 Control::Goodbye { reason } => {
-                    live.set_agent_goodbye(reason);
+                    link.set_agent_goodbye(reason);
                     link.ending().cancel();
                 }
-                other => {
-                    warn!(space.id = %live.id, message = ?std::mem::discriminant(&other), "unexpected control message");
-                    link.end(Goodbye::Protocol);
+                message => {
+                    // What a replaced link still says is no news of the space.
+                    let _transition = live.transition.lock().await;
+                    if live.is_current(&link) {
+                        self.hear(&live, &link, id, message).await;
+                    }
                 }
             }
         }
     }
 
-    async fn register(&self, live: &Arc<LiveSpace>, link: &Arc<Link>, id: u64, register: Register) {
-        let _transition = live.transition.lock().await;
-        if !live.is_current(link) {
-            return;
+    /// Handles news of the space, its transitions held still.
+    async fn hear(&self, live: &Arc<LiveSpace>, link: &Arc<Link>, id: u64, message: Control) {
+        match message {
+            Control::Unregister => {
+                self.unregister(live);
+                let _ = link.control(id, &Control::Unregistered);
+            }
+            Control::RegistrationLost { error } => {
+                let error = error[..error.floor_char_boundary(REASON_BYTES_MAX)].to_owned();
+                warn!(space.id = %live.id, "re-registration refused: {error}");
+                self.unregister(live);
+                live.set_registration_error(Some(error));
+            }
+            Control::MethodServer { state, restarts } => {
+                self.method_server_changed(live, state, restarts);
+            }
+            Control::Health {
+                current,
+                consecutive_failures,
+                checked_at,
+            } => {
+                let changed = self
+                    .lifecycle
+                    .health_changed(live.id, current, consecutive_failures, checked_at)
+                    .await;
+                if let Err(error) = changed {
+                    warn!(space.id = %live.id, "health not recorded: {error}");
+                }
+            }
+            other => {
+                warn!(space.id = %live.id, message = ?std::mem::discriminant(&other), "unexpected control message");
+                link.end(Goodbye::Protocol);
+            }
         }
-        // The answer is queued before anyone can pick the new providers, so an agent never sees
-        // a call of a registration it does not yet know to stand.
-        let answer = |accepted| {
-            live.set_registration_error(None);
-            let _ = link.control(id, &Control::Registered(accepted));
-            live.set_availability(Availability::Ready);
+    }
+
+    async fn register(&self, live: &Arc<LiveSpace>, link: &Arc<Link>, id: u64, register: Register) {
+        let published = match self.publisher.check(live, register).await {
+            Ok(publication) => {
+                let _transition = live.transition.lock().await;
+                if !live.is_current(link) || link.ending().is_cancelled() {
+                    return;
+                }
+                // The answer is queued before anyone can pick the new providers, so an agent
+                // never sees a call of a registration it does not yet know to stand.
+                self.publisher.publish(publication, |accepted| {
+                    live.set_registration_error(None);
+                    let _ = link.control(id, &Control::Registered(accepted));
+                    live.set_availability(Availability::Ready);
+                })
+            }
+            Err(refused) => Err(refused),
         };
-        match self.publisher.publish(live, register, answer) {
-            Ok(methods) => info!(space.id = %live.id, space.name = %live.name, methods, "registered"),
+        match published {
+            Ok(displaced) => {
+                info!(space.id = %live.id, space.name = %live.name, "registered");
+                self.displace(displaced);
+            }
             Err(refused) => {
                 info!(space.id = %live.id, space.name = %live.name, "registration refused: {refused}");
                 let problem = refused.to_problem();
@@ -75,25 +105,36 @@ impl Links {
         }
     }
 
-    async fn unregister(&self, live: &Arc<LiveSpace>, link: &Arc<Link>) {
-        let _transition = live.transition.lock().await;
-        if live.is_current(link) {
-            let methods = self.registry.withdraw(live.id);
-            live.set_registration_error(None);
-            info!(space.id = %live.id, space.name = %live.name, methods, "unregistered");
+    /// Tells the agents whose methods another space has taken over.
+    fn displace(&self, displaced: Vec<(SpaceId, CanonicalName)>) {
+        let mut by_space: BTreeMap<SpaceId, Vec<String>> = BTreeMap::new();
+        for (space, name) in displaced {
+            by_space.entry(space).or_default().push(name.to_string());
         }
+        for (space, methods) in by_space {
+            info!(space.id = %space, ?methods, "methods taken over by another space");
+            if let Some(link) = self.find(space).and_then(|live| live.link()) {
+                let _ = link.control(0, &Control::Displaced { methods });
+            }
+        }
+    }
+
+    fn unregister(&self, live: &Arc<LiveSpace>) {
+        let methods = self.registry.withdraw(live.id);
+        live.set_registration_error(None);
+        info!(space.id = %live.id, space.name = %live.name, methods, "unregistered");
     }
 
     fn method_server_changed(
         &self,
         live: &Arc<LiveSpace>,
-        link: &Arc<Link>,
         state: MethodServerState,
         restarts: u64,
     ) {
-        self.metrics.method_server_restarts(live.note_restarts(restarts));
+        self.metrics
+            .method_server_restarts(live.note_restarts(restarts));
         // Before it has registered on this link, nothing of this space can take calls.
-        if live.is_current(link) && live.availability() != Availability::Unlinked {
+        if live.availability() != Availability::Unlinked {
             live.set_availability(match state {
                 MethodServerState::Running => Availability::Ready,
                 MethodServerState::Restarting => Availability::Restarting,

@@ -16,7 +16,7 @@ impl Links {
         if !live.detach(link) {
             return; // Another link has taken its place.
         }
-        if live.take_agent_goodbye() == Some(Goodbye::AgentStopping) {
+        if link.agent_goodbye() == Some(Goodbye::AgentStopping) {
             self.stop(&live, StopReason::AgentStopped).await;
         } else if !self.shutdown.is_cancelled() {
             info!(space.id = %live.id, space.name = %live.name, "link lost");

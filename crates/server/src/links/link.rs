@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicU32, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
 };
 
 use bytes::Bytes;
@@ -30,6 +30,10 @@ pub struct Link {
     ending: CancellationToken,
     /// What to say before the link ends.
     last_words: Mutex<Option<Goodbye>>,
+    /// What the agent said before it left.
+    agent_goodbye: Mutex<Option<Goodbye>>,
+    /// A pong is queued: one answers any number of pings.
+    pong_owed: AtomicBool,
 }
 
 /// The frame could not be queued; nothing was sent.
@@ -51,6 +55,8 @@ impl Link {
             calls: Mutex::default(),
             ending,
             last_words: Mutex::default(),
+            agent_goodbye: Mutex::default(),
+            pong_owed: AtomicBool::new(false),
         };
         (Arc::new(link), frames)
     }
@@ -62,10 +68,22 @@ impl Link {
         in_flight: &Arc<AtomicU32>,
         serial: bool,
     ) -> Result<PendingCall, NotSent> {
-        let (id, answer) =
-            self.calls.lock().insert(InFlight::new(in_flight), serial).ok_or(NotSent)?;
-        let pending = PendingCall { link: Arc::clone(self), id, answer, done: false };
-        match self.send(Frame { id, kind: FrameKind::Call, payload }) {
+        let (id, answer) = self
+            .calls
+            .lock()
+            .insert(InFlight::new(in_flight), serial)
+            .ok_or(NotSent)?;
+        let pending = PendingCall {
+            link: Arc::clone(self),
+            id,
+            answer,
+            done: false,
+        };
+        match self.send(Frame {
+            id,
+            kind: FrameKind::Call,
+            payload,
+        }) {
             Ok(()) => Ok(pending),
             Err(NotSent) => {
                 // Nothing reached the agent, so nothing needs to be cancelled there.
@@ -77,7 +95,11 @@ impl Link {
     }
 
     pub fn notify(&self, payload: Bytes) -> Result<(), NotSent> {
-        self.send(Frame { id: 0, kind: FrameKind::Notify, payload })
+        self.send(Frame {
+            id: 0,
+            kind: FrameKind::Notify,
+            payload,
+        })
     }
 
     pub fn control(&self, id: u64, message: &Control) -> Result<(), NotSent> {
@@ -86,20 +108,40 @@ impl Link {
     }
 
     pub fn send(&self, frame: Frame) -> Result<(), NotSent> {
-        let bytes = frame.len();
-        let waiting = self.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
-        // Small frames always fit: a cancel or pong must not be lost to a burst of payloads.
-        let fits = waiting + bytes <= QUEUED_BYTES_MAX || frame.payload.is_empty();
+        let cost = cost(&frame);
+        let waiting = self.queued_bytes.fetch_add(cost, Ordering::Relaxed) + cost;
+        // Frames without a payload have room beyond: a cancel must not be lost to a burst of calls.
+        let small = frame.payload.is_empty();
+        let room = if small {
+            2 * QUEUED_BYTES_MAX
+        } else {
+            QUEUED_BYTES_MAX
+        };
+        let fits = waiting <= room;
+        if small && !fits {
+            self.end(Goodbye::Protocol);
+        }
         if self.ending.is_cancelled() || !fits || self.outbound.send(frame).is_err() {
-            self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            self.queued_bytes.fetch_sub(cost, Ordering::Relaxed);
             return Err(NotSent);
         }
         Ok(())
     }
 
-    /// The writer has put this many bytes on the wire.
-    pub fn written(&self, bytes: usize) {
+    /// Answers a ping.
+    pub fn pong(&self) {
+        if !self.pong_owed.swap(true, Ordering::Relaxed) {
+            let _ = self.send(Frame::empty(0, FrameKind::Pong));
+        }
+    }
+
+    /// The writer has put these frames on the wire.
+    pub fn written(&self, frames: &[Frame]) {
+        let bytes: usize = frames.iter().map(cost).sum();
         self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        if frames.iter().any(|frame| frame.kind == FrameKind::Pong) {
+            self.pong_owed.store(false, Ordering::Relaxed);
+        }
     }
 
     pub fn complete(&self, id: u64, answer: Answer) {
@@ -114,6 +156,14 @@ impl Link {
 
     pub fn last_words(&self) -> Option<Goodbye> {
         *self.last_words.lock()
+    }
+
+    pub fn set_agent_goodbye(&self, reason: Goodbye) {
+        *self.agent_goodbye.lock() = Some(reason);
+    }
+
+    pub fn agent_goodbye(&self) -> Option<Goodbye> {
+        *self.agent_goodbye.lock()
     }
 
     pub fn ending(&self) -> &CancellationToken {
@@ -133,6 +183,11 @@ impl Link {
         // A link that takes no more frames is ending, and with it the call.
         let _ = self.send(Frame::empty(id, FrameKind::Cancel));
     }
+}
+
+/// What a queued frame takes: its bytes, and the room of the frame itself.
+fn cost(frame: &Frame) -> usize {
+    frame.len() + size_of::<Frame>()
 }
 
 /// A call that has been sent and not yet answered.

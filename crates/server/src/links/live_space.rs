@@ -7,7 +7,7 @@ use std::sync::{
 
 use parking_lot::{Mutex, RwLock};
 use svc_core::{SpaceId, SpaceName, UserId};
-use svc_protocol::link::{Goodbye, SpaceIdentity};
+use svc_protocol::link::SpaceIdentity;
 
 use super::link::Link;
 
@@ -43,8 +43,6 @@ pub struct LiveSpace {
     link_number: AtomicU64,
     /// Why re-registration after a lost link was refused, while it is.
     registration_error: Mutex<Option<String>>,
-    /// What the agent said before it left.
-    agent_goodbye: Mutex<Option<Goodbye>>,
     restarts: AtomicU64,
     /// Serialises what changes the space's state: links coming and going, stop, delete.
     pub transition: Arc<tokio::sync::Mutex<()>>,
@@ -61,7 +59,6 @@ impl LiveSpace {
             availability: AtomicU8::new(Availability::Unlinked as u8),
             link_number: AtomicU64::new(0),
             registration_error: Mutex::default(),
-            agent_goodbye: Mutex::default(),
             restarts: AtomicU64::new(0),
             transition: Arc::default(),
         }
@@ -77,12 +74,14 @@ impl LiveSpace {
         self.set_availability(Availability::Unlinked);
         self.link_number.fetch_add(1, Ordering::Relaxed);
         self.restarts.store(0, Ordering::Relaxed);
-        *self.agent_goodbye.lock() = None;
         self.link.write().replace(link)
     }
 
     pub fn is_current(&self, link: &Arc<Link>) -> bool {
-        self.link.read().as_ref().is_some_and(|current| Arc::ptr_eq(current, link))
+        self.link
+            .read()
+            .as_ref()
+            .is_some_and(|current| Arc::ptr_eq(current, link))
     }
 
     pub fn link_number(&self) -> u64 {
@@ -97,14 +96,6 @@ impl LiveSpace {
         *self.registration_error.lock() = error;
     }
 
-    pub fn set_agent_goodbye(&self, reason: Goodbye) {
-        *self.agent_goodbye.lock() = Some(reason);
-    }
-
-    pub fn take_agent_goodbye(&self) -> Option<Goodbye> {
-        self.agent_goodbye.lock().take()
-    }
-
     /// Remembers how often the method server was restarted; returns how many of these are new.
     pub fn note_restarts(&self, restarts: u64) -> u64 {
         restarts.saturating_sub(self.restarts.swap(restarts, Ordering::Relaxed))
@@ -113,7 +104,9 @@ impl LiveSpace {
     /// Takes the link out if it is still the one in place.
     pub fn detach(&self, link: &Arc<Link>) -> bool {
         let mut current = self.link.write();
-        let is_current = current.as_ref().is_some_and(|current| Arc::ptr_eq(current, link));
+        let is_current = current
+            .as_ref()
+            .is_some_and(|current| Arc::ptr_eq(current, link));
         if is_current {
             *current = None;
             self.set_availability(Availability::Unlinked);
@@ -130,6 +123,7 @@ impl LiveSpace {
     }
 
     pub fn set_availability(&self, availability: Availability) {
-        self.availability.store(availability as u8, Ordering::Release);
+        self.availability
+            .store(availability as u8, Ordering::Release);
     }
 }

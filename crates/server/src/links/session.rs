@@ -12,9 +12,13 @@ use std::{
 use hyper::upgrade::Upgraded;
 use svc_core::{SpaceId, UserId};
 use svc_protocol::link::{
-    Control, Frame, FrameKind, FrameReader, Goodbye, Hello, Refusal, SpaceIdentity, VERSION, Welcome,
+    Control, Frame, FrameKind, FrameReader, Goodbye, Hello, Refusal, SpaceIdentity, VERSION,
+    Welcome,
 };
-use tokio::sync::mpsc;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, MissedTickBehavior},
+};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
@@ -32,6 +36,10 @@ use crate::{
 const HELLO_MAX: Duration = Duration::from_secs(10);
 /// How long one write may take before the agent counts as gone.
 const WRITE_MAX: Duration = Duration::from_secs(30);
+/// How long a link that ends may take to say its last words.
+const FAREWELL_MAX: Duration = Duration::from_secs(2);
+/// Characters of an agent's instance, which it makes up itself.
+const INSTANCE_MAX: usize = 64;
 /// Control messages that may wait to be handled; past it the link is not read any further.
 const CONTROL_QUEUE: usize = 16;
 /// Frames gathered into one write.
@@ -46,7 +54,9 @@ impl Links {
         let hello = match tokio::time::timeout(HELLO_MAX, read_hello(&mut source)).await {
             Ok(Ok(hello)) => hello,
             Ok(Err(refusal)) => return refuse(&mut sink, refusal).await,
-            Err(_) => return refuse(&mut sink, refusal("protocol", "no hello in time", true)).await,
+            Err(_) => {
+                return refuse(&mut sink, refusal("protocol", "no hello in time", true)).await;
+            }
         };
         match self.admit(&hello, caller, space).await {
             Ok((live, link, frames)) => {
@@ -71,13 +81,32 @@ impl Links {
             );
             return Err(refusal("version", detail, false));
         }
+        if hello.instance.len() > INSTANCE_MAX {
+            return Err(refusal(
+                "protocol",
+                "the agent's instance is too long",
+                false,
+            ));
+        }
         if self.shutdown.is_cancelled() {
             return Err(refusal("draining", "the server is stopping", true));
         }
-        let identity = self.lifecycle.identity_of(space).await.map_err(link_refusal)?;
+        let identity = self
+            .lifecycle
+            .identity_of(space)
+            .await
+            .map_err(link_refusal)?;
         let (live, _transition) = self.enter_locked(identity, space).await;
-        let Linked { health_check, started } =
-            self.lifecycle.link_up(space).await.map_err(link_refusal)?;
+        let linked = self.lifecycle.link_up(space).await;
+        let Linked {
+            health_check,
+            started,
+        } = linked.map_err(|refused| {
+            if matches!(refused, LinkRefused::Gone | LinkRefused::Stopped) {
+                self.forget(space);
+            }
+            link_refusal(refused)
+        })?;
         // A link outlives the shutdown signal: it is drained first.
         let (link, frames) = Link::new(hello.instance.clone(), caller, CancellationToken::new());
         let welcome = Welcome {
@@ -86,13 +115,23 @@ impl Links {
             svc_version: env!("CARGO_PKG_VERSION").to_owned(),
             space: live.identity.clone(),
             health_check,
-            heartbeat_seconds: u32::try_from(self.policy.heartbeat.as_secs()).unwrap_or(10).max(1),
+            heartbeat_seconds: u32::try_from(self.policy.heartbeat.as_secs())
+                .unwrap_or(10)
+                .max(1),
         };
         // The channel is new and empty, so the welcome is the first frame on it.
         let _ = link.control(0, &Control::Welcome(Box::new(welcome)));
         if let Some(old) = live.attach(Arc::clone(&link)) {
             let second_agent = old.instance != link.instance;
-            old.end(if second_agent { Goodbye::Replaced } else { Goodbye::Protocol });
+            old.end(if second_agent {
+                Goodbye::Replaced
+            } else {
+                Goodbye::Protocol
+            });
+        }
+        // The token was checked when the connection came; it may have been revoked since.
+        if self.is_denied(&live) {
+            link.end(Goodbye::Revoked);
         }
         self.expect_registration(&live);
         info!(space.id = %space, space.name = %live.name, started, "agent linked");
@@ -109,7 +148,10 @@ impl Links {
         loop {
             let live = self.enter(|| LiveSpace::new(owner, identity.clone()), space);
             let transition = Arc::clone(&live.transition).lock_owned().await;
-            if self.find(space).is_some_and(|current| Arc::ptr_eq(&current, &live)) {
+            if self
+                .find(space)
+                .is_some_and(|current| Arc::ptr_eq(&current, &live))
+            {
                 return (live, transition);
             }
         }
@@ -126,8 +168,13 @@ impl Links {
         let _counted = self.metrics.link_up();
         let heard = Arc::new(AtomicBool::new(true));
         let (control, messages) = mpsc::channel(CONTROL_QUEUE);
-        let writing =
-            tokio::spawn(write(sink, frames, Arc::clone(link), Arc::clone(&heard), self.policy.heartbeat));
+        let writing = tokio::spawn(write(
+            sink,
+            frames,
+            Arc::clone(link),
+            Arc::clone(&heard),
+            self.policy.heartbeat,
+        ));
         let handling = tokio::spawn(Arc::clone(self).handle_control(
             Arc::clone(live),
             Arc::clone(link),
@@ -149,7 +196,11 @@ async fn read_hello(source: &mut FrameSource) -> Result<Hello, Refusal> {
     let frame = message.and_then(|message| FrameReader::new(message).next()?.ok());
     match frame.and_then(|frame| serde_json::from_slice(&frame.payload).ok()) {
         Some(Control::Hello(hello)) => Ok(hello),
-        _ => Err(refusal("protocol", "the first frame of a link must be a hello", false)),
+        _ => Err(refusal(
+            "protocol",
+            "the first frame of a link must be a hello",
+            false,
+        )),
     }
 }
 
@@ -162,13 +213,19 @@ async fn refuse(sink: &mut FrameSink, refusal: Refusal) {
 }
 
 fn refusal(code: &str, detail: impl Into<String>, retry: bool) -> Refusal {
-    Refusal { code: code.to_owned(), detail: detail.into(), retry }
+    Refusal {
+        code: code.to_owned(),
+        detail: detail.into(),
+        retry,
+    }
 }
 
 fn link_refusal(refused: LinkRefused) -> Refusal {
     match refused {
         LinkRefused::Gone => refusal("unauthorized", "the space does not exist any more", false),
-        LinkRefused::OwnerInactive => refusal("unauthorized", "the space's owner is deactivated", false),
+        LinkRefused::OwnerInactive => {
+            refusal("unauthorized", "the space's owner is deactivated", false)
+        }
         LinkRefused::Stopped => refusal(
             "space_stopped",
             "the space was stopped; start it with `svc space start`",
@@ -188,13 +245,14 @@ async fn write(
 ) {
     let mut batch = Vec::new();
     let mut missed = 0;
-    let mut beat = tokio::time::interval(heartbeat);
+    let mut beat = tokio::time::interval_at(Instant::now() + heartbeat, heartbeat);
+    // A beat that could not be taken in time must not make up for it: silence is what counts.
+    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut ended = pin!(link.ending().cancelled());
     loop {
         batch.clear();
         tokio::select! {
             biased;
-            received = frames.recv_many(&mut batch, FRAMES_PER_WRITE) => if received == 0 { break },
             () = &mut ended => break,
             _ = beat.tick() => {
                 missed = if heard.swap(false, Ordering::Relaxed) { 0 } else { missed + 1 };
@@ -205,9 +263,14 @@ async fn write(
                 if link.send(Frame::empty(0, FrameKind::Ping)).is_err() { break }
                 continue;
             }
+            received = frames.recv_many(&mut batch, FRAMES_PER_WRITE) => if received == 0 { break },
         }
-        match tokio::time::timeout(WRITE_MAX, sink.write(&batch)).await {
-            Ok(Ok(bytes)) => link.written(bytes),
+        let written = tokio::select! {
+            written = tokio::time::timeout(WRITE_MAX, sink.write(&batch)) => written,
+            () = async { (&mut ended).await; tokio::time::sleep(FAREWELL_MAX).await } => break,
+        };
+        match written {
+            Ok(Ok(())) => link.written(&batch),
             Ok(Err(_)) => break,
             Err(_) => {
                 warn!("link dead: the agent does not read");
@@ -226,7 +289,7 @@ async fn write(
         }
         sink.close().await;
     };
-    let _ = tokio::time::timeout(Duration::from_secs(2), farewell).await;
+    let _ = tokio::time::timeout(FAREWELL_MAX, farewell).await;
 }
 
 /// Takes frames off the wire until the link ends.
@@ -243,14 +306,14 @@ async fn read(
             message = source.next() => message?,
             () = &mut ended => return Ok(()),
         };
-        let Some(message) = message else { return Ok(()) };
+        let Some(message) = message else {
+            return Ok(());
+        };
         heard.store(true, Ordering::Relaxed);
         for frame in FrameReader::new(message) {
             let Frame { id, kind, payload } = frame?;
             match kind {
-                FrameKind::Ping => {
-                    let _ = link.send(Frame::empty(0, FrameKind::Pong));
-                }
+                FrameKind::Ping => link.pong(),
                 FrameKind::Pong => {}
                 FrameKind::Control => {
                     let message = serde_json::from_slice(&payload)?;

@@ -46,24 +46,28 @@ pub async fn accept(upgraded: Upgraded) -> (FrameSink, FrameSource) {
 }
 
 impl FrameSink {
-    /// Writes frames, many per message, and flushes once. Returns the bytes of the frames.
-    pub async fn write(&mut self, frames: &[Frame]) -> Result<usize, SocketError> {
-        let mut total = 0;
+    /// Writes frames, many per message, and flushes once.
+    pub async fn write(&mut self, frames: &[Frame]) -> Result<(), SocketError> {
         let mut message = BytesMut::with_capacity(
-            frames.iter().map(Frame::len).sum::<usize>().min(2 * MESSAGE_BYTES_TARGET),
+            frames
+                .iter()
+                .map(Frame::len)
+                .sum::<usize>()
+                .min(2 * MESSAGE_BYTES_TARGET),
         );
         for frame in frames {
             put_frame(&mut message, frame);
-            total += frame.len();
             if message.len() >= MESSAGE_BYTES_TARGET {
-                self.0.feed(Message::Binary(message.split().freeze())).await?;
+                self.0
+                    .feed(Message::Binary(message.split().freeze()))
+                    .await?;
             }
         }
         if !message.is_empty() {
             self.0.feed(Message::Binary(message.freeze())).await?;
         }
         self.0.flush().await?;
-        Ok(total)
+        Ok(())
     }
 
     pub async fn close(&mut self) {

@@ -1,13 +1,22 @@
 //! Routes calls: one path for single calls, batches and notifications.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use futures_util::future::join_all;
 use svc_core::visibility::Reference;
 use svc_protocol::jsonrpc::{
     Body, Invalid, Request, RpcError, error_response, parse_body, result_response,
 };
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::{
+    sync::OnceCell,
+    time::{Instant, timeout, timeout_at},
+};
 
 use super::{
     openrpc,
@@ -34,6 +43,18 @@ pub struct Calls {
     pub rate_limit: RateLimit,
 }
 
+/// Bytes the answers of one body may have together. A single answer is bounded by the link.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// What the items of one body share.
+struct Shared {
+    arrived: Instant,
+    /// Bytes of answers so far.
+    answered: AtomicUsize,
+    /// The answer to `rpc.discover`, built once however often it is asked.
+    discovered: OnceCell<bytes::Bytes>,
+}
+
 /// A call's answer as it goes to the caller: the bytes of `result` or of `error`.
 enum Reply {
     Result(bytes::Bytes),
@@ -42,25 +63,31 @@ enum Reply {
 
 impl Calls {
     /// Answers a whole body of `POST /api/methods/call`; `None` is 204 No Content.
-    pub async fn answer(
-        &self,
-        caller: &Caller,
-        body: &[u8],
-    ) -> Result<Option<Vec<u8>>, OverLimit> {
+    pub async fn answer(&self, caller: &Caller, body: &[u8]) -> Result<Option<Vec<u8>>, OverLimit> {
         let arrived = Instant::now();
+        let shared = Shared {
+            arrived,
+            answered: AtomicUsize::new(0),
+            discovered: OnceCell::new(),
+        };
         let parsed = parse_body(body);
-        let calls = if let Ok(Body::Batch(requests)) = &parsed { requests.len() } else { 1 };
-        self.rate_limit.take(caller.user.id, calls, arrived.into_std())?;
+        let calls = if let Ok(Body::Batch(requests)) = &parsed {
+            requests.len()
+        } else {
+            1
+        };
+        self.rate_limit
+            .take(caller.user.id, calls, arrived.into_std())?;
         Ok(match parsed {
             Err(error) => {
                 self.metrics.count(CallOutcome::Invalid);
                 Some(refusal(&error, None))
             }
-            Ok(Body::Single(request)) => self.answer_one(caller, request, arrived).await,
+            Ok(Body::Single(request)) => self.answer_one(caller, request, &shared).await,
             Ok(Body::Batch(requests)) => {
                 let answers = requests
                     .into_iter()
-                    .map(|request| self.answer_one(caller, request, arrived));
+                    .map(|request| self.answer_one(caller, request, &shared));
                 let answers: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
                 (!answers.is_empty()).then(|| join_array(&answers))
             }
@@ -72,7 +99,7 @@ impl Calls {
         &self,
         caller: &Caller,
         request: Result<Request<'_>, Invalid<'_>>,
-        arrived: Instant,
+        shared: &Shared,
     ) -> Option<Vec<u8>> {
         let request = match request {
             Ok(request) => request,
@@ -87,7 +114,10 @@ impl Calls {
         };
         let mut out = Vec::new();
         let running = self.metrics.call_started();
-        let outcome = match self.call(caller, &request.method, request.params, arrived).await {
+        let reply = self
+            .call(caller, &request.method, request.params, shared)
+            .await;
+        let outcome = match reply.and_then(|reply| within_budget(reply, shared)) {
             Ok(Reply::Result(result)) => {
                 result_response(&mut out, &result, id);
                 CallOutcome::Ok
@@ -101,7 +131,7 @@ impl Calls {
                 CallOutcome::of(&error)
             }
         };
-        running.finish(outcome, arrived.elapsed());
+        running.finish(outcome, shared.arrived.elapsed());
         Some(out)
     }
 
@@ -110,10 +140,13 @@ impl Calls {
         caller: &Caller,
         method: &str,
         params: Option<&str>,
-        arrived: Instant,
+        shared: &Shared,
     ) -> Result<Reply, RpcError> {
         if method == DISCOVER {
-            return Ok(Reply::Result(self.openrpc.document(caller).into()));
+            let build = async || self.openrpc.document(caller).into();
+            return Ok(Reply::Result(
+                shared.discovered.get_or_init(build).await.clone(),
+            ));
         }
         let mut tried: Vec<Arc<Provider>> = Vec::new();
         loop {
@@ -122,7 +155,7 @@ impl Calls {
                 Err(PickError::NotFound) => return Err(RpcError::MethodNotFound),
                 Err(PickError::Unavailable) => return Err(RpcError::Unavailable),
             };
-            match attempt(&provider, params, arrived).await? {
+            match attempt(&provider, params, shared.arrived).await? {
                 Some(reply) => return Ok(reply),
                 // Nothing was sent, so another provider may be tried; after sending, never.
                 None => tried.push(provider),
@@ -152,8 +185,10 @@ impl Calls {
         let (owner, canonical) = match Reference::parse(method) {
             Reference::Own(canonical) => (caller.user.id, canonical),
             Reference::Others { owner, canonical } => {
-                let owner =
-                    self.directory.find_user_by_name(owner).ok_or(PickError::NotFound)?;
+                let owner = self
+                    .directory
+                    .find_user_by_name(owner)
+                    .ok_or(PickError::NotFound)?;
                 // The owner never uses the prefix (V5); a deactivated owner's methods are gone.
                 if owner.id == caller.user.id || !owner.active {
                     return Err(PickError::NotFound);
@@ -165,6 +200,20 @@ impl Calls {
     }
 }
 
+/// Refuses what would make the answer to one body larger than anyone should hold in memory.
+fn within_budget(reply: Reply, shared: &Shared) -> Result<Reply, RpcError> {
+    let bytes = match &reply {
+        Reply::Result(bytes) | Reply::Error(bytes) => bytes.len(),
+    };
+    let before = shared.answered.fetch_add(bytes, Ordering::Relaxed);
+    if before > 0 && before + bytes > ANSWER_BYTES_MAX {
+        return Err(RpcError::AnswerTooLarge {
+            limit_bytes: ANSWER_BYTES_MAX,
+        });
+    }
+    Ok(reply)
+}
+
 /// One attempt at one provider: `None` if nothing was sent to its method server.
 async fn attempt(
     provider: &Provider,
@@ -172,12 +221,17 @@ async fn attempt(
     arrived: Instant,
 ) -> Result<Option<Reply>, RpcError> {
     let timeout_seconds = u32::try_from(provider.timeout.as_secs()).unwrap_or(u32::MAX);
-    let timed_out = |sent| RpcError::TimedOut { timeout_seconds, sent };
+    let timed_out = |sent| RpcError::TimedOut {
+        timeout_seconds,
+        sent,
+    };
     let deadline = arrived + provider.timeout;
     if Instant::now() >= deadline {
         return Err(timed_out(false));
     }
-    let Ok(mut pending) = provider.call(params) else { return Ok(None) };
+    let Ok(mut pending) = provider.call(params) else {
+        return Ok(None);
+    };
     let answer = match timeout_at(deadline, pending.answer()).await {
         Ok(answer) => answer,
         Err(_) => {

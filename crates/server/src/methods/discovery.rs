@@ -41,15 +41,18 @@ impl Discovery {
             methods.retain(|method| words.iter().all(|word| mentions(method, word)));
         }
         methods.sort_by(|a, b| a.name.cmp(&b.name));
-        Methods { count: methods.len(), methods }
+        Methods {
+            count: methods.len(),
+            methods,
+        }
     }
 
     fn all(&self, caller: &Caller) -> Vec<Method> {
-        let mut methods = Vec::new();
-        self.registry.for_each_visible(caller.viewer(), |owner, entry| {
-            methods.extend(self.describe(caller, owner, entry));
-        });
-        methods
+        let visible = self.registry.list_visible(caller.viewer());
+        visible
+            .iter()
+            .filter_map(|(owner, entry)| self.describe(caller, *owner, entry))
+            .collect()
     }
 
     fn find(&self, caller: &Caller, name: &str) -> Option<Method> {
@@ -62,17 +65,19 @@ impl Discovery {
         if owner == caller.user.id && matches!(Reference::parse(name), Reference::Others { .. }) {
             return None;
         }
-        self.registry
-            .find_visible(caller.viewer(), owner, canonical, |entry| {
-                self.describe(caller, owner, entry)
-            })
-            .flatten()
+        let entry = self
+            .registry
+            .find_visible(caller.viewer(), owner, canonical)?;
+        self.describe(caller, owner, &entry)
     }
 
     /// `None` when the owner has been deactivated or removed meanwhile.
     fn describe(&self, caller: &Caller, owner: UserId, entry: &Entry) -> Option<Method> {
         let definition = &entry.definition;
-        let owner = self.directory.find_user(owner).filter(|owner| owner.active)?;
+        let owner = self
+            .directory
+            .find_user(owner)
+            .filter(|owner| owner.active)?;
         let is_own = owner.id == caller.user.id;
         let name = if is_own {
             definition.name.to_string()
@@ -93,10 +98,20 @@ impl Discovery {
             owner_id: owner.id,
             owner: owner.name.clone(),
             provider_count: entry.providers.iter().filter(able).count(),
-            local_name: entry.providers.first().filter(|_| is_own).map(|p| p.local_name.clone()),
+            local_name: entry
+                .providers
+                .first()
+                .filter(|_| is_own)
+                .map(|p| p.local_name.clone()),
             groups: if is_own {
                 // A deleted group matches nobody; it must not look like no group at all.
-                groups.map(|g| self.directory.group_name(*g).unwrap_or_else(|| g.to_string())).collect()
+                groups
+                    .map(|g| {
+                        self.directory
+                            .group_name(*g)
+                            .unwrap_or_else(|| g.to_string())
+                    })
+                    .collect()
             } else {
                 Vec::new()
             },
@@ -105,7 +120,11 @@ impl Discovery {
             } else {
                 Vec::new()
             },
-            event_sinks: if is_own { definition.event_sinks.clone() } else { Vec::new() },
+            event_sinks: if is_own {
+                definition.event_sinks.clone()
+            } else {
+                Vec::new()
+            },
             providers: if is_own { providers(entry) } else { Vec::new() },
         })
     }
@@ -126,5 +145,8 @@ fn providers(entry: &Entry) -> Vec<Provider> {
 
 fn mentions(method: &Method, word: &str) -> bool {
     let texts = [&method.name, &method.description];
-    texts.into_iter().chain(&method.keywords).any(|text| text.to_lowercase().contains(word))
+    texts
+        .into_iter()
+        .chain(&method.keywords)
+        .any(|text| text.to_lowercase().contains(word))
 }

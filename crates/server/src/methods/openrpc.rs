@@ -45,13 +45,17 @@ fn describe(method: &Method) -> Value {
 
 /// OpenRPC describes each named param by itself.
 fn params(schema: Option<&Value>) -> Vec<Value> {
-    let Some(schema) = schema else { return Vec::new() };
+    let Some(schema) = schema else {
+        return Vec::new();
+    };
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &str| required.is_some_and(|list| list.iter().any(|n| n == name));
     let properties = schema.get("properties").and_then(Value::as_object);
     properties
         .into_iter()
         .flatten()
-        .map(|(name, schema)| json!({"name": name, "required": is_required(name), "schema": schema}))
+        .map(
+            |(name, schema)| json!({"name": name, "required": is_required(name), "schema": schema}),
+        )
         .collect()
 }

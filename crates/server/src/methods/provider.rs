@@ -45,11 +45,23 @@ impl Provider {
         prefix.put_slice(br#"{"jsonrpc":"2.0","method":"#);
         prefix.put_slice(&serde_json::to_vec(&local_name).expect("a string is always JSON"));
         let prefix = prefix.freeze();
-        Self { space, local_name, generation, place, timeout, mode, in_flight, prefix }
+        Self {
+            space,
+            local_name,
+            generation,
+            place,
+            timeout,
+            mode,
+            in_flight,
+            prefix,
+        }
     }
 
     pub fn candidate(&self) -> Candidate {
-        Candidate { in_flight: self.in_flight.load(Ordering::Relaxed), place: self.place }
+        Candidate {
+            in_flight: self.in_flight.load(Ordering::Relaxed),
+            place: self.place,
+        }
     }
 
     pub fn availability(&self) -> Availability {

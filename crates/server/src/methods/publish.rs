@@ -3,19 +3,31 @@
 
 use std::sync::Arc;
 
-use svc_core::GroupId;
+use svc_core::{CanonicalName, GroupId, SpaceId, registration::Warning};
 use svc_protocol::{
     link::{Accepted, Register},
     problem::Problem,
 };
 use thiserror::Error;
+use tokio::sync::Semaphore;
 
 use super::registry::{Conflict, Definition, Publication, Registry};
 use crate::{clock, identity::Directory, links::LiveSpace};
 
+/// Registrations that are checked at the same time.
+const CHECKS_AT_ONCE: usize = 2;
+
 pub struct Publisher {
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
+    /// Checks that run at the same time.
+    checks: Semaphore,
+}
+
+/// A registration that may stand, if no other is in its way.
+pub struct CheckedPublication {
+    publication: Publication,
+    warnings: Vec<Warning>,
 }
 
 #[derive(Debug, Error)]
@@ -29,18 +41,30 @@ pub enum Refused {
 }
 
 impl Refused {
+    fn stopping() -> Self {
+        Self::Invalid("the registration was not checked: the server is stopping".to_owned())
+    }
+
     pub fn to_problem(&self) -> Problem {
         match self {
-            Self::Invalid(_) => {
-                Problem::new(422, "registration_invalid", "Registration refused", self.to_string())
-            }
+            Self::Invalid(_) => Problem::new(
+                422,
+                "registration_invalid",
+                "Registration refused",
+                self.to_string(),
+            ),
             Self::UnknownGroup { .. } => {
-                let detail = format!("{self}\nhint: an administrator creates it with `svc group create <name>`");
+                let detail = format!(
+                    "{self}\nhint: an administrator creates it with `svc group create <name>`"
+                );
                 Problem::new(422, "unknown_group", "Registration refused", detail)
             }
-            Self::Conflict(_) => {
-                Problem::new(409, "registration_conflict", "Registration refused", self.to_string())
-            }
+            Self::Conflict(_) => Problem::new(
+                409,
+                "registration_conflict",
+                "Registration refused",
+                self.to_string(),
+            ),
         }
     }
 }
@@ -53,24 +77,52 @@ fn unknown_sink(method: &str, sink: &str) -> String {
 }
 
 impl Publisher {
-    /// `accepted` is called at the moment the registration stands, before anyone can pick from
-    /// it. Returns the number of methods.
-    pub fn publish(
+    pub fn new(registry: Arc<Registry>, directory: Arc<Directory>) -> Self {
+        Self {
+            registry,
+            directory,
+            checks: Semaphore::new(CHECKS_AT_ONCE),
+        }
+    }
+
+    /// Checks everything that needs no other registration. Schemas are an agent's to choose, so
+    /// this is work of unknown size: it is done aside, few at a time.
+    pub async fn check(
         &self,
         space: &Arc<LiveSpace>,
         register: Register,
-        accepted: impl FnOnce(Accepted),
-    ) -> Result<usize, Refused> {
-        let identity = &space.identity;
-        let checked =
-            register.registration.check(&identity.name, &identity.owner).map_err(|faults| {
+    ) -> Result<CheckedPublication, Refused> {
+        let Register {
+            registration,
+            generation,
+            replace_conflicting,
+            place,
+        } = register;
+        let identity = space.identity.clone();
+        let _turn = self
+            .checks
+            .acquire()
+            .await
+            .map_err(|_| Refused::stopping())?;
+        let checking = tokio::task::spawn_blocking(move || {
+            registration.check(&identity.name, &identity.owner)
+        });
+        let checked = checking
+            .await
+            .map_err(|_| Refused::stopping())?
+            .map_err(|faults| {
                 let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
                 Refused::Invalid(faults.join("\n"))
             })?;
         let mut methods = Vec::with_capacity(checked.methods.len());
         let mut warnings = checked.warnings;
         for method in checked.methods {
-            warnings.extend(method.event_sinks.iter().map(|sink| unknown_sink(&method.name, sink)));
+            warnings.extend(
+                method
+                    .event_sinks
+                    .iter()
+                    .map(|sink| unknown_sink(&method.name, sink)),
+            );
             let groups = self.resolve_groups(&method.name, &method.groups)?;
             methods.push(Definition::new(method, groups));
         }
@@ -78,15 +130,38 @@ impl Publisher {
             space: Arc::clone(space),
             server: checked.server,
             methods,
-            generation: register.generation,
-            place: register.place,
-            replace_conflicting: register.replace_conflicting,
+            generation,
+            place,
+            replace_conflicting,
         };
+        Ok(CheckedPublication {
+            publication,
+            warnings,
+        })
+    }
+
+    /// Lets a registration stand. `accepted` is called at that moment, before anyone can pick
+    /// from it. Returns the methods that were taken from other spaces.
+    pub fn publish(
+        &self,
+        checked: CheckedPublication,
+        accepted: impl FnOnce(Accepted),
+    ) -> Result<Vec<(SpaceId, CanonicalName)>, Refused> {
+        let CheckedPublication {
+            publication,
+            warnings,
+        } = checked;
         let methods = publication.methods.len();
-        self.registry.publish(&publication, clock::now_micros(), |place| {
-            accepted(Accepted { place, methods, warnings });
-        })?;
-        Ok(methods)
+        let displaced = self
+            .registry
+            .publish(&publication, clock::now_micros(), |place| {
+                accepted(Accepted {
+                    place,
+                    methods,
+                    warnings,
+                });
+            })?;
+        Ok(displaced)
     }
 
     /// V3: names or ids; sorted, so that the order they were written in makes no difference.
@@ -98,11 +173,17 @@ impl Publisher {
         if names.is_empty() {
             return Ok(None);
         }
-        let unknown =
-            |group: &String| Refused::UnknownGroup { method: method.into(), group: group.clone() };
+        let unknown = |group: &String| Refused::UnknownGroup {
+            method: method.into(),
+            group: group.clone(),
+        };
         let mut groups = names
             .iter()
-            .map(|name| self.directory.resolve_group(name).ok_or_else(|| unknown(name)))
+            .map(|name| {
+                self.directory
+                    .resolve_group(name)
+                    .ok_or_else(|| unknown(name))
+            })
             .collect::<Result<Vec<_>, _>>()?;
         groups.sort_unstable();
         groups.dedup();

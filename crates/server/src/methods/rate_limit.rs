@@ -30,25 +30,35 @@ pub struct OverLimit {
 
 impl RateLimit {
     pub fn new(per_second: Option<u32>) -> Self {
-        Self { per_second, buckets: Mutex::default() }
+        Self {
+            per_second,
+            buckets: Mutex::default(),
+        }
     }
 
     /// Takes `calls` from the user's bucket, or nothing. A bucket holds one second's worth; a
     /// batch larger than that passes when the bucket is full, and empties it for as long as it
     /// is worth.
     pub fn take(&self, user: UserId, calls: usize, now: Instant) -> Result<(), OverLimit> {
-        let Some(per_second) = self.per_second.map(f64::from) else { return Ok(()) };
+        let Some(per_second) = self.per_second.map(f64::from) else {
+            return Ok(());
+        };
         let mut buckets = self.buckets.lock();
         if buckets.len() >= BUCKETS_MAX {
             buckets.retain(|_, bucket| bucket.level(per_second, now) < per_second);
         }
-        let bucket = buckets.entry(user).or_insert(Bucket { tokens: per_second, filled: now });
+        let bucket = buckets.entry(user).or_insert(Bucket {
+            tokens: per_second,
+            filled: now,
+        });
         bucket.tokens = bucket.level(per_second, now);
         bucket.filled = now;
         let wanted = (calls as f64).min(per_second);
         if bucket.tokens < wanted {
             let wait = (wanted - bucket.tokens) / per_second;
-            return Err(OverLimit { retry_after: Duration::from_secs_f64(wait) });
+            return Err(OverLimit {
+                retry_after: Duration::from_secs_f64(wait),
+            });
         }
         bucket.tokens -= calls as f64;
         Ok(())

@@ -16,15 +16,15 @@ use std::sync::{
 
 use parking_lot::RwLock;
 use svc_core::{
-    SpaceId, UserId,
+    CanonicalName, SpaceId, UserId,
     registration::{CheckedMethod, ServerDefinition},
     target,
     visibility::{Viewer, is_visible},
 };
 use thiserror::Error;
 
-pub use state::{Definition, Entry};
 use state::State;
+pub use state::{Definition, Entry};
 
 use super::provider::Provider;
 use crate::links::{Availability, LiveSpace};
@@ -55,7 +55,12 @@ pub enum Conflict {
     #[error(
         "methods `{method}` and `{other}` (of your space `{space}`) would both be the MCP tool `{tool}`; rename one"
     )]
-    Tool { method: String, other: String, space: String, tool: String },
+    Tool {
+        method: String,
+        other: String,
+        space: String,
+        tool: String,
+    },
 }
 
 /// Why no target was picked.
@@ -69,18 +74,20 @@ pub enum PickError {
 
 impl Registry {
     /// Replaces everything the space registered before, or changes nothing. `accepted` learns the
-    /// place, before anyone can pick the new providers.
+    /// place, before anyone can pick the new providers. Returns what it took from other spaces.
     pub fn publish(
         &self,
         publication: &Publication,
         now_micros: u64,
         accepted: impl FnOnce(u64),
-    ) -> Result<(), Conflict> {
-        let place = publication.place.unwrap_or_else(|| self.next_place(now_micros));
+    ) -> Result<Vec<(SpaceId, CanonicalName)>, Conflict> {
+        let place = publication
+            .place
+            .unwrap_or_else(|| self.next_place(now_micros));
         let mut state = self.state.write();
-        state.publish(publication, place)?;
+        let displaced = state.publish(publication, place)?;
         accepted(place);
-        Ok(())
+        Ok(displaced)
     }
 
     /// Removes everything a space registered; tells how many methods that were.
@@ -124,22 +131,27 @@ impl Registry {
             .ok_or(PickError::Unavailable)
     }
 
-    /// Visits every method the viewer sees, in no particular order.
-    pub fn for_each_visible(&self, viewer: Viewer<'_>, mut visit: impl FnMut(UserId, &Entry)) {
-        self.state.read().for_each_visible(viewer, &mut visit);
+    /// Every method the viewer sees, in no particular order. Only handles are copied: nobody
+    /// waits for a list to be written.
+    pub fn list_visible(&self, viewer: Viewer<'_>) -> Vec<(UserId, Entry)> {
+        let mut entries = Vec::new();
+        let mut add = |owner, entry: &Entry| entries.push((owner, entry.clone()));
+        self.state.read().for_each_visible(viewer, &mut add);
+        entries
     }
 
-    /// Visits one method if the viewer sees it.
-    pub fn find_visible<T>(
+    /// One method, if the viewer sees it.
+    pub fn find_visible(
         &self,
         viewer: Viewer<'_>,
         owner: UserId,
         canonical: &str,
-        visit: impl FnOnce(&Entry) -> T,
-    ) -> Option<T> {
+    ) -> Option<Entry> {
         let state = self.state.read();
-        let entry = state.find(owner, canonical)?;
-        is_entry_visible(viewer, owner, entry).then(|| visit(entry))
+        state
+            .find(owner, canonical)
+            .filter(|entry| is_entry_visible(viewer, owner, entry))
+            .cloned()
     }
 
     /// Places grow with time, also across restarts, so that a place kept by an agent still means
@@ -155,12 +167,20 @@ impl Registry {
 }
 
 fn is_entry_visible(viewer: Viewer<'_>, owner: UserId, entry: &Entry) -> bool {
-    is_visible(viewer, owner, entry.definition.scope, entry.definition.groups.as_deref())
+    is_visible(
+        viewer,
+        owner,
+        entry.definition.scope,
+        entry.definition.groups.as_deref(),
+    )
 }
 
 impl Definition {
     /// What discovery shows of a checked method once its groups are resolved.
-    pub fn new(method: CheckedMethod, groups: Option<Vec<svc_core::GroupId>>) -> (Arc<Self>, String) {
+    pub fn new(
+        method: CheckedMethod,
+        groups: Option<Vec<svc_core::GroupId>>,
+    ) -> (Arc<Self>, String) {
         let definition = Self {
             tool_name: method.mcp_tool.then(|| method.name.tool_name()),
             name: method.name,

@@ -21,7 +21,13 @@ pub fn new_agent_token(
 ) -> Result<(String, AgentTokenRow), IdentityError> {
     let secret = Secret::new(CredentialKind::AgentToken)?;
     let id = Id(Uuid::now_v7());
-    let row = AgentTokenRow { id, space_id, hash: secret.hash, kind, created_at: clock::now() };
+    let row = AgentTokenRow {
+        id,
+        space_id,
+        hash: secret.hash,
+        kind,
+        created_at: clock::now(),
+    };
     Ok((secret.text, row))
 }
 
@@ -37,7 +43,13 @@ pub async fn rotate(
         .change(move |tx| {
             let name = spaces::get(tx, space)?.name;
             agent_tokens::replace(tx, &row)?;
-            append(tx, &actor, "agent_token.rotated", space, json!({"name": name}))?;
+            append(
+                tx,
+                &actor,
+                "agent_token.rotated",
+                space,
+                json!({"name": name}),
+            )?;
             Ok::<_, IdentityError>(((), Affected::space(space)))
         })
         .await?;

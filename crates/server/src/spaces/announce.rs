@@ -16,8 +16,16 @@ use crate::{
 };
 
 /// Records what spec 6.1 says of a transition. `row` is the space as it was before.
-pub fn announce(tx: &mut Tx<'_>, row: &SpaceRow, transition: &Transition) -> Result<(), StoreError> {
-    let subject = Subject { id: row.id, name: &row.name, urls: &row.space_urls };
+pub fn announce(
+    tx: &mut Tx<'_>,
+    row: &SpaceRow,
+    transition: &Transition,
+) -> Result<(), StoreError> {
+    let subject = Subject {
+        id: row.id,
+        name: &row.name,
+        urls: &row.space_urls,
+    };
     transitions::insert(
         tx,
         &TransitionRow {

@@ -48,20 +48,32 @@ pub enum LinkRefused {
 
 impl Lifecycle {
     /// Whose space this is.
-    pub async fn identity_of(&self, space: SpaceId) -> Result<(UserId, SpaceIdentity), LinkRefused> {
+    pub async fn identity_of(
+        &self,
+        space: SpaceId,
+    ) -> Result<(UserId, SpaceIdentity), LinkRefused> {
         let row = self.store.read(move |tx| spaces::find(tx, space)).await?;
-        let row = row.filter(|row| row.state != State::Deleted).ok_or(LinkRefused::Gone)?;
-        self.identify(&row).ok_or(LinkRefused::OwnerInactive)
+        let row = row
+            .filter(|row| row.state != State::Deleted)
+            .ok_or(LinkRefused::Gone)?;
+        let owner = self
+            .directory
+            .find_user(row.owner_id)
+            .ok_or(LinkRefused::Gone)?;
+        if !owner.active {
+            return Err(LinkRefused::OwnerInactive);
+        }
+        self.identify(&row).ok_or(LinkRefused::Gone)
     }
 
-    /// Everything that was deployed when the server last ran.
+    /// Everything that was deployed when the server last ran, whoever owns it.
     pub async fn deployed(&self) -> Result<Vec<(UserId, SpaceIdentity)>, StoreError> {
         let rows = self.store.read(spaces::list_deployed).await?;
         Ok(rows.iter().filter_map(|row| self.identify(row)).collect())
     }
 
     fn identify(&self, row: &SpaceRow) -> Option<(UserId, SpaceIdentity)> {
-        let owner = self.directory.find_user(row.owner_id).filter(|owner| owner.active)?;
+        let owner = self.directory.find_user(row.owner_id)?;
         let identity = SpaceIdentity {
             id: row.id,
             name: row.name.clone(),
@@ -95,7 +107,10 @@ impl Lifecycle {
                         true
                     }
                 };
-                Ok(Linked { health_check: row.health_check, started })
+                Ok(Linked {
+                    health_check: row.health_check,
+                    started,
+                })
             })
             .await
     }
@@ -116,15 +131,22 @@ impl Lifecycle {
     ) -> Result<(), StoreError> {
         self.store
             .write(move |tx| {
-                let Some(row) = spaces::find(tx, space)? else { return Ok(()) };
+                let Some(row) = spaces::find(tx, space)? else {
+                    return Ok(());
+                };
                 let previous = row.health;
                 // Only transitions of a running space are told, once.
-                if row.state != State::Deployed || previous == current || current == Health::Unknown {
+                if row.state != State::Deployed || previous == current || current == Health::Unknown
+                {
                     return Ok(());
                 }
                 spaces::set_health(tx, space, current)?;
-                let transition =
-                    Transition::HealthChanged { previous, current, consecutive_failures, at };
+                let transition = Transition::HealthChanged {
+                    previous,
+                    current,
+                    consecutive_failures,
+                    at,
+                };
                 announce(tx, &row, &transition)
             })
             .await
@@ -137,7 +159,9 @@ pub fn stop(
     space: SpaceId,
     reason: StopReason,
 ) -> Result<(), StoreError> {
-    let Some(row) = spaces::find(tx, space)? else { return Ok(()) };
+    let Some(row) = spaces::find(tx, space)? else {
+        return Ok(());
+    };
     match row.state {
         State::Deleted => Ok(()),
         State::Stopped if reason == StopReason::Requested => {

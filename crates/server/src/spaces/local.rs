@@ -53,7 +53,13 @@ struct Running {
 impl LocalRuntime {
     pub fn new(identity: Identity, program: PathBuf, data_dir: PathBuf) -> Arc<Self> {
         let (server_url, running) = (OnceLock::new(), Mutex::default());
-        Arc::new(Self { identity, program, data_dir, server_url, running })
+        Arc::new(Self {
+            identity,
+            program,
+            data_dir,
+            server_url,
+            running,
+        })
     }
 
     pub fn folder_of(&self, space: SpaceId) -> PathBuf {
@@ -63,7 +69,10 @@ impl LocalRuntime {
     /// Starts a space's agent and keeps it alive; does nothing if it runs.
     pub fn start(self: &Arc<Self>, space: SpaceId) {
         let mut running = self.running.lock();
-        if running.get(&space).is_some_and(|running| !running.supervisor.is_finished()) {
+        if running
+            .get(&space)
+            .is_some_and(|running| !running.supervisor.is_finished())
+        {
             return;
         }
         let stop = CancellationToken::new();
@@ -82,7 +91,12 @@ impl LocalRuntime {
 
     /// Ends every agent the server runs.
     pub async fn stop_all(&self) {
-        let all: Vec<_> = self.running.lock().drain().map(|(_, running)| running).collect();
+        let all: Vec<_> = self
+            .running
+            .lock()
+            .drain()
+            .map(|(_, running)| running)
+            .collect();
         all.iter().for_each(|running| running.stop.cancel());
         for running in all {
             let _ = running.supervisor.await;
@@ -125,7 +139,13 @@ impl LocalRuntime {
         let url = self.server_url.get().ok_or(SpawnError::NotListening)?;
         let mut command = Command::new(&self.program);
         command
-            .args(["agent", "start", "--exit-on-stdin-eof", "--listen", "127.0.0.1:0"])
+            .args([
+                "agent",
+                "start",
+                "--exit-on-stdin-eof",
+                "--listen",
+                "127.0.0.1:0",
+            ])
             .current_dir(&folder)
             .env(env::URL, url)
             .env(env::AGENT_TOKEN, token)
@@ -170,7 +190,10 @@ enum SpawnError {
 
 fn create_private(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
 }
 
 /// Waits for the agent's end, or ends it: closing its stdin asks it to stop by itself, and also
@@ -195,7 +218,9 @@ async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &Cancell
 }
 
 fn kill_group(pid: Option<u32>) {
-    let pid = pid.and_then(|pid| i32::try_from(pid).ok()).and_then(rustix::process::Pid::from_raw);
+    let pid = pid
+        .and_then(|pid| i32::try_from(pid).ok())
+        .and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
         // It may have ended just now.
         let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);

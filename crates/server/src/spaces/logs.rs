@@ -46,7 +46,14 @@ impl SpaceLogs {
         }
         if dropped > 0 {
             let line = format!("{dropped} lines were left out: the method server writes too fast");
-            logs.push(space, LogLine { at: clock::now(), source: LogSource::Agent, line });
+            logs.push(
+                space,
+                LogLine {
+                    at: clock::now(),
+                    source: LogSource::Agent,
+                    line,
+                },
+            );
         }
         logs.make_room(space);
     }
@@ -54,10 +61,23 @@ impl SpaceLogs {
     /// The lines after number `after`; without it, the last `limit`.
     pub fn read(&self, space: SpaceId, after: Option<u64>, limit: usize) -> Vec<NumberedLine> {
         let logs = self.logs.lock();
-        let Some(log) = logs.spaces.get(&space) else { return Vec::new() };
+        let Some(log) = logs.spaces.get(&space) else {
+            return Vec::new();
+        };
         match after {
-            Some(after) => log.lines.iter().filter(|l| l.n > after).take(limit).cloned().collect(),
-            None => log.lines.iter().skip(log.lines.len().saturating_sub(limit)).cloned().collect(),
+            Some(after) => log
+                .lines
+                .iter()
+                .filter(|l| l.n > after)
+                .take(limit)
+                .cloned()
+                .collect(),
+            None => log
+                .lines
+                .iter()
+                .skip(log.lines.len().saturating_sub(limit))
+                .cloned()
+                .collect(),
         }
     }
 
@@ -69,17 +89,23 @@ impl SpaceLogs {
 impl Logs {
     fn push(&mut self, space: SpaceId, mut line: LogLine) {
         if line.line.len() > LINE_BYTES_MAX {
+            // A copy: truncating would keep the room of the whole line.
             let cut = line.line.floor_char_boundary(LINE_BYTES_MAX);
-            line.line.truncate(cut);
+            line.line = line.line[..cut].to_owned();
         }
         let log = self.spaces.entry(space).or_default();
         log.last_number += 1;
         log.touched = clock::now();
         log.bytes += line.line.len();
         self.bytes += line.line.len();
-        log.lines.push_back(NumberedLine { n: log.last_number, line });
+        log.lines.push_back(NumberedLine {
+            n: log.last_number,
+            line,
+        });
         while log.lines.len() > LINES_MAX || log.bytes > SPACE_BYTES_MAX {
-            let Some(oldest) = log.lines.pop_front() else { break };
+            let Some(oldest) = log.lines.pop_front() else {
+                break;
+            };
             log.bytes -= oldest.line.line.len();
             self.bytes -= oldest.line.line.len();
         }
@@ -88,7 +114,8 @@ impl Logs {
     fn make_room(&mut self, keep: SpaceId) {
         while self.bytes > TOTAL_BYTES_MAX {
             let others = self.spaces.iter().filter(|(space, _)| **space != keep);
-            let Some(quietest) = others.min_by_key(|(_, log)| log.touched).map(|(id, _)| *id) else {
+            let Some(quietest) = others.min_by_key(|(_, log)| log.touched).map(|(id, _)| *id)
+            else {
                 break;
             };
             self.remove(quietest);
@@ -107,7 +134,11 @@ mod tests {
     use super::*;
 
     fn line(text: &str) -> LogLine {
-        LogLine { at: Timestamp(0), source: LogSource::Stderr, line: text.to_owned() }
+        LogLine {
+            at: Timestamp(0),
+            source: LogSource::Stderr,
+            line: text.to_owned(),
+        }
     }
 
     #[test]
@@ -117,7 +148,10 @@ mod tests {
         let all = logs.read(space, None, 1000);
         assert_eq!(all.len(), LINES_MAX);
         assert_eq!(all.last().map(|l| l.n), Some(601));
-        assert!(all.last().is_some_and(|l| l.line.line.starts_with("2 lines were left out")));
+        assert!(
+            all.last()
+                .is_some_and(|l| l.line.line.starts_with("2 lines were left out"))
+        );
         assert_eq!(logs.read(space, Some(600), 10).len(), 1);
         assert_eq!(logs.read(space, None, 3).first().map(|l| l.n), Some(599));
     }
@@ -127,8 +161,16 @@ mod tests {
         let (logs, space) = (SpaceLogs::default(), SpaceId::NIL);
         logs.append(space, vec![line(&"é".repeat(LINE_BYTES_MAX))], 0);
         assert!(logs.read(space, None, 1)[0].line.line.len() <= LINE_BYTES_MAX);
-        logs.append(space, (0..100).map(|_| line(&"x".repeat(5000))).collect(), 0);
-        let held: usize = logs.read(space, None, 1000).iter().map(|l| l.line.line.len()).sum();
+        logs.append(
+            space,
+            (0..100).map(|_| line(&"x".repeat(5000))).collect(),
+            0,
+        );
+        let held: usize = logs
+            .read(space, None, 1000)
+            .iter()
+            .map(|l| l.line.line.len())
+            .sum();
         assert!(held <= SPACE_BYTES_MAX);
         logs.forget(space);
         assert!(logs.read(space, None, 1).is_empty());

@@ -87,7 +87,9 @@ impl Spaces {
             self.check_local(caller)?;
         }
         if let Some(script) = new.startup_script_id {
-            return Err(SpaceError::Invalid(format!("startup script `{script}` does not exist")));
+            return Err(SpaceError::Invalid(format!(
+                "startup script `{script}` does not exist"
+            )));
         }
         let id = SpaceId(Uuid::now_v7());
         let (agent_token, token_row) = new_agent_token(id, AgentTokenKind::Shown)?;
@@ -98,7 +100,9 @@ impl Spaces {
             .change(move |tx| {
                 let template = find_template(tx, &new)?;
                 if spaces::find_by_name(tx, owner.id, &name)?.is_some() {
-                    return Err(SpaceError::NameTaken { name: name.to_string() });
+                    return Err(SpaceError::NameTaken {
+                        name: name.to_string(),
+                    });
                 }
                 let row = new_row(id, &owner, name, runtime, &new, template, domain.as_deref());
                 spaces::insert(tx, &row)?;
@@ -108,7 +112,13 @@ impl Spaces {
                     startup_script_id: row.startup_script_id.map(|id| id.to_string()),
                 };
                 announce(tx, &row, &created)?;
-                append(tx, &actor, "space.created", row.id, json!({"name": row.name, "runtime": runtime}))?;
+                append(
+                    tx,
+                    &actor,
+                    "space.created",
+                    row.id,
+                    json!({"name": row.name, "runtime": runtime}),
+                )?;
                 let affected = Affected::space(row.id);
                 Ok((row, affected))
             })
@@ -116,13 +126,23 @@ impl Spaces {
         if runtime == Runtime::Local {
             self.local.start(row.id);
         }
-        Ok(Space { agent_token: Some(agent_token), ..self.present(row) })
+        Ok(Space {
+            agent_token: Some(agent_token),
+            ..self.present(row)
+        })
     }
 
-    pub async fn list(&self, caller: &Caller, page: PageRequest) -> Result<Page<Space>, SpaceError> {
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        page: PageRequest,
+    ) -> Result<Page<Space>, SpaceError> {
         let all = caller.user.permissions.contains(Permission::ManageSpaces);
         let owner = (!all).then_some(caller.user.id);
-        let page = self.store.read(move |tx| spaces::list(tx, owner, page)).await?;
+        let page = self
+            .store
+            .read(move |tx| spaces::list(tx, owner, page))
+            .await?;
         Ok(page.map(|row| self.present(row)))
     }
 
@@ -139,7 +159,9 @@ impl Spaces {
         patch: SpacePatch,
     ) -> Result<Space, SpaceError> {
         if let Some(Some(script)) = patch.startup_script_id {
-            return Err(SpaceError::Invalid(format!("startup script `{script}` does not exist")));
+            return Err(SpaceError::Invalid(format!(
+                "startup script `{script}` does not exist"
+            )));
         }
         let caller = caller.clone();
         let row = self
@@ -148,11 +170,19 @@ impl Spaces {
                 let row = accessible(tx, &caller, id)?;
                 if let Some(check) = patch.health_check {
                     spaces::update_health_check(tx, id, &check.unwrap_or_default())?;
+                    // What another check found says nothing about this one.
+                    spaces::set_health(tx, id, Health::Unknown)?;
                 }
                 if patch.startup_script_id == Some(None) {
                     spaces::update_startup_script(tx, id, None)?;
                 }
-                append(tx, &caller.user.name, "space.updated", id, json!({"name": row.name}))?;
+                append(
+                    tx,
+                    &caller.user.name,
+                    "space.updated",
+                    id,
+                    json!({"name": row.name}),
+                )?;
                 Ok::<_, SpaceError>(spaces::get(tx, id)?)
             })
             .await?;
@@ -165,20 +195,26 @@ impl Spaces {
 
     /// Lets a stopped space's agent in again, and starts it if the server runs it.
     pub async fn start(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
+        if self.get(caller, id).await?.runtime == Runtime::Local {
+            self.check_local(caller)?;
+        }
         let caller = caller.clone();
         let row = self
             .store
             .try_write(move |tx| {
                 let row = accessible(tx, &caller, id)?;
                 spaces::set_stop_reason(tx, id, None)?;
-                append(tx, &caller.user.name, "space.started", id, json!({"name": row.name}))?;
+                append(
+                    tx,
+                    &caller.user.name,
+                    "space.started",
+                    id,
+                    json!({"name": row.name}),
+                )?;
                 Ok::<_, SpaceError>(spaces::get(tx, id)?)
             })
             .await?;
         if row.runtime == Runtime::Local {
-            if !self.allow_local {
-                return Err(SpaceError::LocalDisabled);
-            }
             self.local.start(id);
         }
         Ok(self.present(row))
@@ -192,12 +228,18 @@ impl Spaces {
             .try_write(move |tx| {
                 let row = accessible(tx, &stopping, id)?;
                 lifecycle::stop(tx, id, StopReason::Requested)?;
-                append(tx, &stopping.user.name, "space.stopped", id, json!({"name": row.name}))?;
+                append(
+                    tx,
+                    &stopping.user.name,
+                    "space.stopped",
+                    id,
+                    json!({"name": row.name}),
+                )?;
                 Ok::<_, SpaceError>(spaces::get(tx, id)?)
             })
             .await?;
+        self.links.cut(id, Goodbye::SpaceStopped).await;
         self.local.stop(id).await;
-        self.links.cut(id, Goodbye::SpaceStopped);
         Ok(self.present(row))
     }
 
@@ -209,19 +251,29 @@ impl Spaces {
                 let at = clock::now();
                 spaces::mark_deleted(tx, id, at)?;
                 announce(tx, &row, &Transition::Deleted { at })?;
-                append(tx, &deleting.user.name, "space.deleted", id, json!({"name": row.name}))?;
+                append(
+                    tx,
+                    &deleting.user.name,
+                    "space.deleted",
+                    id,
+                    json!({"name": row.name}),
+                )?;
                 Ok::<_, SpaceError>(((), Affected::space(id)))
             })
             .await?;
+        self.links.cut(id, Goodbye::Revoked).await;
         self.local.stop(id).await;
-        self.links.cut(id, Goodbye::Revoked);
         self.logs.forget(id);
         self.local.remove_folder(id).await;
         Ok(())
     }
 
     /// Replaces the agent token that was shown; whoever holds the old one is cut off.
-    pub async fn rotate_agent_token(&self, caller: &Caller, id: SpaceId) -> Result<String, SpaceError> {
+    pub async fn rotate_agent_token(
+        &self,
+        caller: &Caller,
+        id: SpaceId,
+    ) -> Result<String, SpaceError> {
         self.get(caller, id).await?;
         Ok(tokens::rotate(&self.identity, caller, id).await?)
     }
@@ -241,7 +293,11 @@ impl Spaces {
         if !caller.user.permissions.contains(Permission::ManageSpaces) {
             return Err(SpaceError::LocalDenied);
         }
-        if self.allow_local { Ok(()) } else { Err(SpaceError::LocalDisabled) }
+        if self.allow_local {
+            Ok(())
+        } else {
+            Err(SpaceError::LocalDisabled)
+        }
     }
 
     fn present(&self, row: SpaceRow) -> Space {
@@ -251,7 +307,9 @@ impl Spaces {
             id: row.id,
             name: row.name,
             owner_id: row.owner_id,
-            owner: owner.map(|owner| owner.name.clone()).expect("a space's owner is never deleted"),
+            owner: owner
+                .map(|owner| owner.name.clone())
+                .expect("a space's owner is never deleted"),
             state: row.state,
             health: row.health,
             runtime: row.runtime,
@@ -283,7 +341,9 @@ fn accessible(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow,
 }
 
 fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>, SpaceError> {
-    let Some(id) = new.template_id else { return Ok(None) };
+    let Some(id) = new.template_id else {
+        return Ok(None);
+    };
     let template = templates::find(tx, id)?;
     let missing = || SpaceError::Invalid(format!("template `{id}` does not exist"));
     template.map(Some).ok_or_else(missing)
@@ -300,9 +360,16 @@ fn new_row(
 ) -> SpaceRow {
     let ports: Vec<_> = template
         .iter()
-        .flat_map(|template| template.ports.iter().map(|port| (port.name.clone(), port.port)))
+        .flat_map(|template| {
+            template
+                .ports
+                .iter()
+                .map(|port| (port.name.clone(), port.port))
+        })
         .collect();
-    let of_template = template.as_ref().and_then(|template| template.health_check.clone());
+    let of_template = template
+        .as_ref()
+        .and_then(|template| template.health_check.clone());
     SpaceRow {
         id,
         owner_id: owner.id,

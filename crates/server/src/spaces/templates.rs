@@ -120,8 +120,11 @@ fn merge(current: &Template, patch: &serde_json::Value) -> Result<NewTemplate, S
         if key == "custom_fields"
             && let serde_json::Value::Object(changes) = value
         {
-            let mut custom: BTreeMap<String, serde_json::Value> =
-                current.custom_fields.iter().map(|(k, v)| (k.clone(), json!(v))).collect();
+            let mut custom: BTreeMap<String, serde_json::Value> = current
+                .custom_fields
+                .iter()
+                .map(|(k, v)| (k.clone(), json!(v)))
+                .collect();
             custom.extend(changes.iter().map(|(k, v)| (k.clone(), v.clone())));
             custom.retain(|_, value| !value.is_null());
             fields.insert(key.clone(), json!(custom));
@@ -138,13 +141,19 @@ fn check(template: &NewTemplate) -> Result<(), SpaceError> {
     check_free_name("template", &template.name)?;
     let invalid = |message: String| Err(SpaceError::Invalid(message));
     if template.ports.len() > PORTS_MAX {
-        return invalid(format!("{} ports; at most {PORTS_MAX} are allowed", template.ports.len()));
+        return invalid(format!(
+            "{} ports; at most {PORTS_MAX} are allowed",
+            template.ports.len()
+        ));
     }
     let mut names = BTreeSet::new();
     for port in &template.ports {
         check_free_name("port", &port.name)?;
         if port.port == 0 {
-            return invalid(format!("port `{}` is 0; it must be between 1 and 65535", port.name));
+            return invalid(format!(
+                "port `{}` is 0; it must be between 1 and 65535",
+                port.name
+            ));
         }
         if !names.insert(&port.name) {
             return invalid(format!("port `{}` stands twice", port.name));
@@ -159,11 +168,15 @@ fn check(template: &NewTemplate) -> Result<(), SpaceError> {
     Ok(())
 }
 
-fn check_name_free(tx: &mut Tx<'_>, name: &str, except: Option<TemplateId>) -> Result<(), SpaceError> {
+fn check_name_free(
+    tx: &mut Tx<'_>,
+    name: &str,
+    except: Option<TemplateId>,
+) -> Result<(), SpaceError> {
     match templates::find_by_name(tx, name)? {
-        Some(other) if Some(other.id) != except => {
-            Err(SpaceError::Conflict(format!("a template named `{name}` exists already")))
-        }
+        Some(other) if Some(other.id) != except => Err(SpaceError::Conflict(format!(
+            "a template named `{name}` exists already"
+        ))),
         _ => Ok(()),
     }
 }

@@ -3,17 +3,20 @@
 //! This is about SQLite files and nothing else; where they come from and go to is decided in
 //! `crate::backup`.
 
+mod digest;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params, types::ValueRef};
 use svc_core::Timestamp;
 use thiserror::Error;
 
 use super::migrations::SCHEMA_VERSION;
+use digest::{Fields, TableDigest};
 
 /// How long to wait for a server that holds the database.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,9 +25,14 @@ const MANIFEST_TABLES: &str = "
     CREATE TABLE backup_manifest (
         svc_version TEXT NOT NULL,
         schema_version BIGINT NOT NULL,
-        created_at BIGINT NOT NULL
+        created_at BIGINT NOT NULL,
+        sha256 BLOB NOT NULL
     );
-    CREATE TABLE backup_tables (name TEXT PRIMARY KEY, row_count BIGINT NOT NULL);
+    CREATE TABLE backup_tables (
+        name TEXT PRIMARY KEY,
+        row_count BIGINT NOT NULL,
+        sha256 BLOB NOT NULL
+    );
     CREATE TABLE backup_files (name TEXT PRIMARY KEY, content BLOB NOT NULL);";
 
 const DROP_MANIFEST_TABLES: &str = "
@@ -82,17 +90,21 @@ pub(crate) fn write(
     // One file, without a log beside it.
     copy.pragma_update(None, "journal_mode", "DELETE")?;
     let schema_version = schema_version(&copy)?;
-    let tables = count_rows(&copy)?;
+    let tables = digest::tables(&copy)?;
+    let version = env!("CARGO_PKG_VERSION");
+    let seal = seal((version, schema_version, now.0), &tables, files);
     let tx = copy.transaction()?;
     tx.execute_batch(MANIFEST_TABLES)?;
     tx.execute(
-        "INSERT INTO backup_manifest (svc_version, schema_version, created_at) VALUES (?1, ?2, ?3)",
-        params![env!("CARGO_PKG_VERSION"), schema_version, now.0],
+        "INSERT INTO backup_manifest (svc_version, schema_version, created_at, sha256)
+         VALUES (?1, ?2, ?3, ?4)",
+        params![version, schema_version, now.0, seal],
     )?;
-    for (name, rows) in &tables {
+    for table in &tables {
+        let rows = i64::try_from(table.rows).unwrap_or(i64::MAX);
         tx.execute(
-            "INSERT INTO backup_tables (name, row_count) VALUES (?1, ?2)",
-            params![name, i64::try_from(*rows).unwrap_or(i64::MAX)],
+            "INSERT INTO backup_tables (name, row_count, sha256) VALUES (?1, ?2, ?3)",
+            params![table.name, rows, table.sha256],
         )?;
     }
     for file in files {
@@ -104,16 +116,24 @@ pub(crate) fn write(
     Ok(tx.commit()?)
 }
 
-/// Reads a backup and checks all of it: its pages, its schema, its references, its row counts.
+/// Reads a backup and checks all of it: its pages, its schema, its references, and every value in
+/// it against the hashes made when it was written.
 pub(crate) fn read(file: &Path) -> Result<Manifest, ArchiveError> {
     let not_a_backup = |_| ArchiveError::NotABackup(file.to_owned());
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let copy = Connection::open_with_flags(file, flags).map_err(not_a_backup)?;
-    let (svc_version, schema_version, created_at) = copy
+    let (svc_version, schema_version, created_at, sha256) = copy
         .query_row(
-            "SELECT svc_version, schema_version, created_at FROM backup_manifest",
+            "SELECT svc_version, schema_version, created_at, sha256 FROM backup_manifest",
             [],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            |row| {
+                Ok((
+                    row.get::<_, String>(0)?,
+                    row.get(1)?,
+                    row.get(2)?,
+                    row.get::<_, Vec<u8>>(3)?,
+                ))
+            },
         )
         .map_err(not_a_backup)?;
     if schema_version > SCHEMA_VERSION {
@@ -124,23 +144,27 @@ pub(crate) fn read(file: &Path) -> Result<Manifest, ArchiveError> {
     }
     let damaged = |error: rusqlite::Error| ArchiveError::Damaged(error.to_string());
     check_integrity(&copy)?;
-    let expected = read_counts(&copy).map_err(damaged)?;
-    let found = count_rows(&copy).map_err(damaged)?;
-    if let Some((table, rows)) = expected
-        .iter()
-        .find(|(table, rows)| found.get(*table) != Some(rows))
+    let expected = read_tables(&copy).map_err(damaged)?;
+    check_tables(&expected, &digest::tables(&copy).map_err(damaged)?)?;
+    let files = read_files(&copy).map_err(damaged)?;
+    if seal(
+        (&svc_version, schema_version, created_at),
+        &expected,
+        &files,
+    ) != sha256
     {
-        return Err(ArchiveError::Damaged(format!(
-            "table `{table}` should have {rows} rows, but has {}",
-            found.get(table).map_or("none".to_owned(), u64::to_string)
-        )));
+        let why = "its manifest or a file it carries was changed";
+        return Err(ArchiveError::Damaged(why.to_owned()));
     }
     Ok(Manifest {
         svc_version,
         schema_version,
         created_at: Timestamp(created_at),
-        files: read_files(&copy).map_err(damaged)?,
-        tables: expected,
+        files,
+        tables: expected
+            .into_iter()
+            .map(|table| (table.name, table.rows))
+            .collect(),
     })
 }
 
@@ -195,41 +219,72 @@ fn check_integrity(connection: &Connection) -> Result<(), ArchiveError> {
     }
 }
 
-fn count_rows(connection: &Connection) -> Result<BTreeMap<String, u64>, rusqlite::Error> {
-    let mut statement = connection.prepare(
-        "SELECT name FROM sqlite_master
-         WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
-           AND name NOT LIKE 'backup\\_%' ESCAPE '\\'",
-    )?;
-    let names = statement
-        .query_map([], |row| row.get::<_, String>(0))?
-        .collect::<Result<Vec<_>, _>>()?;
-    names
-        .into_iter()
-        .map(|name| {
-            let quoted = name.replace('"', "\"\"");
-            let rows: i64 =
-                connection.query_row(&format!("SELECT COUNT(*) FROM \"{quoted}\""), [], |row| {
-                    row.get(0)
-                })?;
-            Ok((name, u64::try_from(rows).unwrap_or(0)))
-        })
-        .collect()
-}
-
-fn read_counts(connection: &Connection) -> Result<BTreeMap<String, u64>, rusqlite::Error> {
+/// What the manifest says the tables hold.
+fn read_tables(connection: &Connection) -> Result<Vec<TableDigest>, rusqlite::Error> {
     connection
-        .prepare("SELECT name, row_count FROM backup_tables")?
+        .prepare("SELECT name, row_count, sha256 FROM backup_tables ORDER BY name")?
         .query_map([], |row| {
             let rows: i64 = row.get(1)?;
-            Ok((row.get(0)?, u64::try_from(rows).unwrap_or(0)))
+            Ok(TableDigest {
+                name: row.get(0)?,
+                rows: u64::try_from(rows).unwrap_or(0),
+                sha256: row.get(2)?,
+            })
         })?
         .collect()
 }
 
+/// Compares what is there with what was written, table by table.
+fn check_tables(expected: &[TableDigest], found: &[TableDigest]) -> Result<(), ArchiveError> {
+    for table in expected {
+        let name = &table.name;
+        let why = match found.iter().find(|found| found.name == *name) {
+            Some(found) if found == table => continue,
+            None => format!("table `{name}` is missing"),
+            Some(found) if found.rows != table.rows => format!(
+                "table `{name}` should have {} rows, but has {}",
+                table.rows, found.rows
+            ),
+            Some(_) => format!("the contents of table `{name}` were changed"),
+        };
+        return Err(ArchiveError::Damaged(why));
+    }
+    match found
+        .iter()
+        .find(|table| !expected.iter().any(|known| known.name == table.name))
+    {
+        Some(table) => Err(ArchiveError::Damaged(format!(
+            "there is a table `{}` that was not backed up",
+            table.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The hash of the manifest itself: of all it says, and of the files it carries.
+fn seal(
+    (svc_version, schema_version, created_at): (&str, i64, i64),
+    tables: &[TableDigest],
+    files: &[CarriedFile],
+) -> Vec<u8> {
+    let mut hash = Fields::new();
+    hash.value(svc_version.into());
+    hash.value(ValueRef::Integer(schema_version));
+    hash.value(ValueRef::Integer(created_at));
+    for table in tables {
+        hash.value(table.name.as_str().into());
+        hash.value(table.sha256.as_slice().into());
+    }
+    for file in files {
+        hash.value(file.name.as_str().into());
+        hash.value(file.content.as_slice().into());
+    }
+    hash.finish()
+}
+
 fn read_files(connection: &Connection) -> Result<Vec<CarriedFile>, rusqlite::Error> {
     connection
-        .prepare("SELECT name, content FROM backup_files")?
+        .prepare("SELECT name, content FROM backup_files ORDER BY name")?
         .query_map([], |row| {
             Ok(CarriedFile {
                 name: row.get(0)?,

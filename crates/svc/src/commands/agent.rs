@@ -46,6 +46,9 @@ pub struct StartArgs {
     /// Unix socket to listen on [env: SVC_AGENT_SOCKET]
     #[arg(long, value_name = "FILE")]
     socket: Option<PathBuf>,
+    /// PEM file of certificate authorities to trust beside the machine's own [env: SVC_CA_FILE]
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
     /// End when stdin ends: the server's own agents must not outlive it
     #[arg(long, hide = true)]
     exit_on_stdin_eof: bool,
@@ -64,11 +67,8 @@ pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
                 "another agent has taken this space",
             )
             .hint("only one agent may run with an agent token")),
-            Ok(svc_agent::Exit::Credentials) => Err(Failure::new(
-                Exit::Credentials,
-                "the server does not take this agent token, or the space is gone",
-            )
-            .hint("svc space agent-token <space> makes a new one")),
+            Ok(svc_agent::Exit::Credentials(why)) => Err(Failure::new(Exit::Credentials, why)
+                .hint("svc space agent-token <space> makes a new one for SVC_AGENT_TOKEN")),
             Err(error) => Err(Failure::new(exit_of(&error), error.to_string())),
         }
     })
@@ -101,6 +101,7 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
             .agent
             .token
             .ok_or_else(|| missing("its token", env::AGENT_TOKEN))?,
+        ca_file: args.ca_file.or(config.agent.ca_file).map(path),
         listen: args.listen.or(config.agent.listen),
         socket: args.socket.or(config.agent.socket).map(path),
         methods_file: args.methods_file.or(config.agent.methods_file).map(path),

@@ -17,15 +17,45 @@ const LIMIT_DEFAULT: u32 = 50;
 #[command(before_help = "  svc audit list --limit 20")]
 pub enum Command {
     /// List the latest entries
-    #[command(before_help = "  svc audit list --limit 20\n  svc audit list -o json")]
-    List(ListArgs),
+    #[command(
+        before_help = "  svc audit list --limit 20\n  svc audit list --actor ann --action token.created -o json"
+    )]
+    List {
+        #[command(flatten)]
+        page: ListArgs,
+        #[command(flatten)]
+        filter: Filter,
+    },
+}
+
+/// Which entries; all that is given must match, exactly.
+#[derive(clap::Args, Debug)]
+pub struct Filter {
+    /// Only what this user did, by name
+    #[arg(long, value_name = "NAME")]
+    actor: Option<String>,
+    /// Only this action, such as token.created
+    #[arg(long)]
+    action: Option<String>,
+    /// Only what was done to this kind of thing, such as token
+    #[arg(long, value_name = "TYPE")]
+    target_type: Option<String>,
+    /// Only what was done to this one
+    #[arg(long, value_name = "ID")]
+    target_id: Option<String>,
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
-    let Command::List(args) = command;
-    let mut page = args.page();
+    let Command::List { page, filter } = command;
+    let mut page = page.page();
     page.limit.get_or_insert(LIMIT_DEFAULT);
-    let document: Audit = shell.client()?.audit(&page, &[]).await?;
+    let filters = [
+        ("actor", filter.actor.as_deref()),
+        ("action", filter.action.as_deref()),
+        ("target_type", filter.target_type.as_deref()),
+        ("target_id", filter.target_id.as_deref()),
+    ];
+    let document: Audit = shell.client()?.audit(&page, &filters).await?;
     shell.output.document(&document, || {
         let mut table = Table::new(&["AT", "ACTOR", "ACTION", "TARGET", "DETAIL"]);
         for entry in &document.audit {

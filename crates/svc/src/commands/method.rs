@@ -119,6 +119,7 @@ fn fields(method: &Method) -> Vec<(&'static str, String)> {
             ("local_name", or_dash(method.local_name.as_ref())),
             ("groups", joined(&method.groups)),
             ("events", joined(&method.events)),
+            ("event_sinks", joined(&method.event_sinks)),
             ("providers", joined(providers)),
         ]);
     }

@@ -113,12 +113,6 @@ pub fn words_if_given(given: Vec<String>) -> Option<Vec<String>> {
     (!given.is_empty()).then(|| words(given))
 }
 
-/// JSON given as an argument.
-pub fn parse_json<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> Result<T, Failure> {
-    serde_json::from_str(text)
-        .map_err(|error| Failure::usage(format!("{what} `{text}` cannot be used")).why(error))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -137,6 +137,7 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
         agent_program,
         limits: Limits {
             call_bytes_max: server.max_body_bytes,
+            calls_per_second: server.calls_per_second,
             ..Limits::default()
         },
         policy: policy(server),

@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use clap::Subcommand;
 use serde_json::json;
 use svc_client::{Client, Resource};
-use svc_core::space::{HealthCheck, Runtime, State};
+use svc_core::space::{Runtime, State};
 use svc_protocol::api::{NewSpace, RegistrationStatus, Space, SpacePatch, Spaces, Template};
 
 use super::{
-    Shell,
+    Shell, health_check,
     records::{self, ListArgs, Which},
 };
 use crate::{
@@ -23,6 +23,9 @@ use crate::{
 
 /// How often `--wait` looks.
 const WAIT_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The field of a new space's table that holds the secret.
+const AGENT_TOKEN: &str = "agent token";
 
 /// Manage spaces: the workspaces whose agents publish methods
 #[derive(Subcommand, Debug)]
@@ -39,7 +42,7 @@ pub enum Command {
     },
     /// Create a space; its agent token is shown once
     #[command(
-        before_help = "  svc space create lab\n  svc space create lab --template web --runtime local"
+        before_help = "  svc space create lab\n  svc space create lab --template web --health-check tcp:3000"
     )]
     Create {
         /// Its name; it never changes
@@ -50,19 +53,19 @@ pub enum Command {
         /// Who starts its agent: you (`external`) or the server (`local`)
         #[arg(long, value_parser = parse_runtime)]
         runtime: Option<Runtime>,
-        /// How the agent checks it, as JSON
-        #[arg(long, value_name = "JSON")]
+        /// How the agent checks it: none, tcp:PORT, http://ADDRESS, command:COMMAND, or JSON
+        #[arg(long, value_name = "CHECK")]
         health_check: Option<String>,
     },
     /// Change a space's health check
-    #[command(
-        before_help = "  svc space update lab --health-check '{\"type\":\"tcp\",\"port\":3000}'\n  svc space update lab --health-check null"
-    )]
+    #[command(before_help = "  svc space update lab --health-check tcp:3000\n  \
+                   svc space update lab --health-check '{\"type\":\"tcp\",\"port\":3000,\"interval_seconds\":30}'")]
     Update {
         /// Name, owner/name or id
         space: String,
-        /// How the agent checks it, as JSON; `null` for its template's
-        #[arg(long, value_name = "JSON")]
+        /// How the agent checks it: none, tcp:PORT, http://ADDRESS, command:COMMAND, or JSON;
+        /// `null` for its template's
+        #[arg(long, value_name = "CHECK")]
         health_check: Option<String>,
     },
     /// Start a space: its agent may link again
@@ -147,9 +150,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 
 async fn update(shell: &Shell, reference: &str, health_check: Option<&str>) -> Outcome {
     let client = shell.client()?;
-    let health_check = health_check
-        .map(|text| records::parse_json::<Option<HealthCheck>>("health check", text))
-        .transpose()?;
+    let health_check = health_check.map(health_check::parse).transpose()?;
     let patch = SpacePatch {
         health_check,
         startup_script_id: None,
@@ -213,8 +214,9 @@ async fn create(
     let client = shell.client()?;
     let health_check = health_check
         .as_deref()
-        .map(|text| records::parse_json("health check", text))
-        .transpose()?;
+        .map(health_check::parse)
+        .transpose()?
+        .flatten();
     let template_id = match template {
         Some(template) => Some(records::find::<Template>(shell, &template).await?.id),
         None => None,
@@ -234,7 +236,14 @@ async fn create(
             client.target()
         );
     }
-    records::show(shell, &space, fields)
+    records::show(shell, &space, |space| {
+        let mut fields = fields(space);
+        // The server starts the agent itself, with a token of its own making.
+        if space.runtime == Runtime::Local {
+            fields.retain(|(name, _)| *name != AGENT_TOKEN);
+        }
+        fields
+    })
 }
 
 async fn start(shell: &Shell, reference: &str, wait_seconds: Option<f64>) -> Outcome {
@@ -294,7 +303,7 @@ fn fields(space: &Space) -> Vec<(&'static str, String)> {
         ("created", space.created_at.to_string()),
     ];
     if let Some(token) = &space.agent_token {
-        fields.push(("agent token", token.clone()));
+        fields.push((AGENT_TOKEN, token.clone()));
     }
     fields
 }

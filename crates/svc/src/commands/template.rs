@@ -9,7 +9,7 @@ use svc_core::space::HealthCheck;
 use svc_protocol::api::{NewTemplate, Port, Template, Templates};
 
 use super::{
-    Shell,
+    Shell, health_check,
     records::{self, ListArgs, Which},
 };
 use crate::{
@@ -19,9 +19,7 @@ use crate::{
 
 /// Manage templates: what spaces made from them have in common
 #[derive(Subcommand, Debug)]
-#[command(
-    before_help = "  svc template create web --port web=3000 --health-check '{\"type\":\"tcp\",\"port\":3000}'"
-)]
+#[command(before_help = "  svc template create web --port web=3000 --health-check tcp:3000")]
 pub enum Command {
     /// List the templates
     #[command(before_help = "  svc template list")]
@@ -61,8 +59,8 @@ pub struct Content {
     /// A port of its spaces, as name=number; may be repeated
     #[arg(long = "port", value_name = "NAME=PORT", value_parser = parse_port)]
     ports: Vec<Port>,
-    /// How agents check their spaces, as JSON; `null` for none
-    #[arg(long, value_name = "JSON")]
+    /// How agents check their spaces: none, tcp:PORT, http://ADDRESS, command:COMMAND, or JSON
+    #[arg(long, value_name = "CHECK")]
     health_check: Option<String>,
     /// A custom field and its default, as name=value; may be repeated
     #[arg(long = "field", value_name = "NAME=VALUE", value_parser = parse_field)]
@@ -73,7 +71,7 @@ impl Content {
     fn health_check(&self) -> Result<Option<Option<HealthCheck>>, Failure> {
         self.health_check
             .as_deref()
-            .map(|text| records::parse_json("health check", text))
+            .map(health_check::parse)
             .transpose()
     }
 

@@ -46,6 +46,7 @@ const PASSWORD_FILE: &str = "admin-password";
 /// Start a server with a demo space whose methods can be called at once
 #[derive(clap::Args, Debug)]
 #[command(
+    after_help = "It speaks plain HTTP for this machine: `tls_cert`, `tls_key` and `public_url` of the configuration\nare not used. For others, run `svc server start`.",
     before_help = "  svc up\n  svc up --methods-file methods.toml\n  svc up --listen 127.0.0.1:0 -o json"
 )]
 pub struct Args {
@@ -80,6 +81,10 @@ const POLICY: UpPolicy = UpPolicy {
 pub fn run(shell: &Shell, args: Args) -> Outcome {
     let mut config = shell.config()?;
     config.spaces.allow_local = true;
+    // For this machine only: it speaks to itself, and needs neither a certificate nor a name.
+    config.server.tls_cert = None;
+    config.server.tls_key = None;
+    config.server.public_url = None;
     if let Some(listen) = args.listen {
         config.server.listen = listen;
     }
@@ -168,13 +173,15 @@ impl Up<'_> {
             () = shutdown.cancelled() => return Ok(Exit::Ok),
         }
         let context = UpContext::save(&self.shell.environment, &ready)?;
-        self.announce(&ready)?;
-        tokio::select! {
-            () = agent.keep_registered() => {}
-            () = shutdown.cancelled() => {}
+        let announced = self.announce(&ready);
+        if announced.is_ok() {
+            tokio::select! {
+                () = agent.keep_registered() => {}
+                () = shutdown.cancelled() => {}
+            }
         }
         context.restore()?;
-        Ok(Exit::Ok)
+        announced.map(|()| Exit::Ok)
     }
 
     /// The password of `admin`, as far as it is known here. A server without a setup link has

@@ -57,7 +57,7 @@ pub enum Command {
         /// Let it log in and its methods be called again
         #[arg(long, conflicts_with = "deactivate")]
         activate: bool,
-        /// End its sessions, tokens and links
+        /// End its sessions; refuse its tokens and its spaces' agents until it is active again
         #[arg(long)]
         deactivate: bool,
     },

@@ -21,6 +21,7 @@ fn the_default_file_is_the_defaults() {
     assert_eq!(config.server.listen.to_string(), "127.0.0.1:12200");
     assert_eq!(config.server.max_body_bytes, 8 * 1024 * 1024);
     assert!(!config.spaces.allow_local);
+    assert_eq!(config.server.calls_per_second, None);
     assert_eq!(config.agent.url, None);
 }
 
@@ -149,5 +150,6 @@ fn wrong_variables_and_combinations_are_usage_errors() {
     check(&[("SVC_DATABASE_URL", "postgres://x")], "comes later");
     check(&[("SVC_TLS_CERT", "cert.pem")], "`tls_key`");
     check(&[("SVC_GRACE_SECONDS", "-1")], "`grace_seconds` is -1");
+    check(&[("SVC_CALLS_PER_SECOND", "0")], "`calls_per_second` is 0");
     check(&[("SVC_CONFIG", "missing.toml")], "missing.toml");
 }

@@ -47,8 +47,12 @@ pub struct Contexts {
 }
 
 impl Contexts {
+    pub fn path(config_folder: &Path) -> PathBuf {
+        config_folder.join(FILE_NAME)
+    }
+
     pub fn load(config_folder: &Path) -> Result<Self, Failure> {
-        let path = config_folder.join(FILE_NAME);
+        let path = Self::path(config_folder);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
@@ -75,7 +79,7 @@ impl Contexts {
     }
 
     pub fn save(&self, config_folder: &Path) -> Result<(), Failure> {
-        let path = config_folder.join(FILE_NAME);
+        let path = Self::path(config_folder);
         let text = toml::to_string_pretty(self).expect("contexts are always TOML");
         write_private(&path, text.as_bytes()).map_err(|error| {
             Failure::new(

@@ -27,7 +27,10 @@ impl SharedIndex {
             }
             (MethodScope::Shared, Some(groups)) => {
                 for group in groups {
-                    self.with_group.entry(*group).or_default().insert(key.clone());
+                    self.with_group
+                        .entry(*group)
+                        .or_default()
+                        .insert(key.clone());
                 }
             }
         }
@@ -48,7 +51,13 @@ impl SharedIndex {
 
     /// Candidates for a viewer, each once; the caller still asks the visibility rule.
     pub fn visible_to(&self, viewer: Viewer<'_>) -> HashSet<&Key> {
-        let of_groups = viewer.groups.iter().filter_map(|group| self.with_group.get(group));
-        self.with_everyone.iter().chain(of_groups.flatten()).collect()
+        let of_groups = viewer
+            .groups
+            .iter()
+            .filter_map(|group| self.with_group.get(group));
+        self.with_everyone
+            .iter()
+            .chain(of_groups.flatten())
+            .collect()
     }
 }

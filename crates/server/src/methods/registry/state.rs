@@ -30,6 +30,7 @@ pub struct Definition {
 }
 
 /// One method and who offers it, in the order of registration. Never without a provider.
+#[derive(Clone)]
 pub struct Entry {
     pub definition: Arc<Definition>,
     pub providers: Vec<Arc<Provider>>,
@@ -60,13 +61,21 @@ impl State {
     }
 
     pub fn method_count(&self) -> usize {
-        self.owners.values().map(|namespace| namespace.methods.len()).sum()
+        self.owners
+            .values()
+            .map(|namespace| namespace.methods.len())
+            .sum()
     }
 
-    pub fn publish(&mut self, publication: &Publication, place: u64) -> Result<(), Conflict> {
+    /// Returns the other spaces' methods it took over.
+    pub fn publish(
+        &mut self,
+        publication: &Publication,
+        place: u64,
+    ) -> Result<Vec<(SpaceId, CanonicalName)>, Conflict> {
         let conflicting = self.check(publication)?;
-        for (space, name) in conflicting {
-            self.remove_one(space, &name);
+        for (space, name) in &conflicting {
+            self.remove_one(*space, name);
         }
         let (space, owner) = (&publication.space, publication.space.owner);
         let counters = self.counters_of(space.id, owner);
@@ -88,11 +97,13 @@ impl State {
             names.push(definition.name.clone());
         }
         self.spaces.insert(space.id, (owner, names));
-        Ok(())
+        Ok(conflicting)
     }
 
     pub fn withdraw(&mut self, space: SpaceId) -> usize {
-        let Some((owner, names)) = self.spaces.remove(&space) else { return 0 };
+        let Some((owner, names)) = self.spaces.remove(&space) else {
+            return 0;
+        };
         for name in &names {
             self.remove_provider(owner, name, space);
         }
@@ -101,7 +112,9 @@ impl State {
 
     pub fn for_each_visible(&self, viewer: Viewer<'_>, visit: &mut impl FnMut(UserId, &Entry)) {
         if let Some(own) = self.owners.get(&viewer.id) {
-            own.methods.values().for_each(|entry| visit(viewer.id, entry));
+            own.methods
+                .values()
+                .for_each(|entry| visit(viewer.id, entry));
         }
         for (owner, name) in self.shared.visible_to(viewer) {
             if *owner != viewer.id
@@ -116,9 +129,16 @@ impl State {
     /// The other spaces' methods that stand in the way: a refusal, or what to remove.
     fn check(&self, publication: &Publication) -> Result<Vec<(SpaceId, CanonicalName)>, Conflict> {
         let space = &publication.space;
-        let Some(namespace) = self.owners.get(&space.owner) else { return Ok(Vec::new()) };
+        let Some(namespace) = self.owners.get(&space.owner) else {
+            return Ok(Vec::new());
+        };
         let others_of = |entry: &Entry| -> Vec<Arc<Provider>> {
-            entry.providers.iter().filter(|p| p.space.id != space.id).cloned().collect()
+            entry
+                .providers
+                .iter()
+                .filter(|p| p.space.id != space.id)
+                .cloned()
+                .collect()
         };
         let mut in_the_way = Vec::new();
         for (definition, _) in &publication.methods {
@@ -133,8 +153,7 @@ impl State {
                         space: other.space.name.to_string(),
                     });
                 }
-                in_the_way
-                    .extend(others.iter().map(|p| (p.space.id, definition.name.clone())));
+                in_the_way.extend(others.iter().map(|p| (p.space.id, definition.name.clone())));
             }
             if let Some(tool) = &definition.tool_name
                 && let Some(name) = namespace.tools.get(tool).filter(|n| **n != definition.name)
@@ -176,20 +195,29 @@ impl State {
     fn insert(&mut self, owner: UserId, definition: &Arc<Definition>, provider: Arc<Provider>) {
         let namespace = self.owners.entry(owner).or_default();
         if let Some(entry) = namespace.methods.get_mut(&definition.name) {
-            let at = entry.providers.partition_point(|other| other.place <= provider.place);
+            let at = entry
+                .providers
+                .partition_point(|other| other.place <= provider.place);
             entry.providers.insert(at, provider);
             return;
         }
         if let Some(tool) = &definition.tool_name {
-            namespace.tools.insert(tool.clone(), definition.name.clone());
+            namespace
+                .tools
+                .insert(tool.clone(), definition.name.clone());
         }
         self.shared.insert(owner, definition);
-        let entry = Entry { definition: Arc::clone(definition), providers: vec![provider] };
+        let entry = Entry {
+            definition: Arc::clone(definition),
+            providers: vec![provider],
+        };
         namespace.methods.insert(definition.name.clone(), entry);
     }
 
     fn remove_one(&mut self, space: SpaceId, name: &CanonicalName) {
-        let Some((owner, names)) = self.spaces.get_mut(&space) else { return };
+        let Some((owner, names)) = self.spaces.get_mut(&space) else {
+            return;
+        };
         names.retain(|registered| registered != name);
         let (owner, is_empty) = (*owner, names.is_empty());
         if is_empty {
@@ -199,9 +227,15 @@ impl State {
     }
 
     fn remove_provider(&mut self, owner: UserId, name: &CanonicalName, space: SpaceId) {
-        let Some(namespace) = self.owners.get_mut(&owner) else { return };
-        let Some(entry) = namespace.methods.get_mut(name) else { return };
-        entry.providers.retain(|provider| provider.space.id != space);
+        let Some(namespace) = self.owners.get_mut(&owner) else {
+            return;
+        };
+        let Some(entry) = namespace.methods.get_mut(name) else {
+            return;
+        };
+        entry
+            .providers
+            .retain(|provider| provider.space.id != space);
         if !entry.providers.is_empty() {
             return;
         }

@@ -1,9 +1,7 @@
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 use serde_json::json;
-use svc_core::{
-    GroupId, Permission, Permissions, SpaceName, UserName, registration::Registration,
-};
+use svc_core::{GroupId, Permission, Permissions, SpaceName, UserName, registration::Registration};
 use svc_protocol::link::SpaceIdentity;
 use uuid::Uuid;
 
@@ -26,7 +24,11 @@ fn space(number: u128, owner: UserId) -> Arc<LiveSpace> {
 }
 
 fn viewer(id: UserId, groups: &[GroupId]) -> Viewer<'_> {
-    Viewer { id, permissions: Permissions::of(&[Permission::UseMethods]), groups }
+    Viewer {
+        id,
+        permissions: Permissions::of(&[Permission::UseMethods]),
+        groups,
+    }
 }
 
 /// One registration: method name, description, scope.
@@ -43,12 +45,17 @@ fn publication(
         .collect();
     let document = json!({"server": {"command": "x"}, "methods": methods});
     let registration: Registration = serde_json::from_value(document).expect("well-formed");
-    let checked =
-        registration.check(&space.name, &space.identity.owner).expect("a valid registration");
+    let checked = registration
+        .check(&space.name, &space.identity.owner)
+        .expect("a valid registration");
     Publication {
         space: Arc::clone(space),
         server: checked.server,
-        methods: checked.methods.into_iter().map(|m| Definition::new(m, groups.clone())).collect(),
+        methods: checked
+            .methods
+            .into_iter()
+            .map(|m| Definition::new(m, groups.clone()))
+            .collect(),
         generation: 1,
         place: None,
         replace_conflicting: false,
@@ -62,12 +69,17 @@ fn publish(registry: &Registry, publication: &Publication) -> Result<u64, Confli
 }
 
 fn picked(registry: &Registry, name: &str) -> Result<SpaceId, PickError> {
-    registry.pick(viewer(ANN, &[]), ANN, name, &[]).map(|provider| provider.space.id)
+    registry
+        .pick(viewer(ANN, &[]), ANN, name, &[])
+        .map(|provider| provider.space.id)
 }
 
 fn names(registry: &Registry, viewer: Viewer<'_>) -> Vec<String> {
-    let mut names = Vec::new();
-    registry.for_each_visible(viewer, |_, entry| names.push(entry.definition.name.to_string()));
+    let visible = registry.list_visible(viewer);
+    let mut names: Vec<_> = visible
+        .iter()
+        .map(|(_, e)| e.definition.name.to_string())
+        .collect();
     names.sort();
     names
 }
@@ -75,12 +87,26 @@ fn names(registry: &Registry, viewer: Viewer<'_>) -> Vec<String> {
 #[test]
 fn d1_several_spaces_may_offer_one_definition() {
     let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
-    publish(&registry, &publication(&one, &[("a.b", "same", "private")], None)).expect("first");
-    publish(&registry, &publication(&two, &[("a.b", "same", "private")], None)).expect("equal");
-    let refused = publish(&registry, &publication(&two, &[("a.b", "other", "private")], None));
+    publish(
+        &registry,
+        &publication(&one, &[("a.b", "same", "private")], None),
+    )
+    .expect("first");
+    publish(
+        &registry,
+        &publication(&two, &[("a.b", "same", "private")], None),
+    )
+    .expect("equal");
+    let refused = publish(
+        &registry,
+        &publication(&two, &[("a.b", "other", "private")], None),
+    );
     assert_eq!(
         refused,
-        Err(Conflict::Definition { method: "a.b".into(), space: "s1".into() })
+        Err(Conflict::Definition {
+            method: "a.b".into(),
+            space: "s1".into()
+        })
     );
     // What stood before still stands.
     assert_eq!(registry.count_of(two.id), 1);
@@ -89,8 +115,16 @@ fn d1_several_spaces_may_offer_one_definition() {
 #[test]
 fn d1_applies_among_one_owners_spaces_only() {
     let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, BOB));
-    publish(&registry, &publication(&one, &[("a.b", "one", "private")], None)).expect("ann's");
-    publish(&registry, &publication(&two, &[("a.b", "two", "private")], None)).expect("bob's");
+    publish(
+        &registry,
+        &publication(&one, &[("a.b", "one", "private")], None),
+    )
+    .expect("ann's");
+    publish(
+        &registry,
+        &publication(&two, &[("a.b", "two", "private")], None),
+    )
+    .expect("bob's");
 }
 
 #[test]
@@ -100,7 +134,8 @@ fn d1_replace_conflicting_removes_the_others_methods() {
     publish(&registry, &publication(&one, &first, None)).expect("first");
     let mut second = publication(&two, &[("a.b", "two", "private")], None);
     second.replace_conflicting = true;
-    publish(&registry, &second).expect("replaces");
+    let displaced = registry.publish(&second, 2_000, |_| {}).expect("replaces");
+    assert_eq!(displaced.len(), 1);
     assert_eq!(registry.count_of(one.id), 1);
     assert_eq!(picked(&registry, "a.b"), Ok(two.id));
     assert_eq!(picked(&registry, "a.c"), Ok(one.id));
@@ -109,11 +144,22 @@ fn d1_replace_conflicting_removes_the_others_methods() {
 #[test]
 fn two_methods_of_one_owner_never_share_a_tool_name() {
     let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
-    publish(&registry, &publication(&one, &[("a.b", "d", "private")], None)).expect("first");
-    let refused = publish(&registry, &publication(&two, &[("a_b", "d", "private")], None));
+    publish(
+        &registry,
+        &publication(&one, &[("a.b", "d", "private")], None),
+    )
+    .expect("first");
+    let refused = publish(
+        &registry,
+        &publication(&two, &[("a_b", "d", "private")], None),
+    );
     assert!(matches!(refused, Err(Conflict::Tool { .. })));
     // The same space may rename its method.
-    publish(&registry, &publication(&one, &[("a_b", "d", "private")], None)).expect("renamed");
+    publish(
+        &registry,
+        &publication(&one, &[("a_b", "d", "private")], None),
+    )
+    .expect("renamed");
 }
 
 #[test]
@@ -123,7 +169,9 @@ fn d2_fewest_in_flight_then_first_registered_then_able() {
     publish(&registry, &publication(&one, &method, None)).expect("first");
     publish(&registry, &publication(&two, &method, None)).expect("second");
     assert_eq!(picked(&registry, "a"), Ok(one.id));
-    let first = registry.pick(viewer(ANN, &[]), ANN, "a", &[]).expect("a target");
+    let first = registry
+        .pick(viewer(ANN, &[]), ANN, "a", &[])
+        .expect("a target");
     first.in_flight.fetch_add(1, Ordering::Relaxed);
     assert_eq!(picked(&registry, "a"), Ok(two.id));
     two.set_availability(Availability::Restarting);
@@ -155,10 +203,14 @@ fn a_new_registration_keeps_the_count_of_calls_in_flight() {
     let (registry, one) = (Registry::default(), space(1, ANN));
     let method = [("a", "d", "private")];
     publish(&registry, &publication(&one, &method, None)).expect("first");
-    let provider = registry.pick(viewer(ANN, &[]), ANN, "a", &[]).expect("a target");
+    let provider = registry
+        .pick(viewer(ANN, &[]), ANN, "a", &[])
+        .expect("a target");
     provider.in_flight.fetch_add(1, Ordering::Relaxed);
     publish(&registry, &publication(&one, &method, None)).expect("again");
-    let provider = registry.pick(viewer(ANN, &[]), ANN, "a", &[]).expect("a target");
+    let provider = registry
+        .pick(viewer(ANN, &[]), ANN, "a", &[])
+        .expect("a target");
     assert_eq!(provider.in_flight.load(Ordering::Relaxed), 1);
 }
 
@@ -167,11 +219,18 @@ fn lists_follow_visibility_and_withdrawal() {
     let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
     let methods = [("own", "d", "private"), ("all", "d", "shared")];
     publish(&registry, &publication(&one, &methods, None)).expect("first");
-    publish(&registry, &publication(&two, &[("ops", "d", "shared")], Some(vec![OPS]))).expect("second");
+    publish(
+        &registry,
+        &publication(&two, &[("ops", "d", "shared")], Some(vec![OPS])),
+    )
+    .expect("second");
     assert_eq!(names(&registry, viewer(ANN, &[])), ["all", "ops", "own"]);
     assert_eq!(names(&registry, viewer(BOB, &[])), ["all"]);
     assert_eq!(names(&registry, viewer(BOB, &[OPS])), ["all", "ops"]);
-    assert_eq!(registry.pick(viewer(BOB, &[]), ANN, "ops", &[]).err(), Some(PickError::NotFound));
+    assert_eq!(
+        registry.pick(viewer(BOB, &[]), ANN, "ops", &[]).err(),
+        Some(PickError::NotFound)
+    );
     assert_eq!(registry.withdraw(one.id), 2);
     assert_eq!(names(&registry, viewer(BOB, &[OPS])), ["ops"]);
     assert_eq!(registry.withdraw(two.id), 1);

@@ -24,10 +24,13 @@ async fn kill_nine_loses_nothing_that_was_acknowledged() {
     let mut child = Command::new(env::current_exe().expect("a test binary"))
         .args(["--exact", "--nocapture"])
         .arg(
-            concat!(module_path!(), "::kill_nine_loses_nothing_that_was_acknowledged")
-                .split_once("::")
-                .expect("a crate")
-                .1,
+            concat!(
+                module_path!(),
+                "::kill_nine_loses_nothing_that_was_acknowledged"
+            )
+            .split_once("::")
+            .expect("a crate")
+            .1,
         )
         .env(CHILD_FOLDER, folder.path())
         .stdout(Stdio::piped())

@@ -7,7 +7,7 @@ use std::{
 
 use http::StatusCode;
 use serde_json::value::RawValue;
-use svc_client::{Client, Credential};
+use svc_client::Client;
 use svc_protocol::env;
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     commands::Shell,
-    context::{self, Via},
+    context::{self, Contexts, Via},
     exit::{Exit, Failure, Outcome},
     prompt,
 };
@@ -45,7 +45,7 @@ pub struct Args {
     /// Seconds this command waits for an answer
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<f64>,
-    /// Print the curl command instead of calling
+    /// Print the curl command instead of calling; it takes the token from $SVC_TOKEN
     #[arg(long)]
     pub curl: bool,
 }
@@ -72,6 +72,14 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
     };
     let connection = context::for_calls(shell.globals.context.as_deref(), &shell.environment)?;
     if args.curl {
+        if let Via::Context(name) = &connection.via {
+            let folder = shell.environment.config_folder()?;
+            eprintln!(
+                "set {} first: to the token of context `{name}`, which is in `{}`, or to one of its own: svc token create <name>",
+                env::TOKEN,
+                Contexts::path(&folder).display()
+            );
+        }
         for body in &bodies {
             shell
                 .output
@@ -212,7 +220,7 @@ fn exit_of(entries: &[&RawValue]) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// The same call as a curl command. A token from the environment stays there.
+/// The same call as a curl command. The token stays out of it: what is printed gets pasted.
 fn curl(client: &Client, via: &Via, body: &[u8]) -> String {
     let mut command = String::from("curl -sS");
     match via {
@@ -220,14 +228,8 @@ fn curl(client: &Client, via: &Via, body: &[u8]) -> String {
             command.push_str(" --unix-socket ");
             command.push_str(&quote(&socket.display().to_string()));
         }
-        Via::Environment => {
+        Via::Environment | Via::Context(_) => {
             command.push_str(&format!(" -H \"Authorization: Bearer ${}\"", env::TOKEN));
-        }
-        Via::Context(_) => {
-            if let Credential::Token(token) = client.credential() {
-                command.push_str(" -H ");
-                command.push_str(&quote(&format!("Authorization: Bearer {token}")));
-            }
         }
     }
     let url = client.target().url("/api/methods/call");
@@ -251,20 +253,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_curl_command_quotes_for_the_shell_and_leaves_environment_tokens_there() {
+    fn the_curl_command_quotes_for_the_shell_and_holds_no_token() {
         let target = Target::parse("http://127.0.0.1:12200", None).expect("an address");
         let client = Client::new(target).with_token("svc_pat_1");
         let body = br#"{"params":{"text":"it's"}}"#;
-        let command = curl(&client, &Via::Environment, body);
-        assert_eq!(
-            command,
-            r#"curl -sS -H "Authorization: Bearer $SVC_TOKEN" -H 'Content-Type: application/json' --data-binary '{"params":{"text":"it'\''s"}}' 'http://127.0.0.1:12200/api/methods/call'"#
-        );
-        let command = curl(&client, &Via::Context("up".into()), b"{}");
-        assert!(
-            command.contains("'Authorization: Bearer svc_pat_1'"),
-            "{command}"
-        );
+        for via in [Via::Environment, Via::Context("up".into())] {
+            assert_eq!(
+                curl(&client, &via, body),
+                r#"curl -sS -H "Authorization: Bearer $SVC_TOKEN" -H 'Content-Type: application/json' --data-binary '{"params":{"text":"it'\''s"}}' 'http://127.0.0.1:12200/api/methods/call'"#
+            );
+        }
         let command = curl(&client, &Via::Agent("/run/a.sock".into()), b"{}");
         assert!(command.contains("--unix-socket '/run/a.sock'"), "{command}");
         assert!(!command.contains("svc_pat_1"), "{command}");

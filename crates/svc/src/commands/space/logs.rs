@@ -33,7 +33,9 @@ pub async fn print_logs(shell: &Shell, client: &Client, space: SpaceId, args: &L
     let first = client.space_logs(space, &page).await?;
     if !args.follow {
         if shell.output.format == Format::Table {
-            first.logs.iter().try_for_each(|line| print(shell, line))?;
+            for line in &first.logs {
+                print(shell, line)?;
+            }
         } else {
             shell.output.document(&first, || Table::new(&[]))?;
         }
@@ -45,7 +47,9 @@ pub async fn print_logs(shell: &Shell, client: &Client, space: SpaceId, args: &L
         for line in &logs.logs {
             // Lines are numbered, so that a page read twice is printed once.
             if last.is_none_or(|last| line.n > last) {
-                print(shell, line)?;
+                if !print(shell, line)? {
+                    return Ok(Exit::Ok);
+                }
                 last = Some(line.n);
             }
         }
@@ -59,10 +63,11 @@ pub async fn print_logs(shell: &Shell, client: &Client, space: SpaceId, args: &L
     }
 }
 
-fn print(shell: &Shell, numbered: &NumberedLine) -> Result<(), Failure> {
+/// Prints a line; whether anyone still reads.
+fn print(shell: &Shell, numbered: &NumberedLine) -> Result<bool, Failure> {
     if shell.output.format != Format::Table {
         let text = serde_json::to_string(numbered).expect("a log line is always JSON");
-        return shell.output.line(text);
+        return shell.output.next_line(text);
     }
     let source = match numbered.line.source {
         LogSource::Stderr => "stderr",
@@ -81,5 +86,5 @@ fn print(shell: &Shell, numbered: &NumberedLine) -> Result<(), Failure> {
         .collect();
     shell
         .output
-        .line(format!("{} {source:<6} {text}", numbered.line.at))
+        .next_line(format!("{} {source:<6} {text}", numbered.line.at))
 }

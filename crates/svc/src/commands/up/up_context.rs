@@ -14,7 +14,8 @@ const NAME: &str = "up";
 /// What to put back in the end.
 pub struct UpContext {
     folder: PathBuf,
-    /// The context that was current before, if it was another.
+    /// The context that was current before, if there was one. Never `up` itself: one that is
+    /// current already was left so by a run that was killed.
     former: Option<String>,
 }
 
@@ -38,14 +39,12 @@ impl UpContext {
         Ok(Self { folder, former })
     }
 
-    /// Gives the former context its place back, unless someone chose another meanwhile.
+    /// Leaves things as they were, unless someone chose another context meanwhile: nothing
+    /// listens at the address of `up` any more.
     pub fn restore(self) -> Result<(), Failure> {
-        let Some(former) = self.former else {
-            return Ok(());
-        };
         let mut contexts = Contexts::load(&self.folder)?;
-        if contexts.current.as_deref() == Some(NAME) && contexts.find(&former).is_some() {
-            contexts.current = Some(former);
+        if contexts.current.as_deref() == Some(NAME) {
+            contexts.current = self.former.filter(|former| contexts.find(former).is_some());
             contexts.save(&self.folder)?;
         }
         Ok(())

@@ -1,0 +1,88 @@
+//! `--health-check`: a short form for people, JSON for all the settings.
+
+use serde_json::{Value, json};
+use svc_core::space::HealthCheck;
+
+use crate::exit::Failure;
+
+/// The forms, for help and errors.
+pub const FORMS: &str = "none, tcp:<port>, http://<address>, command:<shell command>, or JSON \
+     such as {\"type\":\"tcp\",\"port\":3000,\"interval_seconds\":30}";
+
+/// `null` is `None`: whatever stands behind it counts again.
+pub fn parse(text: &str) -> Result<Option<HealthCheck>, Failure> {
+    let refuse = |why: String| {
+        Failure::usage(format!("health check `{text}` cannot be used"))
+            .why(why)
+            .hint(format!("the forms are {FORMS}"))
+    };
+    let trimmed = text.trim();
+    let written = match trimmed.split_once(':') {
+        _ if trimmed.starts_with('{') || trimmed == "null" => {
+            serde_json::from_str(trimmed).map_err(|error| refuse(error.to_string()))?
+        }
+        None if trimmed == "none" => json!({"type": "none"}),
+        Some(("tcp", port)) => {
+            let port: u16 = port
+                .parse()
+                .map_err(|_| refuse(format!("`{port}` is not a port number")))?;
+            json!({"type": "tcp", "port": port})
+        }
+        Some(("http" | "https", _)) => json!({"type": "http", "url": trimmed}),
+        Some(("command", command)) => json!({"type": "command", "command": command.trim()}),
+        _ => return Err(refuse("it has none of the known forms".to_owned())),
+    };
+    match written {
+        Value::Null => Ok(None),
+        written => serde_json::from_value(written)
+            .map(Some)
+            .map_err(|error| refuse(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::space::Probe;
+
+    use super::*;
+
+    #[test]
+    fn every_form_is_taken() {
+        let check = |text: &str, probe: Probe| {
+            let parsed = parse(text).expect("valid").expect("a check");
+            assert_eq!(parsed.probe, probe, "{text}");
+        };
+        check("none", Probe::None);
+        check("tcp:8080", Probe::Tcp { port: 8080 });
+        let url = "http://127.0.0.1:3000/healthz".to_owned();
+        check("http://127.0.0.1:3000/healthz", Probe::Http { url });
+        let command = "test -f ready: now".to_owned();
+        check("command:test -f ready: now", Probe::Command { command });
+        check(r#"{"type":"tcp","port":1}"#, Probe::Tcp { port: 1 });
+        assert_eq!(parse("null").expect("valid"), None);
+        let slow = parse(r#"{"type":"none","interval_seconds":60}"#).expect("valid");
+        assert_eq!(slow.map(|check| check.interval_seconds), Some(60));
+    }
+
+    #[test]
+    fn what_cannot_be_used_names_the_forms() {
+        for text in [
+            "",
+            "nothing",
+            "tcp",
+            "tcp:",
+            "tcp:0",
+            "tcp:99999",
+            "https://127.0.0.1",
+            "http://",
+            "command:",
+            "{",
+            "7",
+            r#"{"type":"udp"}"#,
+        ] {
+            let failure = parse(text).expect_err(text).to_string();
+            assert!(failure.contains("tcp:<port>"), "{failure}");
+            assert!(failure.contains(&format!("`{text}`")), "{failure}");
+        }
+    }
+}
