@@ -143,9 +143,10 @@ pub(crate) fn read(file: &Path) -> Result<Manifest, ArchiveError> {
         });
     }
     let damaged = |error: rusqlite::Error| ArchiveError::Damaged(error.to_string());
-    check_integrity(&copy)?;
+    // First: it can name the table.
     let expected = read_tables(&copy).map_err(damaged)?;
     check_tables(&expected, &digest::tables(&copy).map_err(damaged)?)?;
+    check_integrity(&copy)?;
     let files = read_files(&copy).map_err(damaged)?;
     if seal(
         (&svc_version, schema_version, created_at),

@@ -1,10 +1,10 @@
 //! Smaller forms of the command line: short health checks, filters, what is printed and what is
 //! not, following a log.
 
-use std::{io::Read, process::Stdio};
+use std::{path::Path, process::Command};
 
 use serde_json::json;
-use svc_testkit::{Cli, TestServer, eventually, fixture, method};
+use svc_testkit::{Cli, Process, TestServer, eventually, fixture, method, result, svc_program};
 
 use crate::SOON;
 
@@ -22,9 +22,18 @@ async fn health_checks_have_short_forms_and_errors_name_them() {
     for (check, expected) in [
         ("none", json!({"type": "none"})),
         ("tcp:81", json!({"type": "tcp", "port": 81})),
-        ("http://127.0.0.1:1/", json!({"type": "http", "url": "http://127.0.0.1:1/"})),
-        ("command:true", json!({"type": "command", "command": "true"})),
-        (r#"{"type":"tcp","port":82}"#, json!({"type": "tcp", "port": 82})),
+        (
+            "http://127.0.0.1:1/",
+            json!({"type": "http", "url": "http://127.0.0.1:1/"}),
+        ),
+        (
+            "command:true",
+            json!({"type": "command", "command": "true"}),
+        ),
+        (
+            r#"{"type":"tcp","port":82}"#,
+            json!({"type": "tcp", "port": 82}),
+        ),
     ] {
         let space = update(check).await.expect(0).json();
         for (key, value) in expected.as_object().unwrap() {
@@ -56,7 +65,11 @@ async fn the_audit_log_is_filtered() {
     assert_eq!(list(&["--target-id", &space.id]).await, created);
     let kind = created[0]["target_type"].as_str().unwrap();
     assert_eq!(list(&["--target-type", kind]).await, created);
-    assert!(list(&["--actor", "ann", "--action", "user.created"]).await.is_empty());
+    assert!(
+        list(&["--actor", "ann", "--action", "user.created"])
+            .await
+            .is_empty()
+    );
 }
 
 #[tokio::test]
@@ -65,7 +78,11 @@ async fn what_is_printed_gives_no_secret_away() {
     let admin = server.admin().await;
     let curl = ["method", "call", "echo", "{}", "--curl"];
     let said = server.cli(&admin).run(&curl).await.expect(0);
-    assert!(said.stdout.contains("\"Authorization: Bearer $SVC_TOKEN\""), "{}", said.stdout);
+    assert!(
+        said.stdout.contains("\"Authorization: Bearer $SVC_TOKEN\""),
+        "{}",
+        said.stdout
+    );
     // Of a saved context likewise, and where the token is is said beside it.
     let svc = || Cli::new(server.home());
     svc()
@@ -81,8 +98,15 @@ async fn what_is_printed_gives_no_secret_away() {
     let local = ["space", "create", "box", "--runtime", "local"];
     let said = server.cli(&admin).run(&local).await.expect(0);
     let all = format!("{}{}", said.stdout, said.stderr);
-    assert!(!all.contains("svc_agt_") && !all.contains("agent token"), "{all}");
-    let said = server.cli(&admin).run(&["space", "create", "lab"]).await.expect(0);
+    assert!(
+        !all.contains("svc_agt_") && !all.contains("agent token"),
+        "{all}"
+    );
+    let said = server
+        .cli(&admin)
+        .run(&["space", "create", "lab"])
+        .await
+        .expect(0);
     assert!(said.stdout.contains("svc_agt_"), "{}", said.stdout);
 }
 
@@ -92,7 +116,11 @@ async fn local_spaces_that_are_off_name_the_setting() {
     let admin = server.admin().await;
     let local = ["space", "create", "box", "--runtime", "local"];
     let said = server.cli(&admin).run(&local).await.expect(4);
-    assert!(said.stderr.contains("SVC_SPACES_ALLOW_LOCAL=true"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("SVC_SPACES_ALLOW_LOCAL=true"),
+        "{}",
+        said.stderr
+    );
     assert!(!said.stderr.contains("whoami"), "{}", said.stderr);
 }
 
@@ -102,7 +130,8 @@ async fn a_registration_comes_from_stdin_and_shows_its_event_sinks() {
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
     let agent = space.agent().await;
-    let registration = fixture().with(method("echo", "echo")).to_string() + "event_sinks = [\"pager\"]\n";
+    let registration =
+        fixture().with(method("echo", "echo")).to_string() + "event_sinks = [\"pager\"]\n";
     let said = agent
         .cli()
         .input(&registration)
@@ -110,10 +139,26 @@ async fn a_registration_comes_from_stdin_and_shows_its_event_sinks() {
         .await
         .expect(0);
     assert!(said.stdout.contains("echo"), "{}", said.stdout);
-    let shown = server.cli(&ann).run(&["method", "list", "echo"]).await.expect(0);
-    let sinks = shown.stdout.lines().find(|line| line.starts_with("event_sinks:"));
-    assert!(sinks.is_some_and(|line| line.contains("pager")), "{}", shown.stdout);
-    let wrong = agent.cli().input("[server\n").run(&["methods", "register", "-"]).await.expect(6);
+    let shown = server
+        .cli(&ann)
+        .run(&["method", "list", "echo"])
+        .await
+        .expect(0);
+    let sinks = shown
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("event_sinks:"));
+    assert!(
+        sinks.is_some_and(|line| line.contains("pager")),
+        "{}",
+        shown.stdout
+    );
+    let wrong = agent
+        .cli()
+        .input("[server\n")
+        .run(&["methods", "register", "-"])
+        .await
+        .expect(6);
     assert!(wrong.stderr.contains("<stdin>:1:"), "{}", wrong.stderr);
 }
 
@@ -122,10 +167,72 @@ async fn a_log_is_followed_until_nobody_reads() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
-    let agent = space.publish(fixture().plain("log")).await;
-    let mut command = space.agent_command(agent.cli_folder());
-    drop(command.stdin(Stdio::null()));
-    let _ = (SOON, json!({}));
-    let _: Option<Box<dyn Read>> = None;
-    eventually("", SOON, || async { true }).await;
+    let _agent = space.publish(fixture().plain("stderr")).await;
+    let say = async |text: &str| {
+        result(&ann.call("stderr", json!({ "text": text })).await);
+    };
+    let follow = |program: &str, args: &[&str], folder: &Path| {
+        let mut command = Command::new(program);
+        command
+            .args(args)
+            .env("SVC", svc_program())
+            .env("HOME", server.home())
+            .env("SVC_URL", server.url())
+            .env("SVC_TOKEN", &ann.token)
+            .current_dir(folder);
+        Process::spawn("svc logs", command)
+    };
+    let program = svc_program();
+    let mut all = follow(
+        program.to_str().unwrap(),
+        &["space", "logs", "lab", "-f"],
+        server.home(),
+    );
+    let mut inside = follow(
+        program.to_str().unwrap(),
+        &["methods", "logs", "--follow", "-o", "json"],
+        space.folder(),
+    );
+    let mut first_only = follow(
+        "sh",
+        &["-c", "\"$SVC\" space logs lab -f | head -1"],
+        server.home(),
+    );
+    for text in ["one", "two", "three"] {
+        say(text).await;
+        let ends = |process: &Process, end: &str| {
+            let lines = process.stdout();
+            lines.iter().filter(|line| line.contains(end)).count() == 1
+        };
+        eventually("both see the line, once", SOON, || async {
+            ends(&all, text) && ends(&inside, &format!("\"line\":\"{text}\""))
+        })
+        .await;
+    }
+    // `head` has gone; the next line finds that out.
+    assert_eq!(first_only.wait_for_exit(SOON).await.code(), Some(0));
+    for process in [&mut all, &mut inside] {
+        process.signal(rustix::process::Signal::INT);
+        assert_ne!(process.wait_for_exit(SOON).await.code(), Some(0));
+    }
+}
+
+#[tokio::test]
+async fn starting_a_space_can_wait_for_its_agent() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let svc = || server.cli(&ann);
+    svc().run(&["space", "stop", "lab"]).await.expect(0);
+    let wait = ["space", "start", "lab", "--wait", "--timeout", "0.3"];
+    let late = svc().run(&wait).await.expect(8);
+    assert!(late.stderr.contains("0.3 s"), "{}", late.stderr);
+    svc().run(&["space", "stop", "lab"]).await.expect(0);
+    let agent = space.spawn_agent(&[]);
+    let started = svc()
+        .run(&["space", "start", "lab", "--wait"])
+        .await
+        .expect(0);
+    assert!(started.stderr.contains("deployed"), "{}", started.stderr);
+    agent.wait_until_linked().await;
 }

@@ -170,8 +170,8 @@ async fn answers_nobody_waits_for_are_ignored() {
     ];
     for kind in unasked {
         link.send(&[
-            Frame::new(u64::MAX, kind, "1"),
-            Frame::new(12_345, kind, "1"),
+            Frame::new(u64::MAX, kind, "{}"),
+            Frame::new(12_345, kind, "{}"),
         ])
         .await
         .unwrap();

@@ -55,7 +55,7 @@ async fn a_refused_registration_leaves_the_old_one_serving() {
         &ann,
         &agent,
         unknown_group,
-        &["`ghosts`", "does not exist", "hint: svc group list"],
+        &["`ghosts`", "does not exist", "svc group create"],
     )
     .await;
     let bad_schema = one(echo().line("params_schema", r#"{ type = "text" }"#));

@@ -173,3 +173,64 @@ async fn kill9_leaves_no_process_either() {
         Process::wait_until_gone(id, UP_LIMIT).await;
     }
 }
+
+#[tokio::test]
+async fn the_context_is_current_only_while_it_runs() {
+    let home = home();
+    let svc = || Cli::new(home.path());
+    let mut running = up(home.path(), &[]);
+    first_line(&mut running).await;
+    svc().run(&["method", "list"]).await.expect(0);
+    assert_eq!(running.terminate().await.code(), Some(0));
+    let said = svc().run(&["method", "list"]).await.expect(4);
+    assert!(said.stderr.contains("svc up"), "{}", said.stderr);
+
+    // One that was there before is current again.
+    svc()
+        .input("svc_pat_x")
+        .run(&["context", "add", "work", "http://127.0.0.1:9"])
+        .await
+        .expect(0);
+    svc().run(&["context", "use", "work"]).await.expect(0);
+    let mut running = up(home.path(), &[]);
+    first_line(&mut running).await;
+    svc().run(&["method", "list"]).await.expect(0);
+    assert_eq!(running.terminate().await.code(), Some(0));
+    let contexts = svc()
+        .run(&["context", "list", "-o", "json"])
+        .await
+        .expect(0)
+        .json();
+    for context in contexts["contexts"].as_array().unwrap() {
+        assert_eq!(context["current"], context["name"] == "work", "{contexts}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_configured_for_others_does_not_keep_it_from_itself() {
+    let home = home();
+    let config = "[server]\ntls_cert = \"cert.pem\"\ntls_key = \"key.pem\"\npublic_url = \"https://svc.example.com\"\n";
+    std::fs::write(home.path().join("svc.toml"), config).unwrap();
+    let mut running = up(home.path(), &[]);
+    let line = first_line(&mut running).await;
+    assert!(
+        line["url"]
+            .as_str()
+            .unwrap()
+            .starts_with("http://127.0.0.1:"),
+        "{line}"
+    );
+    let request =
+        json!({"jsonrpc": "2.0", "method": "math.add", "params": {"a": 1, "b": 2}, "id": 1});
+    assert_eq!(call(&line, &request).await["result"]["sum"], 3);
+    assert_eq!(running.terminate().await.code(), Some(0));
+    let demo = Path::new(line["data_dir"].as_str().unwrap())
+        .join("spaces")
+        .join(line["space_id"].as_str().unwrap())
+        .join("demo.toml");
+    let text = std::fs::read_to_string(demo).unwrap();
+    assert!(
+        text.contains("svc methods register demo.toml"),
+        "the file knows its own name"
+    );
+}
