@@ -55,6 +55,10 @@ ids! {
     SessionId,
     SpaceId,
     TemplateId,
+    EventId,
+    SinkId,
+    /// The queue of a sink or of a method subscription.
+    LaneId,
     /// One server process of a zone; `node_id` of a space it serves.
     ServerId,
 }

@@ -4,7 +4,9 @@
 //! comes in as an argument, so every rule can be tested by a table.
 
 pub mod credential;
+pub mod event;
 pub mod id;
+pub mod lane;
 pub mod name;
 pub mod pattern;
 pub mod permission;
@@ -16,7 +18,10 @@ pub mod target;
 pub mod timestamp;
 pub mod visibility;
 
-pub use id::{GroupId, Id, RoleId, ServerId, SessionId, SpaceId, TemplateId, TokenId, UserId};
+pub use id::{
+    EventId, GroupId, Id, LaneId, RoleId, ServerId, SessionId, SinkId, SpaceId, TemplateId,
+    TokenId, UserId,
+};
 pub use name::{CanonicalName, SpaceName, UserName};
 pub use permission::{Permission, Permissions};
 pub use scope::{Scope, Scopes};

@@ -76,7 +76,6 @@ pub fn create(data_dir: &Path, out: &Path) -> Result<Report, BackupError> {
     if out.exists() {
         return Err(BackupError::OutExists(out.to_owned()));
     }
-    // In the order of their names, as they are read back.
     let mut files = Vec::new();
     for name in CARRIED_FILES {
         let path = data_dir.join(name);

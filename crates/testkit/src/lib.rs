@@ -16,7 +16,10 @@ mod user;
 mod wait;
 
 pub use http::{Answer, Http};
-pub use process::{Process, children_of, descendants_of, is_running, raise_open_files_limit};
+pub use process::{
+    Process, children_of, descendants_of, is_running, peak_resident_mib, raise_open_files_limit,
+    resident_mib,
+};
 pub use program::{Cli, Output, fixture_method_server, svc_program};
 pub use raw_link::RawLink;
 pub use registration::{MethodToml, RegistrationToml, fixture, method};

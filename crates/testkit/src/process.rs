@@ -242,6 +242,23 @@ fn stat(id: u32) -> Option<(char, u32)> {
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
+/// Resident memory of a process, in MiB.
+pub fn resident_mib(id: u32) -> u64 {
+    memory_mib(id, "VmRSS:")
+}
+
+/// The most resident memory a process has ever had, in MiB.
+pub fn peak_resident_mib(id: u32) -> u64 {
+    memory_mib(id, "VmHWM:")
+}
+
+fn memory_mib(id: u32, key: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix(key));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.expect("the kernel says how much memory a process has") / 1024
+}
+
 /// Lets this process, and those it starts, hold as many files and sockets as it may.
 pub fn raise_open_files_limit() {
     let mut limit = getrlimit(Resource::Nofile);

@@ -88,8 +88,7 @@ impl RawLink {
 
     /// Sends a control message and waits for the answer under the same id.
     pub async fn ask(&mut self, id: u64, control: &Control) -> Control {
-        let payload = serde_json::to_vec(control).expect("a control message is JSON");
-        self.send(&[Frame::new(id, FrameKind::Control, payload)])
+        self.tell(id, control)
             .await
             .expect("the link takes a message");
         let answer = async {
@@ -122,6 +121,11 @@ impl RawLink {
         self.send_message(Message::text(text)).await
     }
 
+    /// A ping of the WebSocket itself, not of the link.
+    pub async fn send_websocket_ping(&mut self, payload: impl Into<Bytes>) -> Result<(), String> {
+        self.send_message(Message::Ping(payload.into())).await
+    }
+
     async fn send_message(&mut self, message: Message) -> Result<(), String> {
         self.socket
             .send(message)
@@ -146,6 +150,13 @@ impl RawLink {
                 None => return Err("end of stream".to_owned()),
             }
         }
+    }
+
+    /// Says something that gets no answer, or whose answer is read by [`next`](Self::next).
+    pub async fn tell(&mut self, id: u64, control: &Control) -> Result<(), String> {
+        let payload = serde_json::to_vec(control).expect("a control message is JSON");
+        self.send(&[Frame::new(id, FrameKind::Control, payload)])
+            .await
     }
 
     /// Waits until the server has ended the link.

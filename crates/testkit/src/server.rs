@@ -1,6 +1,7 @@
 //! A server process with its own data folder, port and home.
 
 use std::{
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::{Command, ExitStatus},
     time::Duration,
@@ -178,6 +179,14 @@ impl TestServer {
 
     pub fn http(&self) -> Http {
         self.site.http()
+    }
+
+    /// Where agents of the test's own making connect to.
+    pub fn address(&self) -> SocketAddr {
+        match self.http() {
+            Http::Tcp(address) => address,
+            Http::Unix(_) => unreachable!("a server's URL is not a path"),
+        }
     }
 
     pub fn data_dir(&self) -> PathBuf {

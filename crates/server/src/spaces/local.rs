@@ -152,6 +152,7 @@ impl LocalRuntime {
             // What belongs to this process is not the agent's.
             .env_remove(env::TOKEN)
             .env_remove(env::CONFIG)
+            .env_remove(env::CA_FILE)
             .env_remove(env::ADMIN_PASSWORD)
             .env_remove(env::AGENT_SOCKET)
             .env_remove(env::AGENT_LISTEN)

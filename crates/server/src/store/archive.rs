@@ -4,19 +4,22 @@
 //! `crate::backup`.
 
 mod digest;
+mod seal;
 
 use std::{
     collections::BTreeMap,
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params, types::ValueRef};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use svc_core::Timestamp;
 use thiserror::Error;
 
 use super::migrations::SCHEMA_VERSION;
-use digest::{Fields, TableDigest};
+use digest::TableDigest;
+use seal::Seal;
 
 /// How long to wait for a server that holds the database.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -25,8 +28,7 @@ const MANIFEST_TABLES: &str = "
     CREATE TABLE backup_manifest (
         svc_version TEXT NOT NULL,
         schema_version BIGINT NOT NULL,
-        created_at BIGINT NOT NULL,
-        sha256 BLOB NOT NULL
+        created_at BIGINT NOT NULL
     );
     CREATE TABLE backup_tables (
         name TEXT PRIMARY KEY,
@@ -42,7 +44,7 @@ const DROP_MANIFEST_TABLES: &str = "
 
 #[derive(Debug, Error)]
 pub enum ArchiveError {
-    #[error("`{}` is not a backup made by svc", .0.display())]
+    #[error("`{}` is not a backup made by svc, or its end is missing", .0.display())]
     NotABackup(PathBuf),
     #[error("the backup is damaged: {0}")]
     Damaged(String),
@@ -52,6 +54,12 @@ pub enum ArchiveError {
     NewerSchema { found: i64, known: i64 },
     #[error("the name of `{}` is not UTF-8; choose another", .0.display())]
     Name(PathBuf),
+    #[error("could not read or write `{}`", path.display())]
+    Io {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
     #[error("the database could not be copied: {0}")]
     Sqlite(#[from] rusqlite::Error),
 }
@@ -92,13 +100,11 @@ pub(crate) fn write(
     let schema_version = schema_version(&copy)?;
     let tables = digest::tables(&copy)?;
     let version = env!("CARGO_PKG_VERSION");
-    let seal = seal((version, schema_version, now.0), &tables, files);
     let tx = copy.transaction()?;
     tx.execute_batch(MANIFEST_TABLES)?;
     tx.execute(
-        "INSERT INTO backup_manifest (svc_version, schema_version, created_at, sha256)
-         VALUES (?1, ?2, ?3, ?4)",
-        params![version, schema_version, now.0, seal],
+        "INSERT INTO backup_manifest (svc_version, schema_version, created_at) VALUES (?1, ?2, ?3)",
+        params![version, schema_version, now.0],
     )?;
     for table in &tables {
         let rows = i64::try_from(table.rows).unwrap_or(i64::MAX);
@@ -113,64 +119,73 @@ pub(crate) fn write(
             params![file.name, file.content],
         )?;
     }
-    Ok(tx.commit()?)
+    tx.commit()?;
+    drop(copy);
+    seal::append(out).map_err(|source| ArchiveError::Io {
+        path: out.to_owned(),
+        source,
+    })
 }
 
-/// Reads a backup and checks all of it: its pages, its schema, its references, and every value in
-/// it against the hashes made when it was written.
+/// Reads a backup and checks all of it: every byte by its seal, every value by the hash of its
+/// table, then pages, schema and references as SQLite does.
 pub(crate) fn read(file: &Path) -> Result<Manifest, ArchiveError> {
-    let not_a_backup = |_| ArchiveError::NotABackup(file.to_owned());
+    let unreadable = |source| ArchiveError::Io {
+        path: file.to_owned(),
+        source,
+    };
+    let seal = seal::check(file).map_err(unreadable)?;
+    if seal == Seal::Missing {
+        return Err(ArchiveError::NotABackup(file.to_owned()));
+    }
+    let damaged = |error: rusqlite::Error| ArchiveError::Damaged(error.to_string());
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let copy = Connection::open_with_flags(file, flags).map_err(not_a_backup)?;
-    let (svc_version, schema_version, created_at, sha256) = copy
-        .query_row(
-            "SELECT svc_version, schema_version, created_at, sha256 FROM backup_manifest",
-            [],
-            |row| {
-                Ok((
-                    row.get::<_, String>(0)?,
-                    row.get(1)?,
-                    row.get(2)?,
-                    row.get::<_, Vec<u8>>(3)?,
-                ))
-            },
-        )
-        .map_err(not_a_backup)?;
-    if schema_version > SCHEMA_VERSION {
+    let copy = Connection::open_with_flags(file, flags).map_err(damaged)?;
+    let manifest = read_manifest(&copy).map_err(damaged)?;
+    if manifest.schema_version > SCHEMA_VERSION && seal == Seal::Whole {
         return Err(ArchiveError::NewerSchema {
-            found: schema_version,
+            found: manifest.schema_version,
             known: SCHEMA_VERSION,
         });
     }
-    let damaged = |error: rusqlite::Error| ArchiveError::Damaged(error.to_string());
-    // First: it can name the table.
+    // Before the rest: it can name the table.
     let expected = read_tables(&copy).map_err(damaged)?;
     check_tables(&expected, &digest::tables(&copy).map_err(damaged)?)?;
     check_integrity(&copy)?;
-    let files = read_files(&copy).map_err(damaged)?;
-    if seal(
-        (&svc_version, schema_version, created_at),
-        &expected,
-        &files,
-    ) != sha256
-    {
-        let why = "its manifest or a file it carries was changed";
+    if seal == Seal::Broken {
+        let why = "some of it was changed, though not in a table";
         return Err(ArchiveError::Damaged(why.to_owned()));
     }
-    Ok(Manifest {
-        svc_version,
-        schema_version,
-        created_at: Timestamp(created_at),
-        files,
-        tables: expected
-            .into_iter()
-            .map(|table| (table.name, table.rows))
-            .collect(),
-    })
+    Ok(manifest)
+}
+
+fn read_manifest(connection: &Connection) -> Result<Manifest, rusqlite::Error> {
+    let tables = read_tables(connection)?;
+    let files = read_files(connection)?;
+    connection.query_row(
+        "SELECT svc_version, schema_version, created_at FROM backup_manifest",
+        [],
+        |row| {
+            Ok(Manifest {
+                svc_version: row.get(0)?,
+                schema_version: row.get(1)?,
+                created_at: Timestamp(row.get(2)?),
+                tables: tables
+                    .into_iter()
+                    .map(|table| (table.name, table.rows))
+                    .collect(),
+                files,
+            })
+        },
+    )
 }
 
 /// Turns a copy of a backup back into a plain database.
 pub(crate) fn strip_manifest(file: &Path) -> Result<(), ArchiveError> {
+    seal::remove(file).map_err(|source| ArchiveError::Io {
+        path: file.to_owned(),
+        source,
+    })?;
     let mut copy = open(file)?;
     // What was carried must not linger in pages that are free now.
     copy.pragma_update(None, "secure_delete", "ON")?;
@@ -260,27 +275,6 @@ fn check_tables(expected: &[TableDigest], found: &[TableDigest]) -> Result<(), A
         ))),
         None => Ok(()),
     }
-}
-
-/// The hash of the manifest itself: of all it says, and of the files it carries.
-fn seal(
-    (svc_version, schema_version, created_at): (&str, i64, i64),
-    tables: &[TableDigest],
-    files: &[CarriedFile],
-) -> Vec<u8> {
-    let mut hash = Fields::new();
-    hash.value(svc_version.into());
-    hash.value(ValueRef::Integer(schema_version));
-    hash.value(ValueRef::Integer(created_at));
-    for table in tables {
-        hash.value(table.name.as_str().into());
-        hash.value(table.sha256.as_slice().into());
-    }
-    for file in files {
-        hash.value(file.name.as_str().into());
-        hash.value(file.content.as_slice().into());
-    }
-    hash.finish()
 }
 
 fn read_files(connection: &Connection) -> Result<Vec<CarriedFile>, rusqlite::Error> {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use svc_server::backup::{self, BackupError, Report};
+use svc_server::backup::{self, ArchiveError, BackupError, Report};
 
 use super::{Shell, server};
 use crate::{
@@ -80,6 +80,7 @@ pub fn run(shell: &Shell, command: Command) -> Outcome {
 
 fn failure(error: BackupError) -> Failure {
     let exit = match &error {
+        BackupError::Archive(ArchiveError::Io { .. }) => Exit::Failure,
         BackupError::OutExists(_) | BackupError::DatabaseExists(_) | BackupError::Archive(_) => {
             Exit::Refused
         }

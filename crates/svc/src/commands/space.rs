@@ -271,7 +271,12 @@ async fn start(shell: &Shell, reference: &str, wait_seconds: Option<f64>) -> Out
             space.name
         ),
     )
-    .hint(format!("svc space logs {}", space.name)))
+    .hint(match space.runtime {
+        Runtime::External => {
+            "is it running? svc agent start, with SVC_URL and SVC_AGENT_TOKEN".into()
+        }
+        Runtime::Local => format!("svc space logs {}, and the server's own log", space.name),
+    }))
 }
 
 fn registration(status: &RegistrationStatus) -> String {

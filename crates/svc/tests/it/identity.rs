@@ -362,3 +362,35 @@ async fn every_change_is_in_the_audit_log_without_secrets() {
     );
     ann.get("/api/audit").await.expect(403);
 }
+
+#[tokio::test]
+async fn a_patch_resets_nothing_that_has_no_default_and_may_be_empty() {
+    let server = TestServer::start().await;
+    let admin = server.admin().await;
+    let group = server.groups(&["ops"]).await.remove(0);
+    let role = server.role("caller", &["use_methods"]).await;
+    let ann = server.user_with("ann", &["caller"], &["ops"]).await;
+    let of = |kind: &str, record: &Value| format!("/api/{kind}/{}", record["id"].as_str().unwrap());
+    let user_path = user_path(&ann.id);
+    let (group_path, role_path) = (of("groups", &group), of("roles", &role));
+    for (path, body) in [
+        (&user_path, json!({"roles": null})),
+        (&user_path, json!({"groups": null})),
+        (&user_path, json!({"active": null})),
+        (&user_path, json!({"password": null})),
+        (&group_path, json!({"name": null})),
+        (&role_path, json!({"name": null})),
+        (&role_path, json!({"permissions": null})),
+    ] {
+        let answer = admin.patch(path, &body).await;
+        assert_eq!(answer.status, 400, "{path} {body}: {}", answer.text());
+    }
+    for path in [&user_path, &group_path, &role_path] {
+        let before = admin.get(path).await.expect(200).json();
+        let after = admin.patch(path, "{}").await.expect(200).json();
+        assert_eq!(after, before);
+    }
+    let user = admin.get(&user_path).await.expect(200).json();
+    assert_eq!(user["roles"], json!(["caller"]));
+    assert_eq!(user["groups"], json!(["ops"]));
+}

@@ -1,36 +1,20 @@
 //! Agents that break the link's protocol, lie, or do not read (issue: "a slow or hostile agent").
 
-use std::{net::SocketAddr, time::Duration};
+use std::time::Duration;
 
 use serde_json::json;
 use svc_core::registration::Registration;
 use svc_protocol::link::{Control, Frame, FrameKind, VERSION};
-use svc_testkit::{Http, RawLink, TestServer, TestSpace, TestUser, error_code, fixture, result};
+use svc_testkit::{
+    RawLink, TestServer, TestSpace, TestUser, error_code, fixture, resident_mib, result,
+};
 use tokio::task::JoinSet;
 
 use crate::SOON;
 
-fn address(server: &TestServer) -> SocketAddr {
-    match server.http() {
-        Http::Tcp(address) => address,
-        Http::Unix(_) => unreachable!("a test server listens on TCP"),
-    }
-}
-
 /// A linked agent whose space has one method, `<space>.m0`.
 async fn publish(server: &TestServer, space: &TestSpace) -> RawLink {
-    RawLink::publish(address(server), &space.agent_token, 1).await
-}
-
-/// Resident memory of a process, in MiB.
-fn resident_mib(id: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS:"))
-        .unwrap();
-    let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
-    kib / 1024
+    RawLink::publish(server.address(), &space.agent_token, 1).await
 }
 
 #[tokio::test]
@@ -65,7 +49,7 @@ async fn what_is_no_frame_ends_the_link_and_nothing_else() {
     ];
     for greeted in [false, true] {
         for message in &messages {
-            let mut link = RawLink::connect(address(&server), &bad.agent_token).await;
+            let mut link = RawLink::connect(server.address(), &bad.agent_token).await;
             if greeted {
                 link.hello(&[VERSION]).await;
             }
@@ -73,7 +57,7 @@ async fn what_is_no_frame_ends_the_link_and_nothing_else() {
             link.wait_until_ended(SOON).await;
         }
     }
-    let mut link = RawLink::connect(address(&server), &bad.agent_token).await;
+    let mut link = RawLink::connect(server.address(), &bad.agent_token).await;
     let _ = link.send_text("hello").await;
     link.wait_until_ended(SOON).await;
     result(&ann.call("echo", json!({})).await);
@@ -85,7 +69,7 @@ async fn nothing_goes_before_hello() {
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
     for kind in [FrameKind::Result, FrameKind::Call, FrameKind::Pong] {
-        let mut link = RawLink::connect(address(&server), &space.agent_token).await;
+        let mut link = RawLink::connect(server.address(), &space.agent_token).await;
         let _ = link.send(&[Frame::new(1, kind, "{}")]).await;
         link.wait_until_ended(SOON).await;
     }
@@ -97,7 +81,7 @@ async fn another_version_is_refused_by_name() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
-    let mut link = RawLink::connect(address(&server), &space.agent_token).await;
+    let mut link = RawLink::connect(server.address(), &space.agent_token).await;
     let Control::Refused(refusal) = link.hello(&[VERSION + 98]).await else {
         panic!("not refused");
     };
@@ -108,7 +92,7 @@ async fn another_version_is_refused_by_name() {
     );
     link.wait_until_ended(SOON).await;
     // One that speaks ours too is welcome.
-    let mut link = RawLink::connect(address(&server), &space.agent_token).await;
+    let mut link = RawLink::connect(server.address(), &space.agent_token).await;
     assert!(matches!(
         link.hello(&[VERSION + 98, VERSION]).await,
         Control::Welcome(_)

@@ -7,6 +7,7 @@
 
 mod access;
 mod agent_api;
+mod call_budget;
 mod call_errors;
 mod calls;
 mod cli;
@@ -15,16 +16,19 @@ mod cli_forms;
 mod examples;
 mod identity;
 mod link;
+mod link_hostile;
 mod method_server;
 mod method_server_serial;
 mod methods_targets;
 mod methods_visibility;
 mod operations;
 mod operations_settings;
+mod proxies;
 mod registration;
 mod registration_replace;
 mod scale;
 mod sessions;
+mod space_grace;
 mod space_health;
 mod space_lifecycle;
 mod spaces;

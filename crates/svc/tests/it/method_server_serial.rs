@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use svc_testkit::{TestServer, error_code, eventually, fixture, method, result};
+use svc_testkit::{RegistrationToml, TestServer, error_code, eventually, fixture, method, result};
 
 use crate::SOON;
 
@@ -130,4 +130,53 @@ async fn serial_a_method_server_that_hangs_is_restarted() {
     )
     .await;
     assert_ne!(agent.method_server_pid().await, pid);
+}
+
+/// A method server that works for two seconds per call, and notes in its folder when another was
+/// at work meanwhile.
+const AT_WORK: &str = r#"
+while read -r line; do
+    id=${line##*:}
+    mkdir busy 2>/dev/null || echo "$$ with another" >> overlaps
+    sleep 2
+    rmdir busy 2>/dev/null
+    echo "{\"jsonrpc\":\"2.0\",\"result\":$$,\"id\":${id%\}}}"
+done
+"#;
+
+#[tokio::test]
+async fn serial_successive_replacements_never_have_two_processes_at_work() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    // The one in the middle is idle because it must wait, or has a call that waits.
+    let replace_twice = async |name: &str, middle_is_called: bool| {
+        let space = ann.space(name).await;
+        let work = format!("{name}.work");
+        let registration = RegistrationToml::shell(AT_WORK)
+            .serial()
+            .with(method(&work, "work"));
+        let agent = space.publish(&registration).await;
+        let mut calls = vec![ann.start_call(&work, json!({}))];
+        ann.wait_for_in_flight(&work, 1).await;
+        eventually("the first is at work", SOON, || async {
+            space.folder().join("busy").exists()
+        })
+        .await;
+        agent.register(&registration).await.expect(0);
+        if middle_is_called {
+            calls.push(ann.start_call(&work, json!({})));
+            ann.wait_for_in_flight(&work, 2).await;
+        }
+        agent.register(&registration).await.expect(0);
+        calls.push(ann.start_call(&work, json!({})));
+        let mut pids = Vec::new();
+        for call in calls {
+            pids.push(result(&call.await.unwrap()).clone());
+        }
+        pids.dedup();
+        assert_eq!(pids.len(), 2 + usize::from(middle_is_called), "{pids:?}");
+        let overlaps = std::fs::read_to_string(space.folder().join("overlaps"));
+        assert!(overlaps.is_err(), "{overlaps:?}");
+    };
+    tokio::join!(replace_twice("idle", false), replace_twice("waiting", true));
 }

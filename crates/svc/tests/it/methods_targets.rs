@@ -115,6 +115,67 @@ async fn d1_replace_conflicting_removes_the_other_spaces_conflicting_methods() {
 }
 
 #[tokio::test]
+async fn d1_what_was_taken_over_stays_so_over_a_lost_link() {
+    let mut server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let (one, two) = (ann.space("one").await, ann.space("two").await);
+    let first = one.publish(described("the old").plain("pid")).await;
+    let pid = first.method_server_pid().await;
+    let second = two.agent().await;
+    second
+        .register_with(described("the new"), &["--replace-conflicting"])
+        .await
+        .expect(0);
+    let check = async || {
+        let active = json!({"state": "active", "methods": 1});
+        assert_eq!(one.record().await["registration"], active);
+        let document = ann.find_method("work").await.unwrap();
+        assert_eq!(document["description"], "the new");
+        assert_eq!(document["providers"].as_array().unwrap().len(), 1);
+        assert_eq!(document["providers"][0]["space"], "two");
+        // It is the very process that served before.
+        assert_eq!(result(&ann.call("pid", json!({})).await), pid);
+        result(&ann.call("work", json!({})).await);
+    };
+    check().await;
+    eventually("the agent has given it up", SOON, || async {
+        first.status().await["methods"] == json!(["pid"])
+    })
+    .await;
+    // Both orders of coming back, and that of an agent which comes alone.
+    for _ in 0..2 {
+        server.kill9();
+        server.start_again().await;
+        one.wait_for_registration("active", 2 * SOON).await;
+        two.wait_for_registration("active", 2 * SOON).await;
+        check().await;
+    }
+}
+
+#[tokio::test]
+async fn d1_an_agent_that_was_away_during_the_takeover_keeps_its_other_methods() {
+    let mut server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let (one, two) = (ann.space("one").await, ann.space("two").await);
+    let mut first = one.publish(described("the old").plain("echo")).await;
+    let second = two.agent().await;
+    first.process().signal(rustix::process::Signal::STOP);
+    second
+        .register_with(described("the new"), &["--replace-conflicting"])
+        .await
+        .expect(0);
+    // The word that it was taken over is lost with the link.
+    server.kill9();
+    first.process().signal(rustix::process::Signal::CONT);
+    server.start_again().await;
+    two.wait_for_registration("active", 2 * SOON).await;
+    eventually("what nobody took is back", 2 * SOON, || async {
+        ann.call("echo", json!({})).await.get("result").is_some()
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn d2_the_target_with_the_fewest_calls_in_flight_is_chosen() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_testkit::{
-    Process, TestServer, TestServerBuilder, children_of, error_code, eventually, fixture, result,
+    ADMIN_PASSWORD, Process, TestServer, TestServerBuilder, children_of, error_code, eventually,
+    fixture, fixture_file, result,
 };
 
 use crate::SOON;
@@ -233,4 +234,49 @@ async fn transitions_within_a_moment_are_all_survived() {
         ann.call("echo", json!({})).await.get("result").is_some()
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_local_space_runs_on_a_server_that_speaks_tls() {
+    let [cert, key, ca] =
+        ["cert.pem", "key.pem", "ca.pem"].map(|name| fixture_file(name).display().to_string());
+    let server = TestServer::builder()
+        .allow_local_spaces()
+        .args(&["--tls-cert", &cert, "--tls-key", &key])
+        .start()
+        .await;
+    // The agent is not told of the authority: its server is the one that started it.
+    let svc = || server.anonymous_cli().env("SSL_CERT_FILE", &ca);
+    let login = [
+        "login",
+        server.url(),
+        "--username",
+        "admin",
+        "--password-stdin",
+    ];
+    svc().input(ADMIN_PASSWORD).run(&login).await.expect(0);
+    let create = [
+        "space",
+        "create",
+        "demo",
+        "--runtime",
+        "local",
+        "-o",
+        "json",
+    ];
+    let space = svc().run(&create).await.expect(0).json();
+    let id = space["id"].as_str().unwrap();
+    let folder = server.data_dir().join("spaces").join(id);
+    std::fs::create_dir_all(&folder).unwrap();
+    let registration = fixture().plain("echo").to_string();
+    std::fs::write(folder.join("methods.toml"), registration).unwrap();
+    svc().run(&["space", "start", "demo"]).await.expect(0);
+    eventually("its method answers", 2 * SOON, || async {
+        let call = ["method", "call", "echo", "[1]", "--result"];
+        svc().run(&call).await.stdout == "[1]\n"
+    })
+    .await;
+    let get = ["space", "get", "demo", "-o", "json"];
+    let record = svc().run(&get).await.expect(0).json();
+    assert_eq!(record["state"], "deployed");
 }

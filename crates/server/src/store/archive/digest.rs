@@ -83,14 +83,14 @@ fn quoted(name: &str) -> String {
 }
 
 /// A hash over a sequence of fields, each with its type and length.
-pub(super) struct Fields(Sha256);
+struct Fields(Sha256);
 
 impl Fields {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self(Sha256::new())
     }
 
-    pub(super) fn value(&mut self, value: ValueRef<'_>) {
+    fn value(&mut self, value: ValueRef<'_>) {
         match value {
             ValueRef::Null => self.field(0, &[]),
             ValueRef::Integer(number) => self.field(1, &number.to_le_bytes()),
@@ -110,7 +110,7 @@ impl Fields {
         self.0.update(bytes);
     }
 
-    pub(super) fn finish(self) -> Vec<u8> {
+    fn finish(self) -> Vec<u8> {
         self.0.finalize().to_vec()
     }
 }

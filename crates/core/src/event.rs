@@ -1,0 +1,161 @@
+//! Events: what may be emitted, whose they are, and the default form in which they travel.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use crate::{
+    id::{EventId, SpaceId, UserId},
+    pattern::{EVENT_TYPE_MAX, is_event_type},
+    timestamp::Timestamp,
+};
+
+/// Bytes of a payload as JSON.
+pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
+/// What every emitted type gets, so that nobody can fake a system event (spec 6.2).
+const CUSTOM_PREFIX: &str = "custom.";
+
+/// An event as it is stored and delivered.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Event {
+    pub id: EventId,
+    pub r#type: String,
+    pub ts: Timestamp,
+    /// Whose sinks and methods may see it, besides global sinks.
+    pub owner_id: UserId,
+    /// The nil id for an event without a space.
+    pub space_id: SpaceId,
+    pub actor: Actor,
+    pub data: Value,
+}
+
+/// Who made an event happen.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Actor {
+    pub id: Option<UserId>,
+    pub username: String,
+    pub kind: ActorKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ActorKind {
+    User,
+    Agent,
+    System,
+}
+
+impl Actor {
+    /// What nobody did.
+    pub fn system() -> Self {
+        Self {
+            id: None,
+            username: "system".to_owned(),
+            kind: ActorKind::System,
+        }
+    }
+}
+
+impl Event {
+    /// The form of spec 2.2: the default body of webhooks and params of subscribed methods.
+    pub fn default_body(&self) -> Value {
+        json!({
+            "event_id": self.id,
+            "event_type": self.r#type,
+            "event_ts": self.ts,
+            "data": self.data,
+        })
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum EmitError {
+    #[error(
+        "event type `{0}` must be segments of letters, digits, `_` or `-` joined by single dots, at most {EVENT_TYPE_MAX} characters"
+    )]
+    Type(String),
+    #[error("the payload must be a JSON object, not {0}")]
+    NotAnObject(&'static str),
+    #[error("the payload has {0} bytes; at most {PAYLOAD_BYTES_MAX} are allowed")]
+    TooLarge(usize),
+}
+
+/// The type an emitted event gets: `custom.` is always prepended (spec 6.2).
+pub fn custom_type(given: &str) -> Result<String, EmitError> {
+    if !is_event_type(given) {
+        return Err(EmitError::Type(
+            given.chars().take(EVENT_TYPE_MAX).collect(),
+        ));
+    }
+    Ok(format!("{CUSTOM_PREFIX}{given}"))
+}
+
+/// Checks an emitted payload.
+pub fn check_payload(payload: &Value) -> Result<(), EmitError> {
+    let kind = match payload {
+        Value::Object(_) => {
+            let bytes = payload.to_string().len();
+            return if bytes > PAYLOAD_BYTES_MAX {
+                Err(EmitError::TooLarge(bytes))
+            } else {
+                Ok(())
+            };
+        }
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+    };
+    Err(EmitError::NotAnObject(kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn custom_is_always_prepended() {
+        let check = |given, expected: &str| assert_eq!(custom_type(given).as_deref(), Ok(expected));
+        check("build.done", "custom.build.done");
+        check("space.created", "custom.space.created");
+        check("custom.x", "custom.custom.x");
+        for bad in ["", "a b", "a..b", "*", &"x".repeat(129)] {
+            assert!(custom_type(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn payloads_are_bounded_objects() {
+        assert_eq!(check_payload(&json!({})), Ok(()));
+        for bad in [json!([]), json!(1), json!(null), json!("x")] {
+            assert!(matches!(
+                check_payload(&bad),
+                Err(EmitError::NotAnObject(_))
+            ));
+        }
+        let large = json!({"x": "y".repeat(PAYLOAD_BYTES_MAX)});
+        assert!(matches!(check_payload(&large), Err(EmitError::TooLarge(_))));
+    }
+
+    #[test]
+    fn the_default_body_has_exactly_the_fields_of_spec_2_2() {
+        let event = Event {
+            id: EventId::NIL,
+            r#type: "custom.x".into(),
+            ts: Timestamp(0),
+            owner_id: UserId::NIL,
+            space_id: SpaceId::NIL,
+            actor: Actor::system(),
+            data: json!({"a": 1}),
+        };
+        let body = event.default_body();
+        let keys: Vec<_> = body
+            .as_object()
+            .expect("an object")
+            .keys()
+            .cloned()
+            .collect();
+        assert_eq!(keys, ["event_id", "event_type", "event_ts", "data"]);
+    }
+}

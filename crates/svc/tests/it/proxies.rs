@@ -1,0 +1,74 @@
+//! Behind a proxy: whom `X-Forwarded-*` is believed from, and what follows (DECISIONS 5, 9).
+
+use serde_json::json;
+use svc_testkit::{ADMIN_PASSWORD, Answer, TestServer};
+
+async fn login(server: &TestServer, password: &str, headers: &[(&str, &str)]) -> Answer {
+    let body = json!({"username": "admin", "password": password}).to_string();
+    let mut all = vec![("content-type", "application/json")];
+    all.extend(headers);
+    let http = server.http();
+    http.request("POST", "/api/auth/login", &all, body).await
+}
+
+#[tokio::test]
+async fn logins_are_counted_by_the_address_a_trusted_proxy_names() {
+    let server = TestServer::builder()
+        .config("login_limit = 2\ntrusted_proxies = [\"127.0.0.0/8\", \"10.0.0.0/8\"]")
+        .start()
+        .await;
+    let from = async |address: &str| {
+        let headers = [("x-forwarded-for", address)];
+        login(&server, "not the password", &headers).await.status
+    };
+    assert_eq!(from("203.0.113.1").await, 401);
+    // A client may write what it likes before the proxy adds the address it sees.
+    assert_eq!(from("198.51.100.9, 203.0.113.1, 10.0.0.7").await, 401);
+    assert_eq!(from("203.0.113.1").await, 429);
+    assert_eq!(from("198.51.100.9, 203.0.113.1").await, 429);
+    assert_eq!(from("203.0.113.2").await, 401);
+    login(&server, ADMIN_PASSWORD, &[]).await.expect(200);
+}
+
+#[tokio::test]
+async fn nobody_else_is_believed() {
+    let server = TestServer::builder()
+        .config("login_limit = 2\ntrusted_proxies = [\"10.0.0.0/8\"]")
+        .start()
+        .await;
+    let mut statuses = Vec::new();
+    for address in ["203.0.113.1", "203.0.113.2", "203.0.113.3"] {
+        let headers = [("x-forwarded-for", address)];
+        statuses.push(login(&server, "not the password", &headers).await.status);
+    }
+    assert_eq!(statuses, [401, 401, 429]);
+}
+
+#[tokio::test]
+async fn a_cookie_is_secure_when_a_trusted_proxy_says_https() {
+    for (trusted, proto, expected) in [
+        ("127.0.0.0/8", Some("https"), true),
+        ("127.0.0.0/8", Some("HTTPS"), true),
+        ("127.0.0.0/8", Some("http"), false),
+        ("127.0.0.0/8", None, false),
+        ("10.0.0.0/8", Some("https"), false),
+    ] {
+        let server = TestServer::builder()
+            .config(&format!("trusted_proxies = [\"{trusted}\"]"))
+            .start()
+            .await;
+        let headers: Vec<_> = proto
+            .map(|proto| ("x-forwarded-proto", proto))
+            .into_iter()
+            .collect();
+        let answer = login(&server, ADMIN_PASSWORD, &headers).await.expect(200);
+        let cookie = answer.header("set-cookie").unwrap();
+        let attributes: Vec<_> = cookie.split("; ").collect();
+        assert_eq!(
+            attributes.contains(&"Secure"),
+            expected,
+            "{trusted} {proto:?}: {cookie}"
+        );
+        assert!(attributes.contains(&"HttpOnly"), "{cookie}");
+    }
+}
