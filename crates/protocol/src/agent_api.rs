@@ -1,7 +1,8 @@
 //! The agent's local API, and the file by which the CLI finds it.
 //!
 //! On the Unix socket: `POST /registration`, `DELETE /registration[?local_name=]`, `GET /status`,
-//! `POST /stop`, and `/api/...`, which is passed on to the server as the space's owner.
+//! `POST /stop`, `POST /event`, and `/api/...`, which is passed on to the server as the space's
+//! owner.
 
 use serde::{Deserialize, Serialize};
 use svc_core::{SpaceId, registration::Mode};

@@ -1,0 +1,229 @@
+//! How an agent finds out whether its space is healthy.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::Health;
+
+/// How an agent checks its space.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "WrittenHealthCheck", into = "WrittenHealthCheck")]
+pub struct HealthCheck {
+    pub probe: Probe,
+    pub interval_seconds: u32,
+    pub timeout_seconds: u32,
+    /// Failures in a row that make a space unhealthy; one success makes it healthy.
+    pub failures: u32,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Probe {
+    None,
+    /// Something listens on this port of the loopback address.
+    Tcp {
+        port: u16,
+    },
+    /// A GET answers 2xx.
+    Http {
+        url: String,
+    },
+    /// A shell command ends with 0.
+    Command {
+        command: String,
+    },
+}
+
+/// The health check as it is written: flat, one optional field per kind of probe.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenHealthCheck {
+    r#type: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    port: Option<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    #[serde(default = "default_interval")]
+    interval_seconds: u32,
+    #[serde(default = "default_timeout")]
+    timeout_seconds: u32,
+    #[serde(default = "default_failures")]
+    failures: u32,
+}
+
+impl TryFrom<WrittenHealthCheck> for HealthCheck {
+    type Error = HealthCheckError;
+
+    fn try_from(written: WrittenHealthCheck) -> Result<Self, HealthCheckError> {
+        let missing = |field| HealthCheckError::Missing {
+            kind: written.r#type.clone(),
+            field,
+        };
+        let probe = match written.r#type.as_str() {
+            "none" => Probe::None,
+            "tcp" => Probe::Tcp {
+                port: written.port.ok_or_else(|| missing("port"))?,
+            },
+            "http" => Probe::Http {
+                url: written.url.clone().ok_or_else(|| missing("url"))?,
+            },
+            "command" => Probe::Command {
+                command: written.command.clone().ok_or_else(|| missing("command"))?,
+            },
+            other => return Err(HealthCheckError::UnknownType(other.to_owned())),
+        };
+        let check = Self {
+            probe,
+            interval_seconds: written.interval_seconds,
+            timeout_seconds: written.timeout_seconds,
+            failures: written.failures,
+        };
+        check.check()?;
+        Ok(check)
+    }
+}
+
+impl From<HealthCheck> for WrittenHealthCheck {
+    fn from(check: HealthCheck) -> Self {
+        let (kind, port, url, command) = match check.probe {
+            Probe::None => ("none", None, None, None),
+            Probe::Tcp { port } => ("tcp", Some(port), None, None),
+            Probe::Http { url } => ("http", None, Some(url), None),
+            Probe::Command { command } => ("command", None, None, Some(command)),
+        };
+        Self {
+            r#type: kind.to_owned(),
+            port,
+            url,
+            command,
+            interval_seconds: check.interval_seconds,
+            timeout_seconds: check.timeout_seconds,
+            failures: check.failures,
+        }
+    }
+}
+
+fn default_interval() -> u32 {
+    10
+}
+
+fn default_timeout() -> u32 {
+    5
+}
+
+fn default_failures() -> u32 {
+    3
+}
+
+impl Default for HealthCheck {
+    fn default() -> Self {
+        Self {
+            probe: Probe::None,
+            interval_seconds: default_interval(),
+            timeout_seconds: default_timeout(),
+            failures: default_failures(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum HealthCheckError {
+    #[error("health check type `{0}` does not exist; the types are none, tcp, http and command")]
+    UnknownType(String),
+    #[error("a health check of type `{kind}` needs `{field}`")]
+    Missing { kind: String, field: &'static str },
+    #[error("`{field}` is {value}; it must be between 1 and {max}")]
+    OutOfRange {
+        field: &'static str,
+        value: u32,
+        max: u32,
+    },
+    #[error("`url` is `{0}`; it must begin with `http://` and name a host")]
+    NotHttp(String),
+    #[error("`command` is empty")]
+    EmptyCommand,
+    #[error("`port` is 0; it must be between 1 and 65535")]
+    ZeroPort,
+}
+
+impl HealthCheck {
+    fn check(&self) -> Result<(), HealthCheckError> {
+        let in_range = |field, value, max| {
+            if (1..=max).contains(&value) {
+                Ok(())
+            } else {
+                Err(HealthCheckError::OutOfRange { field, value, max })
+            }
+        };
+        in_range("interval_seconds", self.interval_seconds, 86_400)?;
+        in_range("timeout_seconds", self.timeout_seconds, 3_600)?;
+        in_range("failures", self.failures, 1_000)?;
+        match &self.probe {
+            Probe::None => Ok(()),
+            Probe::Tcp { port: 0 } => Err(HealthCheckError::ZeroPort),
+            Probe::Tcp { .. } => Ok(()),
+            Probe::Http { url } => match url.strip_prefix("http://") {
+                Some(rest) if !rest.is_empty() && !rest.starts_with('/') => Ok(()),
+                _ => Err(HealthCheckError::NotHttp(url.clone())),
+            },
+            Probe::Command { command } if command.trim().is_empty() => {
+                Err(HealthCheckError::EmptyCommand)
+            }
+            Probe::Command { .. } => Ok(()),
+        }
+    }
+}
+
+/// What a run of checks says about health: `failed_in_a_row` counts up to now.
+pub fn health_after(current: Health, failed_in_a_row: u32, failures: u32) -> Health {
+    match failed_in_a_row {
+        0 => Health::Healthy,
+        n if n >= failures => Health::Unhealthy,
+        _ => current,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn health_checks_are_read_strictly() {
+        let read =
+            |text: &str| serde_json::from_str::<HealthCheck>(text).map_err(|e| e.to_string());
+        let check = read(r#"{"type":"tcp","port":80}"#).expect("valid");
+        assert_eq!(
+            check,
+            HealthCheck {
+                probe: Probe::Tcp { port: 80 },
+                ..HealthCheck::default()
+            }
+        );
+        assert_eq!(
+            serde_json::to_string(&check).expect("writes"),
+            r#"{"type":"tcp","port":80,"interval_seconds":10,"timeout_seconds":5,"failures":3}"#
+        );
+        for bad in [
+            r#"{"type":"tcp"}"#,
+            r#"{"type":"tcp","port":0}"#,
+            r#"{"type":"udp","port":1}"#,
+            r#"{"type":"http","url":"ftp://x"}"#,
+            r#"{"type":"http","url":"http://"}"#,
+            r#"{"type":"command","command":" "}"#,
+            r#"{"type":"none","interval_seconds":0}"#,
+            r#"{"type":"none","retries":1}"#,
+        ] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn one_success_makes_healthy_and_only_enough_failures_unhealthy() {
+        assert_eq!(health_after(Health::Unknown, 0, 3), Health::Healthy);
+        assert_eq!(health_after(Health::Unknown, 2, 3), Health::Unknown);
+        assert_eq!(health_after(Health::Healthy, 2, 3), Health::Healthy);
+        assert_eq!(health_after(Health::Healthy, 3, 3), Health::Unhealthy);
+        assert_eq!(health_after(Health::Unhealthy, 0, 3), Health::Healthy);
+    }
+}

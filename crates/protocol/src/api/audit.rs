@@ -1,0 +1,24 @@
+//! Bodies of `/api/audit`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use svc_core::{Id, Timestamp};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AuditEntry {
+    pub id: Id,
+    pub at: Timestamp,
+    /// A user's name, or `system`.
+    pub actor: String,
+    /// Dotted: `token.created`.
+    pub action: String,
+    pub target_type: String,
+    pub target_id: String,
+    pub detail: Value,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Audit {
+    pub audit: Vec<AuditEntry>,
+    pub next_cursor: Option<String>,
+}

@@ -1,0 +1,54 @@
+//! Bodies of `/api/methods`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, value::RawValue};
+use svc_core::{SpaceId, SpaceName, UserId, UserName};
+
+/// `GET /api/methods`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Methods {
+    pub count: usize,
+    pub methods: Vec<Method>,
+}
+
+/// A method as one caller sees it. The last five are filled for its owner only.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Method {
+    pub name: String,
+    pub description: String,
+    pub keywords: Vec<String>,
+    pub scope: String,
+    pub mcp_tool: bool,
+    pub mcp_tool_name: Option<String>,
+    pub params_schema: Option<Value>,
+    pub result_schema: Option<Value>,
+    pub owner_id: UserId,
+    pub owner: UserName,
+    /// Providers able to take calls now.
+    pub provider_count: usize,
+    pub local_name: Option<String>,
+    pub groups: Vec<String>,
+    pub events: Vec<String>,
+    pub event_sinks: Vec<String>,
+    pub providers: Vec<Provider>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Provider {
+    pub space_id: SpaceId,
+    pub space: SpaceName,
+    pub in_flight: u32,
+    /// `ready`, `restarting` or `unlinked`.
+    pub state: String,
+}
+
+/// A JSON-RPC response as a client reads it; result and error keep their bytes.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CallResponse {
+    pub jsonrpc: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Box<RawValue>>,
+    pub id: Box<RawValue>,
+}

@@ -1,0 +1,109 @@
+//! Bodies of `/api/spaces`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use svc_core::{
+    Id, ServerId, SpaceId, SpaceName, TemplateId, Timestamp, UserId, UserName,
+    space::{Health, HealthCheck, Runtime, State},
+};
+
+use crate::link::LogLine;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Space {
+    pub id: SpaceId,
+    pub name: SpaceName,
+    pub owner_id: UserId,
+    pub owner: UserName,
+    pub state: State,
+    pub health: Health,
+    pub runtime: Runtime,
+    pub template_id: Option<TemplateId>,
+    pub startup_script_id: Option<Id>,
+    pub space_urls: BTreeMap<String, String>,
+    /// The server that holds the link.
+    pub node_id: Option<ServerId>,
+    pub health_check: HealthCheck,
+    pub registration: RegistrationStatus,
+    pub created_at: Timestamp,
+    /// The agent's secret; in the answer to the space's creation only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_token: Option<String>,
+}
+
+/// What a space publishes just now.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum RegistrationStatus {
+    None,
+    Active {
+        methods: usize,
+    },
+    /// The link is lost; the methods wait for it within the grace period.
+    Waiting {
+        methods: usize,
+    },
+    /// Re-registration after a lost link was refused; it is tried again.
+    Refused {
+        error: String,
+    },
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewSpace {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template_id: Option<TemplateId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub startup_script_id: Option<Id>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<Runtime>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health_check: Option<HealthCheck>,
+}
+
+/// A merge patch; `null` resets to the default.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SpacePatch {
+    #[serde(
+        default,
+        deserialize_with = "super::patch::nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub health_check: Option<Option<HealthCheck>>,
+    #[serde(
+        default,
+        deserialize_with = "super::patch::nullable",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub startup_script_id: Option<Option<Id>>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Spaces {
+    pub spaces: Vec<Space>,
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AgentToken {
+    pub agent_token: String,
+}
+
+/// `GET /api/spaces/{id}/logs?after=<n>&limit=<n>`: `n` counts lines since the server started.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Logs {
+    pub logs: Vec<NumberedLine>,
+    /// Give this as `cursor` to read on.
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NumberedLine {
+    pub n: u64,
+    #[serde(flatten)]
+    pub line: LogLine,
+}

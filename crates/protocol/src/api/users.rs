@@ -1,0 +1,142 @@
+//! Bodies of `/api/users`, `/api/groups`, `/api/roles` and `/api/permissions`.
+
+use serde::{Deserialize, Serialize};
+use svc_core::{GroupId, Permissions, RoleId, Timestamp, UserId, UserName};
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct User {
+    pub id: UserId,
+    pub username: UserName,
+    pub roles: Vec<String>,
+    pub groups: Vec<String>,
+    pub active: bool,
+    pub created_at: Timestamp,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewUser {
+    pub username: String,
+    pub password: String,
+    /// Names; the built-in role `user` when absent.
+    #[serde(default)]
+    pub roles: Option<Vec<String>>,
+    #[serde(default)]
+    pub groups: Vec<String>,
+    #[serde(default = "super::patch::yes")]
+    pub active: bool,
+}
+
+/// A merge patch: what is absent stays.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserPatch {
+    #[serde(
+        default,
+        deserialize_with = "super::patch::set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub password: Option<String>,
+    #[serde(
+        default,
+        deserialize_with = "super::patch::set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub roles: Option<Vec<String>>,
+    #[serde(
+        default,
+        deserialize_with = "super::patch::set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub groups: Option<Vec<String>>,
+    #[serde(
+        default,
+        deserialize_with = "super::patch::set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub active: Option<bool>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Users {
+    pub users: Vec<User>,
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Group {
+    pub id: GroupId,
+    pub name: String,
+    pub created_at: Timestamp,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupBody {
+    pub name: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupPatch {
+    #[serde(
+        default,
+        deserialize_with = "super::patch::set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub name: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Groups {
+    pub groups: Vec<Group>,
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Role {
+    pub id: RoleId,
+    pub name: String,
+    pub permissions: Permissions,
+    /// `admin` and `user`: always there, never changed.
+    pub builtin: bool,
+    pub created_at: Timestamp,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewRole {
+    pub name: String,
+    #[serde(default)]
+    pub permissions: Permissions,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RolePatch {
+    #[serde(
+        default,
+        deserialize_with = "super::patch::set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub name: Option<String>,
+    #[serde(
+        default,
+        deserialize_with = "super::patch::set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub permissions: Option<Permissions>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Roles {
+    pub roles: Vec<Role>,
+    pub next_cursor: Option<String>,
+}
+
+/// `GET /api/permissions`
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PermissionList {
+    pub permissions: Permissions,
+    pub next_cursor: Option<String>,
+}
