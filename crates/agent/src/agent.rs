@@ -24,7 +24,9 @@ use crate::{
     discovery::DiscoveryFile,
     health::HealthChecker,
     link::{Link, LinkEnd, LinkStatus, Outbox},
-    local_api::{BindError, Listeners, Proxy, SocketFile, SpaceApi, serve_loopback, serve_socket},
+    local_api::{
+        BindError, Events, Listeners, Proxy, SocketFile, SpaceApi, serve_loopback, serve_socket,
+    },
     log::SpaceLog,
     method_server::Surroundings,
     policy::Policy,
@@ -128,17 +130,19 @@ impl Agent {
         let (displaced, taken_over) = mpsc::unbounded_channel();
         let registrar = Arc::clone(&wiring.registrar);
         background.spawn(async move { registrar.give_up(taken_over).await });
+        let events = Arc::new(events(&options, &server, wiring.link.clone()));
         let api = SpaceApi {
             registrar: Arc::clone(&wiring.registrar),
             link: wiring.link,
             addresses: bound.addresses,
             proxy,
+            events: Arc::clone(&events),
             shutdown: shutdown.clone(),
         };
         let stop_listeners = CancellationToken::new();
         let (stop, grace) = (&stop_listeners, wiring.policy.shutdown_close);
         let mut listeners = JoinSet::new();
-        listeners.spawn(serve_loopback(bound.tcp, stop.clone(), grace));
+        listeners.spawn(serve_loopback(bound.tcp, events, stop.clone(), grace));
         listeners.spawn(serve_socket(bound.unix, Arc::new(api), stop.clone(), grace));
         if options.exit_on_stdin_eof {
             stop_at_stdin_end(shutdown);
@@ -200,6 +204,14 @@ impl Agent {
             sleep(self.policy.tick).await;
         }
     }
+}
+
+fn events(options: &Options, server: &Target, link: watch::Receiver<LinkStatus>) -> Events {
+    let policy = svc_client::Policy {
+        connect_timeout: options.policy.connect_timeout,
+        ..svc_client::Policy::default()
+    };
+    Events::new(server.clone(), &options.agent_token, policy, link)
 }
 
 fn absolute(folder: &Path) -> Result<PathBuf, Error> {

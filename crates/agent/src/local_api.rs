@@ -2,6 +2,7 @@
 //! browser's page must get nowhere, and a Unix socket, which is its owner's alone.
 
 mod bind;
+mod event;
 mod loopback;
 mod problem;
 mod proxy;
@@ -10,6 +11,7 @@ mod socket;
 mod space;
 
 pub use bind::{BindError, Listeners};
+pub use event::Events;
 pub use proxy::Proxy;
 pub use serve::{serve_loopback, serve_socket};
 pub use socket::{SocketError, SocketFile};

@@ -3,13 +3,16 @@
 //!
 //! ```sh
 //! cargo build --release -p svc && cargo run --release -p svc-bench -- links 2000 10
+//! cargo build --release -p svc && cargo run --release -p svc-bench -- events 64 64
 //! ```
 
+mod events;
 mod links;
 
 use anyhow::{Context, bail};
 
-const USAGE: &str = "usage: svc-bench links [LINKS] [METHODS PER LINK]";
+const USAGE: &str =
+    "usage: svc-bench links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS]";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -19,6 +22,11 @@ async fn main() -> anyhow::Result<()> {
             let links = number(args.next(), 2_000)?;
             let methods = number(args.next(), 10)?;
             links::run(links, methods).await
+        }
+        Some("events") => {
+            let clients = number(args.next(), 64)?;
+            let receivers = number(args.next(), 64)?;
+            events::run(clients, receivers).await
         }
         _ => bail!(USAGE),
     }

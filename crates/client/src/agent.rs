@@ -3,7 +3,10 @@
 use std::{path::PathBuf, time::Duration};
 
 use http::Method;
-use svc_protocol::agent_api::{RegisterFile, Registered, Status, Unregistered};
+use svc_protocol::{
+    agent_api::{RegisterFile, Registered, Status, Unregistered},
+    api,
+};
 
 use crate::{
     client::{Client, query::with_query},
@@ -47,6 +50,15 @@ impl AgentClient {
         let path = with_query("/registration", &[("local_name", local_name)]);
         let answer = self.client.send(Method::DELETE, &path, None).await?;
         self.client.read(&answer)
+    }
+
+    /// Emits an event of the agent's space.
+    pub async fn emit(
+        &self,
+        emit: &api::Emit,
+        idempotency_key: Option<&str>,
+    ) -> Result<api::Emitted, Error> {
+        self.client.emit_at("/event", emit, idempotency_key).await
     }
 
     pub async fn stop(&self) -> Result<(), Error> {

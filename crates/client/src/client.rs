@@ -1,8 +1,11 @@
 //! The server's HTTP API (DECISIONS 4), typed.
 
+mod events;
 pub(crate) mod query;
 mod routes;
+mod sinks;
 
+pub use events::EventFilter;
 pub use query::{MethodFilter, Page};
 
 use std::{fmt, time::Duration};
@@ -15,6 +18,7 @@ use svc_protocol::problem::Problem;
 
 use crate::{
     error::Error,
+    sse::EventStream,
     target::Target,
     transport::{Answer, Policy, Transport},
 };
@@ -92,6 +96,31 @@ impl Client {
         body: Option<Vec<u8>>,
         within: Option<Duration>,
     ) -> Result<Answer, Error> {
+        let request = self.request(method, path, &headers, body)?;
+        let within = within.unwrap_or(self.policy().answer_timeout);
+        self.transport.send(request, within).await
+    }
+
+    /// Asks for a response that goes on.
+    pub(crate) async fn open_stream(
+        &self,
+        path: &str,
+        headers: HeaderMap,
+    ) -> Result<EventStream, Error> {
+        let request = self.request(Method::GET, path, &headers, None)?;
+        self.transport
+            .open_stream(request)
+            .await?
+            .map_err(|answer| self.problem(answer.status, &answer.body))
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &HeaderMap,
+        body: Option<Vec<u8>>,
+    ) -> Result<Request<Full<Bytes>>, Error> {
         let has_body = body.is_some();
         let mut request = Request::builder()
             .method(method)
@@ -106,11 +135,10 @@ impl Client {
             let json = HeaderValue::from_static("application/json");
             request.headers_mut().insert(header::CONTENT_TYPE, json);
         }
-        for (name, value) in &headers {
+        for (name, value) in headers {
             request.headers_mut().insert(name.clone(), value.clone());
         }
-        let within = within.unwrap_or(self.policy().answer_timeout);
-        self.transport.send(request, within).await
+        Ok(request)
     }
 
     fn put_credential(&self, headers: &mut HeaderMap) -> Result<(), Error> {

@@ -8,12 +8,14 @@ mod agent;
 mod client;
 mod error;
 mod resource;
+mod sse;
 mod target;
 pub mod transport;
 
 pub use agent::AgentClient;
-pub use client::{Client, Credential, MethodFilter, Page};
+pub use client::{Client, Credential, EventFilter, MethodFilter, Page};
 pub use error::Error;
 pub use resource::{Listing, Resource};
-pub use target::{Address, Target, TargetError};
+pub use sse::{EventStream, Message, Received};
+pub use target::{Address, Target, TargetError, tls_config};
 pub use transport::{Answer, Policy, Stream, connect};

@@ -63,6 +63,8 @@ listings! {
     Templates { templates: Template } at "/api/templates";
     Sessions { sessions: Session } at "/api/auth/sessions";
     Audit { audit: AuditEntry } at "/api/audit";
+    Events { events: EventRecord } at "/api/events";
+    Sinks { event_sinks: Sink } at "/api/event-sinks";
 }
 
 macro_rules! resources {
@@ -92,4 +94,5 @@ resources! {
     Token "token": Tokens, named by name, from api::NewToken, by Value;
     Space "space": Spaces, named by name, from api::NewSpace, by api::SpacePatch;
     Template "template": Templates, named by name, from api::NewTemplate, by Value;
+    Sink "sink": Sinks, named by name, from api::NewSink, by api::SinkPatch;
 }

@@ -159,7 +159,8 @@ fn without_secrets(url: &str) -> String {
     url[..end].to_owned()
 }
 
-fn tls_config(extra_ca: Option<&Path>) -> Result<ClientConfig, TargetError> {
+/// How TLS servers are trusted: the machine's own roots, and those of a PEM file.
+pub fn tls_config(extra_ca: Option<&Path>) -> Result<ClientConfig, TargetError> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if let Some(path) = extra_ca {

@@ -20,8 +20,13 @@ use tokio_rustls::{TlsConnector, rustls::pki_types::ServerName};
 
 use crate::{
     error::Error,
+    sse::EventStream,
     target::{Address, Target},
 };
+
+mod guarded;
+
+pub use guarded::{Answers, GuardedError, Resolver, connect_guarded};
 
 /// A connection's bytes, whatever carries them.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -92,7 +97,7 @@ fn bare_host(host: &str) -> &str {
 }
 
 /// A connection and the task that drives it, which ends with it.
-struct Connection {
+pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: JoinHandle<()>,
 }
@@ -133,11 +138,50 @@ impl Transport {
         mut request: Request<Full<Bytes>>,
         within: Duration,
     ) -> Result<Answer, Error> {
+        self.put_host(&mut request)?;
+        match timeout(within, self.exchange(request)).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Error::Timeout {
+                target: self.target.to_string(),
+                after: within,
+            }),
+        }
+    }
+
+    fn put_host(&self, request: &mut Request<Full<Bytes>>) -> Result<(), Error> {
         let host = HeaderValue::from_str(&self.target.host_header())
             .map_err(|error| self.unreachable(error))?;
         request.headers_mut().insert(header::HOST, host);
-        match timeout(within, self.exchange(request)).await {
-            Ok(answer) => answer,
+        Ok(())
+    }
+
+    /// Sends a request whose answer goes on, on a connection of its own. What is not a success is
+    /// read whole, as an answer.
+    pub(crate) async fn open_stream(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Result<EventStream, Answer>, Error> {
+        self.put_host(&mut request)?;
+        let opening = async {
+            let mut connection = self.open().await?;
+            let response = connection
+                .sender
+                .send_request(request)
+                .await
+                .map_err(|error| self.unreachable(error))?;
+            if !response.status().is_success() {
+                return self.read(connection, response).await.map(Err);
+            }
+            let target = self.target.to_string();
+            Ok(Ok(EventStream::new(
+                response.into_body(),
+                connection,
+                target,
+            )))
+        };
+        let within = self.policy.answer_timeout;
+        match timeout(within, opening).await {
+            Ok(opened) => opened,
             Err(_) => Err(Error::Timeout {
                 target: self.target.to_string(),
                 after: within,

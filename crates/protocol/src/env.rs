@@ -25,3 +25,7 @@ pub const ADMIN_PASSWORD: &str = "SVC_ADMIN_PASSWORD";
 pub const LOG: &str = "SVC_LOG";
 /// PEM file of certificate authorities trusted beside the machine's own, with [`URL`].
 pub const CA_FILE: &str = "SVC_CA_FILE";
+/// Key that encrypts secrets at rest, shared by the servers of a zone: 32 bytes, base64 or hex.
+pub const SECRET_KEY: &str = "SVC_SECRET_KEY";
+/// Hosts and CIDRs that webhooks may reach though they are not globally routable, with commas.
+pub const WEBHOOK_ALLOW: &str = "SVC_WEBHOOK_ALLOW";

@@ -8,6 +8,7 @@ use svc_core::ServerId;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    events::{emit::Emitter, history::History, hub::Hub, sinks_service::SinksService},
     identity::{Directory, Identity},
     links::Links,
     methods::{calls::Calls, discovery::Discovery, registry::Registry},
@@ -41,6 +42,13 @@ pub struct Parts {
     pub templates: Templates,
     /// Agents the server runs itself.
     pub local: Arc<LocalRuntime>,
+    /// Takes events from callers.
+    pub events: Emitter,
+    /// Events of the past, and streams of those to come.
+    pub history: History,
+    pub event_sinks: SinksService,
+    /// Hears of every commit that made an event.
+    pub hub: Hub,
     pub metrics: Arc<Metrics>,
     pub limits: Limits,
     /// Proxies whose word about the client's address counts.

@@ -5,6 +5,8 @@ mod agent_link;
 mod audit;
 mod auth;
 mod error;
+mod event_sinks;
+mod events;
 mod extract;
 mod groups;
 pub mod listen;

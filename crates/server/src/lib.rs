@@ -5,6 +5,7 @@ pub mod app;
 pub mod backup;
 pub mod bootstrap;
 pub mod clock;
+pub mod events;
 pub mod http;
 pub mod identity;
 pub mod links;
@@ -17,5 +18,5 @@ pub mod store;
 mod tls;
 
 pub use app::App;
-pub use options::{Limits, Options, Policy, TlsFiles};
+pub use options::{EventOptions, Limits, Options, Policy, TlsFiles};
 pub use server::{Server, StartError};

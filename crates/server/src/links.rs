@@ -12,10 +12,15 @@ mod link;
 mod live_space;
 mod session;
 mod socket;
+mod subscriptions;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use svc_core::{ServerId, SpaceId, UserId};
 use svc_protocol::{api::RegistrationStatus, link::Goodbye};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -54,6 +59,8 @@ pub struct Links {
     /// Every task that serves a link or waits for one to come back.
     pub tasks: TaskTracker,
     live: RwLock<HashMap<SpaceId, Arc<LiveSpace>>>,
+    /// Spaces with subscriptions in the store.
+    declaring: Mutex<HashSet<SpaceId>>,
 }
 
 impl Links {
@@ -82,6 +89,7 @@ impl Links {
             shutdown,
             tasks: TaskTracker::new(),
             live: RwLock::default(),
+            declaring: Mutex::default(),
         })
     }
 

@@ -1,6 +1,8 @@
 //! What operators watch: Prometheus metrics. Handles are resolved once, so that counting a call is
 //! an atomic addition.
 
+mod events;
+
 use std::{
     sync::{Arc, atomic::AtomicU64},
     time::Duration,
@@ -12,6 +14,8 @@ use prometheus_client::{
     registry::Registry,
 };
 use svc_protocol::jsonrpc::RpcError;
+
+pub use events::EventMetrics;
 
 /// How a call ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +84,7 @@ pub struct Metrics {
     links: Gauge,
     methods: Gauge,
     method_server_restarts: Counter,
+    pub events: EventMetrics,
 }
 
 impl Metrics {
@@ -103,6 +108,7 @@ impl Metrics {
             links: Gauge::default(),
             methods: Gauge::default(),
             method_server_restarts: Counter::<u64, AtomicU64>::default(),
+            events: EventMetrics::default(),
             registry: Registry::default(),
         };
         registry.register("calls", "Calls by outcome", calls);
@@ -127,6 +133,7 @@ impl Metrics {
             "Restarts of method servers, as their agents report them",
             metrics.method_server_restarts.clone(),
         );
+        metrics.events.register(&mut registry);
         Arc::new(Self {
             registry,
             ..metrics

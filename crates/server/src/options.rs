@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
+use svc_core::lane::RetryPolicy;
 
 use crate::{identity, links::LinkPolicy};
 
@@ -23,8 +24,34 @@ pub struct Options {
     pub admin_password: Option<String>,
     /// The `svc` program, for agents the server runs itself.
     pub agent_program: PathBuf,
+    pub events: EventOptions,
     pub limits: Limits,
     pub policy: Policy,
+}
+
+#[derive(Clone, Debug)]
+pub struct EventOptions {
+    /// Hosts and networks that webhooks may reach though they are not globally routable.
+    pub webhook_allow: Vec<String>,
+    /// Events a user may emit per second.
+    pub emits_per_second: u32,
+    /// How long events and finished deliveries are kept.
+    pub retention: Duration,
+    /// Key of secrets at rest, for servers of one zone; made in the data folder when absent.
+    pub secret_key: Option<String>,
+    pub retry: RetryPolicy,
+}
+
+impl Default for EventOptions {
+    fn default() -> Self {
+        Self {
+            webhook_allow: Vec::new(),
+            emits_per_second: 1_000,
+            retention: Duration::from_secs(7 * 24 * 60 * 60),
+            secret_key: None,
+            retry: RetryPolicy::default(),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]

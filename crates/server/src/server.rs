@@ -1,6 +1,8 @@
 //! Starts a server, keeps its housekeeping going, and stops it in order.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+mod assemble;
+
+use std::{io, net::SocketAddr, time::Duration};
 
 use svc_core::{
     Permission, ServerId,
@@ -12,21 +14,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use uuid::Uuid;
 
+use self::assemble::{Assembled, assemble};
 use crate::{
-    app::{App, Parts},
+    app::App,
     clock::Clock,
+    events::{secrets::SecretError, sinks::webhook::GuardError},
     http::{self, listen::Listener},
     identity::{Identity, IdentityError},
-    links::Links,
-    methods::{
-        calls::Calls, discovery::Discovery, openrpc, publish::Publisher, rate_limit::RateLimit,
-        registry::Registry,
-    },
-    metrics::Metrics,
     options::Options,
-    spaces::{
-        Spaces, lifecycle::Lifecycle, local::LocalRuntime, logs::SpaceLogs, templates::Templates,
-    },
     store::{self, OpenError, Store, StoreError},
     tls::{self, TlsError},
 };
@@ -56,6 +51,10 @@ pub enum StartError {
     Identity(#[from] IdentityError),
     #[error(transparent)]
     Tls(#[from] TlsError),
+    #[error(transparent)]
+    Secrets(#[from] SecretError),
+    #[error(transparent)]
+    WebhookAllow(#[from] GuardError),
     #[error(
         "could not listen on {address}; choose another with --listen, or port 0 for a free one"
     )]
@@ -85,7 +84,8 @@ impl Server {
             .await?;
         let identity =
             Identity::load(store.clone(), options.policy.identity, Clock::system()).await?;
-        let app = assemble(&options, store, identity, server_id, shutdown.clone());
+        let Assembled { app, engine } =
+            assemble(&options, store, identity, server_id, shutdown.clone())?;
 
         let scheme = if tls.is_some() { "https" } else { "http" };
         let own_url = format!("{scheme}://{}", reachable(address));
@@ -113,7 +113,8 @@ impl Server {
         let drain = options.policy.links.drain;
         let mut listening = vec![tokio::spawn(listener(tcp, tls).run(drain))];
         listening.extend(local.map(|(tcp, _)| tokio::spawn(listener(tcp, None).run(drain))));
-        let housekeeping = housekeeping(&app);
+        let mut housekeeping = housekeeping(&app);
+        housekeeping.push(tokio::spawn(engine.run()));
         info!(server.id = %server_id, "listening on {scheme}://{address}");
         Ok(Self {
             app,
@@ -166,6 +167,7 @@ impl Server {
             .unwrap_or_else(|error| {
                 warn!("the last uses of credentials were not written: {error}");
             });
+        self.app.events.close().await;
         self.app.identity.close().await;
         self.app.store.close().await;
         info!("stopped");
@@ -179,87 +181,6 @@ async fn bind_loopback() -> Result<(TcpListener, String), StartError> {
     let tcp = TcpListener::bind(address).await.map_err(failed)?;
     let url = format!("http://{}", tcp.local_addr().map_err(failed)?);
     Ok((tcp, url))
-}
-
-fn assemble(
-    options: &Options,
-    store: Store,
-    identity: Identity,
-    server_id: ServerId,
-    shutdown: CancellationToken,
-) -> App {
-    let directory = identity.directory().clone();
-    let (registry, metrics) = (Arc::new(Registry::default()), Metrics::new());
-    let logs = Arc::new(SpaceLogs::default());
-    let lifecycle = Arc::new(Lifecycle {
-        store: store.clone(),
-        directory: directory.clone(),
-        server_id,
-    });
-    let discovery = Arc::new(Discovery {
-        registry: registry.clone(),
-        directory: directory.clone(),
-    });
-    let links = Links::new(
-        server_id,
-        registry.clone(),
-        Publisher::new(registry.clone(), directory.clone()),
-        lifecycle,
-        logs.clone(),
-        metrics.clone(),
-        options.policy.links,
-        shutdown.clone(),
-    );
-    let local = LocalRuntime::new(
-        identity.clone(),
-        options.agent_program.clone(),
-        options.data_dir.clone(),
-    );
-    let spaces = Spaces {
-        store: store.clone(),
-        identity: identity.clone(),
-        directory: directory.clone(),
-        links: links.clone(),
-        logs,
-        local: local.clone(),
-        allow_local: options.allow_local_spaces,
-        wildcard_domain: options.wildcard_domain.clone(),
-    };
-    let calls = Calls {
-        registry: registry.clone(),
-        directory: directory.clone(),
-        metrics: metrics.clone(),
-        openrpc: openrpc::Describe {
-            discovery: discovery.clone(),
-        },
-        rate_limit: RateLimit::new(options.limits.calls_per_second),
-    };
-    App::new(Parts {
-        server_id,
-        templates: Templates {
-            store: store.clone(),
-        },
-        store,
-        identity,
-        directory,
-        registry,
-        discovery,
-        calls,
-        links,
-        spaces,
-        local,
-        metrics,
-        limits: options.limits,
-        trusted_proxies: options.trusted_proxies.clone(),
-        public_authority: options.public_url.as_deref().and_then(authority),
-        shutdown,
-    })
-}
-
-/// `example.org:8443` of `https://example.org:8443/x`.
-fn authority(url: &str) -> Option<String> {
-    let (_, rest) = url.split_once("://")?;
-    rest.split('/').next().map(str::to_owned)
 }
 
 /// An address one can connect to, for a listener on all of them.

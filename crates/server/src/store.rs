@@ -12,22 +12,26 @@
 pub mod agent_tokens;
 pub(crate) mod archive;
 pub mod audit;
+pub mod deliveries;
 mod engine;
 mod error;
+pub mod events;
 mod folder;
 pub mod groups;
 mod handle;
+pub mod idempotency;
+pub mod lanes;
 pub mod meta;
 mod migrations;
 mod page;
 pub mod roles;
 pub mod sessions;
+pub mod sinks;
 pub mod spaces;
 mod sql;
 mod sqlite;
 pub mod templates;
 pub mod tokens;
-pub mod transitions;
 pub mod users;
 mod value;
 

@@ -10,7 +10,7 @@ use crate::{commands, config::LogFormat, output::Format};
 #[command(
     name = "svc",
     version,
-    about = "Publish methods from a space, and call them from anywhere",
+    about = "Publish methods from a space, call them from anywhere, and route events",
     before_help = "  svc up                                       a server and a demo space, here and now\n  \
                    svc method list                              what you can call\n  \
                    svc method call notes.add '{\"text\":\"hi\"}'    call it",
@@ -63,6 +63,11 @@ pub enum Command {
     Methods(commands::methods::Command),
     #[command(subcommand)]
     Method(commands::method::Command),
+    Event(commands::event::Args),
+    #[command(subcommand)]
+    Events(commands::events::Command),
+    #[command(subcommand)]
+    Sink(commands::sink::Command),
     #[command(subcommand)]
     Space(commands::space::Command),
     #[command(subcommand)]

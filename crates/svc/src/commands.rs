@@ -7,6 +7,8 @@ pub mod backup;
 pub mod completions;
 pub mod context;
 pub mod demo_method_server;
+pub mod event;
+pub mod events;
 pub mod group;
 mod health_check;
 pub mod login;
@@ -16,6 +18,7 @@ pub mod methods;
 mod records;
 pub mod role;
 pub mod server;
+pub mod sink;
 pub mod space;
 pub mod template;
 pub mod token;
@@ -94,6 +97,9 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         Command::Agent(command) => agent::run(shell, command).await,
         Command::Methods(command) => methods::run(shell, command).await,
         Command::Method(command) => method::run(shell, command).await,
+        Command::Event(args) => event::run(shell, args).await,
+        Command::Events(command) => events::run(shell, command).await,
+        Command::Sink(command) => sink::run(shell, command).await,
         Command::Space(command) => space::run(shell, command).await,
         Command::Token(command) => token::run(shell, command).await,
         Command::User(command) => user::run(shell, command).await,

@@ -36,6 +36,8 @@ pub enum LogFormat {
 pub struct Config {
     pub server: Server,
     pub spaces: Spaces,
+    pub events: Events,
+    pub webhooks: Webhooks,
     pub agent: Agent,
 }
 
@@ -69,6 +71,21 @@ section! {
 }
 
 section! {
+    Events as WrittenEvents {
+        retention_days: u32 = "SVC_EVENT_RETENTION_DAYS",
+        emits_per_second: u32 = "SVC_EMITS_PER_SECOND",
+        retry_first_seconds: f64 = "SVC_RETRY_FIRST_SECONDS",
+        retry_second_seconds: f64 = "SVC_RETRY_SECOND_SECONDS",
+    } optional {}
+}
+
+section! {
+    Webhooks as WrittenWebhooks {
+        allow: Vec<String> = env::WEBHOOK_ALLOW,
+    } optional {}
+}
+
+section! {
     Agent as WrittenAgent {
     } optional {
         url: String = env::URL,
@@ -86,6 +103,8 @@ section! {
 struct Layer {
     server: WrittenServer,
     spaces: WrittenSpaces,
+    events: WrittenEvents,
+    webhooks: WrittenWebhooks,
     agent: WrittenAgent,
 }
 
@@ -112,6 +131,8 @@ impl Layer {
         Ok(Self {
             server: WrittenServer::of_environment(environment)?,
             spaces: WrittenSpaces::of_environment(environment)?,
+            events: WrittenEvents::of_environment(environment)?,
+            webhooks: WrittenWebhooks::of_environment(environment)?,
             agent: WrittenAgent::of_environment(environment)?,
         })
     }
@@ -135,6 +156,8 @@ impl Layer {
         Self {
             server: self.server.over(below.server),
             spaces: self.spaces.over(below.spaces),
+            events: self.events.over(below.events),
+            webhooks: self.webhooks.over(below.webhooks),
             agent: self.agent.over(below.agent),
         }
     }
@@ -151,6 +174,8 @@ impl Config {
         let config = Self {
             server: layers.server.finish(),
             spaces: layers.spaces.finish(),
+            events: layers.events.finish(),
+            webhooks: layers.webhooks.finish(),
             agent: layers.agent.finish(),
         };
         config.check()?;
@@ -172,6 +197,8 @@ impl Config {
         for (key, seconds) in [
             ("grace_seconds", server.grace_seconds),
             ("drain_seconds", server.drain_seconds),
+            ("retry_first_seconds", self.events.retry_first_seconds),
+            ("retry_second_seconds", self.events.retry_second_seconds),
         ] {
             if !(0.0..=86_400.0).contains(&seconds) {
                 return Err(Failure::usage(format!(
@@ -189,6 +216,11 @@ impl Config {
                 Failure::usage("`calls_per_second` is 0, which would refuse every call")
                     .hint("leave it out for no limit"),
             );
+        }
+        if self.events.emits_per_second == 0 {
+            return Err(Failure::usage(
+                "`emits_per_second` is 0, which would refuse every event",
+            ));
         }
         Ok(())
     }

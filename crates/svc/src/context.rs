@@ -4,4 +4,6 @@ mod file;
 mod resolve;
 
 pub use file::{Context, Contexts, write_private};
-pub use resolve::{Connection, Via, connect, find_agent, for_calls};
+pub use resolve::{
+    Connection, Emitter, Via, connect, find_agent, for_calls, for_events, to_server,
+};

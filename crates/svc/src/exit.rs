@@ -148,7 +148,7 @@ impl From<Error> for Failure {
                         "in the server's svc.toml: [spaces] allow_local = true, or start it with SVC_SPACES_ALLOW_LOCAL=true",
                     ),
                     (_, "rate_limited") => failure.hint(
-                        "wait a second and try again; the server's `calls_per_second` sets the limit",
+                        "wait a moment and try again; the server's `calls_per_second` and `emits_per_second` set the limits",
                     ),
                     (StatusCode::FORBIDDEN, _) => failure.hint("svc whoami shows what you may do"),
                     _ => failure,

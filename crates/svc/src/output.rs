@@ -231,7 +231,7 @@ fn cut(line: &str, width: Option<usize>) -> String {
 }
 
 /// Control characters could move the cursor or recolour the terminal.
-fn clean(cell: &str) -> String {
+pub fn clean(cell: &str) -> String {
     cell.chars()
         .map(|character| {
             if character.is_control() {

@@ -8,10 +8,13 @@ mod http;
 mod process;
 mod program;
 mod raw_link;
+mod receiver;
 mod registration;
 mod server;
 mod simulated;
+mod sink;
 mod space;
+mod sse;
 mod user;
 mod wait;
 
@@ -22,10 +25,13 @@ pub use process::{
 };
 pub use program::{Cli, Output, fixture_method_server, svc_program};
 pub use raw_link::RawLink;
+pub use receiver::{Received, Reply, TestReceiver};
 pub use registration::{MethodToml, RegistrationToml, fixture, method};
 pub use server::{ADMIN_PASSWORD, TestServer, TestServerBuilder, fixture_file, wait_for_address};
 pub use simulated::SimulatedAgents;
+pub use sink::TestSink;
 pub use space::{TestAgent, TestSpace};
+pub use sse::{SseMessage, SseStream};
 pub use tempfile::TempDir;
 pub use user::{TestUser, error_code, result};
 pub use wait::{eventually, get_eventually};

@@ -1,6 +1,7 @@
 //! A server process with its own data folder, port and home.
 
 use std::{
+    collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{Command, ExitStatus},
@@ -61,6 +62,8 @@ impl Site {
 
 pub struct TestServerBuilder {
     server_config: String,
+    /// Tables beside `[server]` and `[spaces]`.
+    more_config: BTreeMap<String, String>,
     allow_local: bool,
     admin_password: Option<&'static str>,
     env: Vec<(String, String)>,
@@ -80,6 +83,27 @@ impl TestServerBuilder {
         self.server_config.push_str(lines);
         self.server_config.push('\n');
         self
+    }
+
+    /// More lines for another table of the configuration.
+    pub fn config_table(mut self, name: &str, lines: &str) -> Self {
+        let table = self.more_config.entry(name.to_owned()).or_default();
+        table.push_str(lines);
+        table.push('\n');
+        self
+    }
+
+    /// Lets webhooks go to receivers of the test.
+    pub fn allow_loopback_webhooks(self) -> Self {
+        self.config_table("webhooks", "allow = [\"127.0.0.0/8\"]")
+    }
+
+    /// Waits between attempts, in seconds.
+    pub fn retries(self, after_first: f64, after_second: f64) -> Self {
+        let lines = format!(
+            "retry_first_seconds = {after_first:?}\nretry_second_seconds = {after_second:?}"
+        );
+        self.config_table("events", &lines)
     }
 
     /// Lets spaces of runtime `local` run.
@@ -108,9 +132,14 @@ impl TestServerBuilder {
         let folder = TempDir::with_prefix("svc-test-").expect("a temporary folder can be made");
         let home = folder.path().join("home");
         std::fs::create_dir(&home).expect("a fresh folder takes a folder");
+        let more: String = self
+            .more_config
+            .iter()
+            .map(|(name, lines)| format!("\n[{name}]\n{lines}"))
+            .collect();
         let config = format!(
-            "[server]\n{}\n[spaces]\nallow_local = {}\n",
-            self.server_config, self.allow_local
+            "[server]\n{}\n[spaces]\nallow_local = {}\n{}",
+            self.server_config, self.allow_local, more
         );
         std::fs::write(folder.path().join("svc.toml"), config)
             .expect("a fresh folder takes a file");
@@ -166,6 +195,7 @@ impl TestServer {
     pub fn builder() -> TestServerBuilder {
         TestServerBuilder {
             server_config: String::new(),
+            more_config: BTreeMap::new(),
             allow_local: false,
             admin_password: Some(ADMIN_PASSWORD),
             env: Vec::new(),

@@ -8,7 +8,7 @@ use http_body_util::Empty;
 use hyper_util::rt::TokioIo;
 use rustix::process::{Pid, Signal, kill_process_group};
 use svc_core::space::Probe;
-use svc_protocol::env::{ADMIN_PASSWORD, AGENT_TOKEN};
+use svc_protocol::env::{ADMIN_PASSWORD, AGENT_TOKEN, SECRET_KEY};
 use tokio::{net::TcpStream, process::Command};
 
 /// Whether the space looks well.
@@ -54,6 +54,7 @@ async fn run(command: &str, folder: &Path) -> bool {
         .current_dir(folder)
         .env_remove(AGENT_TOKEN)
         .env_remove(ADMIN_PASSWORD)
+        .env_remove(SECRET_KEY)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

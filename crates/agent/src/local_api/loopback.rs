@@ -4,34 +4,32 @@
 //! loopback one (against DNS rebinding), nothing with an `Origin` is served, and a body must be
 //! declared as JSON, which a form cannot.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::{
+    net::{Ipv4Addr, Ipv6Addr},
+    sync::Arc,
+};
 
+use super::{
+    event::{self, BODY_BYTES_MAX, Events},
+    problem::Failure,
+};
 use axum::{
     Router,
-    body::{Body, Bytes},
-    extract::{DefaultBodyLimit, Request, rejection::BytesRejection},
+    body::Body,
+    extract::{DefaultBodyLimit, Request},
     middleware::{self, Next},
     response::Response,
     routing::{get, post},
 };
 use http::{
     HeaderMap, StatusCode, Uri,
-    header::{CONTENT_TYPE, HOST, ORIGIN},
+    header::{HOST, ORIGIN},
 };
-use serde::Deserialize;
-use serde_json::{Map, Value};
 
-use super::problem::Failure;
-
-/// Bytes of an event's payload (DECISIONS 7).
-const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
-/// The payload, its type, and the JSON around them.
-const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + 1024;
-const EVENT_TYPE_MAX: usize = 128;
-
-pub fn router() -> Router {
+pub fn router(events: Arc<Events>) -> Router {
     Router::new()
-        .route("/event", post(emit))
+        .route("/event", post(event::emit))
+        .with_state(events)
         .route("/packages/{*name}", get(package))
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
@@ -91,85 +89,6 @@ fn is_loopback(host: &str) -> bool {
 
 fn is_port(text: Option<&str>) -> bool {
     text.is_some_and(|text| text.parse::<u16>().is_ok())
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Event {
-    r#type: String,
-    #[serde(default)]
-    payload: Map<String, Value>,
-}
-
-async fn emit(headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<(), Failure> {
-    let content_type = headers
-        .get(CONTENT_TYPE)
-        .and_then(|text| text.to_str().ok());
-    if !content_type.is_some_and(is_json) {
-        return Err(Failure::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "unsupported_media_type",
-            format!(
-                "content type `{}` is not `application/json`",
-                content_type.unwrap_or_default()
-            ),
-        ));
-    }
-    let body = body.map_err(|rejection| unread(&rejection))?;
-    let event: Event = serde_json::from_slice(&body).map_err(|error| {
-        invalid(format!(
-            "the body must be {{\"type\": string, \"payload\": object}}: {error}"
-        ))
-    })?;
-    check_event(&event)?;
-    Err(Failure::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        "events_unavailable",
-        "this version of the server does not take events yet",
-    ))
-}
-
-fn is_json(content_type: &str) -> bool {
-    let kind = content_type.split(';').next().unwrap_or_default();
-    kind.trim().eq_ignore_ascii_case("application/json")
-}
-
-fn unread(rejection: &BytesRejection) -> Failure {
-    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        return too_large();
-    }
-    invalid(rejection.body_text())
-}
-
-fn too_large() -> Failure {
-    Failure::new(
-        StatusCode::PAYLOAD_TOO_LARGE,
-        "payload_too_large",
-        format!("an event's payload may have at most {PAYLOAD_BYTES_MAX} bytes"),
-    )
-}
-
-fn invalid(detail: impl Into<String>) -> Failure {
-    Failure::new(StatusCode::BAD_REQUEST, "invalid_event", detail)
-}
-
-fn check_event(event: &Event) -> Result<(), Failure> {
-    let kind = &event.r#type;
-    let is_segment = |segment: &str| {
-        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-        !segment.is_empty() && segment.bytes().all(allowed)
-    };
-    if kind.len() > EVENT_TYPE_MAX || !kind.split('.').all(is_segment) {
-        let shown: String = kind.chars().take(EVENT_TYPE_MAX).collect();
-        return Err(invalid(format!(
-            "event type `{shown}` must be 1 to {EVENT_TYPE_MAX} characters: segments of letters, digits, `_` or `-` joined by single dots"
-        )));
-    }
-    let payload = serde_json::to_vec(&event.payload).unwrap_or_default();
-    if payload.len() > PAYLOAD_BYTES_MAX {
-        return Err(too_large());
-    }
-    Ok(())
 }
 
 async fn package() -> Failure {

@@ -3,20 +3,24 @@
 
 use std::{io, time::Duration};
 
+use axum::body::Body;
 use bytes::Bytes;
+use futures_util::stream;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Request, Response,
     header::{
-        AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, HOST, ORIGIN, TE, TRAILER,
+        AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, ORIGIN, TE, TRAILER,
         TRANSFER_ENCODING, UPGRADE,
     },
     request::Parts,
 };
 use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use svc_client::{Target, transport};
 use thiserror::Error;
 use tokio::time::timeout;
+use tokio_util::task::AbortOnDropHandle;
 
 /// Bytes of a request that are passed on.
 pub const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -58,9 +62,10 @@ impl Proxy {
         self.server.to_string()
     }
 
-    /// Sends one request and reads the whole response. A call may take as long as its method
-    /// allows, so only the connection has a time limit; whoever asked can hang up.
-    pub async fn send(&self, head: Parts, body: Bytes) -> Result<Response<Bytes>, ProxyError> {
+    /// Sends one request and reads the whole response, unless it is one that goes on. A call may
+    /// take as long as its method allows, so only the connection has a time limit; whoever asked
+    /// can hang up.
+    pub async fn send(&self, head: Parts, body: Bytes) -> Result<Response<Body>, ProxyError> {
         let url = || self.server.to_string();
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| ProxyError::Failed {
             url: url(),
@@ -76,18 +81,21 @@ impl Proxy {
         let request = self
             .request(head, body)
             .map_err(|error| failed(error.into()))?;
-        let exchange = async {
-            let (head, body) = sender.send_request(request).await?.into_parts();
-            let body = Limited::new(body, RESPONSE_BYTES_MAX).collect().await?;
-            Ok((head, body.to_bytes()))
+        // Its failure reaches the exchange; it ends with it.
+        let driver = AbortOnDropHandle::new(tokio::spawn(async move {
+            let _ = connection.await;
+        }));
+        let (head, body) = sender
+            .send_request(request)
+            .await
+            .map_err(|error| failed(error.into()))?
+            .into_parts();
+        let body = if is_event_stream(&head.headers) {
+            pass_as_it_comes(body, driver)
+        } else {
+            let whole = Limited::new(body, RESPONSE_BYTES_MAX).collect().await;
+            Body::from(whole.map_err(failed)?.to_bytes())
         };
-        tokio::pin!(exchange, connection);
-        let (head, body) = tokio::select! {
-            done = &mut exchange => done,
-            // The connection may end before its last bytes are taken.
-            _ = &mut connection => exchange.await,
-        }
-        .map_err(failed)?;
         let mut response = Response::new(body);
         *response.status_mut() = head.status;
         *response.headers_mut() = end_to_end(head.headers);
@@ -110,6 +118,26 @@ impl Proxy {
         *request.headers_mut() = headers;
         Ok(request)
     }
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}
+
+/// A stream of events has no end to wait for.
+fn pass_as_it_comes(body: Incoming, driver: AbortOnDropHandle<()>) -> Body {
+    let bytes = stream::unfold((body, driver), async |(mut body, driver)| {
+        loop {
+            match body.frame().await?.map(|frame| frame.into_data().ok()) {
+                Ok(Some(bytes)) => return Some((Ok(bytes), (body, driver))),
+                Ok(None) => {}
+                Err(error) => return Some((Err(error), (body, driver))),
+            }
+        }
+    });
+    Body::from_stream(bytes)
 }
 
 /// Headers without those that concern one connection only.

@@ -17,7 +17,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{SpaceApi, loopback, problem::Failure, socket::may_connect, space};
+use super::{Events, SpaceApi, loopback, problem::Failure, socket::may_connect, space};
 
 /// Time a client has for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -68,8 +68,13 @@ impl Accept for Socket {
 }
 
 /// Serves loopback TCP until `stop`; requests under way then have `grace`.
-pub async fn serve_loopback(listener: TcpListener, stop: CancellationToken, grace: Duration) {
-    let router = loopback::router();
+pub async fn serve_loopback(
+    listener: TcpListener,
+    events: Arc<Events>,
+    stop: CancellationToken,
+    grace: Duration,
+) {
+    let router = loopback::router(events);
     serve(Loopback { listener, router }, stop, grace).await;
 }
 

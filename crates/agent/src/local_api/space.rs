@@ -1,11 +1,11 @@
-//! What the space's owner reaches over the Unix socket: registration, status, stop, and the
-//! server's API through the agent.
+//! What the space's owner reaches over the Unix socket: registration, status, stop, events, and
+//! the server's API through the agent.
 
 use std::sync::Arc;
 
 use axum::{
     Json, Router,
-    body::{Body, to_bytes},
+    body::to_bytes,
     extract::{DefaultBodyLimit, Query, Request, State, rejection::JsonRejection},
     response::Response,
     routing::{any, get, post},
@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    event::{self, BODY_BYTES_MAX, Events},
     problem::Failure,
     proxy::{Proxy, REQUEST_BYTES_MAX},
 };
@@ -37,11 +38,16 @@ pub struct SpaceApi {
     pub link: watch::Receiver<LinkStatus>,
     pub addresses: AgentAddresses,
     pub proxy: Proxy,
+    pub events: Arc<Events>,
     /// Stops the agent.
     pub shutdown: CancellationToken,
 }
 
 pub fn router(api: Arc<SpaceApi>) -> Router {
+    let events = Router::new()
+        .route("/event", post(event::emit))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .with_state(Arc::clone(&api.events));
     Router::new()
         .route("/registration", post(register).delete(unregister))
         .layer(DefaultBodyLimit::max(REGISTRATION_BODY_MAX))
@@ -50,6 +56,7 @@ pub fn router(api: Arc<SpaceApi>) -> Router {
         .route("/api/{*path}", any(pass_on))
         .fallback(not_found)
         .with_state(api)
+        .merge(events)
 }
 
 type Api = State<Arc<SpaceApi>>;
@@ -116,14 +123,13 @@ async fn pass_on(State(api): Api, request: Request) -> Result<Response, Failure>
             format!("a body may have at most {REQUEST_BYTES_MAX} bytes"),
         )
     })?;
-    let response = api.proxy.send(head, body).await.map_err(|error| {
+    api.proxy.send(head, body).await.map_err(|error| {
         Failure::new(
             StatusCode::SERVICE_UNAVAILABLE,
             "server_unreachable",
             error.to_string(),
         )
-    })?;
-    Ok(response.map(Body::from))
+    })
 }
 
 async fn not_found(uri: Uri) -> Failure {

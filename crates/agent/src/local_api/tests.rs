@@ -49,13 +49,28 @@ fn post(headers: &str, body: &str) -> String {
     )
 }
 
+fn events(server: Target, link: watch::Receiver<LinkStatus>) -> Arc<Events> {
+    let policy = svc_client::Policy::default();
+    Arc::new(Events::new(server, "svc_agt_x", policy, link))
+}
+
 #[tokio::test]
 async fn the_loopback_listener_refuses_what_a_web_page_could_send() {
     let (listener, address) = bind_loopback(Some("127.0.0.1:0".parse().expect("valid")))
         .await
         .expect("binds");
     let stop = CancellationToken::new();
-    let serving = tokio::spawn(serve_loopback(listener, stop.clone(), Duration::ZERO));
+    let (_status, link) = watch::channel(LinkStatus::default());
+    let events = events(
+        Target::parse("http://127.0.0.1:1", None).expect("valid"),
+        link,
+    );
+    let serving = tokio::spawn(serve_loopback(
+        listener,
+        events,
+        stop.clone(),
+        Duration::ZERO,
+    ));
     let json = "content-type: application/json\r\n";
     let host = format!("host: {address}\r\n");
     let event = r#"{"type":"a.b","payload":{}}"#;
@@ -64,15 +79,11 @@ async fn the_loopback_listener_refuses_what_a_web_page_could_send() {
         "x".repeat(300_000)
     );
     let cases = [
-        (
-            post(&format!("{host}{json}"), event),
-            503,
-            "events_unavailable",
-        ),
+        (post(&format!("{host}{json}"), event), 503, "not_linked"),
         (
             post(&format!("host: localhost\r\n{json}"), r#"{"type":"a"}"#),
             503,
-            "events_unavailable",
+            "not_linked",
         ),
         (
             post(&format!("host: evil.example\r\n{json}"), event),
@@ -223,6 +234,7 @@ async fn unlinked(folder: &Path, server_url: &str) -> Unlinked {
     let shutdown = CancellationToken::new();
     let api = Arc::new(SpaceApi {
         registrar: Arc::new(registrar),
+        events: events(server.clone(), link.clone()),
         link,
         addresses,
         proxy: Proxy::new(server, "svc_agt_x", Duration::from_secs(5)).expect("a token"),
@@ -279,6 +291,8 @@ async fn the_socket_is_private_answers_and_says_what_is_wrong() {
             "not_linked",
         ),
         ("GET", "/api/spaces", "", 503, "server_unreachable"),
+        ("POST", "/event", r#"{"type":"a"}"#, 503, "not_linked"),
+        ("POST", "/event", r#"{"type":"a b"}"#, 400, "invalid_event"),
         ("GET", "/other", "", 404, "not_found"),
     ];
     for (method, path, body, expected, code) in cases {
@@ -334,6 +348,43 @@ async fn the_proxy_adds_the_credential_and_keeps_the_bytes() {
         request.contains(&format!("host: {address}\r\n")),
         "{request}"
     );
+    agent.stop.cancel();
+}
+
+#[tokio::test]
+async fn the_proxy_passes_a_stream_of_events_as_it_comes() {
+    let (listener, address) = bind_loopback(Some("127.0.0.1:0".parse().expect("valid")))
+        .await
+        .expect("binds");
+    let (sent, first_read) = tokio::sync::oneshot::channel::<()>();
+    let serving = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.expect("accepts");
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") {
+            stream.read_buf(&mut request).await.expect("reads");
+        }
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+        let first = format!("{head}data: one\n\n");
+        stream.write_all(first.as_bytes()).await.expect("writes");
+        first_read.await.expect("the first was read");
+        stream.write_all(b"data: two\n\n").await.expect("writes");
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let agent = unlinked(folder.path(), &format!("http://{address}")).await;
+    let client = svc_client::AgentClient::new(&agent.path).into_api();
+    let mut events = client.event_stream(None).await.expect("opens");
+    let mut next = async || loop {
+        match events.next().await.expect("goes on") {
+            svc_client::Received::Message(message) => break Some(message.data),
+            svc_client::Received::KeepAlive => {}
+            svc_client::Received::End => break None,
+        }
+    };
+    assert_eq!(next().await.as_deref(), Some("one"));
+    sent.send(()).expect("awaited");
+    assert_eq!(next().await.as_deref(), Some("two"));
+    assert_eq!(next().await, None);
+    serving.await.expect("served");
     agent.stop.cancel();
 }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use svc_core::registration::ServerDefinition;
-use svc_protocol::env::{ADMIN_PASSWORD, AGENT_TOKEN};
+use svc_protocol::env::{ADMIN_PASSWORD, AGENT_TOKEN, SECRET_KEY};
 use thiserror::Error;
 use tokio::process::Command;
 
@@ -68,6 +68,7 @@ impl Launch {
             // The agent's credential, and its server's, are none of the method server's business.
             .env_remove(AGENT_TOKEN)
             .env_remove(ADMIN_PASSWORD)
+            .env_remove(SECRET_KEY)
             .envs(&self.env)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -264,7 +264,7 @@ fn methods_path(filter: &MethodFilter) -> String {
     with_query("/api/methods", &pairs)
 }
 
-fn page_path(path: &str, page: &Page, more: &[(&str, Option<&str>)]) -> String {
+pub(super) fn page_path(path: &str, page: &Page, more: &[(&str, Option<&str>)]) -> String {
     let limit = page.limit.map(|limit| limit.to_string());
     let mut pairs = vec![
         ("limit", limit.as_deref()),
@@ -275,7 +275,7 @@ fn page_path(path: &str, page: &Page, more: &[(&str, Option<&str>)]) -> String {
 }
 
 /// What the server says of an id that does not exist, said of a name.
-fn no_such(kind: &str, name: &str) -> Error {
+pub(super) fn no_such(kind: &str, name: &str) -> Error {
     let detail = format!("{kind} `{name}` does not exist, or is not yours to see");
     Error::Problem {
         status: StatusCode::NOT_FOUND,

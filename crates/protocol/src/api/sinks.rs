@@ -140,11 +140,23 @@ pub struct SinkPatch {
         skip_serializing_if = "Option::is_none"
     )]
     pub active: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "super::patch::set",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub webhook: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "super::patch::set",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub script: Option<Value>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "super::patch::set",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub json_rpc: Option<Value>,
 }
 

@@ -2,9 +2,11 @@
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
+use svc_core::{event::EmitError, pattern::PatternError};
 use svc_protocol::problem::{CONTENT_TYPE, Problem};
 
 use crate::{
+    events::{emit::EmitServiceError, history::HistoryError, sinks_service::SinkError},
     identity::{ErrorKind, IdentityError},
     spaces::SpaceError,
     store::{InvalidPage, StoreError},
@@ -126,6 +128,73 @@ impl From<SpaceError> for ApiError {
             SpaceError::Identity(error) => error.into(),
             SpaceError::Store(error) => error.into(),
         }
+    }
+}
+
+impl From<EmitServiceError> for ApiError {
+    fn from(error: EmitServiceError) -> Self {
+        let detail = error.to_string();
+        match error {
+            EmitServiceError::Invalid(EmitError::TooLarge(_)) => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", detail)
+            }
+            EmitServiceError::Invalid(_) => Self::bad_request("invalid_event", detail),
+            EmitServiceError::InvalidKey => Self::bad_request("invalid_idempotency_key", detail),
+            EmitServiceError::IdempotencyConflict => {
+                Self::new(StatusCode::CONFLICT, "idempotency_conflict", detail)
+            }
+            EmitServiceError::OverLimit(over) => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
+                    .retry_after(over.retry_after.as_secs() + 1)
+            }
+            EmitServiceError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<SinkError> for ApiError {
+    fn from(error: SinkError) -> Self {
+        let detail = error.to_string();
+        match error {
+            SinkError::NotFound | SinkError::DeliveryNotFound(_) | SinkError::EventNotFound(_) => {
+                Self::new(StatusCode::NOT_FOUND, "not_found", detail)
+            }
+            SinkError::Name(_) => Self::bad_request("invalid_name", detail),
+            SinkError::Pattern(error) => error.into(),
+            SinkError::Invalid { code, .. } => Self::bad_request(code, detail),
+            SinkError::ScriptsUnavailable => Self::new(
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "scripts_unavailable",
+                detail,
+            ),
+            SinkError::GlobalDenied => Self::forbidden("permission_denied", detail),
+            SinkError::NameTaken(_) => Self::new(StatusCode::CONFLICT, "name_taken", detail),
+            SinkError::QueueFull => Self::new(StatusCode::CONFLICT, "queue_full", detail),
+            SinkError::Conflict(_) => Self::new(StatusCode::CONFLICT, "conflict", detail),
+            SinkError::TooManyTests { retry_after, .. } => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
+                    .retry_after(retry_after.as_secs() + 1)
+            }
+            SinkError::Store(error) => error.into(),
+            SinkError::Internal(_) => Self::internal(&error),
+        }
+    }
+}
+
+impl From<HistoryError> for ApiError {
+    fn from(error: HistoryError) -> Self {
+        match error {
+            HistoryError::NotFound(_) => {
+                Self::new(StatusCode::NOT_FOUND, "not_found", error.to_string())
+            }
+            HistoryError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<PatternError> for ApiError {
+    fn from(error: PatternError) -> Self {
+        Self::bad_request("invalid_pattern", error.to_string())
     }
 }
 

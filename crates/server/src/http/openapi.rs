@@ -46,10 +46,11 @@ fn operation(method: &Method, path: &str, needs: Needs) -> Value {
         .split('/')
         .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
         .map(|name| {
-            json!({
-                "name": name, "in": "path", "required": true,
-                "schema": {"type": "string", "format": "uuid"},
-            })
+            let schema = match name {
+                "n" => json!({"type": "integer"}),
+                _ => json!({"type": "string", "format": "uuid"}),
+            };
+            json!({"name": name, "in": "path", "required": true, "schema": schema})
         })
         .collect();
     let problem = json!({

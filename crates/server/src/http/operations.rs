@@ -7,8 +7,15 @@ use axum::{
 use http::{Method, StatusCode, header};
 use serde_json::json;
 
-use super::{error::ApiError, extract::Json};
-use crate::app::App;
+use super::{
+    error::{ApiError, ApiResult},
+    extract::Json,
+};
+use crate::{
+    app::App,
+    clock,
+    store::{Tx, lanes},
+};
 
 /// The process is alive.
 pub async fn healthz() -> Response {
@@ -34,10 +41,15 @@ pub async fn readyz(State(app): State<App>) -> Response {
     }
 }
 
-pub async fn metrics(State(app): State<App>) -> Response {
+pub async fn metrics(State(app): State<App>) -> ApiResult<Response> {
+    let read = |tx: &mut Tx<'_>| Ok((lanes::totals(tx)?, lanes::list_backlog(tx)?));
+    let (totals, backlog) = app.store.read(read).await?;
+    app.metrics
+        .events
+        .update(app.hub.counters(), totals, &backlog, clock::now());
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let text = app.metrics.encode(app.registry.method_count());
-    ([(header::CONTENT_TYPE, content_type)], text).into_response()
+    Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())
 }
 
 pub async fn unknown_path(OriginalUri(uri): OriginalUri) -> ApiError {

@@ -9,13 +9,13 @@ use axum::{
 use http::Method;
 use serde::Serialize;
 use svc_core::Permission::{
-    self, ManageGroups, ManageRoles, ManageSpaces, ManageTemplates, ManageUsers, UseSpaces,
-    ViewAudit,
+    self, ManageGroups, ManageOwnEventSinks, ManageRoles, ManageSpaces, ManageTemplates,
+    ManageUsers, UseSpaces, ViewAudit,
 };
 
 use super::{
-    agent_link, audit, auth, groups, methods, openapi, operations, roles, sessions, setup, spaces,
-    templates, tokens, users,
+    agent_link, audit, auth, event_sinks, events, groups, methods, openapi, operations, roles,
+    sessions, setup, spaces, templates, tokens, users,
 };
 use crate::app::App;
 
@@ -56,6 +56,8 @@ const USERS: Needs = Needs::Any(&[ManageUsers]);
 const GROUPS: Needs = Needs::Any(&[ManageGroups]);
 const ROLES: Needs = Needs::Any(&[ManageRoles]);
 const TEMPLATES: Needs = Needs::Any(&[ManageTemplates]);
+/// Which sinks, the records decide: own ones, and global ones with the permission for those.
+const SINKS: Needs = Needs::Any(&[ManageOwnEventSinks]);
 const AUDIT: Needs = Needs::Any(&[ViewAudit]);
 
 #[rustfmt::skip]
@@ -113,6 +115,21 @@ pub fn routes() -> Vec<Route> {
         get("/api/methods",                     Caller,    AsOwner,  methods::list),
         post("/api/methods/call",               Caller,    AsOwner,  methods::call),
         get("/api/openrpc.json",                Caller,    AsOwner,  methods::openrpc),
+        post("/api/events/emit",                SPACES,    AsOwner,  events::emit),
+        get("/api/events",                      Caller,    AsOwner,  events::list),
+        get("/api/events/stream",               Caller,    AsOwner,  events::stream),
+        get("/api/events/{id}",                 Caller,    AsOwner,  events::get),
+        get("/api/event-sinks",                 SINKS,     AsOwner,  event_sinks::list),
+        post("/api/event-sinks",                SINKS,     AsOwner,  event_sinks::create),
+        post("/api/event-sinks/preview",        SINKS,     AsOwner,  event_sinks::preview),
+        get("/api/event-sinks/{id}",            SINKS,     AsOwner,  event_sinks::get),
+        patch("/api/event-sinks/{id}",          SINKS,     AsOwner,  event_sinks::patch),
+        delete("/api/event-sinks/{id}",         SINKS,     AsOwner,  event_sinks::delete),
+        post("/api/event-sinks/{id}/test",      SINKS,     AsOwner,  event_sinks::test),
+        post("/api/event-sinks/{id}/rotate-secret", SINKS, AsOwner,  event_sinks::rotate_secret),
+        post("/api/event-sinks/{id}/replay",    SINKS,     AsOwner,  event_sinks::replay),
+        get("/api/event-sinks/{id}/deliveries", SINKS,     AsOwner,  event_sinks::deliveries),
+        post("/api/event-sinks/{id}/deliveries/{n}/resend", SINKS, AsOwner, event_sinks::resend),
         get("/api/audit",                       AUDIT,     AsOwner,  audit::list),
         get("/agent/link",                      Agent,     AsOwner,  agent_link::upgrade),
     ]

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use svc_core::{
     GroupId, Permission, Permissions, Scopes, SessionId, SpaceId, Timestamp, TokenId, UserId,
-    UserName, visibility::Viewer,
+    UserName,
+    event::{Actor, ActorKind},
+    visibility::Viewer,
 };
 use svc_protocol::api;
 
@@ -112,6 +114,19 @@ impl Caller {
 
     pub fn viewer(&self) -> Viewer<'_> {
         self.user.viewer()
+    }
+
+    /// Who is behind an event.
+    pub fn actor(&self) -> Actor {
+        let kind = match self.credential {
+            Credential::Agent { .. } => ActorKind::Agent,
+            Credential::Token { .. } | Credential::Session { .. } => ActorKind::User,
+        };
+        Actor {
+            id: Some(self.user.id),
+            username: self.user.name.to_string(),
+            kind,
+        }
     }
 
     pub fn may(&self, permission: Permission) -> bool {

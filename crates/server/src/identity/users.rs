@@ -19,7 +19,7 @@ use super::{
     roles::check_held,
 };
 use crate::store::{
-    PageRequest, Tx, audit, groups, roles, sessions,
+    PageRequest, Tx, audit, groups, lanes, roles, sessions, sinks,
     users::{self, Profile, UserRow},
 };
 
@@ -161,11 +161,13 @@ impl Identity {
                 check_not_self(caller, id, "deactivate")?;
                 check_not_last_admin(tx, before)?;
                 users::set_active(tx, id, false)?;
+                lanes::set_owner_active(tx, id, false)?;
                 sessions::delete_of_user(tx, id, None)?;
                 note(tx, "user.deactivated", json!({}))?;
             }
             Some(true) if !before.active => {
                 users::set_active(tx, id, true)?;
+                lanes::set_owner_active(tx, id, true)?;
                 note(tx, "user.activated", json!({}))?;
             }
             _ => {}
@@ -196,6 +198,7 @@ impl Identity {
                     ),
                 ));
             }
+            sinks::delete_of_owner(tx, id, caller.user.name.as_str(), entry.at)?;
             users::delete(tx, id)?;
             entry.detail = json!({"username": user.username});
             audit::append(tx, &entry)?;

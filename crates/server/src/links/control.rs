@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 use tracing::{info, warn};
 
 use super::{Availability, Link, Links, LiveSpace};
+use crate::methods::publish::{CheckedPublication, Refused};
 
 /// Bytes of an agent's own words that are kept.
 const REASON_BYTES_MAX: usize = 4 * 1024;
@@ -43,13 +44,13 @@ impl Links {
     async fn hear(&self, live: &Arc<LiveSpace>, link: &Arc<Link>, id: u64, message: Control) {
         match message {
             Control::Unregister => {
-                self.unregister(live);
+                self.unregister(live).await;
                 let _ = link.control(id, &Control::Unregistered);
             }
             Control::RegistrationLost { error } => {
                 let error = error[..error.floor_char_boundary(REASON_BYTES_MAX)].to_owned();
                 warn!(space.id = %live.id, "re-registration refused: {error}");
-                self.unregister(live);
+                self.unregister(live).await;
                 live.set_registration_error(Some(error));
             }
             Control::MethodServer { state, restarts } => {
@@ -76,27 +77,12 @@ impl Links {
     }
 
     async fn register(&self, live: &Arc<LiveSpace>, link: &Arc<Link>, id: u64, register: Register) {
-        let published = match self.publisher.check(live, register).await {
-            Ok(publication) => {
-                let _transition = live.transition.lock().await;
-                if !live.is_current(link) || link.ending().is_cancelled() {
-                    return;
-                }
-                // The answer is queued before anyone can pick the new providers, so an agent
-                // never sees a call of a registration it does not yet know to stand.
-                self.publisher.publish(publication, |accepted| {
-                    live.set_registration_error(None);
-                    let _ = link.control(id, &Control::Registered(accepted));
-                    live.set_availability(Availability::Ready);
-                })
-            }
+        let registered = match self.publisher.check(live, register).await {
+            Ok(checked) => self.publish(live, link, id, checked).await,
             Err(refused) => Err(refused),
         };
-        match published {
-            Ok(displaced) => {
-                info!(space.id = %live.id, space.name = %live.name, "registered");
-                self.displace(displaced);
-            }
+        match registered {
+            Ok(displaced) => self.displace(displaced).await,
             Err(refused) => {
                 info!(space.id = %live.id, space.name = %live.name, "registration refused: {refused}");
                 let problem = refused.to_problem();
@@ -105,21 +91,70 @@ impl Links {
         }
     }
 
+    /// Lets a checked registration stand: its subscriptions in the store first, then its methods.
+    async fn publish(
+        &self,
+        live: &Arc<LiveSpace>,
+        link: &Arc<Link>,
+        id: u64,
+        checked: CheckedPublication,
+    ) -> Result<Vec<(SpaceId, CanonicalName)>, Refused> {
+        let _transition = live.transition.lock().await;
+        if !live.is_current(link) || link.ending().is_cancelled() {
+            return Ok(Vec::new());
+        }
+        self.publisher.check_conflicts(&checked)?;
+        let lanes = self.declare(live, checked.subscriptions()).await?;
+        // The answer is queued before anyone can pick the new providers, so an agent never sees a
+        // call of a registration it does not yet know to stand.
+        let published = self.publisher.publish(checked, |accepted| {
+            live.set_registration_error(None);
+            let _ = link.control(id, &Control::Registered(accepted));
+            live.set_availability(Availability::Ready);
+        });
+        match published {
+            Ok(displaced) => {
+                info!(space.id = %live.id, space.name = %live.name, "registered");
+                self.wake(lanes);
+                Ok(displaced)
+            }
+            Err(refused) => {
+                // Another space came first, in the moment of the writing: what stood, stands.
+                self.declare(live, self.registry.subscriptions_of(live.id))
+                    .await?;
+                Err(refused)
+            }
+        }
+    }
+
     /// Tells the agents whose methods another space has taken over.
-    fn displace(&self, displaced: Vec<(SpaceId, CanonicalName)>) {
+    async fn displace(&self, displaced: Vec<(SpaceId, CanonicalName)>) {
         let mut by_space: BTreeMap<SpaceId, Vec<String>> = BTreeMap::new();
         for (space, name) in displaced {
             by_space.entry(space).or_default().push(name.to_string());
         }
         for (space, methods) in by_space {
             info!(space.id = %space, ?methods, "methods taken over by another space");
-            if let Some(link) = self.find(space).and_then(|live| live.link()) {
+            let Some(live) = self.find(space) else {
+                continue;
+            };
+            let _transition = live.transition.lock().await;
+            if let Err(error) = self
+                .declare(&live, self.registry.subscriptions_of(space))
+                .await
+            {
+                warn!(space.id = %space, "subscriptions not withdrawn: {error}");
+            }
+            if let Some(link) = live.link() {
                 let _ = link.control(0, &Control::Displaced { methods });
             }
         }
     }
 
-    fn unregister(&self, live: &Arc<LiveSpace>) {
+    async fn unregister(&self, live: &Arc<LiveSpace>) {
+        if let Err(error) = self.declare(live, Vec::new()).await {
+            warn!(space.id = %live.id, "subscriptions not withdrawn: {error}");
+        }
         let methods = self.registry.withdraw(live.id);
         live.set_registration_error(None);
         info!(space.id = %live.id, space.name = %live.name, methods, "unregistered");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use svc_core::{UserId, space::StopReason};
+use svc_core::{SpaceId, UserId, space::StopReason};
 use svc_protocol::link::{Goodbye, SpaceIdentity};
 use tracing::{error, info};
 
@@ -18,6 +18,7 @@ impl Links {
         }
         if link.agent_goodbye() == Some(Goodbye::AgentStopping) {
             self.stop(&live, StopReason::AgentStopped).await;
+            self.withdraw_subscriptions_later(live.id);
         } else if !self.shutdown.is_cancelled() {
             info!(space.id = %live.id, space.name = %live.name, "link lost");
             self.wait_for(Arc::clone(&live));
@@ -28,6 +29,10 @@ impl Links {
     pub async fn expect_deployed(self: &Arc<Self>) -> Result<(), StoreError> {
         for (owner, identity) in self.lifecycle.deployed().await? {
             self.expect(owner, identity);
+        }
+        for space in self.lifecycle.subscribed().await? {
+            self.note_declaring(space, true);
+            self.withdraw_subscriptions_later(space);
         }
         Ok(())
     }
@@ -50,6 +55,21 @@ impl Links {
             let _transition = live.transition.lock().await;
             if live.link().is_none() && live.link_number() == lost {
                 links.stop(&live, StopReason::LinkLost).await;
+            }
+        });
+    }
+
+    /// An agent that went away by itself may be restarted: its space's subscriptions wait for it,
+    /// and lose no event.
+    fn withdraw_subscriptions_later(self: &Arc<Self>, space: SpaceId) {
+        let links = Arc::clone(self);
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = tokio::time::sleep(links.policy.grace) => {}
+                () = links.shutdown.cancelled() => return,
+            }
+            if let Err(error) = links.lifecycle.withdraw_subscriptions(space).await {
+                error!(space.id = %space, "subscriptions not withdrawn: {error}");
             }
         });
     }

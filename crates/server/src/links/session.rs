@@ -28,6 +28,7 @@ use super::{
     socket::{self, FrameSink, FrameSource, SocketError},
 };
 use crate::{
+    clock,
     identity::Caller,
     spaces::lifecycle::{LinkRefused, Linked},
 };
@@ -97,6 +98,12 @@ impl Links {
             .await
             .map_err(link_refusal)?;
         let (live, _transition) = self.enter_locked(identity, space).await;
+        // The token was checked when the connection came; it may have been revoked since, and
+        // must then neither deploy the space nor replace its agent.
+        let directory = &self.publisher.directory;
+        directory
+            .recheck(&caller, clock::now())
+            .map_err(|denied| refusal("unauthorized", denied.to_string(), false))?;
         let linked = self.lifecycle.link_up(space).await;
         let Linked {
             health_check,
@@ -129,7 +136,7 @@ impl Links {
                 Goodbye::Protocol
             });
         }
-        // The token was checked when the connection came; it may have been revoked since.
+        // And once more, now that a revocation finds the link.
         if self.is_denied(&live) {
             link.end(Goodbye::Revoked);
         }

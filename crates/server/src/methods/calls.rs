@@ -56,7 +56,7 @@ struct Shared {
 }
 
 /// A call's answer as it goes to the caller: the bytes of `result` or of `error`.
-enum Reply {
+pub enum Reply {
     Result(bytes::Bytes),
     Error(bytes::Bytes),
 }
@@ -215,7 +215,7 @@ fn within_budget(reply: Reply, shared: &Shared) -> Result<Reply, RpcError> {
 }
 
 /// One attempt at one provider: `None` if nothing was sent to its method server.
-async fn attempt(
+pub async fn attempt(
     provider: &Provider,
     params: Option<&str>,
     arrived: Instant,

@@ -11,8 +11,13 @@ use svc_protocol::{
 use thiserror::Error;
 use tokio::sync::Semaphore;
 
-use super::registry::{Conflict, Definition, Publication, Registry};
-use crate::{clock, identity::Directory, links::LiveSpace};
+use super::registry::{Conflict, Definition, Publication, Registry, Subscription};
+use crate::{
+    clock,
+    identity::Directory,
+    links::LiveSpace,
+    store::{Store, StoreError, sinks},
+};
 
 /// Registrations that are checked at the same time.
 const CHECKS_AT_ONCE: usize = 2;
@@ -20,6 +25,7 @@ const CHECKS_AT_ONCE: usize = 2;
 pub struct Publisher {
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
+    store: Store,
     /// Checks that run at the same time.
     checks: Semaphore,
 }
@@ -38,6 +44,8 @@ pub enum Refused {
     UnknownGroup { method: String, group: String },
     #[error(transparent)]
     Conflict(#[from] Conflict),
+    #[error("the subscriptions could not be stored: {0}")]
+    Store(#[from] StoreError),
 }
 
 impl Refused {
@@ -59,6 +67,9 @@ impl Refused {
                 );
                 Problem::new(422, "unknown_group", "Registration refused", detail)
             }
+            Self::Store(_) => {
+                Problem::new(503, "unavailable", "Registration refused", self.to_string())
+            }
             Self::Conflict(_) => Problem::new(
                 409,
                 "registration_conflict",
@@ -69,18 +80,28 @@ impl Refused {
     }
 }
 
-/// No sink can exist before there are events; a registration may name it beforehand.
+/// A registration may name a sink before it exists.
 fn unknown_sink(method: &str, sink: &str) -> String {
     format!(
         "method `{method}` names the event sink `{sink}`, which does not exist; the default format applies until it does"
     )
 }
 
+impl CheckedPublication {
+    pub fn subscriptions(&self) -> Vec<Subscription> {
+        let methods = self.publication.methods.iter();
+        methods
+            .filter_map(|(definition, _)| Subscription::of(definition))
+            .collect()
+    }
+}
+
 impl Publisher {
-    pub fn new(registry: Arc<Registry>, directory: Arc<Directory>) -> Self {
+    pub fn new(registry: Arc<Registry>, directory: Arc<Directory>, store: Store) -> Self {
         Self {
             registry,
             directory,
+            store,
             checks: Semaphore::new(CHECKS_AT_ONCE),
         }
     }
@@ -117,12 +138,8 @@ impl Publisher {
         let mut methods = Vec::with_capacity(checked.methods.len());
         let mut warnings = checked.warnings;
         for method in checked.methods {
-            warnings.extend(
-                method
-                    .event_sinks
-                    .iter()
-                    .map(|sink| unknown_sink(&method.name, sink)),
-            );
+            let unknown = self.unknown_sinks(space, &method.event_sinks).await?;
+            warnings.extend(unknown.iter().map(|sink| unknown_sink(&method.name, sink)));
             let groups = self.resolve_groups(&method.name, &method.groups)?;
             methods.push(Definition::new(method, groups));
         }
@@ -138,6 +155,11 @@ impl Publisher {
             publication,
             warnings,
         })
+    }
+
+    /// Whether a checked registration would be refused just now.
+    pub fn check_conflicts(&self, checked: &CheckedPublication) -> Result<(), Refused> {
+        Ok(self.registry.check(&checked.publication)?)
     }
 
     /// Lets a registration stand. `accepted` is called at that moment, before anyone can pick
@@ -162,6 +184,25 @@ impl Publisher {
                 });
             })?;
         Ok(displaced)
+    }
+
+    /// Those of the names that are no json-rpc sink of the owner's or of everyone's.
+    async fn unknown_sinks(
+        &self,
+        space: &LiveSpace,
+        names: &[String],
+    ) -> Result<Vec<String>, StoreError> {
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (owner, names) = (space.owner, names.to_vec());
+        self.store
+            .read(move |tx| {
+                let known = sinks::list_json_rpc(tx, owner)?;
+                let is_known = |name: &String| known.iter().any(|sink| sink.name == *name);
+                Ok(names.into_iter().filter(|name| !is_known(name)).collect())
+            })
+            .await
     }
 
     /// V3: names or ids; sorted, so that the order they were written in makes no difference.

@@ -17,6 +17,7 @@ use std::sync::{
 use parking_lot::RwLock;
 use svc_core::{
     CanonicalName, SpaceId, UserId,
+    pattern::Pattern,
     registration::{CheckedMethod, ServerDefinition},
     target,
     visibility::{Viewer, is_visible},
@@ -63,6 +64,26 @@ pub enum Conflict {
     },
 }
 
+/// A method that wants events, as a registration declares it (spec 6.4).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Subscription {
+    pub method: CanonicalName,
+    pub patterns: Vec<Pattern>,
+    /// Names of json-rpc sinks, in the order they are asked.
+    pub formatters: Vec<String>,
+}
+
+impl Subscription {
+    /// `None` for a method without `events`: formatters alone subscribe to nothing.
+    pub fn of(definition: &Definition) -> Option<Self> {
+        (!definition.events.is_empty()).then(|| Self {
+            method: definition.name.clone(),
+            patterns: definition.events.clone(),
+            formatters: definition.event_sinks.clone(),
+        })
+    }
+}
+
 /// Why no target was picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PickError {
@@ -88,6 +109,16 @@ impl Registry {
         let displaced = state.publish(publication, place)?;
         accepted(place);
         Ok(displaced)
+    }
+
+    /// Whether a publication would be refused just now.
+    pub fn check(&self, publication: &Publication) -> Result<(), Conflict> {
+        self.state.read().check(publication).map(|_| ())
+    }
+
+    /// What a space that is registered subscribes to.
+    pub fn subscriptions_of(&self, space: SpaceId) -> Vec<Subscription> {
+        self.state.read().subscriptions_of(space)
     }
 
     /// Removes everything a space registered; tells how many methods that were.

@@ -1,40 +1,42 @@
 //! The one place where a transition of a space is announced, inside its transaction.
 
+use std::sync::Arc;
+
 use svc_core::{
-    Id,
+    EventId,
+    event::{Actor, Event},
     space::{Subject, Transition},
 };
 use uuid::Uuid;
 
 use crate::{
     clock,
-    store::{
-        StoreError, Tx,
-        spaces::SpaceRow,
-        transitions::{self, TransitionRow},
-    },
+    events::dispatch::emit_in,
+    store::{StoreError, Tx, spaces::SpaceRow},
 };
 
-/// Records what spec 6.1 says of a transition. `row` is the space as it was before.
+/// Emits the system event of a transition (spec 6.1). `row` is the space as it was before. The
+/// event is to be handed to the hub once the transaction has been committed.
 pub fn announce(
     tx: &mut Tx<'_>,
     row: &SpaceRow,
     transition: &Transition,
-) -> Result<(), StoreError> {
+    actor: Actor,
+) -> Result<Arc<Event>, StoreError> {
     let subject = Subject {
         id: row.id,
         name: &row.name,
         urls: &row.space_urls,
     };
-    transitions::insert(
-        tx,
-        &TransitionRow {
-            id: Id(Uuid::now_v7()),
-            space_id: row.id,
-            owner_id: row.owner_id,
-            event_type: transition.event_type().to_owned(),
-            payload: transition.payload(&subject),
-            at: clock::now(),
-        },
-    )
+    let event = Event {
+        id: EventId(Uuid::now_v7()),
+        r#type: transition.event_type().to_owned(),
+        ts: clock::now(),
+        owner_id: row.owner_id,
+        space_id: row.id,
+        actor,
+        data: transition.payload(&subject),
+    };
+    emit_in(tx, &event)?;
+    Ok(Arc::new(event))
 }

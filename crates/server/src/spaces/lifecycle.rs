@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use svc_core::{
     ServerId, SpaceId, Timestamp, UserId,
+    event::{Actor, Event},
     space::{Health, HealthCheck, State, StopReason, Transition},
 };
 use svc_protocol::link::SpaceIdentity;
@@ -13,16 +14,19 @@ use thiserror::Error;
 use super::announce::announce;
 use crate::{
     clock,
+    events::hub::Hub,
     identity::Directory,
     store::{
-        Store, StoreError,
+        Store, StoreError, Tx,
         audit::{self, Entry},
+        lanes,
         spaces::{self, NewState, SpaceRow},
     },
 };
 
 pub struct Lifecycle {
     pub store: Store,
+    pub hub: Hub,
     pub directory: Arc<Directory>,
     pub server_id: ServerId,
 }
@@ -86,7 +90,8 @@ impl Lifecycle {
     /// An agent has come: the space is deployed.
     pub async fn link_up(&self, space: SpaceId) -> Result<Linked, LinkRefused> {
         let node_id = self.server_id;
-        self.store
+        let (linked, event) = self
+            .store
             .try_write(move |tx| {
                 let row = spaces::find(tx, space)?.ok_or(LinkRefused::Gone)?;
                 let started = match (row.state, row.stop_reason) {
@@ -98,27 +103,33 @@ impl Lifecycle {
                         if row.node_id != Some(node_id) {
                             spaces::set_node(tx, space, node_id)?;
                         }
-                        false
+                        None
                     }
                     (State::Created | State::Stopped, _) => {
                         let at = clock::now();
                         spaces::set_state(tx, space, NewState::Deployed { node_id }, at)?;
-                        announce(tx, &row, &Transition::Started { node_id, at })?;
-                        true
+                        let started = Transition::Started { node_id, at };
+                        Some(announce(tx, &row, &started, Actor::system())?)
                     }
                 };
-                Ok(Linked {
+                let linked = Linked {
                     health_check: row.health_check,
-                    started,
-                })
+                    started: started.is_some(),
+                };
+                Ok((linked, started))
             })
-            .await
+            .await?;
+        self.hub.committed(event.as_slice());
+        Ok(linked)
     }
 
     /// The space is stopped. What is stopped already keeps its first reason, unless it is now
     /// asked to stop: then its agent must not come back.
     pub async fn stopped(&self, space: SpaceId, reason: StopReason) -> Result<(), StoreError> {
-        self.store.write(move |tx| stop(tx, space, reason)).await
+        let stopping = move |tx: &mut Tx<'_>| stop(tx, space, reason, Actor::system());
+        let event = self.store.write(stopping).await?;
+        self.hub.committed(event.as_slice());
+        Ok(())
     }
 
     /// A health check changed its mind.
@@ -129,16 +140,17 @@ impl Lifecycle {
         consecutive_failures: u32,
         at: Timestamp,
     ) -> Result<(), StoreError> {
-        self.store
+        let event = self
+            .store
             .write(move |tx| {
                 let Some(row) = spaces::find(tx, space)? else {
-                    return Ok(());
+                    return Ok(None);
                 };
                 let previous = row.health;
                 // Only transitions of a running space are told, once.
                 if row.state != State::Deployed || previous == current || current == Health::Unknown
                 {
-                    return Ok(());
+                    return Ok(None);
                 }
                 spaces::set_health(tx, space, current)?;
                 let transition = Transition::HealthChanged {
@@ -147,43 +159,69 @@ impl Lifecycle {
                     consecutive_failures,
                     at,
                 };
-                announce(tx, &row, &transition)
+                announce(tx, &row, &transition, Actor::system()).map(Some)
+            })
+            .await?;
+        self.hub.committed(event.as_slice());
+        Ok(())
+    }
+
+    /// Spaces with subscriptions, whatever their state.
+    pub async fn subscribed(&self) -> Result<Vec<SpaceId>, StoreError> {
+        self.store.read(lanes::list_declaring_spaces).await
+    }
+
+    /// Takes back the subscriptions of a space, unless it has come back meanwhile.
+    pub async fn withdraw_subscriptions(&self, space: SpaceId) -> Result<(), StoreError> {
+        self.store
+            .write(move |tx| {
+                let row = spaces::find(tx, space)?;
+                if row.is_none_or(|row| row.state != State::Deployed) {
+                    lanes::withdraw_space(tx, space)?;
+                }
+                Ok(())
             })
             .await
     }
 }
 
-/// Stops a space within a transaction.
+/// Stops a space within a transaction. Its subscriptions outlive an agent that merely went away:
+/// it may be restarted within the grace period.
 pub fn stop(
-    tx: &mut crate::store::Tx<'_>,
+    tx: &mut Tx<'_>,
     space: SpaceId,
     reason: StopReason,
-) -> Result<(), StoreError> {
+    actor: Actor,
+) -> Result<Option<Arc<Event>>, StoreError> {
     let Some(row) = spaces::find(tx, space)? else {
-        return Ok(());
+        return Ok(None);
     };
+    if reason != StopReason::AgentStopped {
+        lanes::withdraw_space(tx, space)?;
+    }
     match row.state {
-        State::Deleted => Ok(()),
-        State::Stopped if reason == StopReason::Requested => {
-            spaces::set_stop_reason(tx, space, Some(reason)).map(|_| ())
+        State::Deleted => Ok(None),
+        State::Stopped => {
+            if reason == StopReason::Requested {
+                spaces::set_stop_reason(tx, space, Some(reason))?;
+            }
+            Ok(None)
         }
-        State::Stopped => Ok(()),
         State::Created | State::Deployed => {
             let at = clock::now();
             spaces::set_state(tx, space, NewState::Stopped { reason }, at)?;
-            announce(tx, &row, &Transition::Stopped { at })?;
             if reason == StopReason::LinkLost {
                 let detail = serde_json::json!({"reason": reason});
                 append(tx, audit::SYSTEM, "space.stopped", space, detail)?;
             }
-            Ok(())
+            announce(tx, &row, &Transition::Stopped { at }, actor).map(Some)
         }
     }
 }
 
 /// Writes an audit entry about a space.
 pub fn append(
-    tx: &mut crate::store::Tx<'_>,
+    tx: &mut Tx<'_>,
     actor: &str,
     action: &'static str,
     space: SpaceId,

@@ -153,6 +153,7 @@ impl LocalRuntime {
             .env_remove(env::TOKEN)
             .env_remove(env::CONFIG)
             .env_remove(env::CA_FILE)
+            .env_remove(env::SECRET_KEY)
             .env_remove(env::ADMIN_PASSWORD)
             .env_remove(env::AGENT_SOCKET)
             .env_remove(env::AGENT_LISTEN)

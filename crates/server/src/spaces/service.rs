@@ -24,11 +24,13 @@ use super::{
 };
 use crate::{
     clock,
+    events::hub::Hub,
     identity::{Affected, Caller, Directory, Identity, IdentityError, User},
     links::Links,
     store::{
         Page, PageRequest, Store, StoreError, Tx,
         agent_tokens::{self, AgentTokenKind},
+        lanes,
         spaces::{self, SpaceRow},
         templates,
     },
@@ -36,6 +38,7 @@ use crate::{
 
 pub struct Spaces {
     pub store: Store,
+    pub hub: Hub,
     pub identity: Identity,
     pub directory: Arc<Directory>,
     pub links: Arc<Links>,
@@ -95,7 +98,8 @@ impl Spaces {
         let (agent_token, token_row) = new_agent_token(id, AgentTokenKind::Shown)?;
         let (owner, actor) = (caller.user.clone(), caller.user.name.to_string());
         let domain = self.wildcard_domain.clone();
-        let row = self
+        let by = caller.actor();
+        let (row, event) = self
             .identity
             .change(move |tx| {
                 let template = find_template(tx, &new)?;
@@ -111,7 +115,7 @@ impl Spaces {
                     template_id: row.template_id,
                     startup_script_id: row.startup_script_id.map(|id| id.to_string()),
                 };
-                announce(tx, &row, &created)?;
+                let event = announce(tx, &row, &created, by)?;
                 append(
                     tx,
                     &actor,
@@ -120,9 +124,10 @@ impl Spaces {
                     json!({"name": row.name, "runtime": runtime}),
                 )?;
                 let affected = Affected::space(row.id);
-                Ok((row, affected))
+                Ok(((row, event), affected))
             })
             .await?;
+        self.hub.committed(&[event]);
         if runtime == Runtime::Local {
             self.local.start(row.id);
         }
@@ -223,11 +228,12 @@ impl Spaces {
     /// Stops a space and refuses its agent until it is started again.
     pub async fn stop(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
         let stopping = caller.clone();
-        let row = self
+        let (row, event) = self
             .store
             .try_write(move |tx| {
                 let row = accessible(tx, &stopping, id)?;
-                lifecycle::stop(tx, id, StopReason::Requested)?;
+                let by = stopping.actor();
+                let event = lifecycle::stop(tx, id, StopReason::Requested, by)?;
                 append(
                     tx,
                     &stopping.user.name,
@@ -235,9 +241,10 @@ impl Spaces {
                     id,
                     json!({"name": row.name}),
                 )?;
-                Ok::<_, SpaceError>(spaces::get(tx, id)?)
+                Ok::<_, SpaceError>((spaces::get(tx, id)?, event))
             })
             .await?;
+        self.hub.committed(event.as_slice());
         self.links.cut(id, Goodbye::SpaceStopped).await;
         self.local.stop(id).await;
         Ok(self.present(row))
@@ -245,12 +252,15 @@ impl Spaces {
 
     pub async fn delete(&self, caller: &Caller, id: SpaceId) -> Result<(), SpaceError> {
         let deleting = caller.clone();
-        self.identity
+        let event = self
+            .identity
             .change(move |tx| {
                 let row = accessible(tx, &deleting, id)?;
                 let at = clock::now();
                 spaces::mark_deleted(tx, id, at)?;
-                announce(tx, &row, &Transition::Deleted { at })?;
+                lanes::withdraw_space(tx, id)?;
+                let by = deleting.actor();
+                let event = announce(tx, &row, &Transition::Deleted { at }, by)?;
                 append(
                     tx,
                     &deleting.user.name,
@@ -258,9 +268,10 @@ impl Spaces {
                     id,
                     json!({"name": row.name}),
                 )?;
-                Ok::<_, SpaceError>(((), Affected::space(id)))
+                Ok::<_, SpaceError>((event, Affected::space(id)))
             })
             .await?;
+        self.hub.committed(&[event]);
         self.links.cut(id, Goodbye::Revoked).await;
         self.local.stop(id).await;
         self.logs.forget(id);

@@ -15,14 +15,21 @@ struct Migration {
     sql: &'static str,
 }
 
-const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    name: "identity and spaces",
-    sql: include_str!("migrations/0001_identity_and_spaces.sql"),
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        name: "identity and spaces",
+        sql: include_str!("migrations/0001_identity_and_spaces.sql"),
+    },
+    Migration {
+        version: 2,
+        name: "events",
+        sql: include_str!("migrations/0002_events.sql"),
+    },
+];
 
 /// The schema this program works with.
-pub const SCHEMA_VERSION: i64 = 1;
+pub const SCHEMA_VERSION: i64 = 2;
 
 /// Brings a database up to [`SCHEMA_VERSION`], each step in a transaction of its own.
 pub(super) fn migrate(connection: &Connection) -> Result<(), OpenError> {

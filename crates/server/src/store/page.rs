@@ -65,14 +65,23 @@ impl PageRequest {
     }
 
     /// Cuts the extra record off and makes the cursor.
-    pub(super) fn page<T>(self, mut items: Vec<T>, id: impl Fn(&T) -> Uuid) -> Page<T> {
+    pub(super) fn page<T>(self, items: Vec<T>, id: impl Fn(&T) -> Uuid) -> Page<T> {
+        self.page_by(items, id)
+    }
+
+    /// [`page`](Self::page) for lists whose cursor is something else than an id.
+    pub(super) fn page_by<T, K: ToString>(
+        self,
+        mut items: Vec<T>,
+        key: impl Fn(&T) -> K,
+    ) -> Page<T> {
         let limit = self.limit as usize;
         let more = items.len() > limit;
         items.truncate(limit);
         let next_cursor = items
             .last()
             .filter(|_| more)
-            .map(|last| id(last).to_string());
+            .map(|last| key(last).to_string());
         Page { items, next_cursor }
     }
 }

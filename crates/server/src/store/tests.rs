@@ -1,6 +1,7 @@
 //! The engine: grouping, undoing, durability, refusals.
 
 mod crash;
+mod lanes;
 mod opening;
 mod records;
 

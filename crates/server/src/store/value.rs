@@ -2,8 +2,8 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 use svc_core::{
-    GroupId, Id, Permissions, RoleId, Scopes, ServerId, SessionId, SpaceId, SpaceName, TemplateId,
-    Timestamp, TokenId, UserId, UserName,
+    EventId, GroupId, Id, LaneId, Permissions, RoleId, Scopes, ServerId, SessionId, SinkId,
+    SpaceId, SpaceName, TemplateId, Timestamp, TokenId, UserId, UserName,
     space::{Health, Runtime, State, StopReason},
 };
 use uuid::Uuid;
@@ -73,6 +73,27 @@ impl From<i64> for Value {
 impl From<u32> for Value {
     fn from(value: u32) -> Self {
         Self::Int(value.into())
+    }
+}
+
+impl FromValue for u32 {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        let number = i64::from_value(value)?;
+        Self::try_from(number).map_err(|_| format!("{number} is out of range"))
+    }
+}
+
+impl FromValue for u64 {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        let number = i64::from_value(value)?;
+        Self::try_from(number).map_err(|_| format!("{number} is negative"))
+    }
+}
+
+/// Counts of ours never come near the limit of the database's integers.
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::Int(i64::try_from(value).unwrap_or(i64::MAX))
     }
 }
 
@@ -147,6 +168,21 @@ impl From<Hash> for Value {
     }
 }
 
+impl FromValue for Vec<u8> {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::Bytes(bytes) => Ok(bytes.clone()),
+            other => Err(format!("expected bytes, found {}", other.kind())),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(value: Vec<u8>) -> Self {
+        Self::Bytes(value)
+    }
+}
+
 impl<T: DeserializeOwned> FromValue for Json<T> {
     fn from_value(value: &Value) -> Result<Self, String> {
         serde_json::from_str(text(value)?)
@@ -184,7 +220,8 @@ macro_rules! as_uuid_text {
 }
 
 as_uuid_text!(
-    Id, UserId, GroupId, RoleId, TokenId, SessionId, SpaceId, TemplateId, ServerId
+    Id, UserId, GroupId, RoleId, TokenId, SessionId, SpaceId, TemplateId, ServerId, EventId,
+    SinkId, LaneId
 );
 
 macro_rules! as_word {

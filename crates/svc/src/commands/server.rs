@@ -10,8 +10,9 @@ use std::{
 };
 
 use clap::Subcommand;
+use svc_core::lane::RetryPolicy;
 use svc_protocol::env;
-use svc_server::{Limits, Options, Policy, Server, StartError, TlsFiles};
+use svc_server::{EventOptions, Limits, Options, Policy, Server, StartError, TlsFiles};
 
 use super::Shell;
 use crate::{
@@ -135,6 +136,7 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
         public_url: server.public_url.clone(),
         admin_password: admin_password.map(str::to_owned),
         agent_program,
+        events: events(shell, config),
         limits: Limits {
             call_bytes_max: server.max_body_bytes,
             calls_per_second: server.calls_per_second,
@@ -151,16 +153,35 @@ pub fn data_dir(shell: &Shell, config: &Config) -> Result<PathBuf, Failure> {
     }
 }
 
+fn events(shell: &Shell, config: &Config) -> EventOptions {
+    let events = &config.events;
+    EventOptions {
+        webhook_allow: config.webhooks.allow.clone(),
+        emits_per_second: events.emits_per_second,
+        retention: days(events.retention_days),
+        secret_key: shell.environment.get(env::SECRET_KEY).map(str::to_owned),
+        retry: RetryPolicy {
+            after_first: Duration::from_secs_f64(events.retry_first_seconds),
+            after_second: Duration::from_secs_f64(events.retry_second_seconds),
+        },
+    }
+}
+
+/// 0 is for ever.
+fn days(days: u32) -> Duration {
+    match days {
+        0 => Duration::MAX,
+        days => Duration::from_secs(u64::from(days) * 24 * 60 * 60),
+    }
+}
+
 fn policy(server: &config::Server) -> Policy {
     let mut policy = Policy::default();
     policy.links.grace = Duration::from_secs_f64(server.grace_seconds);
     policy.links.heartbeat = Duration::from_secs(server.heartbeat_seconds.into());
     policy.links.drain = Duration::from_secs_f64(server.drain_seconds);
     policy.identity.login.per_user_and_address = server.login_limit;
-    policy.identity.audit_retention = match server.audit_retention_days {
-        0 => Duration::MAX,
-        days => Duration::from_secs(u64::from(days) * 24 * 60 * 60),
-    };
+    policy.identity.audit_retention = days(server.audit_retention_days);
     policy
 }
 

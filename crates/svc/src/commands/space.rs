@@ -182,7 +182,7 @@ async fn renew_agent_token(shell: &Shell, reference: &str) -> Outcome {
     Ok(Exit::Ok)
 }
 
-async fn find(client: &Client, reference: &str) -> Result<Space, Failure> {
+pub async fn find(client: &Client, reference: &str) -> Result<Space, Failure> {
     client
         .find_space(reference)
         .await

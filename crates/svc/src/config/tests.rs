@@ -22,12 +22,21 @@ fn the_default_file_is_the_defaults() {
     assert_eq!(config.server.max_body_bytes, 8 * 1024 * 1024);
     assert!(!config.spaces.allow_local);
     assert_eq!(config.server.calls_per_second, None);
+    assert_eq!(config.events.emits_per_second, 1_000);
+    assert!(config.webhooks.allow.is_empty());
     assert_eq!(config.agent.url, None);
 }
 
 #[test]
 fn the_default_file_names_every_key_and_its_variable() {
-    let keys = [WrittenServer::KEYS, WrittenSpaces::KEYS, WrittenAgent::KEYS].concat();
+    let keys = [
+        WrittenServer::KEYS,
+        WrittenSpaces::KEYS,
+        WrittenEvents::KEYS,
+        WrittenWebhooks::KEYS,
+        WrittenAgent::KEYS,
+    ]
+    .concat();
     for (key, variable) in keys {
         let written = DEFAULTS.lines().any(|line| {
             let line = line.strip_prefix("# ").unwrap_or(line);
@@ -69,6 +78,8 @@ fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
         ("SVC_SPACES_ALLOW_LOCAL", "true"),
         ("SVC_LOG_FORMAT", "json"),
         ("SVC_DRAIN_SECONDS", ""),
+        ("SVC_WEBHOOK_ALLOW", "hooks.internal, 10.0.0.0/8"),
+        ("SVC_RETRY_FIRST_SECONDS", "0.05"),
     ];
     let environment = Environment::of(&folder, &variables);
     let config = Config::load(None, &environment).expect("valid");
@@ -81,6 +92,8 @@ fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
     assert_eq!(config.server.log_format, LogFormat::Json);
     assert!((config.server.drain_seconds - 10.0).abs() < f64::EPSILON);
     assert_eq!(config.server.data_dir, Some(folder.join("data")));
+    assert_eq!(config.webhooks.allow, ["hooks.internal", "10.0.0.0/8"]);
+    assert!((config.events.retry_first_seconds - 0.05).abs() < f64::EPSILON);
 }
 
 #[test]
@@ -151,5 +164,10 @@ fn wrong_variables_and_combinations_are_usage_errors() {
     check(&[("SVC_TLS_CERT", "cert.pem")], "`tls_key`");
     check(&[("SVC_GRACE_SECONDS", "-1")], "`grace_seconds` is -1");
     check(&[("SVC_CALLS_PER_SECOND", "0")], "`calls_per_second` is 0");
+    check(&[("SVC_EMITS_PER_SECOND", "0")], "`emits_per_second` is 0");
+    check(
+        &[("SVC_RETRY_FIRST_SECONDS", "-1")],
+        "`retry_first_seconds`",
+    );
     check(&[("SVC_CONFIG", "missing.toml")], "missing.toml");
 }

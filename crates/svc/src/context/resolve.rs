@@ -2,6 +2,7 @@
 //!
 //! An explicit choice wins: `--context`, then `SVC_URL` with `SVC_TOKEN`. Then, for calls made
 //! inside a space, its agent; for all else the saved context, and the agent only without one.
+//! Events go to the agent first, if there is one: it makes them events of its space.
 
 use std::{
     fs,
@@ -47,7 +48,7 @@ pub fn connect(context: Option<&str>, environment: &Environment) -> Result<Conne
     }
 }
 
-/// For `svc method` and `svc event`: inside a space they need no login.
+/// For `svc method`: inside a space it needs no login.
 pub fn for_calls(context: Option<&str>, environment: &Environment) -> Result<Connection, Failure> {
     match explicit(context, environment)? {
         Some(connection) => Ok(connection),
@@ -55,6 +56,32 @@ pub fn for_calls(context: Option<&str>, environment: &Environment) -> Result<Con
             Some(connection) => Ok(connection),
             None => saved(environment)?.ok_or_else(nobody),
         },
+    }
+}
+
+/// Who takes an event.
+pub enum Emitter {
+    /// It becomes an event of the agent's space.
+    Agent(AgentClient),
+    Server(Connection),
+}
+
+/// For `svc event`: the agent if one is found, since the event is then its space's, whatever
+/// server the environment names; only `--context` says otherwise.
+pub fn for_events(context: Option<&str>, environment: &Environment) -> Result<Emitter, Failure> {
+    if context.is_none()
+        && let Some(socket) = find_agent_socket(environment)
+    {
+        return Ok(Emitter::Agent(AgentClient::new(socket)));
+    }
+    to_server(context, environment).map(Emitter::Server)
+}
+
+/// The server itself, never through an agent.
+pub fn to_server(context: Option<&str>, environment: &Environment) -> Result<Connection, Failure> {
+    match explicit(context, environment)? {
+        Some(connection) => Ok(connection),
+        None => saved(environment)?.ok_or_else(nobody),
     }
 }
 

@@ -147,7 +147,7 @@ async fn a_body_that_trickles_is_not_waited_for() {
             "{answer}"
         );
     };
-    tokio::join!(slow("/api/auth/login"), slow("/api/setup"));
+    tokio::join!(slow("/api/auth/login"), slow("/api/auth/setup"));
 }
 
 #[tokio::test]

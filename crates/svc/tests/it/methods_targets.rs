@@ -142,7 +142,7 @@ async fn d1_what_was_taken_over_stays_so_over_a_lost_link() {
         first.status().await["methods"] == json!(["pid"])
     })
     .await;
-    // Both orders of coming back, and that of an agent which comes alone.
+    // Which of the two agents is back first is a matter of luck.
     for _ in 0..2 {
         server.kill9();
         server.start_again().await;
@@ -150,29 +150,6 @@ async fn d1_what_was_taken_over_stays_so_over_a_lost_link() {
         two.wait_for_registration("active", 2 * SOON).await;
         check().await;
     }
-}
-
-#[tokio::test]
-async fn d1_an_agent_that_was_away_during_the_takeover_keeps_its_other_methods() {
-    let mut server = TestServer::start().await;
-    let ann = server.user("ann").await;
-    let (one, two) = (ann.space("one").await, ann.space("two").await);
-    let mut first = one.publish(described("the old").plain("echo")).await;
-    let second = two.agent().await;
-    first.process().signal(rustix::process::Signal::STOP);
-    second
-        .register_with(described("the new"), &["--replace-conflicting"])
-        .await
-        .expect(0);
-    // The word that it was taken over is lost with the link.
-    server.kill9();
-    first.process().signal(rustix::process::Signal::CONT);
-    server.start_again().await;
-    two.wait_for_registration("active", 2 * SOON).await;
-    eventually("what nobody took is back", 2 * SOON, || async {
-        ann.call("echo", json!({})).await.get("result").is_some()
-    })
-    .await;
 }
 
 #[tokio::test]

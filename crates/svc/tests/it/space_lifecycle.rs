@@ -266,8 +266,17 @@ async fn a_local_space_runs_on_a_server_that_speaks_tls() {
     ];
     let space = svc().run(&create).await.expect(0).json();
     let id = space["id"].as_str().unwrap();
+    let state = async || -> serde_json::Value {
+        let get = ["space", "get", "demo", "-o", "json"];
+        svc().run(&get).await.expect(0).json()["state"].clone()
+    };
+    eventually("it is deployed", 2 * SOON, || async {
+        state().await == "deployed"
+    })
+    .await;
+    // A registration file in its folder is registered by the next agent.
+    svc().run(&["space", "stop", "demo"]).await.expect(0);
     let folder = server.data_dir().join("spaces").join(id);
-    std::fs::create_dir_all(&folder).unwrap();
     let registration = fixture().plain("echo").to_string();
     std::fs::write(folder.join("methods.toml"), registration).unwrap();
     svc().run(&["space", "start", "demo"]).await.expect(0);
@@ -276,7 +285,5 @@ async fn a_local_space_runs_on_a_server_that_speaks_tls() {
         svc().run(&call).await.stdout == "[1]\n"
     })
     .await;
-    let get = ["space", "get", "demo", "-o", "json"];
-    let record = svc().run(&get).await.expect(0).json();
-    assert_eq!(record["state"], "deployed");
+    assert_eq!(state().await, "deployed");
 }

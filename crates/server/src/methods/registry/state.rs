@@ -9,7 +9,7 @@ use svc_core::{
     visibility::{MethodScope, Viewer},
 };
 
-use super::{Conflict, Publication, index::SharedIndex, is_entry_visible};
+use super::{Conflict, Publication, Subscription, index::SharedIndex, is_entry_visible};
 use crate::methods::provider::Provider;
 
 /// All that discovery shows of a method. Spaces of one owner may offer the same name only with
@@ -54,6 +54,16 @@ struct Namespace {
 impl State {
     pub fn find(&self, owner: UserId, canonical: &str) -> Option<&Entry> {
         self.owners.get(&owner)?.methods.get(canonical)
+    }
+
+    pub fn subscriptions_of(&self, space: SpaceId) -> Vec<Subscription> {
+        let Some((owner, names)) = self.spaces.get(&space) else {
+            return Vec::new();
+        };
+        let entries = names.iter().filter_map(|name| self.find(*owner, name));
+        entries
+            .filter_map(|entry| Subscription::of(&entry.definition))
+            .collect()
     }
 
     pub fn count_of(&self, space: SpaceId) -> usize {
@@ -127,7 +137,10 @@ impl State {
     }
 
     /// The other spaces' methods that stand in the way: a refusal, or what to remove.
-    fn check(&self, publication: &Publication) -> Result<Vec<(SpaceId, CanonicalName)>, Conflict> {
+    pub fn check(
+        &self,
+        publication: &Publication,
+    ) -> Result<Vec<(SpaceId, CanonicalName)>, Conflict> {
         let space = &publication.space;
         let Some(namespace) = self.owners.get(&space.owner) else {
             return Ok(Vec::new());

@@ -112,15 +112,6 @@ CREATE TABLE agent_tokens (
 CREATE INDEX agent_tokens_by_space ON agent_tokens (space_id);
 
 -- History: outlives both the space and its owner, so it refers to neither.
-CREATE TABLE space_transitions (
-    id TEXT PRIMARY KEY,
-    space_id TEXT NOT NULL,
-    owner_id TEXT NOT NULL,
-    event_type TEXT NOT NULL,
-    payload TEXT NOT NULL,
-    at BIGINT NOT NULL
-);
-CREATE INDEX space_transitions_by_space ON space_transitions (space_id, id);
 
 CREATE TABLE audit (
     id TEXT PRIMARY KEY,

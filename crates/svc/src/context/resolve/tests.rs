@@ -128,3 +128,26 @@ fn the_file_of_a_dead_agent_is_passed_over() {
     let socket = folder.0.join("work/inner/x.sock");
     assert_eq!(find_agent_socket(&named), Some(socket));
 }
+
+#[test]
+fn events_go_to_the_agent_if_there_is_one_and_else_to_the_server() {
+    let folder = Folder::new("events");
+    folder.save_contexts();
+    let named = [
+        ("SVC_URL", "http://127.0.0.1:9"),
+        ("SVC_TOKEN", "svc_pat_x"),
+    ];
+    let is_agent = |context, variables: &[(&str, &str)]| {
+        let emitter = for_events(context, &folder.environment(variables)).expect("found");
+        matches!(emitter, Emitter::Agent(_))
+    };
+    assert!(!is_agent(None, &[]));
+    let (_socket, listener) = folder.leave_agent_file();
+    assert!(is_agent(None, &[]));
+    assert!(is_agent(None, &named));
+    assert!(!is_agent(Some("b"), &[]));
+    let server = to_server(None, &folder.environment(&[])).expect("a saved context");
+    assert_eq!(server.via, Via::Context("a".into()));
+    drop(listener);
+    assert!(!is_agent(None, &[]));
+}

@@ -1,0 +1,171 @@
+//! `POST /event`: what a program of the space says happened, passed on to the server.
+//!
+//! Nothing is kept here: an event is the server's before it is acknowledged, or it is refused.
+
+use std::sync::Arc;
+
+use axum::{
+    body::{Body, Bytes},
+    extract::{State, rejection::BytesRejection},
+    response::Response,
+};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
+    header::{CONTENT_TYPE, RETRY_AFTER},
+};
+use svc_client::{Client, Error, Target, transport::Answer};
+use svc_core::event::{EmitError, PAYLOAD_BYTES_MAX, check_payload, custom_type};
+use svc_protocol::api::Emit;
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::problem::Failure;
+use crate::link::LinkStatus;
+
+/// The payload, its type, and the JSON around them.
+pub const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + 1024;
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const EMIT_PATH: &str = "/api/events/emit";
+
+/// Passes events on, over connections that are kept.
+pub struct Events {
+    server: Client,
+    link: watch::Receiver<LinkStatus>,
+}
+
+impl Events {
+    pub fn new(
+        server: Target,
+        agent_token: &str,
+        policy: svc_client::Policy,
+        link: watch::Receiver<LinkStatus>,
+    ) -> Self {
+        Self {
+            server: Client::with_policy(server, policy).with_token(agent_token),
+            link,
+        }
+    }
+
+    /// Sends the event; a lost connection is tried once more with the same key, so that the event
+    /// is the same one.
+    async fn emit(&self, key: HeaderValue, body: Vec<u8>) -> Result<Answer, Failure> {
+        let link = self.link.borrow().clone();
+        if link.link.is_none() {
+            let why = link.error.unwrap_or_else(|| "it is connecting".to_owned());
+            return Err(unavailable(
+                "not_linked",
+                format!("the agent is not linked to the server: {why}; the event was not taken"),
+            ));
+        }
+        let send = |body| {
+            let headers = HeaderMap::from_iter([(IDEMPOTENCY_KEY, key.clone())]);
+            self.server
+                .send_raw(Method::POST, EMIT_PATH, headers, Some(body), None)
+        };
+        let answer = match send(body.clone()).await {
+            Err(Error::Unreachable { why, .. }) => {
+                tracing::debug!(%why, "an event is sent once more");
+                send(body).await
+            }
+            answer => answer,
+        };
+        answer.map_err(|error| match error {
+            Error::Timeout { .. } => Failure::new(
+                StatusCode::GATEWAY_TIMEOUT,
+                "server_timeout",
+                format!("{error}; sent again with the same Idempotency-Key it is the same event"),
+            ),
+            error => unavailable("server_unreachable", error.to_string()),
+        })
+    }
+}
+
+/// The handler of both listeners.
+pub async fn emit(
+    State(events): State<Arc<Events>>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Failure> {
+    check_content_type(&headers)?;
+    let body = body.map_err(|rejection| unread(&rejection))?;
+    check(&body)?;
+    let key = match headers.get(IDEMPOTENCY_KEY) {
+        Some(key) => key.clone(),
+        None => HeaderValue::from_str(&Uuid::now_v7().to_string())
+            .expect("an id is made of letters, digits and dashes"),
+    };
+    // The bytes go on as they came: numbers keep their digits.
+    let answer = events.emit(key, body.into()).await?;
+    let mut response = Response::new(Body::from(answer.body));
+    *response.status_mut() = answer.status;
+    for name in [CONTENT_TYPE, RETRY_AFTER] {
+        if let Some(value) = answer.headers.get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    Ok(response)
+}
+
+fn check_content_type(headers: &HeaderMap) -> Result<(), Failure> {
+    let content_type = headers
+        .get(CONTENT_TYPE)
+        .and_then(|text| text.to_str().ok());
+    if content_type.is_some_and(is_json) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "unsupported_media_type",
+        format!(
+            "content type `{}` is not `application/json`",
+            content_type.unwrap_or_default()
+        ),
+    ))
+}
+
+fn is_json(content_type: &str) -> bool {
+    let kind = content_type.split(';').next().unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case("application/json")
+}
+
+/// What the server would refuse needs no way there, and is refused while unlinked too.
+fn check(body: &[u8]) -> Result<(), Failure> {
+    let emit: Emit = serde_json::from_slice(body).map_err(|error| {
+        invalid(format!(
+            "the body must be {{\"type\": string, \"payload\": object}}: {error}"
+        ))
+    })?;
+    custom_type(&emit.r#type).map_err(refused)?;
+    check_payload(&emit.payload).map_err(refused)
+}
+
+fn refused(error: EmitError) -> Failure {
+    match error {
+        EmitError::TooLarge(_) => too_large(error.to_string()),
+        EmitError::Type(_) | EmitError::NotAnObject(_) => invalid(error.to_string()),
+    }
+}
+
+fn unread(rejection: &BytesRejection) -> Failure {
+    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        return too_large(format!(
+            "an event's payload may have at most {PAYLOAD_BYTES_MAX} bytes"
+        ));
+    }
+    invalid(rejection.body_text())
+}
+
+fn too_large(detail: String) -> Failure {
+    Failure::new(StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", detail)
+}
+
+fn invalid(detail: impl Into<String>) -> Failure {
+    Failure::new(StatusCode::BAD_REQUEST, "invalid_event", detail)
+}
+
+fn unavailable(code: &str, detail: String) -> Failure {
+    Failure::new(StatusCode::SERVICE_UNAVAILABLE, code, detail)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,210 @@
+//! Over real sockets, against a server that answers what it is told to.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::local_api::serve_loopback;
+
+/// What the server does with one request.
+#[derive(Clone)]
+enum Then {
+    Answer(String),
+    HangUp,
+}
+
+/// A server that takes one request after the other, and counts connections.
+struct FakeServer {
+    url: String,
+    serving: JoinHandle<(Vec<String>, usize)>,
+}
+
+impl FakeServer {
+    async fn start(script: Vec<Then>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let serving = tokio::spawn(async move {
+            let mut heard = Vec::new();
+            let mut connections = 0;
+            let mut stream = None;
+            for then in script {
+                let mut open = match stream.take() {
+                    Some(open) => open,
+                    None => {
+                        connections += 1;
+                        listener.accept().await.expect("accepts").0
+                    }
+                };
+                heard.push(read_request(&mut open).await);
+                if let Then::Answer(answer) = then {
+                    open.write_all(answer.as_bytes()).await.expect("writes");
+                    stream = Some(open);
+                }
+            }
+            (heard, connections)
+        });
+        Self { url, serving }
+    }
+}
+
+async fn read_request(stream: &mut TcpStream) -> String {
+    let mut bytes = Vec::new();
+    loop {
+        let text = String::from_utf8_lossy(&bytes);
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: ")?.parse().ok())
+                .unwrap_or(0);
+            if body.len() >= length {
+                return text.into_owned();
+            }
+        }
+        assert_ne!(stream.read_buf(&mut bytes).await.expect("reads"), 0);
+    }
+}
+
+/// The agent's loopback listener.
+struct Agent {
+    address: String,
+    stop: CancellationToken,
+    link: watch::Sender<LinkStatus>,
+}
+
+impl Agent {
+    async fn start(server: &str) -> Self {
+        let linked = LinkStatus {
+            link: Some(1),
+            ..LinkStatus::default()
+        };
+        let (link, status) = watch::channel(linked);
+        let target = Target::parse(server, None).expect("an address");
+        let policy = svc_client::Policy::default();
+        let events = Arc::new(Events::new(target, "svc_agt_x", policy, status));
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
+        let address = listener.local_addr().expect("an address").to_string();
+        let stop = CancellationToken::new();
+        tokio::spawn(serve_loopback(
+            listener,
+            events,
+            stop.clone(),
+            Duration::ZERO,
+        ));
+        Self {
+            address,
+            stop,
+            link,
+        }
+    }
+
+    /// Status, headers and body.
+    async fn post(&self, headers: &str, body: &str) -> (u16, String, Value) {
+        let mut stream = TcpStream::connect(&self.address).await.expect("connects");
+        let request = format!(
+            "POST /event HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{headers}\r\n{body}",
+            self.address,
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).await.expect("writes");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("reads");
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a whole answer");
+        let status = head.split(' ').nth(1).expect("a status");
+        (
+            status.parse().expect("a number"),
+            head.to_owned(),
+            serde_json::from_str(body).expect("JSON"),
+        )
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+const EVENT: &str = r#"{"type":"a","payload":{"n":1.50}}"#;
+
+fn key(request: &str) -> &str {
+    let line = request
+        .lines()
+        .find_map(|line| line.strip_prefix("idempotency-key: "));
+    line.expect("a key")
+}
+
+#[tokio::test]
+async fn events_share_a_connection_and_each_has_a_key_of_its_own() {
+    let accepted = Then::Answer(accepted());
+    let server = FakeServer::start(vec![accepted; 3]).await;
+    let agent = Agent::start(&server.url).await;
+    for headers in ["", "", "idempotency-key: mine\r\n"] {
+        let (status, _, body) = agent.post(headers, EVENT).await;
+        assert_eq!(status, 202, "{body}");
+        assert_eq!(body, json!({"event_id": "1", "event_type": "custom.a"}));
+    }
+    let (heard, connections) = server.serving.await.expect("served");
+    assert_eq!(connections, 1);
+    assert_ne!(key(&heard[0]), key(&heard[1]));
+    assert_eq!(key(&heard[2]), "mine");
+    for request in heard {
+        assert!(request.starts_with("POST /api/events/emit "), "{request}");
+        assert!(request.contains("authorization: Bearer svc_agt_x\r\n"));
+        assert!(request.ends_with(EVENT), "{request}");
+    }
+}
+
+fn accepted() -> String {
+    let body = r#"{"event_id":"1","event_type":"custom.a"}"#;
+    let length = body.len();
+    format!(
+        "HTTP/1.1 202 Accepted\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_tried_once_more_with_the_same_key() {
+    let accepted = Then::Answer(accepted());
+    let server = FakeServer::start(vec![Then::HangUp, accepted]).await;
+    let agent = Agent::start(&server.url).await;
+    assert_eq!(agent.post("", EVENT).await.0, 202);
+    let (heard, _) = server.serving.await.expect("served");
+    assert_eq!(key(&heard[0]), key(&heard[1]));
+
+    let server = FakeServer::start(vec![Then::HangUp, Then::HangUp]).await;
+    let agent = Agent::start(&server.url).await;
+    let (status, _, problem) = agent.post("", EVENT).await;
+    assert_eq!(status, 503);
+    assert_eq!(problem["code"], "server_unreachable");
+}
+
+#[tokio::test]
+async fn the_servers_problems_pass_through() {
+    let limited = "HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/problem+json\r\nretry-after: 1\r\ncontent-length: 23\r\n\r\n{\"code\":\"rate_limited\"}";
+    let server = FakeServer::start(vec![Then::Answer(limited.to_owned())]).await;
+    let agent = Agent::start(&server.url).await;
+    let (status, head, problem) = agent.post("", EVENT).await;
+    assert_eq!(status, 429);
+    assert!(head.contains("retry-after: 1"), "{head}");
+    assert!(head.contains("application/problem+json"), "{head}");
+    assert_eq!(problem["code"], "rate_limited");
+}
+
+#[tokio::test]
+async fn unlinked_nothing_is_taken_and_wrong_events_are_still_told() {
+    let agent = Agent::start("http://127.0.0.1:1").await;
+    agent.link.send_replace(LinkStatus::default());
+    let (status, _, problem) = agent.post("", EVENT).await;
+    assert_eq!(status, 503);
+    assert_eq!(problem["code"], "not_linked");
+    let (status, _, problem) = agent.post("", r#"{"type":"a","payload":[]}"#).await;
+    assert_eq!(status, 400);
+    assert_eq!(problem["code"], "invalid_event");
+}

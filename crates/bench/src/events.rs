@@ -1,0 +1,210 @@
+//! What events cost: emits under load, deliveries to many receivers, and the time from a commit to
+//! the first attempt. Each figure stands beside what the machine's disk allows: a loop that appends
+//! one record and waits until it is durable.
+
+use std::{
+    io::Write,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, ensure};
+use bytes::Bytes;
+use http::{Request, header};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use serde_json::json;
+use svc_testkit::{Http, TempDir, TestReceiver, TestServer, TestUser};
+use tokio::{net::TcpStream, task::JoinSet};
+
+const RUN: Duration = Duration::from_secs(5);
+/// Deliveries to each receiver: as many as a lane may hold.
+const WAITING: usize = 100;
+const FIRST_ATTEMPTS: usize = 200;
+const DRAIN_LIMIT: Duration = Duration::from_secs(120);
+
+pub async fn run(clients: usize, receivers: usize) -> anyhow::Result<()> {
+    let commits = bare_commits()?;
+    println!("bare loop: {commits:.0} synced appends/s");
+    let server = TestServer::builder()
+        .allow_loopback_webhooks()
+        .config_table("events", "emits_per_second = 1000000")
+        .start()
+        .await;
+    let user = server.user("ann").await;
+    emits(&user, clients, commits).await?;
+    deliveries(&server, clients, receivers).await?;
+    first_attempts(&user).await
+}
+
+/// Appends of one record per second, each synced: what one writer without group commit could do.
+fn bare_commits() -> anyhow::Result<f64> {
+    let folder = TempDir::with_prefix("svc-bench-")?;
+    let mut file = std::fs::File::create(folder.path().join("log"))?;
+    let (record, begun) = ([b'x'; 512], Instant::now());
+    let mut count = 0_u32;
+    while begun.elapsed() < Duration::from_secs(1) {
+        file.write_all(&record)?;
+        file.sync_data()?;
+        count += 1;
+    }
+    Ok(f64::from(count) / begun.elapsed().as_secs_f64())
+}
+
+/// A connection that is kept: what a program that emits often would hold.
+struct Connection {
+    sender: http1::SendRequest<Full<Bytes>>,
+    authorization: String,
+    host: String,
+}
+
+impl Connection {
+    async fn open(user: &TestUser) -> anyhow::Result<Self> {
+        let Http::Tcp(address) = user.http() else {
+            anyhow::bail!("a test server listens on TCP")
+        };
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        // It ends with its sender.
+        tokio::spawn(connection);
+        Ok(Self {
+            sender,
+            authorization: format!("Bearer {}", user.token),
+            host: address.to_string(),
+        })
+    }
+
+    async fn emit(&mut self, body: &Bytes) -> anyhow::Result<()> {
+        let request = Request::post("/api/events/emit")
+            .header(header::HOST, &self.host)
+            .header(header::AUTHORIZATION, &self.authorization)
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body.clone()))?;
+        self.sender.ready().await?;
+        let answer = self.sender.send_request(request).await?;
+        let status = answer.status();
+        answer.into_body().collect().await?;
+        ensure!(status == 202, "an emit answered {status}");
+        Ok(())
+    }
+}
+
+fn emit_body(kind: &str) -> Bytes {
+    let body = json!({"type": kind, "payload": {"text": "x".repeat(400)}});
+    Bytes::from(body.to_string())
+}
+
+/// Many clients, each with one emit under way, nobody listening.
+async fn emits(user: &TestUser, clients: usize, commits: f64) -> anyhow::Result<()> {
+    let mut running = JoinSet::new();
+    let begun = Instant::now();
+    for _ in 0..clients {
+        let mut connection = Connection::open(user).await?;
+        running.spawn(async move {
+            let (body, mut took) = (emit_body("bench.emit"), Vec::new());
+            while begun.elapsed() < RUN {
+                let sent = Instant::now();
+                connection.emit(&body).await?;
+                took.push(sent.elapsed());
+            }
+            anyhow::Ok(took)
+        });
+    }
+    let mut took = Vec::new();
+    for one in running.join_all().await {
+        took.extend(one?);
+    }
+    let rate = took.len() as f64 / begun.elapsed().as_secs_f64();
+    took.sort_unstable();
+    println!(
+        "emits: {clients} clients, {rate:.0}/s ({:.1} times the bare loop), p50 {:.2?}, p99 {:.2?}",
+        rate / commits,
+        percentile(&took, 50),
+        percentile(&took, 99)
+    );
+    Ok(())
+}
+
+/// Fills the lane of every receiver, and times how long the deliveries take.
+async fn deliveries(server: &TestServer, clients: usize, receivers: usize) -> anyhow::Result<()> {
+    let mut hooks = Vec::new();
+    let user = server.user("bob").await;
+    for n in 0..receivers {
+        let hook = TestReceiver::start().await;
+        let pattern = format!("custom.bench.d{n}");
+        user.webhook(&format!("d{n}"), &pattern, &hook.url("/hook"))
+            .await;
+        hooks.push(hook);
+    }
+    let next = Arc::new(AtomicUsize::new(0));
+    let total = receivers * WAITING;
+    let begun = Instant::now();
+    let mut running = JoinSet::new();
+    for _ in 0..clients {
+        let (mut connection, next) = (Connection::open(&user).await?, Arc::clone(&next));
+        running.spawn(async move {
+            loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                if n >= total {
+                    return anyhow::Ok(());
+                }
+                let body = emit_body(&format!("bench.d{}", n % receivers));
+                connection.emit(&body).await?;
+            }
+        });
+    }
+    for one in running.join_all().await {
+        one?;
+    }
+    let emitted = begun.elapsed();
+    for hook in &hooks {
+        hook.wait_for("/hook", WAITING, DRAIN_LIMIT).await;
+    }
+    let took = begun.elapsed();
+    let most = hooks.iter().map(|hook| hook.peak("/hook")).max();
+    ensure!(most == Some(1), "a receiver had two requests at once");
+    println!(
+        "deliveries: {total} to {receivers} receivers, {:.0}/s from the first emit on \
+         ({:.0}/s emitted meanwhile, all acknowledged after {emitted:.1?})",
+        total as f64 / took.as_secs_f64(),
+        total as f64 / emitted.as_secs_f64(),
+    );
+    Ok(())
+}
+
+/// One event at a time on an idle server: from its acknowledgement to its arrival.
+async fn first_attempts(user: &TestUser) -> anyhow::Result<()> {
+    let hook = TestReceiver::start().await;
+    user.webhook("first", "custom.bench.first", &hook.url("/hook"))
+        .await;
+    let (mut connection, body) = (Connection::open(user).await?, emit_body("bench.first"));
+    let mut took = Vec::new();
+    for n in 0..FIRST_ATTEMPTS {
+        connection.emit(&body).await?;
+        let committed = Instant::now();
+        while hook.count("/hook") <= n {
+            ensure!(committed.elapsed() < DRAIN_LIMIT, "no attempt came");
+            tokio::time::sleep(Duration::from_micros(200)).await;
+        }
+        let arrived = hook.received("/hook").pop().context("it came")?.began;
+        // The attempt may overtake the acknowledgement.
+        took.push(arrived.saturating_duration_since(committed));
+    }
+    took.sort_unstable();
+    println!(
+        "first attempt: p50 {:.2?}, p99 {:.2?} after the acknowledgement",
+        percentile(&took, 50),
+        percentile(&took, 99)
+    );
+    Ok(())
+}
+
+fn percentile(sorted: &[Duration], percent: usize) -> Duration {
+    let at = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+    sorted.get(at).copied().unwrap_or_default()
+}

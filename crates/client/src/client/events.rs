@@ -1,0 +1,86 @@
+//! Events: emitting them, their history, and the stream of new ones.
+
+use http::{HeaderMap, HeaderValue, Method, header};
+use svc_core::{EventId, SpaceId};
+use svc_protocol::api;
+
+use super::{Client, Page, query::with_query, routes::page_path};
+use crate::{error::Error, sse::EventStream, transport::Answer};
+
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Which events of the past are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct EventFilter {
+    /// A pattern.
+    pub r#type: Option<String>,
+    pub space_id: Option<SpaceId>,
+}
+
+impl Client {
+    /// Emits an event. Sent again with the same key it is the same event.
+    pub async fn emit(
+        &self,
+        emit: &api::Emit,
+        idempotency_key: Option<&str>,
+    ) -> Result<api::Emitted, Error> {
+        self.emit_at("/api/events/emit", emit, idempotency_key)
+            .await
+    }
+
+    pub(crate) async fn emit_at(
+        &self,
+        path: &str,
+        emit: &api::Emit,
+        idempotency_key: Option<&str>,
+    ) -> Result<api::Emitted, Error> {
+        let answer = self
+            .emit_raw(path, self.write(emit)?, idempotency_key)
+            .await?;
+        if answer.status.is_success() {
+            self.read(&answer)
+        } else {
+            Err(self.problem(answer.status, &answer.body))
+        }
+    }
+
+    async fn emit_raw(
+        &self,
+        path: &str,
+        body: Vec<u8>,
+        idempotency_key: Option<&str>,
+    ) -> Result<Answer, Error> {
+        let mut headers = HeaderMap::new();
+        if let Some(key) = idempotency_key {
+            let key = HeaderValue::from_str(key).map_err(|_| {
+                self.transport
+                    .unexpected("the idempotency key holds characters that no header has")
+            })?;
+            headers.insert(IDEMPOTENCY_KEY, key);
+        }
+        self.send_raw(Method::POST, path, headers, Some(body), None)
+            .await
+    }
+
+    /// Events of the past, newest first.
+    pub async fn events(&self, page: &Page, filter: &EventFilter) -> Result<api::Events, Error> {
+        let space_id = filter.space_id.map(|id| id.to_string());
+        let filters = [
+            ("type", filter.r#type.as_deref()),
+            ("space_id", space_id.as_deref()),
+        ];
+        self.get(&page_path("/api/events", page, &filters)).await
+    }
+
+    pub async fn event(&self, id: EventId) -> Result<api::EventRecord, Error> {
+        self.get(&format!("/api/events/{id}")).await
+    }
+
+    /// New events as they come; `patterns` are separated by commas.
+    pub async fn event_stream(&self, patterns: Option<&str>) -> Result<EventStream, Error> {
+        let accept = HeaderValue::from_static("text/event-stream");
+        let headers = HeaderMap::from_iter([(header::ACCEPT, accept)]);
+        let path = with_query("/api/events/stream", &[("pattern", patterns)]);
+        self.open_stream(&path, headers).await
+    }
+}

@@ -1,0 +1,128 @@
+//! Event sinks, beyond what all resources have in common.
+
+use http::Method;
+use serde::{Serialize, de::DeserializeOwned};
+use svc_core::SinkId;
+use svc_protocol::api;
+use uuid::Uuid;
+
+use super::{
+    Client, Page,
+    routes::{no_such, page_path},
+};
+use crate::error::Error;
+
+/// Before a name: the global sink is meant, not the caller's own.
+const GLOBAL: &str = "global/";
+
+impl Client {
+    /// A sink by id, by `name`, or by `global/name`; of several with the same name the caller's
+    /// own is meant.
+    pub async fn find_sink(&self, reference: &str) -> Result<api::Sink, Error> {
+        if let Ok(id) = Uuid::parse_str(reference) {
+            return self.read_one(id).await;
+        }
+        let all = self.list_all::<api::Sinks>().await?;
+        choose(all, reference).ok_or_else(|| no_such("sink", reference))
+    }
+
+    /// Renders a body, and sends it unless it is a dry run; no delivery is made of it.
+    pub async fn test_sink(
+        &self,
+        id: SinkId,
+        preview: &api::Preview,
+    ) -> Result<api::Previewed, Error> {
+        self.act_on_sink(id, "test", preview).await
+    }
+
+    /// Renders a template that belongs to no sink yet.
+    pub async fn preview_sink(&self, preview: &api::Preview) -> Result<api::Previewed, Error> {
+        let path = "/api/event-sinks/preview";
+        self.send_json(Method::POST, path, preview).await
+    }
+
+    pub async fn rotate_secret(
+        &self,
+        id: SinkId,
+        rotate: &api::RotateSecret,
+    ) -> Result<api::RotatedSecret, Error> {
+        self.act_on_sink(id, "rotate-secret", rotate).await
+    }
+
+    pub async fn replay(&self, id: SinkId, replay: &api::Replay) -> Result<api::Replayed, Error> {
+        self.act_on_sink(id, "replay", replay).await
+    }
+
+    async fn act_on_sink<T: DeserializeOwned>(
+        &self,
+        id: SinkId,
+        action: &str,
+        body: &(impl Serialize + Sync),
+    ) -> Result<T, Error> {
+        let path = format!("/api/event-sinks/{id}/{action}");
+        self.send_json(Method::POST, &path, body).await
+    }
+
+    /// One page of a sink's deliveries, newest first.
+    pub async fn deliveries(
+        &self,
+        id: SinkId,
+        page: &Page,
+        state: Option<&str>,
+    ) -> Result<api::Deliveries, Error> {
+        let path = format!("/api/event-sinks/{id}/deliveries");
+        self.get(&page_path(&path, page, &[("state", state)])).await
+    }
+
+    /// Puts the event of a delivery at the end of the queue once more.
+    pub async fn resend(&self, id: SinkId, n: u64) -> Result<api::Delivery, Error> {
+        let path = format!("/api/event-sinks/{id}/deliveries/{n}/resend");
+        let answer = self.send(Method::POST, &path, None).await?;
+        self.read(&answer)
+    }
+}
+
+fn choose(sinks: Vec<api::Sink>, reference: &str) -> Option<api::Sink> {
+    let (name, global_only) = match reference.strip_prefix(GLOBAL) {
+        Some(name) => (name, true),
+        None => (reference, false),
+    };
+    let is_global = |sink: &api::Sink| sink.owner == api::SinkOwner::Global;
+    let mut found: Vec<api::Sink> = sinks
+        .into_iter()
+        .filter(|sink| sink.name == name && (is_global(sink) || !global_only))
+        .collect();
+    found.sort_by_key(is_global);
+    (!found.is_empty()).then(|| found.swap_remove(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn sink(name: &str, owner: &str) -> api::Sink {
+        serde_json::from_value(json!({
+            "id": Uuid::nil(), "name": name, "description": "", "patterns": ["*"],
+            "type": "webhook", "owner": owner, "owner_id": Uuid::nil(), "active": true,
+            "webhook": null, "script": null, "json_rpc": null, "queue_depth": 0, "dropped": 0,
+            "last_delivery": null, "created_at": "1970-01-01T00:00:00.000Z",
+        }))
+        .expect("a sink")
+    }
+
+    #[test]
+    fn of_two_with_the_same_name_the_own_one_is_meant() {
+        let sinks = || vec![sink("a", "global"), sink("a", "user"), sink("b", "global")];
+        let check = |reference, expected: Option<api::SinkOwner>| {
+            let found = choose(sinks(), reference).map(|sink| sink.owner);
+            assert_eq!(found, expected, "{reference}");
+        };
+        check("a", Some(api::SinkOwner::User));
+        check("global/a", Some(api::SinkOwner::Global));
+        check("b", Some(api::SinkOwner::Global));
+        check("c", None);
+        check("global/c", None);
+    }
+}

@@ -1,0 +1,187 @@
+//! Server-sent events: a response that goes on, cut into its messages.
+
+use std::{collections::VecDeque, fmt};
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use crate::{error::Error, transport::Connection};
+
+/// Bytes one message may have: an event and what is around it, with room.
+const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// One message of a stream.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Message {
+    /// Where to go on from after a lost connection.
+    pub id: Option<String>,
+    /// Its kind; absent means `message`.
+    pub event: Option<String>,
+    pub data: String,
+}
+
+/// What a stream gave.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Received {
+    Message(Message),
+    /// A sign of life.
+    KeepAlive,
+    /// The server ended the stream.
+    End,
+}
+
+/// A stream that is open; dropped, its connection is closed.
+pub struct EventStream {
+    body: Incoming,
+    parser: Parser,
+    target: String,
+    _connection: Connection,
+}
+
+impl EventStream {
+    pub(crate) fn new(body: Incoming, connection: Connection, target: String) -> Self {
+        Self {
+            body,
+            parser: Parser::default(),
+            target,
+            _connection: connection,
+        }
+    }
+
+    /// The next message. May be dropped while it waits: nothing that was read is lost.
+    pub async fn next(&mut self) -> Result<Received, Error> {
+        loop {
+            if let Some(message) = self.parser.next() {
+                return Ok(Received::Message(message));
+            }
+            let frame = match self.body.frame().await {
+                None => return Ok(Received::End),
+                Some(frame) => frame.map_err(|error| Error::Unreachable {
+                    target: self.target.clone(),
+                    why: error.to_string(),
+                })?,
+            };
+            let Ok(bytes) = frame.into_data() else {
+                continue;
+            };
+            self.parser.push(&bytes).map_err(|why| Error::Unexpected {
+                target: self.target.clone(),
+                why: why.to_owned(),
+            })?;
+            if self.parser.is_empty() {
+                return Ok(Received::KeepAlive);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "EventStream({})", self.target)
+    }
+}
+
+/// Cuts bytes into messages, wherever the bytes were cut before.
+#[derive(Debug, Default)]
+struct Parser {
+    /// The beginning of a line whose end has not come.
+    rest: Vec<u8>,
+    /// The message whose end has not come.
+    message: Message,
+    has_data: bool,
+    done: VecDeque<Message>,
+}
+
+impl Parser {
+    fn push(&mut self, bytes: &Bytes) -> Result<(), &'static str> {
+        for &byte in bytes {
+            if byte == b'\n' {
+                let line = std::mem::take(&mut self.rest);
+                self.line(&String::from_utf8_lossy(&line));
+            } else {
+                self.rest.push(byte);
+            }
+            if self.rest.len() + self.message.data.len() > MESSAGE_BYTES_MAX {
+                return Err("a message of the stream is too large");
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &str) {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if line.is_empty() {
+            let message = std::mem::take(&mut self.message);
+            // Without data there is no message, only a new place to go on from.
+            if std::mem::take(&mut self.has_data) {
+                self.done.push_back(message);
+            }
+            return;
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "id" => self.message.id = Some(value.to_owned()),
+            "event" => self.message.event = Some(value.to_owned()),
+            "data" => {
+                if std::mem::replace(&mut self.has_data, true) {
+                    self.message.data.push('\n');
+                }
+                self.message.data.push_str(value);
+            }
+            // Comments, and fields of later days.
+            _ => {}
+        }
+    }
+
+    fn next(&mut self) -> Option<Message> {
+        self.done.pop_front()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.done.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(parts: &[&str]) -> Vec<Message> {
+        let mut parser = Parser::default();
+        for part in parts {
+            parser
+                .push(&Bytes::copy_from_slice(part.as_bytes()))
+                .expect("small");
+        }
+        std::iter::from_fn(|| parser.next()).collect()
+    }
+
+    #[test]
+    fn messages_are_cut_out_wherever_the_bytes_were_cut() {
+        let text = ": hello\n\nid: 1\nevent: a\ndata: x\ndata: y\n\r\ndata:z\r\n\r\nid: 9\n\nretry: 5\ndata: é\n\nhalf";
+        let expected = messages(&[text]);
+        assert_eq!(expected.len(), 3);
+        assert_eq!(
+            expected[0],
+            Message {
+                id: Some("1".into()),
+                event: Some("a".into()),
+                data: "x\ny".into(),
+            }
+        );
+        assert_eq!(expected[1].data, "z");
+        assert_eq!(expected[2].data, "é");
+        for at in (1..text.len()).filter(|&at| text.is_char_boundary(at)) {
+            assert_eq!(messages(&[&text[..at], &text[at..]]), expected, "at {at}");
+        }
+    }
+
+    #[test]
+    fn a_message_without_end_is_refused() {
+        let mut parser = Parser::default();
+        let bytes = Bytes::from(vec![b'x'; MESSAGE_BYTES_MAX + 1]);
+        assert!(parser.push(&bytes).is_err());
+    }
+}

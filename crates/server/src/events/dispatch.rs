@@ -1,0 +1,71 @@
+//! Dispatch: which lanes an event goes to, decided and written in the transaction that makes it.
+//!
+//! A lane sees its owner's events, a global one everybody's; custom and system events alike. A
+//! full lane drops, and every drop is one audit entry (spec 6.5).
+
+use serde_json::json;
+use svc_core::event::Event;
+
+use crate::store::{
+    StoreError, Tx, audit, events,
+    lanes::{self, Candidate},
+};
+
+/// What dispatching an event came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Dispatched {
+    pub queued: u32,
+    /// Lanes that were full.
+    pub dropped: u32,
+}
+
+/// Writes an event with a delivery per lane that wants it. The hub is to be told once the
+/// transaction is committed.
+pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<Dispatched, StoreError> {
+    events::insert(tx, event)?;
+    let mut dispatched = Dispatched::default();
+    for candidate in lanes::list_candidates(tx, event.owner_id)? {
+        let wanted = candidate
+            .patterns
+            .iter()
+            .any(|pattern| pattern.matches(&event.r#type));
+        if !wanted {
+            continue;
+        }
+        match lanes::enqueue(tx, candidate.lane, (event.id, &event.r#type), event.ts)? {
+            Some(_) => dispatched.queued += 1,
+            None => {
+                drop_event(tx, &candidate, event)?;
+                dispatched.dropped += 1;
+            }
+        }
+    }
+    Ok(dispatched)
+}
+
+/// Counts, audits and logs that a full lane did not take an event.
+fn drop_event(tx: &mut Tx<'_>, candidate: &Candidate, event: &Event) -> Result<(), StoreError> {
+    lanes::note_drop(tx, candidate.lane)?;
+    let (target_type, target_id) = candidate.receiver.audit_target();
+    tracing::warn!(
+        event.id = %event.id,
+        event_type = %event.r#type,
+        target = %target_id,
+        "an event was dropped: the queue of its {target_type} is full"
+    );
+    audit::append(
+        tx,
+        &audit::Entry {
+            at: event.ts,
+            actor: audit::SYSTEM.to_owned(),
+            action: "event_sink.dropped",
+            target_type,
+            target_id,
+            detail: json!({
+                "event_id": event.id,
+                "event_type": event.r#type,
+                "owner_id": event.owner_id,
+            }),
+        },
+    )
+}

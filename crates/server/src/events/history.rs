@@ -1,0 +1,145 @@
+//! Events of the past, and those that happen now: a user's own, everyone's with `view_audit`.
+//!
+//! A stream is a hint for people and tools: it starts with what happens after it was opened, and
+//! a reader that falls behind is told how much it missed. Whoever must not miss anything uses a
+//! sink.
+
+use std::{sync::Arc, time::Duration};
+
+use svc_core::{EventId, Permission, SpaceId, UserId, event::Event, pattern::Pattern};
+use thiserror::Error;
+use tokio::{
+    sync::broadcast::{Receiver, error::RecvError},
+    time::{Interval, MissedTickBehavior, interval},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::hub::Hub;
+use crate::{
+    clock,
+    identity::{Caller, Directory},
+    store::{Page, PageRequest, Store, StoreError, events},
+};
+
+/// How often an open stream asks whether its credential still holds.
+pub const RECHECK_EVERY: Duration = Duration::from_secs(1);
+
+pub struct History {
+    pub store: Store,
+    pub directory: Arc<Directory>,
+    pub hub: Hub,
+    /// Ends every stream.
+    pub shutdown: CancellationToken,
+}
+
+#[derive(Debug, Error)]
+pub enum HistoryError {
+    #[error("event `{0}` does not exist, or is past its retention")]
+    NotFound(EventId),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Narrows the history.
+#[derive(Clone, Default, Debug)]
+pub struct Narrow {
+    pub pattern: Option<Pattern>,
+    pub space_id: Option<SpaceId>,
+}
+
+impl History {
+    /// Newest first.
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        narrow: Narrow,
+        page: PageRequest,
+    ) -> Result<Page<Event>, HistoryError> {
+        let filter = events::Filter {
+            owner: only_of(caller),
+            space: narrow.space_id,
+            pattern: narrow.pattern,
+            ..events::Filter::default()
+        };
+        let page = self.store.read(move |tx| events::list(tx, &filter, page));
+        Ok(page.await?)
+    }
+
+    pub async fn get(&self, caller: &Caller, id: EventId) -> Result<Event, HistoryError> {
+        let found = self.store.read(move |tx| events::find(tx, id)).await?;
+        found
+            .filter(|event| sees(caller, event))
+            .ok_or(HistoryError::NotFound(id))
+    }
+
+    /// What happens from now on and matches one of the patterns; none match everything.
+    pub fn stream(&self, caller: Caller, patterns: Vec<Pattern>) -> Stream {
+        let mut recheck = interval(RECHECK_EVERY);
+        recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Stream {
+            events: self.hub.subscribe(),
+            directory: self.directory.clone(),
+            shutdown: self.shutdown.clone(),
+            caller,
+            patterns,
+            recheck,
+        }
+    }
+}
+
+/// Events as they are committed.
+pub struct Stream {
+    events: Receiver<Arc<Event>>,
+    directory: Arc<Directory>,
+    shutdown: CancellationToken,
+    caller: Caller,
+    patterns: Vec<Pattern>,
+    recheck: Interval,
+}
+
+/// What a stream tells.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Message {
+    Event(Arc<Event>),
+    /// So many went by unread; some may not have been for this stream.
+    Lagged(u64),
+}
+
+impl Stream {
+    /// `None` once the credential is refused or the server stops.
+    pub async fn next(&mut self) -> Option<Message> {
+        loop {
+            // A reader that was slow is checked before it gets anything more.
+            tokio::select! {
+                biased;
+                () = self.shutdown.cancelled() => return None,
+                _ = self.recheck.tick() => {
+                    self.caller = self.directory.recheck(&self.caller, clock::now()).ok()?;
+                }
+                received = self.events.recv() => match received {
+                    Ok(event) if self.wants(&event) => return Some(Message::Event(event)),
+                    Ok(_) => {}
+                    Err(RecvError::Lagged(missed)) => return Some(Message::Lagged(missed)),
+                    Err(RecvError::Closed) => return None,
+                }
+            }
+        }
+    }
+
+    fn wants(&self, event: &Event) -> bool {
+        let matches = |pattern: &Pattern| pattern.matches(&event.r#type);
+        sees(&self.caller, event) && (self.patterns.is_empty() || self.patterns.iter().any(matches))
+    }
+}
+
+/// Whose events alone a caller sees; `None` for everyone's.
+fn only_of(caller: &Caller) -> Option<UserId> {
+    (!caller.may(Permission::ViewAudit)).then_some(caller.user.id)
+}
+
+fn sees(caller: &Caller, event: &Event) -> bool {
+    only_of(caller).is_none_or(|owner| owner == event.owner_id)
+}
+
+#[cfg(test)]
+mod tests;

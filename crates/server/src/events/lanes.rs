@@ -1,0 +1,117 @@
+//! Delivery: takes what waits in lanes to its receivers, in order, one at a time per lane, and
+//! tries again as spec 6.5 says.
+//!
+//! Cast: [`Engine`] looks for lanes that are due and claims them; a worker per claimed lane
+//! delivers until the lane is empty or must wait; `turn` holds the transactions that begin and
+//! finish a delivery; whoever really sends is a [`Deliver`].
+//!
+//! Invariants: no task exists for a lane with nothing due, and looking costs one read of an index.
+//! Nothing is sent before its start is durable. Whoever finishes shows the fence of their claim;
+//! if it is not the lane's any more, what they know is thrown away.
+
+mod engine;
+mod retention;
+mod turn;
+mod worker;
+
+#[cfg(test)]
+mod tests;
+
+use std::{future::Future, time::Duration};
+
+use svc_core::{
+    LaneId, UserId,
+    event::Event,
+    lane::{LEASE, RetryPolicy},
+};
+
+pub use self::{
+    engine::Engine,
+    retention::{Pruned, Retention, prune},
+};
+use crate::{clock::Clock, store};
+
+/// One attempt to be made.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Job {
+    pub lane: LaneId,
+    /// The delivery's number in its lane.
+    pub n: u64,
+    /// From 1.
+    pub attempt: u32,
+    pub event: Event,
+    pub target: Target,
+}
+
+/// Whom it goes to.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Target {
+    /// Boxed: it is by far the larger.
+    Sink(Box<store::sinks::SinkRow>),
+    Method {
+        owner_id: UserId,
+        /// Its canonical name.
+        method: String,
+        /// Names of json-rpc sinks, in the order they are asked (spec 6.4).
+        formatters: Vec<String>,
+    },
+}
+
+/// What one attempt came to.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Sent {
+    Delivered(AttemptDetail),
+    Failed(AttemptDetail),
+    /// Trying again cannot help: the template does not render.
+    Dead(AttemptDetail),
+    /// Nobody can take it now. No attempt is spent; it is tried again when woken or after a moment.
+    Paused,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct AttemptDetail {
+    /// HTTP status, where there was one.
+    pub status: Option<u16>,
+    pub ms: u64,
+    pub error: Option<String>,
+    /// The beginning of the answer.
+    pub output: Option<String>,
+}
+
+/// Makes attempts.
+pub trait Deliver: Send + Sync + 'static {
+    fn deliver(&self, job: Job) -> impl Future<Output = Sent> + Send;
+}
+
+/// Timings and sizes of delivery.
+#[derive(Clone, Debug)]
+pub struct LanePolicy {
+    pub retry: RetryPolicy,
+    /// How long a lane is held without a sign of life; renewed at a third of it.
+    pub lease: Duration,
+    /// How long a lane rests whose receiver cannot take anything.
+    pub pause: Duration,
+    /// How often to look when nobody wakes the engine.
+    pub poll: Duration,
+    /// Lanes that deliver at the same time.
+    pub workers: usize,
+    /// How long deliveries in flight may take to end when the server stops.
+    pub drain: Duration,
+    pub retention: Retention,
+    pub clock: Clock,
+}
+
+impl Default for LanePolicy {
+    fn default() -> Self {
+        Self {
+            retry: RetryPolicy::default(),
+            lease: LEASE,
+            pause: Duration::from_secs(1),
+            poll: Duration::from_millis(500),
+            workers: 256,
+            drain: Duration::from_secs(5),
+            retention: Retention::default(),
+            clock: Clock::system(),
+        }
+    }
+}

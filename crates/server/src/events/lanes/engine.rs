@@ -1,0 +1,191 @@
+//! [`Engine`]: looks for lanes that are due, claims them, and owns the workers that deliver.
+
+use std::{sync::Arc, time::Duration};
+
+use svc_core::ServerId;
+use tokio::{
+    task::{JoinError, JoinSet},
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Deliver, LanePolicy, retention,
+    turn::{self, Turn},
+    worker::Shared,
+};
+use crate::{
+    events::hub::Hub,
+    store::{Store, StoreError, Tx, lanes},
+};
+
+/// Lanes claimed in one transaction, so that it stays short.
+const CLAIM_MAX: usize = 64;
+
+/// Delivers until its shutdown token is cancelled.
+pub struct Engine<D> {
+    shared: Arc<Shared<D>>,
+}
+
+impl<D: Deliver> Engine<D> {
+    pub fn new(
+        store: Store,
+        server_id: ServerId,
+        deliver: Arc<D>,
+        policy: LanePolicy,
+        shutdown: CancellationToken,
+        hub: Hub,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                store,
+                server_id,
+                deliver,
+                policy,
+                hub,
+                shutdown,
+                cut_off: CancellationToken::new(),
+            }),
+        }
+    }
+
+    /// Runs until shutdown; then deliveries in flight get a moment to end, and every lane is
+    /// given back.
+    pub async fn run(self) {
+        let policy = &self.shared.policy;
+        let pruning = retention::run(
+            self.shared.store.clone(),
+            policy.retention,
+            policy.clock.clone(),
+        );
+        let mut workers = JoinSet::new();
+        tokio::select! {
+            () = self.schedule(&mut workers) => {}
+            () = async { pruning.await; std::future::pending().await } => {}
+        }
+        self.drain(workers).await;
+    }
+
+    async fn schedule(&self, workers: &mut JoinSet<()>) {
+        self.take_over().await;
+        loop {
+            let wait = self.look(workers).await;
+            tokio::select! {
+                biased;
+                () = self.shared.shutdown.cancelled() => return,
+                () = self.shared.hub.woken() => {}
+                Some(ended) = workers.join_next() => note_end(ended),
+                () = sleep(wait) => {}
+            }
+            while let Some(ended) = workers.try_join_next() {
+                note_end(ended);
+            }
+        }
+    }
+
+    /// Frees what this server held when it was killed: one server has the data folder.
+    async fn take_over(&self) {
+        loop {
+            match self.shared.store.write(lanes::release_all).await {
+                Ok(_) | Err(StoreError::Closed) => return,
+                Err(error) => {
+                    tracing::error!(%error, "lanes of an earlier run could not be taken over; it is tried again");
+                    sleep(self.shared.policy.poll).await;
+                }
+            }
+        }
+    }
+
+    /// Starts a worker for each lane that is due, as far as there is room; how long to wait before
+    /// looking again, unless woken.
+    async fn look(&self, workers: &mut JoinSet<()>) -> Duration {
+        let poll = self.shared.policy.poll;
+        let room = self.shared.policy.workers.saturating_sub(workers.len());
+        if room == 0 {
+            // The next worker that ends makes room.
+            return poll;
+        }
+        match self.claim(room.min(CLAIM_MAX)).await {
+            Ok((turns, wait)) => {
+                for turn in turns {
+                    self.shared.tell_buried(&turn.buried);
+                    if let Some(begun) = turn.begun {
+                        workers.spawn(self.shared.clone().work(begun));
+                    }
+                }
+                wait
+            }
+            Err(error) => {
+                if error != StoreError::Closed {
+                    tracing::error!(%error, "could not look for due deliveries; it is tried again");
+                }
+                poll
+            }
+        }
+    }
+
+    /// Claims lanes and begins their first deliveries in one transaction; a read alone if none is
+    /// due.
+    async fn claim(&self, limit: usize) -> Result<(Vec<Turn>, Duration), StoreError> {
+        let shared = &self.shared;
+        let moment = shared.moment();
+        let due = shared.hub.take_due();
+        if !due.is_empty() {
+            let making = move |tx: &mut Tx<'_>| {
+                due.iter()
+                    .try_for_each(|&lane| lanes::make_due(tx, lane, moment.now))
+            };
+            shared.store.write(making).await?;
+        }
+        let first = shared
+            .store
+            .read(move |tx| lanes::first_due(tx, moment.now))
+            .await?;
+        match first {
+            None => return Ok((Vec::new(), shared.policy.poll)),
+            Some(at) if at > moment.now => {
+                let wait = at.since(moment.now).min(shared.policy.poll);
+                return Ok((Vec::new(), wait));
+            }
+            Some(_) => {}
+        }
+        let (server, moment) = (shared.server_id, shared.moment());
+        let limit_rows = u32::try_from(limit).unwrap_or(u32::MAX);
+        let turns = shared
+            .store
+            .write(move |tx| {
+                let claimed = lanes::claim(tx, server, moment.now, moment.lease_until, limit_rows)?;
+                let begin = |held| turn::begin(tx, held, moment).transpose();
+                claimed.into_iter().filter_map(begin).collect()
+            })
+            .await?;
+        // There may be more.
+        Ok((turns, Duration::ZERO))
+    }
+
+    async fn drain(&self, mut workers: JoinSet<()>) {
+        let ended = async {
+            while let Some(ended) = workers.join_next().await {
+                note_end(ended);
+            }
+        };
+        if timeout(self.shared.policy.drain, ended).await.is_ok() {
+            return;
+        }
+        tracing::info!(
+            deliveries = workers.len(),
+            "deliveries in flight are cut off; they are made again at the next start"
+        );
+        self.shared.cut_off.cancel();
+        while let Some(ended) = workers.join_next().await {
+            note_end(ended);
+        }
+    }
+}
+
+/// A worker that panicked leaves its lane held; the lease runs out, and the lane goes on.
+fn note_end(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a delivery panicked");
+    }
+}

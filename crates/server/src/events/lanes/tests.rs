@@ -1,0 +1,369 @@
+//! Delivery, on a real store, with a receiver that does as it is told.
+
+mod attempts;
+mod holding;
+mod order;
+mod queue;
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use serde_json::json;
+use svc_core::{
+    EventId, LaneId, ServerId, SinkId, SpaceId, Timestamp, UserId,
+    event::{Actor, Event},
+    pattern::Pattern,
+};
+use svc_protocol::api::{Delivery, SinkType};
+use tokio::{sync::watch, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{AttemptDetail, Deliver, Engine, Job, LanePolicy, Sent};
+use crate::{
+    clock::Clock,
+    events::{dispatch::emit_in, hub::Hub},
+    store::{
+        PageRequest, Store, audit,
+        deliveries::{self, DeliveryPage},
+        lanes,
+        sinks::{self, GLOBAL, SinkConfig, SinkRow},
+    },
+};
+
+const DEADLINE: Duration = Duration::from_secs(20);
+const START: i64 = 1_700_000_000_000;
+
+/// Waits for a condition.
+async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + DEADLINE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Answer {
+    Deliver,
+    Fail,
+    Die,
+    Pause,
+    /// Takes until the receiver is told to let go.
+    Hang,
+}
+
+/// Records what it gets.
+struct Receiver {
+    seen: Mutex<Vec<Job>>,
+    answer: Mutex<Answer>,
+    in_flight: Mutex<HashMap<LaneId, usize>>,
+    /// The most deliveries a lane ever had in flight.
+    most_in_flight: Mutex<usize>,
+    let_go: watch::Sender<bool>,
+}
+
+impl Receiver {
+    fn new(answer: Answer) -> Arc<Self> {
+        Arc::new(Self {
+            seen: Mutex::default(),
+            answer: Mutex::new(answer),
+            in_flight: Mutex::default(),
+            most_in_flight: Mutex::default(),
+            let_go: watch::Sender::new(false),
+        })
+    }
+
+    fn set(&self, answer: Answer) {
+        *self.answer.lock() = answer;
+    }
+
+    fn seen(&self) -> Vec<Job> {
+        self.seen.lock().clone()
+    }
+
+    fn count(&self) -> usize {
+        self.seen.lock().len()
+    }
+
+    /// The deliveries of a lane by number, as they came.
+    fn numbers(&self, lane: LaneId) -> Vec<u64> {
+        let seen = self.seen.lock();
+        let of_lane = seen.iter().filter(|job| job.lane == lane);
+        of_lane.map(|job| job.n).collect()
+    }
+}
+
+/// Counts a delivery as in flight until it ends or is dropped.
+struct InFlight<'a>(&'a Receiver, LaneId);
+
+impl Drop for InFlight<'_> {
+    fn drop(&mut self) {
+        if let Some(count) = self.0.in_flight.lock().get_mut(&self.1) {
+            *count -= 1;
+        }
+    }
+}
+
+impl Deliver for Receiver {
+    async fn deliver(&self, job: Job) -> Sent {
+        let lane = job.lane;
+        {
+            let mut in_flight = self.in_flight.lock();
+            let count = in_flight.entry(lane).or_default();
+            *count += 1;
+            let mut most = self.most_in_flight.lock();
+            *most = (*most).max(*count);
+        }
+        let _in_flight = InFlight(self, lane);
+        // Decided before anyone can see it: what is set afterwards is for later ones.
+        let answer = *self.answer.lock();
+        self.seen.lock().push(job);
+        tokio::task::yield_now().await;
+        let detail = AttemptDetail {
+            status: Some(200),
+            ms: 1,
+            ..AttemptDetail::default()
+        };
+        let failed = AttemptDetail {
+            status: Some(500),
+            error: Some("answered 500".to_owned()),
+            ..detail.clone()
+        };
+        match answer {
+            Answer::Deliver => Sent::Delivered(detail),
+            Answer::Fail => Sent::Failed(failed),
+            Answer::Die => Sent::Dead(failed),
+            Answer::Pause => Sent::Paused,
+            Answer::Hang => {
+                let mut let_go = self.let_go.subscribe();
+                let _ = let_go.wait_for(|go| *go).await;
+                Sent::Delivered(detail)
+            }
+        }
+    }
+}
+
+/// A store with a clock that stands still unless moved.
+struct Fixture {
+    folder: tempfile::TempDir,
+    store: Store,
+    hub: Hub,
+    now: Arc<AtomicI64>,
+    owner: UserId,
+}
+
+/// An engine at work.
+struct Running {
+    task: JoinHandle<()>,
+    shutdown: CancellationToken,
+}
+
+impl Running {
+    async fn stop(self) {
+        self.shutdown.cancel();
+        self.task.await.expect("no panic");
+    }
+
+    /// As kill -9 does: nothing is given back.
+    async fn kill(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("opens");
+        Self {
+            folder,
+            store,
+            hub: Hub::new(),
+            now: Arc::new(AtomicI64::new(START)),
+            owner: UserId(Uuid::now_v7()),
+        }
+    }
+
+    async fn reopen(&mut self) {
+        self.store.close().await;
+        self.store = Store::open(self.folder.path()).expect("opens again");
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp(self.now.load(Ordering::SeqCst))
+    }
+
+    fn advance(&self, by: Duration) {
+        let millis = i64::try_from(by.as_millis()).expect("short");
+        self.now.fetch_add(millis, Ordering::SeqCst);
+        self.hub.wake();
+    }
+
+    fn policy(&self) -> LanePolicy {
+        let now = self.now.clone();
+        LanePolicy {
+            poll: Duration::from_millis(5),
+            drain: DEADLINE,
+            clock: Clock::from_fn(move || Timestamp(now.load(Ordering::SeqCst))),
+            ..LanePolicy::default()
+        }
+    }
+
+    fn start(&self, receiver: &Arc<Receiver>) -> Running {
+        self.start_with(receiver, self.policy())
+    }
+
+    fn start_with(&self, receiver: &Arc<Receiver>, policy: LanePolicy) -> Running {
+        let shutdown = CancellationToken::new();
+        let engine = Engine::new(
+            self.store.clone(),
+            ServerId(Uuid::now_v7()),
+            receiver.clone(),
+            policy,
+            shutdown.clone(),
+            self.hub.clone(),
+        );
+        Running {
+            task: tokio::spawn(engine.run()),
+            shutdown,
+        }
+    }
+
+    fn sink_row(&self, owner_key: &str, name: &str, patterns: &str) -> SinkRow {
+        SinkRow {
+            id: SinkId(Uuid::now_v7()),
+            owner_key: owner_key.to_owned(),
+            owner_id: self.owner,
+            name: name.to_owned(),
+            description: String::new(),
+            patterns: Pattern::parse_list(patterns).expect("valid"),
+            kind: SinkType::Webhook,
+            active: true,
+            config: SinkConfig::Webhook {
+                url: "http://127.0.0.1:1/".to_owned(),
+                headers: Default::default(),
+                body_template: None,
+            },
+            secret: None,
+            previous_secret: None,
+            previous_until: None,
+            created_at: Timestamp(START),
+        }
+    }
+
+    /// A sink of the owner's, and its lane.
+    async fn sink(&self, name: &str, patterns: &str) -> (SinkRow, LaneId) {
+        self.add(self.sink_row(&sinks::owner_key(self.owner), name, patterns))
+            .await
+    }
+
+    async fn global_sink(&self, name: &str, patterns: &str) -> (SinkRow, LaneId) {
+        self.add(self.sink_row(GLOBAL, name, patterns)).await
+    }
+
+    async fn add(&self, row: SinkRow) -> (SinkRow, LaneId) {
+        let lane = self.write({
+            let row = row.clone();
+            move |tx| {
+                sinks::insert(tx, &row)?;
+                lanes::find_by_sink(tx, row.id)
+            }
+        });
+        (row, lane.await.expect("a webhook has a lane").id)
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut crate::store::Tx<'_>) -> Result<T, crate::store::StoreError>
+        + Send
+        + 'static,
+    ) -> T {
+        self.store.write(work).await.expect("committed")
+    }
+
+    fn event(&self, owner: UserId, event_type: &str) -> Event {
+        Event {
+            id: EventId(Uuid::now_v7()),
+            r#type: event_type.to_owned(),
+            ts: self.now(),
+            owner_id: owner,
+            space_id: SpaceId::NIL,
+            actor: Actor::system(),
+            data: json!({}),
+        }
+    }
+
+    /// Emits an event of the owner's.
+    async fn emit(&self, event_type: &str) -> EventId {
+        self.emit_of(self.owner, event_type).await
+    }
+
+    async fn emit_of(&self, owner: UserId, event_type: &str) -> EventId {
+        let event = Arc::new(self.event(owner, event_type));
+        let writing = event.clone();
+        self.write(move |tx| emit_in(tx, &writing)).await;
+        self.hub.committed(std::slice::from_ref(&event));
+        event.id
+    }
+
+    /// Emits many at once.
+    async fn emit_many(&self, count: usize) {
+        let events: Vec<_> = (0..count)
+            .map(|_| Arc::new(self.event(self.owner, "custom.x")))
+            .collect();
+        let writing = events.clone();
+        self.write(move |tx| {
+            writing
+                .iter()
+                .try_for_each(|event| emit_in(tx, event).map(drop))
+        })
+        .await;
+        self.hub.committed(&events);
+    }
+
+    /// The deliveries of a lane, oldest first.
+    async fn deliveries(&self, lane: LaneId) -> Vec<Delivery> {
+        let page = DeliveryPage::parse(None, Some(1_000)).expect("valid");
+        let mut listed = self
+            .write(move |tx| deliveries::list(tx, lane, None, page))
+            .await
+            .items;
+        listed.reverse();
+        listed
+    }
+
+    async fn depth(&self, sink: &SinkRow) -> u32 {
+        let id = sink.id;
+        self.write(move |tx| sinks::status(tx, id))
+            .await
+            .queue_depth
+    }
+
+    async fn until_empty(&self, sinks: &[&SinkRow]) {
+        let deadline = Instant::now() + DEADLINE;
+        for sink in sinks {
+            while self.depth(sink).await > 0 {
+                assert!(Instant::now() < deadline, "`{}` never empties", sink.name);
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        }
+    }
+
+    async fn audited(&self, action: &str) -> usize {
+        let filter = audit::Filter {
+            action: Some(action.to_owned()),
+            ..audit::Filter::default()
+        };
+        let page = PageRequest::parse(None, Some(1_000)).expect("valid");
+        let listed = self.write(move |tx| audit::list(tx, &filter, page)).await;
+        listed.items.len()
+    }
+}

@@ -1,0 +1,127 @@
+//! Three attempts, then dead; pauses; sending again (spec 6.5).
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use svc_protocol::api::DeliveryState;
+
+use super::{Answer, Fixture, Receiver, START, until};
+use crate::store::lanes;
+
+#[tokio::test]
+async fn attempts_are_5_and_15_seconds_apart_and_the_third_failure_is_dead() {
+    let fixture = Fixture::new();
+    let (sink, lane) = fixture.sink("s", "*").await;
+    let receiver = Receiver::new(Answer::Fail);
+    let running = fixture.start(&receiver);
+    let first = fixture.emit("custom.first").await;
+    until_due(&fixture, START + 5_000).await;
+    fixture.advance(Duration::from_millis(4_999));
+    fixture.emit("custom.second").await;
+    // What comes later changes nothing about the wait.
+    until_due(&fixture, START + 5_000).await;
+    assert_eq!(receiver.count(), 1);
+    fixture.advance(Duration::from_millis(1));
+    until_due(&fixture, START + 20_000).await;
+    assert_eq!(receiver.count(), 2);
+    fixture.advance(Duration::from_secs(15));
+    // Dead; the next one has its turn, and its own first failure.
+    until_due(&fixture, START + 25_000).await;
+    let attempts: Vec<_> = receiver.seen().iter().map(|j| (j.n, j.attempt)).collect();
+    assert_eq!(attempts, [(1, 1), (1, 2), (1, 3), (2, 1)]);
+    let delivery = fixture.deliveries(lane).await.remove(0);
+    assert_eq!(delivery.state, DeliveryState::Dead);
+    let times: Vec<_> = delivery.attempts.iter().map(|a| a.at.0 - START).collect();
+    assert_eq!(times, [0, 5_000, 20_000]);
+    assert_eq!(delivery.attempts[0].status, Some(500));
+    assert_eq!(fixture.audited("event_sink.dead").await, 1);
+    assert_eq!(fixture.hub.counters().dead.load(Ordering::Relaxed), 1);
+
+    // Sent again, it joins the tail with the same event and a fresh count.
+    receiver.set(Answer::Deliver);
+    let now = fixture.now();
+    let n: Result<u64, lanes::EnqueueError> = fixture
+        .store
+        .try_write(move |tx| lanes::enqueue_again(tx, lane, first, now))
+        .await;
+    assert_eq!(n, Ok(3));
+    fixture.advance(Duration::from_secs(5));
+    fixture.until_empty(&[&sink]).await;
+    let last = receiver.seen().pop().expect("delivered");
+    assert_eq!((last.n, last.attempt, last.event.id), (3, 1, first));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_rendered_is_dead_at_once() {
+    let fixture = Fixture::new();
+    let (sink, lane) = fixture.sink("s", "*").await;
+    let receiver = Receiver::new(Answer::Die);
+    let running = fixture.start(&receiver);
+    fixture.emit("custom.x").await;
+    fixture.until_empty(&[&sink]).await;
+    let delivery = fixture.deliveries(lane).await.remove(0);
+    assert_eq!(delivery.state, DeliveryState::Dead);
+    assert_eq!(delivery.attempts.len(), 1);
+    assert_eq!(fixture.audited("event_sink.dead").await, 1);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_pause_spends_no_attempt() {
+    let fixture = Fixture::new();
+    let (sink, lane) = fixture.sink("s", "*").await;
+    let receiver = Receiver::new(Answer::Pause);
+    let running = fixture.start(&receiver);
+    fixture.emit("custom.x").await;
+    // More often than a delivery may be started.
+    for round in 1..=15 {
+        until("it was offered again", || receiver.count() == round).await;
+        until_due(&fixture, fixture.now().0 + 1_000).await;
+        fixture.advance(Duration::from_secs(1));
+    }
+    receiver.set(Answer::Deliver);
+    fixture.advance(Duration::from_secs(1));
+    fixture.until_empty(&[&sink]).await;
+    let delivery = fixture.deliveries(lane).await.remove(0);
+    assert_eq!(delivery.state, DeliveryState::Delivered);
+    assert_eq!(delivery.attempts.len(), 1);
+    assert!(receiver.seen().iter().all(|job| job.attempt == 1));
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_woken_lane_goes_on_at_once_but_a_retry_waits() {
+    let fixture = Fixture::new();
+    let (sink, lane) = fixture.sink("s", "*").await;
+    let receiver = Receiver::new(Answer::Pause);
+    let mut policy = fixture.policy();
+    policy.pause = Duration::from_secs(3_600);
+    let running = fixture.start_with(&receiver, policy);
+    fixture.emit("custom.x").await;
+    until_due(&fixture, START + 3_600_000).await;
+    receiver.set(Answer::Fail);
+    fixture.hub.wake_lane(lane);
+    until_due(&fixture, START + 5_000).await;
+    let seen = receiver.count();
+    fixture.hub.wake_lane(lane);
+    until_due(&fixture, START + 5_000).await;
+    assert_eq!(receiver.count(), seen);
+    receiver.set(Answer::Deliver);
+    fixture.advance(Duration::from_secs(5));
+    fixture.until_empty(&[&sink]).await;
+    running.stop().await;
+}
+
+/// Waits until the only lane is free and due at a moment.
+async fn until_due(fixture: &Fixture, at: i64) {
+    let deadline = std::time::Instant::now() + super::DEADLINE;
+    loop {
+        let now = fixture.now();
+        let due = fixture.write(move |tx| lanes::first_due(tx, now)).await;
+        if due.is_some_and(|due| due.0 == at) {
+            return;
+        }
+        assert!(std::time::Instant::now() < deadline, "due at {due:?}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}

@@ -1,0 +1,162 @@
+//! Leases and fences: a lane has one holder, and a late one changes nothing.
+
+use std::time::Duration;
+
+use svc_core::{
+    LaneId, ServerId,
+    lane::{LEASE, STARTS_MAX},
+};
+use svc_protocol::api::DeliveryState;
+use uuid::Uuid;
+
+use super::{Answer, Fixture, Receiver, until};
+use crate::{
+    events::lanes::{
+        AttemptDetail,
+        turn::{self, Begun, Buried, Ending, Moment},
+    },
+    store::lanes::{self, Held},
+};
+
+#[tokio::test]
+async fn a_held_lane_is_nobody_elses_until_its_lease_ends() {
+    let fixture = Fixture::new();
+    fixture.sink("s", "*").await;
+    fixture.emit("custom.x").await;
+    let (begun, _) = claim(&fixture).await;
+    assert!(begun.is_some());
+    assert!(claim(&fixture).await.0.is_none());
+    fixture.advance(LEASE - Duration::from_millis(1));
+    assert!(claim(&fixture).await.0.is_none());
+    fixture.advance(Duration::from_millis(1));
+    assert!(claim(&fixture).await.0.is_some());
+}
+
+#[tokio::test]
+async fn the_fence_refuses_whoever_comes_late() {
+    let fixture = Fixture::new();
+    let (_, lane) = fixture.sink("s", "*").await;
+    fixture.emit("custom.x").await;
+    let first = claim(&fixture).await.0.expect("claimed");
+    fixture.advance(LEASE);
+    let second = claim(&fixture).await.0.expect("claimed by another");
+    assert!(second.held.fence > first.held.fence);
+    let late = finish(&fixture, first.held, 1).await;
+    assert!(!late, "what a late holder says is thrown away");
+    let delivery = fixture.deliveries(lane).await.remove(0);
+    assert_eq!(delivery.state, DeliveryState::Pending);
+    assert_eq!(delivery.attempts, []);
+    assert!(finish(&fixture, second.held, 1).await);
+    assert!(!finish(&fixture, second.held, 1).await, "only once");
+}
+
+#[tokio::test]
+async fn a_delivery_that_kills_the_server_is_given_up() {
+    let fixture = Fixture::new();
+    let (sink, lane) = fixture.sink("s", "*").await;
+    fixture.emit_many(2).await;
+    for _ in 0..STARTS_MAX {
+        let begun = claim(&fixture).await.0.expect("started again");
+        assert_eq!((begun.job.n, begun.job.attempt), (1, 1));
+        fixture.advance(LEASE);
+    }
+    let (begun, buried) = claim(&fixture).await;
+    assert_eq!(begun.expect("the one behind it").job.n, 2);
+    assert!(buried[0].error.contains("10 starts"), "{buried:?}");
+    assert_eq!(fixture.audited("event_sink.dead").await, 1);
+    assert_eq!(fixture.depth(&sink).await, 1);
+    let delivery = fixture.deliveries(lane).await.remove(0);
+    assert_eq!(delivery.state, DeliveryState::Dead);
+}
+
+#[tokio::test]
+async fn a_long_delivery_keeps_its_lane() {
+    let fixture = Fixture::new();
+    let (sink, _) = fixture.sink("s", "*").await;
+    let receiver = Receiver::new(Answer::Hang);
+    let mut policy = fixture.policy();
+    policy.lease = Duration::from_millis(60);
+    policy.clock = crate::clock::Clock::system();
+    let running = fixture.start_with(&receiver, policy);
+    fixture.emit("custom.x").await;
+    until("it is in flight", || receiver.count() == 1).await;
+    // Renewals are the only writes there are: after six of them two leases have gone by.
+    let commits = fixture.store.stats().commits;
+    until("the lease was renewed", || {
+        fixture.store.stats().commits >= commits + 6
+    })
+    .await;
+    assert_eq!(receiver.count(), 1);
+    receiver.let_go.send_replace(true);
+    fixture.until_empty(&[&sink]).await;
+    assert_eq!(receiver.count(), 1);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_lost_its_lane_stops() {
+    let fixture = Fixture::new();
+    let (_, lane) = fixture.sink("s", "*").await;
+    let receiver = Receiver::new(Answer::Hang);
+    let mut policy = fixture.policy();
+    policy.lease = Duration::from_millis(60);
+    policy.clock = crate::clock::Clock::system();
+    let running = fixture.start_with(&receiver, policy);
+    fixture.emit("custom.x").await;
+    until("it is in flight", || receiver.count() == 1).await;
+    steal(&fixture, lane).await;
+    until("the delivery was dropped", || {
+        receiver.in_flight.lock().get(&lane) == Some(&0)
+    })
+    .await;
+    let delivery = fixture.deliveries(lane).await.remove(0);
+    assert_eq!(delivery.attempts, []);
+    running.stop().await;
+}
+
+/// Claims what is due and begins it, as the engine does.
+async fn claim(fixture: &Fixture) -> (Option<Begun>, Vec<Buried>) {
+    let moment = moment(fixture);
+    fixture
+        .write(move |tx| {
+            let server = ServerId(Uuid::now_v7());
+            let claimed = lanes::claim(tx, server, moment.now, moment.lease_until, 10)?;
+            let Some(&held) = claimed.first() else {
+                return Ok((None, Vec::new()));
+            };
+            let turn = turn::begin(tx, held, moment)?.expect("just claimed");
+            Ok((turn.begun, turn.buried))
+        })
+        .await
+}
+
+/// Whether a delivery could be finished.
+async fn finish(fixture: &Fixture, held: Held, n: u64) -> bool {
+    let moment = moment(fixture);
+    let ending = Ending::Delivered(AttemptDetail::default());
+    fixture
+        .write(move |tx| turn::finish(tx, (held, n), &ending, moment, true))
+        .await
+        .is_some()
+}
+
+fn moment(fixture: &Fixture) -> Moment {
+    let now = fixture.now();
+    Moment {
+        now,
+        lease_until: now.plus(LEASE),
+    }
+}
+
+/// Another server's claim, far into the future.
+async fn steal(fixture: &Fixture, lane: LaneId) {
+    let far = fixture.now().plus(Duration::from_secs(1_000_000_000));
+    fixture
+        .write(move |tx| {
+            tx.execute(
+                "UPDATE lanes SET fence = fence + 1, lease_until = ?2 WHERE id = ?1",
+                &[lane.into(), far.into()],
+            )
+        })
+        .await;
+}

@@ -1,0 +1,205 @@
+//! Strict order, one at a time, nothing for idle lanes.
+
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use svc_core::LaneId;
+use uuid::Uuid;
+
+use super::{Answer, DEADLINE, Fixture, Receiver, until};
+use crate::store::{lanes, sinks};
+
+#[tokio::test]
+async fn every_lane_is_in_order_and_has_one_in_flight() {
+    let fixture = Fixture::new();
+    let mut all = Vec::new();
+    for n in 0..8 {
+        all.push(fixture.sink(&format!("s{n}"), "*").await);
+    }
+    let receiver = Receiver::new(Answer::Deliver);
+    let running = fixture.start(&receiver);
+    // Some while it delivers, one by one and many at once.
+    for _ in 0..10 {
+        fixture.emit("custom.x").await;
+        fixture.emit_many(5).await;
+    }
+    let sinks: Vec<_> = all.iter().map(|(sink, _)| sink).collect();
+    fixture.until_empty(&sinks).await;
+    for (_, lane) in &all {
+        assert_eq!(receiver.numbers(*lane), (1..=60).collect::<Vec<_>>());
+    }
+    assert_eq!(*receiver.most_in_flight.lock(), 1);
+    let counters = fixture.hub.counters();
+    assert_eq!(counters.emitted.load(Ordering::Relaxed), 60);
+    assert_eq!(counters.delivered.load(Ordering::Relaxed), 480);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn more_lanes_than_workers_take_turns() {
+    let fixture = Fixture::new();
+    let mut all = Vec::new();
+    for n in 0..10 {
+        all.push(fixture.sink(&format!("s{n}"), "*").await.0);
+    }
+    let receiver = Receiver::new(Answer::Deliver);
+    let mut policy = fixture.policy();
+    policy.workers = 2;
+    let running = fixture.start_with(&receiver, policy);
+    fixture.emit_many(20).await;
+    fixture.until_empty(&all.iter().collect::<Vec<_>>()).await;
+    assert_eq!(receiver.count(), 200);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_slow_sink_holds_up_no_other() {
+    let fixture = Fixture::new();
+    let (slow, slow_lane) = fixture.sink("slow", "custom.slow").await;
+    let (fast, _) = fixture.sink("fast", "custom.fast").await;
+    let receiver = Receiver::new(Answer::Hang);
+    let running = fixture.start(&receiver);
+    fixture.emit("custom.slow").await;
+    until("it hangs", || receiver.numbers(slow_lane).len() == 1).await;
+    receiver.set(Answer::Deliver);
+    fixture.emit("custom.fast").await;
+    fixture.until_empty(&[&fast]).await;
+    assert_eq!(fixture.depth(&slow).await, 1);
+    receiver.let_go.send_replace(true);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn ten_thousand_idle_sinks_cost_no_write() {
+    let fixture = Fixture::new();
+    let rows: Vec<_> = (0..10_000)
+        .map(|n| {
+            let key = sinks::owner_key(svc_core::UserId(Uuid::from_u128(n)));
+            fixture.sink_row(&key, "s", "*")
+        })
+        .collect();
+    fixture
+        .write(move |tx| rows.iter().try_for_each(|row| sinks::insert(tx, row)))
+        .await;
+    let receiver = Receiver::new(Answer::Deliver);
+    let running = fixture.start(&receiver);
+    // Its first write frees what an earlier run held.
+    let before = fixture.store.stats().commits;
+    until("it has started", || fixture.store.stats().commits > before).await;
+    let before = fixture.store.stats().commits;
+    // Nothing to wait for: this is the time in which nothing must happen.
+    let end = Instant::now() + Duration::from_millis(300);
+    while Instant::now() < end {
+        fixture.hub.wake();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(fixture.store.stats().commits, before);
+    let plan = fixture.write(|tx| {
+        let rows = tx.query(
+            "EXPLAIN QUERY PLAN SELECT next_at FROM lanes
+             WHERE depth > 0 AND active = 1 AND lease_until <= 1 ORDER BY next_at LIMIT 1",
+            &[],
+        )?;
+        rows[0].get::<String>("detail")
+    });
+    let plan = plan.await;
+    assert!(plan.contains("lanes_due"), "{plan}");
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn an_engine_nobody_wakes_finds_what_is_due() {
+    let fixture = Fixture::new();
+    let (sink, _) = fixture.sink("s", "*").await;
+    let receiver = Receiver::new(Answer::Deliver);
+    let running = fixture.start(&receiver);
+    let event = fixture.event(fixture.owner, "custom.x");
+    fixture
+        .write(move |tx| crate::events::dispatch::emit_in(tx, &event))
+        .await;
+    fixture.until_empty(&[&sink]).await;
+    running.stop().await;
+}
+
+/// The delivery at the head, killed in mid-flight, comes again and before those behind it.
+#[tokio::test]
+async fn a_crash_between_begin_and_finish_loses_nothing_and_keeps_order() {
+    let mut fixture = Fixture::new();
+    let (sink, lane) = fixture.sink("s", "*").await;
+    let receiver = Receiver::new(Answer::Deliver);
+    let running = fixture.start(&receiver);
+    fixture.emit_many(2).await;
+    fixture.until_empty(&[&sink]).await;
+    receiver.set(Answer::Hang);
+    fixture.emit_many(3).await;
+    until("the third is in flight", || receiver.count() == 3).await;
+    running.kill().await;
+    fixture.reopen().await;
+    receiver.set(Answer::Deliver);
+    let started = Instant::now();
+    let running = fixture.start(&receiver);
+    until("delivery resumes", || receiver.count() > 3).await;
+    assert!(started.elapsed() < Duration::from_secs(2));
+    fixture.until_empty(&[&sink]).await;
+    assert_eq!(receiver.numbers(lane), [1, 2, 3, 3, 4, 5]);
+    let attempts: Vec<_> = fixture
+        .deliveries(lane)
+        .await
+        .iter()
+        .map(|delivery| delivery.attempts.len())
+        .collect();
+    assert_eq!(attempts, [1; 5]);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn shutdown_lets_what_is_in_flight_end() {
+    let fixture = Fixture::new();
+    let (sink, lane) = fixture.sink("s", "*").await;
+    let receiver = Receiver::new(Answer::Hang);
+    let running = fixture.start(&receiver);
+    fixture.emit_many(2).await;
+    until("one is in flight", || receiver.count() == 1).await;
+    running.shutdown.cancel();
+    receiver.let_go.send_replace(true);
+    tokio::time::timeout(DEADLINE, running.task)
+        .await
+        .expect("in time")
+        .expect("no panic");
+    // The second was not begun, and the lane is free.
+    assert_eq!(receiver.numbers(lane), [1]);
+    assert_eq!(fixture.depth(&sink).await, 1);
+    assert!(is_free(&fixture, lane).await);
+}
+
+#[tokio::test]
+async fn a_delivery_cut_off_by_shutdown_spends_no_attempt() {
+    let fixture = Fixture::new();
+    let (_, lane) = fixture.sink("s", "*").await;
+    let receiver = Receiver::new(Answer::Hang);
+    let mut policy = fixture.policy();
+    policy.drain = Duration::from_millis(20);
+    let running = fixture.start_with(&receiver, policy);
+    fixture.emit("custom.x").await;
+    until("it is in flight", || receiver.count() == 1).await;
+    running.stop().await;
+    assert!(is_free(&fixture, lane).await);
+    let delivery = fixture.deliveries(lane).await.remove(0);
+    assert_eq!(delivery.attempts, []);
+    receiver.set(Answer::Deliver);
+    let running = fixture.start(&receiver);
+    until("it comes again", || receiver.count() == 2).await;
+    assert_eq!(receiver.seen()[1].attempt, 1);
+    running.stop().await;
+}
+
+async fn is_free(fixture: &Fixture, lane: LaneId) -> bool {
+    let (now, until) = (fixture.now(), fixture.now());
+    let server = svc_core::ServerId(Uuid::now_v7());
+    let claimed = fixture
+        .write(move |tx| lanes::claim(tx, server, now, until, 10))
+        .await;
+    claimed.iter().any(|held| held.lane == lane)
+}

@@ -1,0 +1,252 @@
+//! The transactions of a lane's holder: begin the delivery at the head, finish it and begin the
+//! next. A busy lane costs one commit per delivery.
+
+use serde_json::json;
+use svc_core::{EventId, LaneId, Timestamp, lane::STARTS_MAX};
+use svc_protocol::api::{Attempt, DeliveryState};
+
+use super::{AttemptDetail, Job, Target};
+use crate::store::{
+    StoreError, Tx, audit,
+    deliveries::{self, Head},
+    events,
+    lanes::{self, Held, HeldLane, Receiver},
+    sinks,
+};
+
+/// A delivery whose start is written: what is to be sent.
+#[derive(Clone, Debug)]
+pub(super) struct Begun {
+    pub(super) held: Held,
+    pub(super) job: Job,
+}
+
+/// How a delivery in flight ended.
+#[derive(Clone, Debug)]
+pub(super) enum Ending {
+    Delivered(AttemptDetail),
+    /// Failed, and to be tried again.
+    RetryAt(Timestamp, AttemptDetail),
+    Dead(AttemptDetail),
+    /// Nothing was attempted; there is nothing to record.
+    Unattempted {
+        next_at: Timestamp,
+    },
+}
+
+/// A delivery that was given up, for the log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Buried {
+    pub(super) receiver: Receiver,
+    pub(super) event_id: EventId,
+    pub(super) event_type: String,
+    pub(super) error: String,
+}
+
+/// What is next in a lane.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Turn {
+    /// `None`: the lane has been given back.
+    pub(super) begun: Option<Begun>,
+    pub(super) buried: Vec<Buried>,
+}
+
+/// When a transaction of a holder happens.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) now: Timestamp,
+    /// The end of a lease renewed now.
+    pub(super) lease_until: Timestamp,
+}
+
+/// The first turn of a lane that was just claimed; `None` if it is lost already.
+pub(super) fn begin(
+    tx: &mut Tx<'_>,
+    held: Held,
+    moment: Moment,
+) -> Result<Option<Turn>, StoreError> {
+    let Some(lane) = lanes::hold(tx, held, moment.lease_until)? else {
+        return Ok(None);
+    };
+    begin_held(tx, lane, Turn::default(), moment).map(Some)
+}
+
+/// Ends the delivery in flight and, if `go_on`, begins the next; `None` if the lane is no longer
+/// held: then nothing is written.
+pub(super) fn finish(
+    tx: &mut Tx<'_>,
+    (held, n): (Held, u64),
+    ending: &Ending,
+    moment: Moment,
+    go_on: bool,
+) -> Result<Option<Turn>, StoreError> {
+    let Some(mut lane) = lanes::hold(tx, held, moment.lease_until)? else {
+        return Ok(None);
+    };
+    let mut turn = Turn::default();
+    let id = held.lane;
+    match ending {
+        Ending::Unattempted { next_at } => {
+            lanes::unstart(tx, id)?;
+            lanes::release(tx, id, *next_at)?;
+            return Ok(Some(turn));
+        }
+        Ending::RetryAt(next_at, detail) => {
+            record(tx, &lane, n, detail, moment.now)?;
+            lanes::retry(tx, id)?;
+            lanes::release(tx, id, *next_at)?;
+            return Ok(Some(turn));
+        }
+        Ending::Delivered(detail) => {
+            if !deliveries::finish(tx, id, n, DeliveryState::Delivered, moment.now)? {
+                return Ok(None);
+            }
+            record(tx, &lane, n, detail, moment.now)?;
+            lanes::advance(tx, id)?;
+        }
+        Ending::Dead(detail) => {
+            let Some(head) = deliveries::find_head(tx, id)?.filter(|head| head.n == n) else {
+                return Ok(None);
+            };
+            turn.buried.push(bury(tx, &lane, head, detail, moment.now)?);
+        }
+    }
+    advanced(&mut lane);
+    if go_on {
+        return begin_held(tx, lane, turn, moment).map(Some);
+    }
+    lanes::release(tx, id, moment.now)?;
+    Ok(Some(turn))
+}
+
+/// Begins the delivery at the head, or gives the lane back if there is none to be sent.
+fn begin_held(
+    tx: &mut Tx<'_>,
+    mut lane: HeldLane,
+    mut turn: Turn,
+    Moment { now, .. }: Moment,
+) -> Result<Turn, StoreError> {
+    let id = lane.held.lane;
+    while lane.active && lane.depth > 0 {
+        let Some(head) = deliveries::find_head(tx, id)? else {
+            tracing::error!(lane.id = %id, "a lane counts deliveries that are not there");
+            lanes::recount(tx, id)?;
+            break;
+        };
+        let given_up = if lane.starts >= STARTS_MAX {
+            Some(format!(
+                "given up after {STARTS_MAX} starts, each cut off by an end of the server"
+            ))
+        } else {
+            match job(tx, &lane, &head)? {
+                Some(job) => {
+                    lanes::start(tx, id)?;
+                    let held = lane.held;
+                    turn.begun = Some(Begun { held, job });
+                    return Ok(turn);
+                }
+                None => Some("the event does not exist any more".to_owned()),
+            }
+        };
+        let detail = AttemptDetail {
+            error: given_up,
+            ..AttemptDetail::default()
+        };
+        turn.buried.push(bury(tx, &lane, head, &detail, now)?);
+        advanced(&mut lane);
+    }
+    lanes::release(tx, id, now)?;
+    Ok(turn)
+}
+
+/// What the lane's row says after [`lanes::advance`].
+fn advanced(lane: &mut HeldLane) {
+    lane.depth = lane.depth.saturating_sub(1);
+    lane.failures = 0;
+    lane.starts = 0;
+}
+
+/// `None` if the event or its receiver is gone.
+fn job(tx: &mut Tx<'_>, lane: &HeldLane, head: &Head) -> Result<Option<Job>, StoreError> {
+    let Some(event) = events::find(tx, head.event_id)? else {
+        return Ok(None);
+    };
+    let target = match &lane.receiver {
+        Receiver::Sink(sink) => match sinks::find(tx, *sink)? {
+            Some(sink) => Target::Sink(Box::new(sink)),
+            None => return Ok(None),
+        },
+        Receiver::Method(method) => Target::Method {
+            owner_id: lane.owner_id,
+            method: method.clone(),
+            formatters: lane.formatters.clone(),
+        },
+    };
+    Ok(Some(Job {
+        lane: lane.held.lane,
+        n: head.n,
+        attempt: lane.failures + 1,
+        event,
+        target,
+    }))
+}
+
+/// Ends the delivery at the head as dead: kept, and audited.
+fn bury(
+    tx: &mut Tx<'_>,
+    lane: &HeldLane,
+    head: Head,
+    detail: &AttemptDetail,
+    now: Timestamp,
+) -> Result<Buried, StoreError> {
+    let id: LaneId = lane.held.lane;
+    record(tx, lane, head.n, detail, now)?;
+    deliveries::finish(tx, id, head.n, DeliveryState::Dead, now)?;
+    lanes::advance(tx, id)?;
+    let error = match (&detail.error, detail.status) {
+        (Some(error), _) => error.clone(),
+        (None, Some(status)) => format!("the receiver answered {status}"),
+        (None, None) => "the attempt failed".to_owned(),
+    };
+    let (target_type, target_id) = lane.receiver.audit_target();
+    audit::append(
+        tx,
+        &audit::Entry {
+            at: now,
+            actor: audit::SYSTEM.to_owned(),
+            action: "event_sink.dead",
+            target_type,
+            target_id,
+            detail: json!({
+                "n": head.n,
+                "event_id": head.event_id,
+                "event_type": head.event_type,
+                "attempts": lane.failures + 1,
+                "error": error,
+            }),
+        },
+    )?;
+    Ok(Buried {
+        receiver: lane.receiver.clone(),
+        event_id: head.event_id,
+        event_type: head.event_type,
+        error,
+    })
+}
+
+fn record(
+    tx: &mut Tx<'_>,
+    lane: &HeldLane,
+    n: u64,
+    detail: &AttemptDetail,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let attempt = Attempt {
+        at: now,
+        status: detail.status,
+        ms: detail.ms,
+        error: detail.error.clone(),
+        output: detail.output.clone(),
+    };
+    deliveries::insert_attempt(tx, lane.held.lane, n, lane.failures + 1, &attempt)
+}

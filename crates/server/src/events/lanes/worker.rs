@@ -1,0 +1,169 @@
+//! A worker: delivers from one lane for as long as it is held and something may be sent.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use svc_core::{ServerId, lane::AfterFailure};
+use tokio::time::{Instant, interval_at, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Deliver, LanePolicy, Sent,
+    turn::{self, Begun, Buried, Ending, Moment, Turn},
+};
+use crate::{
+    events::hub::{EventCounters, Hub},
+    store::{Store, StoreError, lanes, lanes::Held},
+};
+
+/// How long to wait before writing again what the store could not take.
+const STORE_RETRY: Duration = Duration::from_millis(200);
+
+/// What workers share.
+pub(super) struct Shared<D> {
+    pub(super) store: Store,
+    pub(super) server_id: ServerId,
+    pub(super) deliver: Arc<D>,
+    pub(super) policy: LanePolicy,
+    pub(super) hub: Hub,
+    /// No further deliveries are begun.
+    pub(super) shutdown: CancellationToken,
+    /// Those in flight are cut off.
+    pub(super) cut_off: CancellationToken,
+}
+
+/// How sending ended.
+enum Sending {
+    Done(Sent),
+    /// The server stops and will not wait.
+    CutOff,
+    /// The lane is somebody else's.
+    Lost,
+}
+
+impl<D: Deliver> Shared<D> {
+    pub(super) fn moment(&self) -> Moment {
+        let now = self.policy.clock.now();
+        Moment {
+            now,
+            lease_until: now.plus(self.policy.lease),
+        }
+    }
+
+    /// Delivers what has begun, and whatever the lane holds after it.
+    pub(super) async fn work(self: Arc<Self>, begun: Begun) {
+        let mut next = Some(begun);
+        while let Some(begun) = next {
+            let (held, n, attempt) = (begun.held, begun.job.n, begun.job.attempt);
+            let ending = match self.send(begun).await {
+                Sending::Done(sent) => self.ending(sent, attempt),
+                Sending::CutOff => Ending::Unattempted {
+                    next_at: self.policy.clock.now(),
+                },
+                Sending::Lost => {
+                    tracing::warn!(lane.id = %held.lane, "a lane was lost while delivering");
+                    return;
+                }
+            };
+            next = match self.finish(held, n, ending).await {
+                Some(turn) => {
+                    self.tell_buried(&turn.buried);
+                    turn.begun
+                }
+                None => return,
+            };
+        }
+    }
+
+    /// Sends, and renews the lease for as long as that takes.
+    async fn send(&self, begun: Begun) -> Sending {
+        let Begun { held, job } = begun;
+        let mut sending = pin!(self.deliver.deliver(job));
+        let period = self.policy.lease / 3;
+        let mut renew = interval_at(Instant::now() + period, period);
+        loop {
+            tokio::select! {
+                biased;
+                sent = &mut sending => return Sending::Done(sent),
+                () = self.cut_off.cancelled() => return Sending::CutOff,
+                _ = renew.tick() => {
+                    let until = self.moment().lease_until;
+                    let renewed = self.store.write(move |tx| lanes::hold(tx, held, until));
+                    match renewed.await {
+                        Ok(Some(_)) => {}
+                        Ok(None) => return Sending::Lost,
+                        // The lease still lasts; the next tick tries again.
+                        Err(error) => tracing::warn!(%error, "a lease could not be renewed"),
+                    }
+                }
+            }
+        }
+    }
+
+    /// What an attempt means for its delivery (spec 6.5).
+    fn ending(&self, sent: Sent, attempt: u32) -> Ending {
+        let counters = self.hub.counters();
+        let now = self.policy.clock.now();
+        match sent {
+            Sent::Delivered(detail) => {
+                EventCounters::add(&counters.delivered, 1);
+                Ending::Delivered(detail)
+            }
+            Sent::Failed(detail) => {
+                EventCounters::add(&counters.failed, 1);
+                match self.policy.retry.after(attempt) {
+                    AfterFailure::RetryIn(wait) => Ending::RetryAt(now.plus(wait), detail),
+                    AfterFailure::Dead => Ending::Dead(detail),
+                }
+            }
+            Sent::Dead(detail) => {
+                EventCounters::add(&counters.failed, 1);
+                Ending::Dead(detail)
+            }
+            Sent::Paused => {
+                EventCounters::add(&counters.paused, 1);
+                Ending::Unattempted {
+                    next_at: now.plus(self.policy.pause),
+                }
+            }
+        }
+    }
+
+    /// Writes how a delivery ended, trying as long as the lease may last; `None` if the lane is
+    /// not ours any more. Then the delivery is made again: at least once, never lost.
+    async fn finish(&self, held: Held, n: u64, ending: Ending) -> Option<Turn> {
+        let deadline = Instant::now() + self.policy.lease;
+        loop {
+            let (ending, moment) = (ending.clone(), self.moment());
+            let go_on = !self.shutdown.is_cancelled();
+            let finished = self
+                .store
+                .write(move |tx| turn::finish(tx, (held, n), &ending, moment, go_on));
+            match finished.await {
+                Ok(turn) => return turn,
+                Err(StoreError::Closed) => return None,
+                Err(error) if Instant::now() < deadline => {
+                    tracing::warn!(%error, "the end of a delivery could not be written; it is tried again");
+                    sleep(STORE_RETRY).await;
+                }
+                Err(error) => {
+                    tracing::error!(%error, "the end of a delivery could not be written");
+                    return None;
+                }
+            }
+        }
+    }
+
+    pub(super) fn tell_buried(&self, buried: &[Buried]) {
+        EventCounters::add(&self.hub.counters().dead, buried.len());
+        for delivery in buried {
+            let (target_type, target_id) = delivery.receiver.audit_target();
+            tracing::warn!(
+                event.id = %delivery.event_id,
+                event_type = %delivery.event_type,
+                target = %target_id,
+                error = %delivery.error,
+                "a delivery to a {target_type} is given up"
+            );
+        }
+    }
+}

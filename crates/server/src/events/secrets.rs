@@ -1,0 +1,304 @@
+//! Secrets at rest: encrypted with a key of the data folder, or of the zone.
+//!
+//! Owns the key and the form of an encrypted secret, and the form of webhook secrets. It never
+//! logs or shows a key or a secret.
+
+use std::{
+    fmt,
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use base64::{
+    Engine,
+    alphabet::STANDARD,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use svc_protocol::env;
+use thiserror::Error;
+
+/// The key's file in the data folder.
+const KEY_FILE: &str = "secret.key";
+const KEY_BYTES: usize = 32;
+/// First byte of everything encrypted here; another form gets another number.
+const FORM: u8 = 1;
+const WEBHOOK_SECRET_PREFIX: &str = "whsec_";
+/// What Standard Webhooks allows for a secret.
+const WEBHOOK_SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
+const NEW_WEBHOOK_SECRET_BYTES: usize = 32;
+
+/// Base64 with or without its padding: both are in use for webhook secrets.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+#[derive(Debug, Error)]
+pub enum SecretError {
+    #[error("cannot read or make the key file `{}`", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error(
+        "`{}` does not hold a key: 32 bytes in base64 or hex are expected; put back the file that belongs to this data folder",
+        path.display()
+    )]
+    BadFile { path: PathBuf },
+    #[error(
+        "`{}` does not hold a key: 32 bytes in base64 or hex are expected (`openssl rand -base64 32` makes one)",
+        env::SECRET_KEY
+    )]
+    BadVariable,
+    #[error("the system gives no random bytes: {0}")]
+    Random(String),
+    #[error(
+        "a stored secret cannot be decrypted: it was encrypted with another key (`{KEY_FILE}` in the data folder, or `{}`), or it was changed",
+        env::SECRET_KEY
+    )]
+    WrongKey,
+    #[error(
+        "a webhook secret is `{WEBHOOK_SECRET_PREFIX}` and the base64 of {} to {} bytes; leave it out to have one made",
+        WEBHOOK_SECRET_BYTES.start(),
+        WEBHOOK_SECRET_BYTES.end()
+    )]
+    BadWebhookSecret,
+}
+
+/// The key that encrypts secrets at rest.
+pub struct SecretKey {
+    key: LessSafeKey,
+}
+
+impl SecretKey {
+    /// The key given (`SVC_SECRET_KEY`: servers of a zone share it), else the one of the data
+    /// folder, which is made on the first start.
+    pub fn load_or_create(data_dir: &Path, from_env: Option<String>) -> Result<Self, SecretError> {
+        // Drawn in any case: a system without random bytes must fail here, at the start.
+        let fresh = random::<KEY_BYTES>().map_err(SecretError::Random)?;
+        let bytes = match from_env {
+            Some(text) => parse_key(&text).ok_or(SecretError::BadVariable)?,
+            None => read_or_create(&data_dir.join(KEY_FILE), &fresh)?,
+        };
+        Ok(Self::new(&bytes))
+    }
+
+    fn new(bytes: &[u8; KEY_BYTES]) -> Self {
+        let key = UnboundKey::new(&CHACHA20_POLY1305, bytes)
+            .expect("a key of this algorithm has 32 bytes");
+        Self {
+            key: LessSafeKey::new(key),
+        }
+    }
+
+    /// Encrypts for one place: `aad` names it (of a sink's secret: the bytes of its id), so that
+    /// what is copied into another record does not decrypt there.
+    pub fn encrypt(&self, secret: &[u8], aad: &[u8]) -> Vec<u8> {
+        let nonce = random::<NONCE_LEN>()
+            .expect("random bytes were there when the key was loaded, so they are now");
+        let mut sealed = secret.to_vec();
+        self.key
+            .seal_in_place_append_tag(
+                Nonce::assume_unique_for_key(nonce),
+                Aad::from(aad),
+                &mut sealed,
+            )
+            .expect("a secret is far shorter than what the algorithm takes");
+        let mut out = Vec::with_capacity(1 + NONCE_LEN + sealed.len());
+        out.push(FORM);
+        out.extend_from_slice(&nonce);
+        out.extend_from_slice(&sealed);
+        out
+    }
+
+    pub fn decrypt(&self, encrypted: &[u8], aad: &[u8]) -> Result<Vec<u8>, SecretError> {
+        let (nonce, sealed) = encrypted
+            .strip_prefix(&[FORM])
+            .and_then(|rest| rest.split_first_chunk::<NONCE_LEN>())
+            .ok_or(SecretError::WrongKey)?;
+        let mut secret = sealed.to_vec();
+        let length = self
+            .key
+            .open_in_place(
+                Nonce::assume_unique_for_key(*nonce),
+                Aad::from(aad),
+                &mut secret,
+            )
+            .map_err(|_| SecretError::WrongKey)?
+            .len();
+        secret.truncate(length);
+        Ok(secret)
+    }
+}
+
+impl fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretKey(…)")
+    }
+}
+
+/// A new webhook secret, as its owner sees it once.
+pub fn new_webhook_secret() -> String {
+    let bytes = random::<NEW_WEBHOOK_SECRET_BYTES>()
+        .expect("random bytes were there when the key was loaded, so they are now");
+    format!("{WEBHOOK_SECRET_PREFIX}{}", BASE64.encode(bytes))
+}
+
+/// The bytes that sign, out of a secret as its owner writes it.
+pub fn parse_webhook_secret(text: &str) -> Result<Vec<u8>, SecretError> {
+    text.strip_prefix(WEBHOOK_SECRET_PREFIX)
+        .and_then(|encoded| BASE64.decode(encoded).ok())
+        .filter(|bytes| WEBHOOK_SECRET_BYTES.contains(&bytes.len()))
+        .ok_or(SecretError::BadWebhookSecret)
+}
+
+fn random<const N: usize>() -> Result<[u8; N], String> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| error.to_string())?;
+    Ok(bytes)
+}
+
+fn parse_key(text: &str) -> Option<[u8; KEY_BYTES]> {
+    let text = text.trim();
+    let from_hex = || {
+        (text.len() == KEY_BYTES * 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit())).then(
+            || {
+                (0..text.len())
+                    .step_by(2)
+                    .filter_map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok())
+                    .collect::<Vec<u8>>()
+            },
+        )
+    };
+    from_hex()
+        .or_else(|| BASE64.decode(text).ok())?
+        .try_into()
+        .ok()
+}
+
+fn read_or_create(path: &Path, fresh: &[u8; KEY_BYTES]) -> Result<[u8; KEY_BYTES], SecretError> {
+    let file_error = |source| SecretError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let text = match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            create(path, fresh).map_err(file_error)?;
+            // Read back: if another process made the file first, its key counts.
+            fs::read_to_string(path).map_err(file_error)?
+        }
+        other => other.map_err(file_error)?,
+    };
+    let mode = fs::metadata(path).map_err(file_error)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        tracing::warn!(
+            path = %path.display(),
+            "The key of the stored secrets can be read by other users; set its mode to 0600."
+        );
+    }
+    parse_key(&text).ok_or_else(|| SecretError::BadFile {
+        path: path.to_owned(),
+    })
+}
+
+/// Makes the file whole or not at all, and never replaces one: a crash in between must not leave
+/// half a key, and an old key is the only way to what it encrypted.
+fn create(path: &Path, key: &[u8; KEY_BYTES]) -> io::Result<()> {
+    let draft = path.with_extension(format!("key.{}", std::process::id()));
+    let written = write_draft(&draft, key).and_then(|()| match fs::hard_link(&draft, path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    });
+    let removed = fs::remove_file(&draft);
+    written.and(removed)?;
+    match path.parent() {
+        Some(folder) => File::open(folder)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+fn write_draft(draft: &Path, key: &[u8; KEY_BYTES]) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(draft)?;
+    writeln!(file, "{}", BASE64.encode(key))?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key_in(folder: &Path) -> SecretKey {
+        SecretKey::load_or_create(folder, None).expect("a key")
+    }
+
+    #[test]
+    fn the_key_is_made_once_for_its_owner_alone() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let sealed = key_in(folder.path()).encrypt(b"secret", b"sink 1");
+        let path = folder.path().join(KEY_FILE);
+        let mode = fs::metadata(&path).expect("made").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(folder.path()).expect("readable").count(), 1);
+        let again = key_in(folder.path());
+        assert_eq!(
+            again.decrypt(&sealed, b"sink 1").expect("same key"),
+            b"secret"
+        );
+    }
+
+    #[test]
+    fn a_secret_opens_only_with_its_key_in_its_place_and_unchanged() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let key = key_in(folder.path());
+        let sealed = key.encrypt(b"secret", b"sink 1");
+        assert!(!sealed.windows(6).any(|bytes| bytes == b"secret"));
+        assert_ne!(sealed, key.encrypt(b"secret", b"sink 1"), "fresh nonce");
+        assert!(matches!(
+            key.decrypt(&sealed, b"sink 2"),
+            Err(SecretError::WrongKey)
+        ));
+        let other = SecretKey::load_or_create(folder.path(), Some("ab".repeat(32))).expect("a key");
+        let error = other.decrypt(&sealed, b"sink 1").expect_err("another key");
+        assert!(error.to_string().contains("another key"), "{error}");
+        for place in 0..sealed.len() {
+            let mut changed = sealed.clone();
+            changed[place] ^= 1;
+            assert!(key.decrypt(&changed, b"sink 1").is_err(), "{place}");
+            assert!(key.decrypt(&sealed[..place], b"sink 1").is_err(), "{place}");
+        }
+    }
+
+    #[test]
+    fn keys_are_32_bytes_in_base64_or_hex() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let load = |text: &str| SecretKey::load_or_create(folder.path(), Some(text.to_owned()));
+        let sealed = load(&"00".repeat(32)).expect("hex").encrypt(b"x", b"");
+        let same = load(&BASE64.encode([0; 32])).expect("base64");
+        assert_eq!(same.decrypt(&sealed, b"").expect("the same key"), b"x");
+        for bad in ["", "x", "00", &"0".repeat(63), &BASE64.encode([0; 31])] {
+            assert!(matches!(load(bad), Err(SecretError::BadVariable)), "{bad}");
+        }
+        fs::write(folder.path().join(KEY_FILE), "broken").expect("writable");
+        assert!(matches!(
+            SecretKey::load_or_create(folder.path(), None),
+            Err(SecretError::BadFile { .. })
+        ));
+    }
+
+    #[test]
+    fn webhook_secrets_are_whsec_and_base64() {
+        let secret = new_webhook_secret();
+        assert_eq!(parse_webhook_secret(&secret).expect("valid").len(), 32);
+        assert_ne!(secret, new_webhook_secret());
+        let unpadded = format!("whsec_{}", BASE64.encode([7; 25]).trim_end_matches('='));
+        assert_eq!(parse_webhook_secret(&unpadded).expect("valid"), [7; 25]);
+        for bad in ["", "whsec_", "whsec_c2hvcnQ=", "secret", "whsec_%%%"] {
+            assert!(parse_webhook_secret(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Delivers one event to one receiver: by type of sink, or to a subscribed method.
+
+pub mod method;
+pub mod webhook;
+
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
+
+use svc_core::{SpaceId, Timestamp, event::Event};
+
+use self::{method::MethodDelivery, webhook::Webhook};
+use super::{
+    lanes::{AttemptDetail, Deliver, Job, Sent, Target},
+    secrets::SecretKey,
+    template::{self, Scope, SpaceScope},
+};
+use crate::{
+    clock,
+    metrics::Metrics,
+    store::{
+        Store, StoreError,
+        sinks::{SinkConfig, SinkRow},
+        spaces, templates,
+    },
+};
+
+/// What a script sink answers until there is a script runtime.
+pub const SCRIPTS_UNAVAILABLE: &str =
+    "script sinks need the script runtime, which this version of svc does not have yet";
+
+pub struct Deliverers {
+    pub store: Store,
+    pub secrets: Arc<SecretKey>,
+    pub webhook: Webhook,
+    pub methods: MethodDelivery,
+    pub metrics: Arc<Metrics>,
+}
+
+impl Deliver for Deliverers {
+    async fn deliver(&self, job: Job) -> Sent {
+        let receiver = match &job.target {
+            Target::Sink(sink) => sink.name.clone(),
+            Target::Method { method, .. } => method.clone(),
+        };
+        let sent = self.attempt(job).await;
+        self.metrics.events.attempted(&receiver, &sent);
+        sent
+    }
+}
+
+impl Deliverers {
+    async fn attempt(&self, job: Job) -> Sent {
+        match job.target {
+            Target::Sink(sink) => self.to_sink(&sink, &job.event).await,
+            Target::Method {
+                owner_id,
+                method,
+                formatters,
+            } => {
+                let body = match self.format(owner_id, &formatters, &job.event).await {
+                    Ok(body) => body,
+                    Err(unrendered) => return unrendered.into(),
+                };
+                self.methods.deliver(owner_id, &method, &body).await
+            }
+        }
+    }
+}
+
+/// Why there is no body to send.
+pub enum Unrendered {
+    /// Trying again cannot help.
+    Template(String),
+    Store(StoreError),
+}
+
+impl From<Unrendered> for Sent {
+    fn from(unrendered: Unrendered) -> Self {
+        match unrendered {
+            Unrendered::Template(error) => Self::Dead(detail(error)),
+            Unrendered::Store(error) => Self::Failed(detail(error.to_string())),
+        }
+    }
+}
+
+impl From<StoreError> for Unrendered {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+fn detail(error: String) -> AttemptDetail {
+    AttemptDetail {
+        status: None,
+        ms: 0,
+        error: Some(error),
+        output: None,
+    }
+}
+
+impl Deliverers {
+    async fn to_sink(&self, sink: &SinkRow, event: &Event) -> Sent {
+        let began = Instant::now();
+        match &sink.config {
+            SinkConfig::Webhook {
+                url,
+                headers,
+                body_template,
+            } => {
+                let body = match self.render(body_template.as_deref(), event).await {
+                    Ok(body) => body,
+                    Err(unrendered) => return unrendered.into(),
+                };
+                let secrets = match self.secrets_of(sink, clock::now()) {
+                    Ok(secrets) => secrets,
+                    Err(error) => return Sent::Failed(detail(error)),
+                };
+                let (mut attempt, delivered) = self
+                    .webhook
+                    .send(url, headers, body, event, &secrets, clock::now())
+                    .await;
+                attempt.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                if delivered {
+                    Sent::Delivered(attempt)
+                } else {
+                    Sent::Failed(attempt)
+                }
+            }
+            SinkConfig::Script { .. } => Sent::Failed(detail(SCRIPTS_UNAVAILABLE.to_owned())),
+            // A formatter has no lane, so nothing is ever queued for it.
+            SinkConfig::JsonRpc { .. } => Sent::Dead(detail(
+                "a json-rpc sink formats events and receives none".to_owned(),
+            )),
+        }
+    }
+
+    /// The secrets that sign, the current one first; the one before it while it overlaps.
+    pub fn secrets_of(&self, sink: &SinkRow, now: Timestamp) -> Result<Vec<Vec<u8>>, String> {
+        let previous = sink.previous_secret.as_ref();
+        let previous = previous.filter(|_| sink.previous_until.is_some_and(|until| until > now));
+        sink.secret
+            .iter()
+            .chain(previous)
+            .map(|sealed| self.secrets.decrypt(sealed, sink.id.0.as_bytes()))
+            .collect::<Result<_, _>>()
+            .map_err(|error| error.to_string())
+    }
+
+    /// The body a template makes of an event; the default body without a template. Rendering is
+    /// somebody else's program, bounded but not short: it is done aside.
+    pub async fn render(&self, source: Option<&str>, event: &Event) -> Result<String, Unrendered> {
+        let Some(source) = source.map(str::to_owned) else {
+            return Ok(template::default_body(event));
+        };
+        let surroundings = self.surroundings_of(event.space_id).await?;
+        let event = event.clone();
+        let rendering = tokio::task::spawn_blocking(move || {
+            let scope = Scope {
+                event: &event,
+                space: surroundings.space,
+                custom: &surroundings.custom,
+            };
+            template::load(&source)?.render(&scope)
+        });
+        match rendering.await {
+            Ok(rendered) => rendered.map_err(|error| Unrendered::Template(error.to_string())),
+            Err(_) => Err(Unrendered::Template(
+                "rendering the template failed".to_owned(),
+            )),
+        }
+    }
+
+    async fn surroundings_of(&self, space: SpaceId) -> Result<Surroundings, StoreError> {
+        if space == SpaceId::NIL {
+            return Ok(Surroundings::default());
+        }
+        self.store
+            .read(move |tx| {
+                let Some(row) = spaces::find(tx, space)? else {
+                    return Ok(Surroundings::default());
+                };
+                let template = row
+                    .template_id
+                    .map(|id| templates::find(tx, id))
+                    .transpose()?;
+                Ok(Surroundings {
+                    custom: template
+                        .flatten()
+                        .map(|t| t.custom_fields)
+                        .unwrap_or_default(),
+                    space: Some(SpaceScope {
+                        id: row.id,
+                        name: row.name.to_string(),
+                        urls: row.space_urls,
+                    }),
+                })
+            })
+            .await
+    }
+}
+
+/// What a template sees besides the event.
+#[derive(Default)]
+struct Surroundings {
+    space: Option<SpaceScope>,
+    custom: BTreeMap<String, String>,
+}

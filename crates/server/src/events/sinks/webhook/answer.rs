@@ -1,0 +1,88 @@
+//! What a receiver answered, as far as it is kept.
+
+use http::{Response, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+/// Bytes of an answer that are read at all; only its beginning is kept.
+const READ_BYTES_MAX: usize = 1024 * 1024;
+
+/// Grows while it is read.
+#[derive(Default)]
+pub(super) struct Answer {
+    pub(super) status: Option<StatusCode>,
+    body: Vec<u8>,
+}
+
+impl Answer {
+    /// Reads to the end of the answer and keeps its beginning. An answer that is no answer but a
+    /// flood is a failure: nobody reads it to its end.
+    pub(super) async fn read(
+        &mut self,
+        response: Response<Incoming>,
+        bytes_max: usize,
+    ) -> Result<(), String> {
+        self.status = Some(response.status());
+        let mut body = response.into_body();
+        let mut read = 0;
+        loop {
+            let Some(frame) = body.frame().await else {
+                return Ok(());
+            };
+            let frame = frame
+                .map_err(|error| format!("the answer broke off: {}", super::reason(&error)))?;
+            if let Some(bytes) = frame.data_ref() {
+                read += bytes.len();
+                if read > READ_BYTES_MAX {
+                    return Err(format!("the answer has more than {READ_BYTES_MAX} bytes"));
+                }
+                let room = bytes_max - self.body.len();
+                self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            }
+        }
+    }
+
+    /// Whether a whole answer means that the event was taken.
+    pub(super) fn judge(&self) -> Result<(), String> {
+        let status = self.status.ok_or("there is no answer")?;
+        if status.is_success() {
+            Ok(())
+        } else if status.is_redirection() {
+            Err(format!(
+                "the receiver answered {}, a redirect; redirects are never followed, give the final URL",
+                status.as_u16()
+            ))
+        } else {
+            Err(format!("the receiver answered {}", status.as_u16()))
+        }
+    }
+
+    /// The beginning of the body as text. NUL is left out: not every database stores it.
+    pub(super) fn excerpt(&self, bytes_max: usize) -> Option<String> {
+        if self.body.is_empty() {
+            return None;
+        }
+        let mut text = String::from_utf8_lossy(&self.body).replace('\0', "\u{fffd}");
+        // What stands for a wrong byte is longer than the byte.
+        text.truncate(text.floor_char_boundary(bytes_max));
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_never_longer_than_allowed() {
+        assert_eq!(Answer::default().excerpt(10), None);
+        let answer = Answer {
+            status: None,
+            body: vec![0xff; 10],
+        };
+        assert_eq!(
+            answer.excerpt(10).as_deref(),
+            Some("\u{fffd}\u{fffd}\u{fffd}")
+        );
+    }
+}

@@ -1,0 +1,182 @@
+//! Headers of a request: what a sink may add, and what the service sets itself, last.
+
+use std::collections::BTreeMap;
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue,
+    header::{CONNECTION, CONTENT_TYPE, HOST, USER_AGENT},
+};
+use svc_core::{Timestamp, event::Event};
+use thiserror::Error;
+
+use super::{signature, url::Location};
+
+/// Headers a sink may add.
+const HEADERS_MAX: usize = 20;
+const NAME_BYTES_MAX: usize = 128;
+const VALUE_BYTES_MAX: usize = 4_096;
+/// Set by the service, or meant for the connection and not for the receiver.
+const RESERVED: [&str; 13] = [
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "user-agent",
+];
+const RESERVED_PREFIXES: [&str; 3] = ["proxy-", "webhook-", "x-service-"];
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum HeaderError {
+    #[error("{0} headers; at most {HEADERS_MAX} are allowed")]
+    TooMany(usize),
+    #[error("`{0}` is not a header name")]
+    Name(String),
+    #[error("header `{0}` is set by the service and cannot be given")]
+    Reserved(String),
+    #[error("header `{0}` is given twice")]
+    Twice(String),
+    /// Without the value: it may be a secret.
+    #[error(
+        "the value of header `{0}` must be printable ASCII of at most {VALUE_BYTES_MAX} characters"
+    )]
+    Value(String),
+}
+
+/// Whether a sink may add these headers.
+pub fn check_headers(headers: &BTreeMap<String, String>) -> Result<(), HeaderError> {
+    if headers.len() > HEADERS_MAX {
+        return Err(HeaderError::TooMany(headers.len()));
+    }
+    custom(headers).map(drop)
+}
+
+fn custom(headers: &BTreeMap<String, String>) -> Result<HeaderMap, HeaderError> {
+    let mut map = HeaderMap::new();
+    for (given, value) in headers {
+        let name = HeaderName::from_bytes(given.as_bytes())
+            .ok()
+            .filter(|name| name.as_str().len() <= NAME_BYTES_MAX)
+            .ok_or_else(|| HeaderError::Name(given.chars().take(NAME_BYTES_MAX).collect()))?;
+        if is_reserved(name.as_str()) {
+            return Err(HeaderError::Reserved(given.clone()));
+        }
+        let value = HeaderValue::from_str(value)
+            .ok()
+            // Opaque bytes pass `from_str`; receivers read them in different ways.
+            .filter(|value| value.len() <= VALUE_BYTES_MAX && value.to_str().is_ok())
+            .ok_or_else(|| HeaderError::Value(given.clone()))?;
+        if map.insert(name, value).is_some() {
+            return Err(HeaderError::Twice(given.clone()));
+        }
+    }
+    Ok(map)
+}
+
+fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name)
+        || RESERVED_PREFIXES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+}
+
+/// The headers of one request: the sink's own first, so that ours win.
+pub(super) fn of_request(
+    location: &Location,
+    headers: &BTreeMap<String, String>,
+    event: &Event,
+    body: &str,
+    secrets: &[Vec<u8>],
+    now: Timestamp,
+) -> Result<HeaderMap, HeaderError> {
+    let mut map = custom(headers)?;
+    let id = event.id.to_string();
+    let timestamp = now.0.div_euclid(1_000).to_string();
+    let mut set = |name: HeaderName, value: &str| {
+        let value =
+            HeaderValue::from_str(value).map_err(|_| HeaderError::Value(name.to_string()))?;
+        map.insert(name, value);
+        Ok(())
+    };
+    set(HOST, &location.authority)?;
+    set(CONNECTION, "close")?;
+    set(CONTENT_TYPE, "application/json")?;
+    set(USER_AGENT, concat!("svc/", env!("CARGO_PKG_VERSION")))?;
+    let ours = HeaderName::from_static;
+    set(ours("x-service-event-id"), &id)?;
+    set(ours("x-service-event-type"), &event.r#type)?;
+    set(ours("x-service-event-ts"), &event.ts.to_string())?;
+    set(ours("webhook-id"), &id)?;
+    set(ours("webhook-timestamp"), &timestamp)?;
+    if let Some(current) = secrets.first() {
+        set(
+            ours("x-service-signature"),
+            &signature::of_body(current, body),
+        )?;
+        let standard = signature::standard(secrets, &id, &timestamp, body);
+        set(ours("webhook-signature"), &standard)?;
+    }
+    Ok(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, value: &str) -> Result<(), HeaderError> {
+        check_headers(&BTreeMap::from([(name.to_owned(), value.to_owned())]))
+    }
+
+    #[test]
+    fn a_sink_adds_headers_but_none_of_the_service_or_the_connection() {
+        assert_eq!(check("Authorization", "Bearer secret"), Ok(()));
+        assert_eq!(check("x-team", "blue"), Ok(()));
+        for reserved in [
+            "Host",
+            "content-length",
+            "Content-Type",
+            "Transfer-Encoding",
+            "connection",
+            "TE",
+            "trailer",
+            "Upgrade",
+            "Expect",
+            "User-Agent",
+            "Proxy-Authorization",
+            "X-Service-Signature",
+            "X-SERVICE-EVENT-ID",
+            "webhook-signature",
+            "Webhook-Id",
+        ] {
+            assert!(
+                matches!(check(reserved, "x"), Err(HeaderError::Reserved(_))),
+                "{reserved}"
+            );
+        }
+        for bad in ["", "a b", "a:", "ä", &"x".repeat(200)] {
+            assert!(
+                matches!(check(bad, "x"), Err(HeaderError::Name(_))),
+                "{bad}"
+            );
+        }
+        for bad in ["a\r\nHost: x", "a\nb", "\0", "ä", &"x".repeat(5_000)] {
+            let error = check("x-a", bad).expect_err("refused");
+            assert!(matches!(error, HeaderError::Value(_)), "{error}");
+        }
+    }
+
+    #[test]
+    fn headers_are_few_and_each_is_given_once() {
+        let many = (0..21).map(|n| (format!("x-{n}"), String::new())).collect();
+        assert_eq!(check_headers(&many), Err(HeaderError::TooMany(21)));
+        let twice = BTreeMap::from(["X-A", "x-a"].map(|name| (name.to_owned(), String::new())));
+        assert!(matches!(check_headers(&twice), Err(HeaderError::Twice(_))));
+    }
+}

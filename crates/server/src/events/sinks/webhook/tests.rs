@@ -1,0 +1,323 @@
+//! Against real sockets: receivers that behave, and receivers that do not.
+
+use std::net::SocketAddr;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use svc_core::{EventId, SpaceId, UserId, event::Actor};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::mpsc,
+    task::JoinHandle,
+};
+
+use super::*;
+
+const BODY: &str = r#"{"event_id":"1"}"#;
+
+/// What the receiver does with a request.
+#[derive(Clone)]
+enum Answers {
+    Whole(String),
+    Hang,
+    /// A good head, then a byte at a time, for ever.
+    Drip,
+    CloseAtOnce,
+    /// A good head that promises more than comes.
+    BreakOff,
+    Endless,
+}
+
+struct Receiver {
+    address: SocketAddr,
+    requests: mpsc::UnboundedReceiver<String>,
+    server: JoinHandle<()>,
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl Receiver {
+    async fn start(answers: Answers) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+        let address = listener.local_addr().expect("an address");
+        let (heard, requests) = mpsc::unbounded_channel();
+        let server = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, answers.clone(), heard.clone()));
+            }
+        });
+        Self {
+            address,
+            requests,
+            server,
+        }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/hook?a=b", self.address)
+    }
+}
+
+async fn serve(mut stream: TcpStream, answers: Answers, heard: mpsc::UnboundedSender<String>) {
+    let mut request = Vec::new();
+    let mut buffer = [0; 4_096];
+    while !request.ends_with(BODY.as_bytes()) {
+        match stream.read(&mut buffer).await {
+            Ok(read) if read > 0 => request.extend_from_slice(&buffer[..read]),
+            _ => return,
+        }
+    }
+    let _ = heard.send(String::from_utf8(request).expect("text"));
+    let head = "HTTP/1.1 200 OK\r\ncontent-length: 104857600\r\n\r\n";
+    let written = match answers {
+        Answers::Whole(answer) => stream.write_all(answer.as_bytes()).await,
+        Answers::CloseAtOnce => Ok(()),
+        Answers::BreakOff => stream.write_all(format!("{head}some").as_bytes()).await,
+        Answers::Hang => std::future::pending().await,
+        Answers::Drip => {
+            let _ = stream.write_all(head.as_bytes()).await;
+            loop {
+                if stream.write_all(b"x").await.is_err() {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        Answers::Endless => {
+            let _ = stream.write_all(head.as_bytes()).await;
+            for _ in 0..1_600 {
+                if stream.write_all(&[b'y'; 64 * 1024]).await.is_err() {
+                    let _ = heard.send("closed by the sender".to_owned());
+                    return;
+                }
+            }
+            Ok(())
+        }
+    };
+    drop(written);
+}
+
+fn webhook() -> Webhook {
+    let allow: Vec<_> = LOOPBACK.iter().map(ToString::to_string).collect();
+    Webhook::new(AddressGuard::new(&allow).expect("valid")).with_policy(WebhookPolicy {
+        timeout: Duration::from_millis(700),
+        ..WebhookPolicy::default()
+    })
+}
+
+fn event() -> Event {
+    Event {
+        id: EventId::NIL,
+        r#type: "custom.x".to_owned(),
+        ts: Timestamp(1_794_700_800_123),
+        owner_id: UserId::NIL,
+        space_id: SpaceId::NIL,
+        actor: Actor::system(),
+        data: json!({}),
+    }
+}
+
+async fn send(webhook: &Webhook, url: &str) -> (AttemptDetail, bool) {
+    let headers = BTreeMap::from([("X-Team".to_owned(), "blue".to_owned())]);
+    let secrets = [vec![1; 32], vec![2; 24]];
+    webhook
+        .send(
+            url,
+            &headers,
+            BODY.to_owned(),
+            &event(),
+            &secrets,
+            Timestamp(1_794_700_999_999),
+        )
+        .await
+}
+
+fn whole(status: &str, body: &str) -> Answers {
+    Answers::Whole(format!(
+        "HTTP/1.1 {status}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    ))
+}
+
+/// HMAC-SHA-256 as RFC 2104 defines it, apart from the library that signs.
+fn hmac(key: &[u8], message: &[u8]) -> Vec<u8> {
+    let mut block = [0; 64];
+    block[..key.len()].copy_from_slice(key);
+    let inner = Sha256::new()
+        .chain_update(block.map(|byte: u8| byte ^ 0x36))
+        .chain_update(message)
+        .finalize();
+    Sha256::new()
+        .chain_update(block.map(|byte| byte ^ 0x5c))
+        .chain_update(inner)
+        .finalize()
+        .to_vec()
+}
+
+#[tokio::test]
+async fn a_request_is_signed_in_both_ways_and_carries_the_event() {
+    let mut receiver = Receiver::start(whole("204 No Content", "")).await;
+    let (detail, delivered) = send(&webhook(), &receiver.url()).await;
+    assert!(delivered, "{detail:?}");
+    assert_eq!((detail.status, detail.error), (Some(204), None));
+    let request = receiver.requests.recv().await.expect("a request");
+    let (head, body) = request.split_once("\r\n\r\n").expect("a head");
+    assert_eq!(body, BODY);
+    let mut lines = head.lines();
+    assert_eq!(lines.next(), Some("POST /hook?a=b HTTP/1.1"));
+    let headers: BTreeMap<_, _> = lines
+        .map(|line| line.split_once(": ").expect("a header"))
+        .collect();
+    let hex: String = hmac(&[1; 32], BODY.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let id = EventId::NIL.to_string();
+    let signed = format!("{id}.1794700999.{BODY}");
+    let standard = [vec![1; 32], vec![2; 24]]
+        .map(|key| format!("v1,{}", STANDARD.encode(hmac(&key, signed.as_bytes()))))
+        .join(" ");
+    let expected = BTreeMap::from([
+        ("host", receiver.address.to_string()),
+        ("connection", "close".to_owned()),
+        ("content-length", BODY.len().to_string()),
+        ("content-type", "application/json".to_owned()),
+        ("user-agent", format!("svc/{}", env!("CARGO_PKG_VERSION"))),
+        ("x-team", "blue".to_owned()),
+        ("x-service-event-id", id.clone()),
+        ("x-service-event-type", "custom.x".to_owned()),
+        ("x-service-event-ts", "2026-11-15T00:00:00.123Z".to_owned()),
+        ("x-service-signature", format!("sha256={hex}")),
+        ("webhook-id", id),
+        ("webhook-timestamp", "1794700999".to_owned()),
+        ("webhook-signature", standard),
+    ]);
+    let headers: BTreeMap<_, _> = headers
+        .into_iter()
+        .map(|(name, value)| (name, value.to_owned()))
+        .collect();
+    assert_eq!(headers, expected);
+}
+
+#[tokio::test]
+async fn success_is_2xx_and_nothing_else() {
+    for (status, delivered) in [
+        ("200 OK", true),
+        ("202 Accepted", true),
+        ("301 Moved Permanently", false),
+        ("304 Not Modified", false),
+        ("400 Bad Request", false),
+        ("503 Service Unavailable", false),
+    ] {
+        let receiver = Receiver::start(whole(status, "")).await;
+        let (detail, ok) = send(&webhook(), &receiver.url()).await;
+        assert_eq!(ok, delivered, "{status}: {detail:?}");
+        assert_eq!(detail.error.is_none(), delivered, "{status}: {detail:?}");
+        assert_eq!(
+            detail.status.map(|code| code.to_string()).as_deref(),
+            status.split(' ').next()
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_is_a_failure_and_never_followed() {
+    let mut elsewhere = Receiver::start(whole("200 OK", "")).await;
+    let answer = format!(
+        "HTTP/1.1 301 Moved\r\nlocation: {}\r\ncontent-length: 0\r\n\r\n",
+        elsewhere.url()
+    );
+    let receiver = Receiver::start(Answers::Whole(answer)).await;
+    let (detail, delivered) = send(&webhook(), &receiver.url()).await;
+    assert!(!delivered);
+    assert_eq!(detail.status, Some(301));
+    assert!(detail.error.expect("a reason").contains("redirect"));
+    assert!(elsewhere.requests.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn receivers_that_hang_drip_or_close_are_failed_attempts_in_time() {
+    for (answers, status, part) in [
+        (Answers::Hang, None, "within 0.7 s"),
+        (Answers::Drip, Some(200), "within 0.7 s"),
+        (Answers::CloseAtOnce, None, "no answer"),
+        (Answers::BreakOff, Some(200), "broke off"),
+        (Answers::Whole("nonsense\r\n\r\n".into()), None, "no answer"),
+    ] {
+        let receiver = Receiver::start(answers).await;
+        let began = Instant::now();
+        let (detail, delivered) = send(&webhook(), &receiver.url()).await;
+        assert!(!delivered, "{detail:?}");
+        assert_eq!(detail.status, status, "{detail:?}");
+        let error = detail.error.expect("a reason");
+        assert!(error.contains(part), "{error}");
+        assert!(began.elapsed() < Duration::from_secs(5));
+    }
+}
+
+#[tokio::test]
+async fn a_flood_for_an_answer_is_a_failure_of_which_16_kib_are_kept() {
+    let mut receiver = Receiver::start(Answers::Endless).await;
+    let slow = webhook().with_policy(WebhookPolicy::default());
+    let (detail, delivered) = send(&slow, &receiver.url()).await;
+    assert!(!delivered, "{detail:?}");
+    assert_eq!(
+        detail.error.as_deref(),
+        Some("the answer has more than 1048576 bytes")
+    );
+    assert_eq!(detail.output.expect("an excerpt").len(), 16 * 1024);
+    receiver.requests.recv().await.expect("the request");
+    let closed = receiver.requests.recv().await;
+    assert_eq!(closed.as_deref(), Some("closed by the sender"));
+}
+
+#[tokio::test]
+async fn an_excerpt_is_text_whatever_was_answered() {
+    let receiver = Receiver::start(whole("500 Oh", "caf\u{e9}\0")).await;
+    let (detail, delivered) = send(&webhook(), &receiver.url()).await;
+    assert!(!delivered);
+    assert_eq!(detail.output.as_deref(), Some("caf\u{e9}\u{fffd}"));
+    assert_eq!(detail.error.as_deref(), Some("the receiver answered 500"));
+}
+
+#[tokio::test]
+async fn a_blocked_address_is_a_failed_attempt_with_the_reason() {
+    let mut receiver = Receiver::start(whole("200 OK", "")).await;
+    let strict = Webhook::new(AddressGuard::default());
+    let port = receiver.address.port();
+    for host in ["127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433"] {
+        let (detail, delivered) = send(&strict, &format!("http://{host}:{port}/")).await;
+        assert!(!delivered, "{host}");
+        let error = detail.error.expect("a reason");
+        assert!(
+            error.contains("not globally routable") || error.contains("does not resolve"),
+            "{host}: {error}"
+        );
+    }
+    // A public name that answers with an inner address.
+    let address = receiver.address;
+    let rebound = Webhook::new(AddressGuard::default())
+        .with_resolver(Resolver::Given(Arc::new(move |_, _| Ok(vec![address]))));
+    let (detail, delivered) = send(&rebound, "http://hooks.example.org/").await;
+    assert!(!delivered);
+    let error = detail.error.expect("a reason");
+    assert!(error.contains("`127.0.0.1`"), "{error}");
+    assert!(receiver.requests.try_recv().is_err(), "nothing was sent");
+}
+
+#[tokio::test]
+async fn nobody_there_is_a_failed_attempt() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    let (detail, delivered) = send(&webhook(), &format!("http://{address}/")).await;
+    assert!(!delivered);
+    let error = detail.error.expect("a reason");
+    assert!(error.contains("cannot connect"), "{error}");
+}

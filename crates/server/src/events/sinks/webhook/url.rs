@@ -1,0 +1,133 @@
+//! Addresses of webhooks: what may be stored as one, and what a request needs of it.
+
+use http::Uri;
+use thiserror::Error;
+
+const URL_BYTES_MAX: usize = 2_048;
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum UrlError {
+    #[error("the URL has {0} bytes; at most {URL_BYTES_MAX} are allowed")]
+    TooLong(usize),
+    /// Without the URL itself: it may hold a secret.
+    #[error("the webhook's URL {0}")]
+    Invalid(String),
+}
+
+/// Whether a webhook may have this URL.
+pub fn check_url(url: &str) -> Result<(), UrlError> {
+    Location::parse(url).map(drop)
+}
+
+/// A URL taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Location {
+    pub(super) tls: bool,
+    /// As written; an IPv6 address in brackets.
+    pub(super) host: String,
+    pub(super) port: u16,
+    /// The value of the `Host` header.
+    pub(super) authority: String,
+    /// With its query.
+    pub(super) path: String,
+}
+
+impl Location {
+    pub(super) fn parse(url: &str) -> Result<Self, UrlError> {
+        if url.len() > URL_BYTES_MAX {
+            return Err(UrlError::TooLong(url.len()));
+        }
+        let invalid = |why: &str| UrlError::Invalid(why.to_owned());
+        if url.contains('#') {
+            return Err(invalid("must not have a fragment (`#…`)"));
+        }
+        let uri: Uri = url
+            .parse()
+            .map_err(|error: http::uri::InvalidUri| invalid(&format!("is not valid: {error}")))?;
+        let (tls, default_port) = match uri.scheme_str() {
+            Some("http") => (false, 80),
+            Some("https") => (true, 443),
+            _ => return Err(invalid("must begin with `http://` or `https://`")),
+        };
+        let authority = uri.authority().ok_or_else(|| invalid("names no host"))?;
+        if authority.as_str().contains('@') {
+            return Err(invalid(
+                "must not hold a user name or password; use a header",
+            ));
+        }
+        let host = authority.host();
+        if host.is_empty() || host == "[]" {
+            return Err(invalid("names no host"));
+        }
+        let port = match authority.as_str().strip_prefix(host) {
+            Some("") => default_port,
+            _ => authority
+                .port_u16()
+                .filter(|port| *port > 0)
+                .ok_or_else(|| invalid("has no valid port"))?,
+        };
+        Ok(Self {
+            tls,
+            host: host.to_owned(),
+            port,
+            authority: authority.as_str().to_owned(),
+            path: uri
+                .path_and_query()
+                .map_or_else(|| "/".to_owned(), ToString::to_string),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_http_or_https_with_a_host() {
+        for good in [
+            "http://example.org",
+            "https://example.org:8443/a/b?c=d",
+            "HTTPS://Example.org/",
+            "http://[2606:4700::1]:80/x",
+            "http://2130706433/",
+        ] {
+            assert_eq!(check_url(good), Ok(()), "{good}");
+        }
+        for bad in [
+            "",
+            "example.org",
+            "/path",
+            "ftp://example.org",
+            "file:///etc/passwd",
+            "http://",
+            "http:///x",
+            "http://user:secret@example.org/",
+            "http://example.org/#x",
+            "http://example.org:0/",
+            "http://example.org:99999/",
+            "http://example.org:/",
+            "http://exa mple.org/",
+            "http://example.org/\r\nx: y",
+            &format!("http://example.org/{}", "x".repeat(URL_BYTES_MAX)),
+        ] {
+            let error = check_url(bad).expect_err(bad).to_string();
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_url_is_taken_apart_for_the_request() {
+        let location = Location::parse("https://example.org:8443/a?b=c").expect("valid");
+        assert_eq!(
+            location,
+            Location {
+                tls: true,
+                host: "example.org".into(),
+                port: 8443,
+                authority: "example.org:8443".into(),
+                path: "/a?b=c".into(),
+            }
+        );
+        assert_eq!(Location::parse("http://x").expect("valid").path, "/");
+    }
+}

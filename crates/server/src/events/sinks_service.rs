@@ -1,0 +1,306 @@
+//! Sinks as people manage them: create, change, delete, try, look at deliveries, send again.
+//!
+//! A user manages their own sinks; with `manage_global_event_sinks` also the global ones, and
+//! nobody another user's (spec 6.6). Every change and its audit entry are one transaction; a
+//! secret is in no entry and in no answer but the one that makes it. Nothing here delivers from a
+//! lane: what is queued is the engine's.
+
+pub mod check;
+mod error;
+mod limit;
+mod queue;
+mod record;
+mod sample;
+mod trying;
+
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Duration};
+
+use serde_json::{Value, json};
+use svc_core::{Permission, SinkId};
+use svc_protocol::api::{
+    NewSink, RotateSecret, RotatedSecret, Sink, SinkOwner, SinkPatch, SinkType,
+};
+use uuid::Uuid;
+
+use self::record::{describe, record};
+pub use self::{error::SinkError, limit::TestLimit};
+use super::{hub::Hub, secrets, sinks::Deliverers};
+use crate::{
+    clock,
+    identity::Caller,
+    store::{
+        Page, PageRequest, Store, StoreError, Tx,
+        audit::{self, Entry},
+        sinks::{self, GLOBAL, SinkRow},
+    },
+};
+
+/// How long an old secret signs beside the new one, unless the caller says otherwise.
+const OVERLAP_HOURS: u32 = 24;
+const OVERLAP_HOURS_MAX: u32 = 30 * 24;
+
+pub struct SinksService {
+    pub store: Store,
+    pub hub: Hub,
+    /// Renders and sends; also holds the key that secrets are stored under.
+    pub deliverers: Arc<Deliverers>,
+    pub tests: TestLimit,
+}
+
+impl SinksService {
+    pub async fn list(&self, caller: &Caller, page: PageRequest) -> Result<Page<Sink>, SinkError> {
+        let keys = owner_keys(caller);
+        let page = self.store.read(move |tx| {
+            let page = sinks::list(tx, &keys, page)?;
+            let next_cursor = page.next_cursor;
+            let items = page.items.into_iter().map(|row| record(tx, row));
+            Ok(Page {
+                items: items.collect::<Result<_, _>>()?,
+                next_cursor,
+            })
+        });
+        Ok(page.await?)
+    }
+
+    pub async fn get(&self, caller: &Caller, id: SinkId) -> Result<Sink, SinkError> {
+        let who = caller.clone();
+        let found = self.store.read(move |tx| {
+            let row = find_managed(tx, &who, id)?;
+            row.map(|row| record(tx, row)).transpose()
+        });
+        found.await?.ok_or(SinkError::NotFound)
+    }
+
+    /// The answer is the only one that holds the webhook's secret.
+    pub async fn create(&self, caller: &Caller, new: NewSink) -> Result<Sink, SinkError> {
+        if new.owner == SinkOwner::Global && !caller.may(Permission::ManageGlobalEventSinks) {
+            return Err(SinkError::GlobalDenied);
+        }
+        check::name_and_description(&new.name, &new.description)?;
+        let patterns = check::patterns(&new.patterns)?;
+        let check::NewConfig { config, secret } = check::new_config(&new)?;
+        let id = SinkId(Uuid::now_v7());
+        let secret = match new.r#type {
+            SinkType::Webhook => Some(secret.unwrap_or_else(secrets::new_webhook_secret)),
+            SinkType::Script | SinkType::JsonRpc => None,
+        };
+        let row = SinkRow {
+            id,
+            owner_key: match new.owner {
+                SinkOwner::User => sinks::owner_key(caller.user.id),
+                SinkOwner::Global => GLOBAL.to_owned(),
+            },
+            owner_id: caller.user.id,
+            name: new.name,
+            description: new.description,
+            patterns,
+            kind: new.r#type,
+            active: new.active,
+            config,
+            secret: secret
+                .as_deref()
+                .map(|text| self.seal(id, text))
+                .transpose()?,
+            previous_secret: None,
+            previous_until: None,
+            created_at: clock::now(),
+        };
+        let entry = entry(caller, "event_sink.created", &row, describe(&row));
+        let mut sink = self
+            .store
+            .try_write(move |tx| {
+                check_name_free(tx, &row)?;
+                sinks::insert(tx, &row)?;
+                audit::append(tx, &entry)?;
+                Ok::<_, SinkError>(record(tx, row)?)
+            })
+            .await?;
+        if let Some(webhook) = &mut sink.webhook {
+            webhook.secret = secret;
+        }
+        Ok(sink)
+    }
+
+    /// Applies to what is queued as well (a merge patch).
+    pub async fn patch(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        patch: SinkPatch,
+    ) -> Result<Sink, SinkError> {
+        let who = caller.clone();
+        let changed = self
+            .store
+            .try_write(move |tx| {
+                let before = managed(tx, &who, id)?;
+                let after = patched(&before, patch)?;
+                check_name_free(tx, &after)?;
+                sinks::update(tx, &after)?;
+                if is_edited(&before, &after) {
+                    let updated = entry(&who, "event_sink.updated", &after, describe(&after));
+                    audit::append(tx, &updated)?;
+                }
+                if before.active != after.active {
+                    let action = match after.active {
+                        true => "event_sink.enabled",
+                        false => "event_sink.disabled",
+                    };
+                    audit::append(tx, &entry(&who, action, &after, name_of(&after)))?;
+                }
+                Ok::<_, SinkError>(record(tx, after)?)
+            })
+            .await?;
+        self.hub.wake();
+        Ok(changed)
+    }
+
+    /// What was queued goes with it; the audit log says how much that was.
+    pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<(), SinkError> {
+        let who = caller.clone();
+        self.store
+            .try_write(move |tx| {
+                let row = managed(tx, &who, id)?;
+                sinks::delete(tx, row.id, who.user.name.as_str(), clock::now())?;
+                Ok::<_, SinkError>(())
+            })
+            .await?;
+        self.hub.wake();
+        Ok(())
+    }
+
+    /// A new secret; the old one goes on signing beside it for a while.
+    pub async fn rotate_secret(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        asked: RotateSecret,
+    ) -> Result<RotatedSecret, SinkError> {
+        let hours = asked.overlap_hours.unwrap_or(OVERLAP_HOURS);
+        if hours > OVERLAP_HOURS_MAX {
+            return Err(SinkError::invalid(
+                "invalid",
+                format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
+            ));
+        }
+        let previous_until = clock::now().plus(Duration::from_secs(u64::from(hours) * 3_600));
+        let secret = secrets::new_webhook_secret();
+        let sealed = self.seal(id, &secret)?;
+        let who = caller.clone();
+        self.store
+            .try_write(move |tx| {
+                let mut row = managed(tx, &who, id)?;
+                if row.kind != SinkType::Webhook {
+                    return Err(SinkError::Conflict(format!(
+                        "sink `{}` is no webhook; only webhooks have a secret",
+                        row.name
+                    )));
+                }
+                row.previous_secret = row.secret.replace(sealed);
+                row.previous_until = Some(previous_until);
+                sinks::update(tx, &row)?;
+                let detail = json!({"name": row.name, "previous_until": previous_until});
+                audit::append(tx, &entry(&who, "event_sink.secret_rotated", &row, detail))?;
+                Ok(())
+            })
+            .await?;
+        Ok(RotatedSecret {
+            secret,
+            previous_until,
+        })
+    }
+
+    /// A webhook secret as it is stored: its key, encrypted, tied to its sink.
+    fn seal(&self, id: SinkId, text: &str) -> Result<Vec<u8>, SinkError> {
+        let key = secrets::parse_webhook_secret(text)
+            .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
+        Ok(self.deliverers.secrets.encrypt(&key, id.0.as_bytes()))
+    }
+}
+
+/// Whose sinks a caller manages.
+fn owner_keys(caller: &Caller) -> Vec<String> {
+    let own = sinks::owner_key(caller.user.id);
+    if caller.may(Permission::ManageGlobalEventSinks) {
+        vec![own, GLOBAL.to_owned()]
+    } else {
+        vec![own]
+    }
+}
+
+/// A sink the caller manages; any other does not exist for them.
+fn find_managed(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    id: SinkId,
+) -> Result<Option<SinkRow>, StoreError> {
+    let keys = owner_keys(caller);
+    Ok(sinks::find(tx, id)?.filter(|row| keys.contains(&row.owner_key)))
+}
+
+fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<SinkRow, SinkError> {
+    find_managed(tx, caller, id)?.ok_or(SinkError::NotFound)
+}
+
+fn check_name_free(tx: &mut Tx<'_>, row: &SinkRow) -> Result<(), SinkError> {
+    match sinks::find_by_name(tx, &row.owner_key, &row.name)? {
+        Some(other) if other.id != row.id => Err(SinkError::NameTaken(row.name.clone())),
+        _ => Ok(()),
+    }
+}
+
+/// Whether more than `active` changed.
+fn is_edited(before: &SinkRow, after: &SinkRow) -> bool {
+    let active = after.active;
+    SinkRow {
+        active,
+        ..before.clone()
+    } != *after
+}
+
+fn patched(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, SinkError> {
+    let mut after = before.clone();
+    if let Some(name) = patch.name {
+        after.name = name;
+    }
+    if let Some(description) = patch.description {
+        after.description = description;
+    }
+    check::name_and_description(&after.name, &after.description)?;
+    if let Some(patterns) = patch.patterns {
+        after.patterns = check::patterns(&patterns)?;
+    }
+    if let Some(active) = patch.active {
+        after.active = active;
+    }
+    let parts = [
+        ("webhook", patch.webhook, SinkType::Webhook),
+        ("script", patch.script, SinkType::Script),
+        ("json_rpc", patch.json_rpc, SinkType::JsonRpc),
+    ];
+    for (part, change, kind) in parts {
+        let Some(change) = change else { continue };
+        if kind != before.kind {
+            return Err(check::wrong_part(part, before.kind));
+        }
+        after.config = check::merged_config(&before.config, &change)?;
+    }
+    Ok(after)
+}
+
+fn name_of(row: &SinkRow) -> Value {
+    json!({"name": row.name})
+}
+
+fn entry(caller: &Caller, action: &'static str, row: &SinkRow, detail: Value) -> Entry {
+    Entry {
+        at: clock::now(),
+        actor: caller.user.name.to_string(),
+        action,
+        target_type: "event_sink",
+        target_id: row.id.to_string(),
+        detail,
+    }
+}

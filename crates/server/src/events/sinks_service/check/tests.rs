@@ -1,0 +1,134 @@
+use serde_json::json;
+use svc_protocol::api::SinkPatch;
+
+use super::*;
+
+fn new_sink(body: Value) -> NewSink {
+    serde_json::from_value(body).expect("a new sink")
+}
+
+fn webhook_sink(webhook: Value) -> NewSink {
+    new_sink(json!({"name": "x", "patterns": "*", "type": "webhook", "webhook": webhook}))
+}
+
+/// Code and message of a refusal.
+fn refused<T>(result: Result<T, SinkError>) -> (&'static str, String) {
+    match result {
+        Err(SinkError::Invalid { code, message }) => (code, message),
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("it was accepted"),
+    }
+}
+
+#[test]
+fn patterns_come_as_a_list_or_as_text() {
+    let check = |input: Value, expected: &[&str]| {
+        let input: PatternsInput = serde_json::from_value(input).expect("patterns");
+        let found = patterns(&input).expect("valid");
+        let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(found, expected);
+    };
+    check(json!(["a.*", " b "]), &["a.*", "b"]);
+    check(json!("a.* , b"), &["a.*", "b"]);
+    assert_eq!(
+        refused(patterns(&PatternsInput::List(vec![]))).0,
+        "invalid_pattern"
+    );
+    let too_many = PatternsInput::List(vec!["*".to_owned(); PATTERNS_MAX + 1]);
+    assert_eq!(refused(patterns(&too_many)).0, "invalid_pattern");
+    let bad = patterns(&PatternsInput::Text("a, *b".into())).expect_err("a bad pattern");
+    assert!(bad.to_string().contains("at character 1"), "{bad}");
+}
+
+#[test]
+fn a_sink_has_the_part_of_its_type_and_no_other() {
+    let missing = new_sink(json!({"name": "x", "patterns": "*", "type": "webhook"}));
+    assert_eq!(refused(new_config(&missing)).0, "invalid_config");
+    let other = new_sink(json!({
+        "name": "x", "patterns": "*", "type": "json-rpc", "webhook": {"url": "https://example.org"},
+    }));
+    let (code, message) = refused(new_config(&other));
+    assert_eq!(code, "invalid_config");
+    assert!(message.contains("`webhook`"), "{message}");
+    let script = new_sink(json!({
+        "name": "x", "patterns": "*", "type": "script", "script": {"source": "pass"},
+    }));
+    assert!(matches!(
+        new_config(&script),
+        Err(SinkError::ScriptsUnavailable)
+    ));
+}
+
+#[test]
+fn what_cannot_work_is_refused_with_a_code() {
+    let check = |webhook: Value, code| {
+        assert_eq!(refused(new_config(&webhook_sink(webhook))).0, code);
+    };
+    check(json!({"url": "ftp://example.org"}), "invalid_url");
+    check(json!({"url": "nowhere"}), "invalid_url");
+    let url = "https://example.org/hook";
+    check(
+        json!({"url": url, "headers": {"webhook-id": "x"}}),
+        "invalid_header",
+    );
+    check(
+        json!({"url": url, "headers": {"X-Bad": "a\nb"}}),
+        "invalid_header",
+    );
+    check(json!({"url": url, "secret": "short"}), "invalid_secret");
+    check(
+        json!({"url": url, "body_template": "{% for %}"}),
+        "invalid_template",
+    );
+    check(
+        json!({"url": url, "body_template": "hello"}),
+        "invalid_template",
+    );
+    assert!(new_config(&webhook_sink(json!({"url": url}))).is_ok());
+}
+
+#[test]
+fn a_json_rpc_template_renders_an_object() {
+    let formatter = |template: &str| {
+        new_config(&new_sink(json!({
+            "name": "x", "patterns": "*", "type": "json-rpc",
+            "json_rpc": {"body_template": template},
+        })))
+    };
+    assert!(formatter(r#"{"id": ${{ event.id }}}"#).is_ok());
+    assert_eq!(refused(formatter("[1]")).0, "invalid_template");
+}
+
+#[test]
+fn a_patch_is_merged_member_by_member() {
+    let current = SinkConfig::Webhook {
+        url: "https://example.org/a".to_owned(),
+        headers: BTreeMap::from([("a".to_owned(), "1".to_owned()), ("b".into(), "2".into())]),
+        body_template: Some("{}".to_owned()),
+    };
+    let patch = json!({"headers": {"a": null, "c": "3"}, "body_template": null});
+    let merged = merged_config(&current, &patch).expect("valid");
+    assert_eq!(
+        merged,
+        SinkConfig::Webhook {
+            url: "https://example.org/a".to_owned(),
+            headers: BTreeMap::from([("b".to_owned(), "2".to_owned()), ("c".into(), "3".into())]),
+            body_template: None,
+        }
+    );
+    for (patch, code) in [
+        (json!({"url": null}), "invalid_config"),
+        (json!({"colour": "red"}), "invalid_config"),
+        (json!({"secret": "whsec_x"}), "invalid_secret"),
+        (json!({"url": "x"}), "invalid_url"),
+        (json!(null), "invalid_config"),
+    ] {
+        assert_eq!(refused(merged_config(&current, &patch)).0, code, "{patch}");
+    }
+}
+
+#[test]
+fn null_for_a_whole_part_is_not_taken_for_absent() {
+    let patch: SinkPatch = serde_json::from_value(json!({"webhook": null})).expect("a patch");
+    assert_eq!(patch.webhook, Some(Value::Null));
+}

@@ -1,0 +1,123 @@
+//! Tests and previews.
+
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+    thread::JoinHandle,
+};
+
+use svc_protocol::api::Preview;
+
+use super::*;
+
+/// Answers one request with 200 and `fine`; what it got.
+fn receiver() -> (String, JoinHandle<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/hook", listener.local_addr().expect("bound"));
+    let got = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut got = Vec::new();
+        let mut chunk = [0; 4_096];
+        loop {
+            let text = String::from_utf8_lossy(&got).into_owned();
+            if let Some((head, body)) = text.split_once("\r\n\r\n") {
+                let length = head.lines().find_map(|line| {
+                    let (name, value) = line.split_once(':')?;
+                    name.eq_ignore_ascii_case("content-length")
+                        .then(|| value.trim().parse::<usize>().expect("a length"))
+                });
+                if body.len() >= length.unwrap_or(0) {
+                    break;
+                }
+            }
+            let read = stream.read(&mut chunk).expect("a request");
+            got.extend_from_slice(&chunk[..read]);
+        }
+        stream
+            .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\nconnection: close\r\n\r\nfine")
+            .expect("an answer");
+        String::from_utf8(got).expect("text")
+    });
+    (url, got)
+}
+
+#[tokio::test]
+async fn a_test_is_sent_at_once_and_not_too_often() {
+    let (fixture, ann) = (Fixture::new(), user("ann"));
+    let (url, got) = receiver();
+    let body = json!({
+        "name": "deploys", "patterns": "*", "type": "webhook",
+        "webhook": {"url": url, "body_template": r#"{"type": ${{ event.type }}}"#},
+    });
+    let id = fixture.create(&ann, body).await.expect("created").id;
+    let asked = |dry_run| Preview {
+        event_type: Some("custom.hello".to_owned()),
+        dry_run,
+        ..Preview::default()
+    };
+    let dry = fixture
+        .service
+        .test(&ann, id, asked(true))
+        .await
+        .expect("rendered");
+    assert_eq!(
+        (dry.body.as_str(), dry.attempt),
+        (r#"{"type": "custom.hello"}"#, None)
+    );
+    let tested = fixture
+        .service
+        .test(&ann, id, asked(false))
+        .await
+        .expect("sent");
+    let attempt = tested.attempt.expect("an attempt");
+    assert_eq!(
+        (attempt.status, attempt.output.as_deref()),
+        (Some(200), Some("fine"))
+    );
+    let got = got.join().expect("received");
+    assert!(got.ends_with(r#"{"type": "custom.hello"}"#), "{got}");
+    assert!(
+        got.to_ascii_lowercase().contains("webhook-signature: v1,"),
+        "{got}"
+    );
+    let listed = fixture
+        .service
+        .deliveries(&ann, id, None, deliveries_page())
+        .await;
+    assert!(listed.expect("listed").items.is_empty());
+
+    let failed = fixture
+        .service
+        .test(&ann, id, asked(false))
+        .await
+        .expect("tried");
+    assert!(failed.attempt.expect("an attempt").error.is_some());
+    let third = fixture.service.test(&ann, id, asked(false)).await;
+    assert!(matches!(third, Err(SinkError::TooManyTests { .. })));
+    assert!(fixture.service.test(&ann, id, asked(true)).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_preview_shows_own_events_only() {
+    let (fixture, ann, ben) = (Fixture::new(), user("ann"), user("ben"));
+    let id = fixture.webhook(&ann, "deploys").await.id;
+    fixture.emit(&ann, "custom.x", 1).await;
+    let list = fixture
+        .service
+        .deliveries(&ann, id, None, deliveries_page())
+        .await;
+    let event_id = Some(list.expect("listed").items[0].event_id);
+    let asked = || Preview {
+        event_id,
+        body_template: Some("${{ event.data }}".to_owned()),
+        ..Preview::default()
+    };
+    let shown = fixture
+        .service
+        .preview(&ann, asked())
+        .await
+        .expect("rendered");
+    assert_eq!(shown.body, r#"{"n":0}"#);
+    let hidden = fixture.service.preview(&ben, asked()).await;
+    assert!(matches!(hidden, Err(SinkError::EventNotFound(_))));
+}

@@ -1,0 +1,147 @@
+//! Tries: what would a template make of an event, and what does a receiver say to it.
+
+use std::time::Instant;
+
+use serde_json::json;
+use svc_core::{EventId, Permission, SinkId, event::Event};
+use svc_protocol::api::{Attempt, Preview, Previewed, SinkType};
+
+use super::{SinksService, check, entry, error::SinkError, find_managed, sample};
+use crate::{
+    clock,
+    identity::Caller,
+    store::{
+        audit, events,
+        sinks::{SinkConfig, SinkRow},
+    },
+};
+
+impl SinksService {
+    /// Renders a template, of a sink or of nobody's yet. Sends nothing.
+    pub async fn preview(&self, caller: &Caller, asked: Preview) -> Result<Previewed, SinkError> {
+        let kind = asked.r#type.unwrap_or(SinkType::Webhook);
+        let source = asked.body_template.clone();
+        let event = match asked.event_id {
+            Some(id) => {
+                let (user, all) = (caller.user.id, caller.may(Permission::ViewAudit));
+                self.past(id, move |event| all || event.owner_id == user)
+                    .await?
+            }
+            None => sample::made_up_by(&caller.user, asked.event_type, asked.data)?,
+        };
+        let body = self.body(kind, source.as_deref(), &event).await?;
+        Ok(Previewed {
+            body,
+            attempt: None,
+        })
+    }
+
+    /// Sends an event to a sink at once, past its lane: nothing is queued, retried or logged as a
+    /// delivery. With `dry_run` it only shows what would be sent.
+    pub async fn test(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        asked: Preview,
+    ) -> Result<Previewed, SinkError> {
+        let who = caller.clone();
+        let found = self
+            .store
+            .read(move |tx| find_managed(tx, &who, id))
+            .await?;
+        let row = found.ok_or(SinkError::NotFound)?;
+        if asked.r#type.is_some_and(|kind| kind != row.kind) {
+            return Err(SinkError::invalid(
+                "invalid",
+                "`type` is not the type of this sink; leave it out",
+            ));
+        }
+        let event = match asked.event_id {
+            Some(id) => {
+                let (owner, all) = (row.owner_id, row.is_global());
+                self.past(id, move |event| all || event.owner_id == owner)
+                    .await?
+            }
+            None => sample::made_up_by(&caller.user, asked.event_type.clone(), asked.data.clone())?,
+        };
+        let own = match &row.config {
+            SinkConfig::Webhook { body_template, .. } | SinkConfig::JsonRpc { body_template } => {
+                body_template.clone()
+            }
+            SinkConfig::Script { .. } => None,
+        };
+        let source = asked.body_template.or(own);
+        let body = self.body(row.kind, source.as_deref(), &event).await?;
+        let attempt = match &row.config {
+            SinkConfig::Webhook { .. } if !asked.dry_run => {
+                Some(self.send(caller, &row, body.clone(), &event).await?)
+            }
+            // A formatter has nobody to send to: its body is all there is to see.
+            _ => None,
+        };
+        Ok(Previewed { body, attempt })
+    }
+
+    async fn body(
+        &self,
+        kind: SinkType,
+        source: Option<&str>,
+        event: &Event,
+    ) -> Result<String, SinkError> {
+        if kind == SinkType::Script {
+            return Err(SinkError::ScriptsUnavailable);
+        }
+        let body = self.deliverers.render(source, event).await?;
+        if kind == SinkType::JsonRpc {
+            check::object_body(&body)?;
+        }
+        Ok(body)
+    }
+
+    async fn send(
+        &self,
+        caller: &Caller,
+        row: &SinkRow,
+        body: String,
+        event: &Event,
+    ) -> Result<Attempt, SinkError> {
+        let SinkConfig::Webhook { url, headers, .. } = &row.config else {
+            return Err(SinkError::Internal("only a webhook is sent to".to_owned()));
+        };
+        self.tests.take(caller.user.id, Instant::now())?;
+        let at = clock::now();
+        let secrets = self
+            .deliverers
+            .secrets_of(row, at)
+            .map_err(SinkError::Internal)?;
+        let (detail, ok) = self
+            .deliverers
+            .webhook
+            .send(url, headers, body, event, &secrets, at)
+            .await;
+        let told = json!({"name": row.name, "delivered": ok, "status": detail.status});
+        let tested = entry(caller, "event_sink.tested", row, told);
+        self.store
+            .write(move |tx| audit::append(tx, &tested))
+            .await?;
+        Ok(Attempt {
+            at,
+            status: detail.status,
+            ms: detail.ms,
+            error: detail.error,
+            output: detail.output,
+        })
+    }
+
+    /// An event of the history, if it may be seen.
+    async fn past(
+        &self,
+        id: EventId,
+        visible: impl Fn(&Event) -> bool,
+    ) -> Result<Event, SinkError> {
+        let found = self.store.read(move |tx| events::find(tx, id)).await?;
+        found
+            .filter(visible)
+            .ok_or_else(|| SinkError::EventNotFound(id.to_string()))
+    }
+}

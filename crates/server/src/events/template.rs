@@ -1,0 +1,226 @@
+//! Body templates: an event in, JSON out, whatever stands in the event (DECISIONS 7).
+//!
+//! Owns the language (what of minijinja is open to a template), its bounds, and the rule that an
+//! expression is escaped by where it stands: inside a JSON string as part of that string, outside
+//! as a JSON value. It never reads a store, a clock or the network, and never hands out a body
+//! that is not JSON.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use minijinja::{
+    Environment, ErrorKind, UndefinedBehavior, Value, syntax::SyntaxConfig, value::Serde,
+};
+use serde::Serialize;
+use svc_core::{
+    EventId, SpaceId, Timestamp,
+    event::{Actor, Event},
+};
+use thiserror::Error;
+
+mod budget;
+mod check;
+mod filters;
+mod output;
+mod sample;
+#[cfg(test)]
+mod tests;
+
+use self::{
+    budget::{Budget, OutOfTime},
+    output::{Page, Position, Root, TooMuch},
+};
+
+/// Bytes of a template.
+pub const SOURCE_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of a rendered body, and of every value made on the way to it.
+pub const OUTPUT_BYTES_MAX: usize = 256 * 1024;
+/// Instructions of one rendering.
+const FUEL: u64 = 20_000;
+/// Depth of nested evaluation.
+const RECURSION_MAX: usize = 32;
+const NAME: &str = "body template";
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TemplateError {
+    #[error("the template has {0} bytes; at most {SOURCE_BYTES_MAX} are allowed")]
+    TooLong(usize),
+    /// It does not parse, or uses what is not open to templates.
+    #[error("template line {line}, column {column}: {why}")]
+    Refused {
+        line: usize,
+        column: usize,
+        why: String,
+    },
+    #[error("the template does not render: {0}")]
+    Render(String),
+    #[error("the template renders more than {OUTPUT_BYTES_MAX} bytes")]
+    TooLarge,
+    #[error("the template does too much work for one event; make its loops shorter")]
+    TooMuchWork,
+    /// The reader's message has a line and a column of the body, nothing of its content.
+    #[error("the rendered body is not JSON: {0}")]
+    NotJson(String),
+    #[error("the rendered body must be a JSON object: it becomes the params of a method")]
+    NotAnObject,
+}
+
+/// What a template sees.
+pub struct Scope<'a> {
+    pub event: &'a Event,
+    pub space: Option<SpaceScope>,
+    /// The space's values of its template's custom fields.
+    pub custom: &'a BTreeMap<String, String>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct SpaceScope {
+    pub id: SpaceId,
+    pub name: String,
+    pub urls: BTreeMap<String, String>,
+}
+
+/// A template that passed every check that does not need an event.
+pub struct Template {
+    environment: Environment<'static>,
+}
+
+/// Reads a template and renders it for made-up events: what cannot work is refused here.
+pub fn compile(source: &str) -> Result<Template, TemplateError> {
+    let template = load(source)?;
+    sample::try_out(&template)?;
+    Ok(template)
+}
+
+/// Reads a template that [`compile`] accepted before, without trying it out again.
+pub fn load(source: &str) -> Result<Template, TemplateError> {
+    if source.len() > SOURCE_BYTES_MAX {
+        return Err(TemplateError::TooLong(source.len()));
+    }
+    let syntax = syntax();
+    // Before anything else: the compiler works out constants, and `"x" * 999999999` is one.
+    check::check(source, &syntax)?;
+    let mut environment = Environment::empty();
+    environment.set_debug(false);
+    environment.set_syntax(syntax);
+    environment.set_undefined_behavior(UndefinedBehavior::Chainable);
+    environment.set_fuel(Some(FUEL));
+    environment.set_recursion_limit(RECURSION_MAX);
+    environment.set_formatter(output::write_value);
+    filters::add_to(&mut environment);
+    environment
+        .add_template_owned(NAME, source.to_owned())
+        .map_err(|error| check::refused(source, &error))?;
+    Ok(Template { environment })
+}
+
+/// The form of spec 2.2, for a receiver without a template.
+pub fn default_body(event: &Event) -> String {
+    event.default_body().to_string()
+}
+
+impl Template {
+    /// The body for one event: valid JSON.
+    pub fn render(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
+        let body = self.write(scope)?;
+        serde_json::from_str::<serde::de::IgnoredAny>(&body)
+            .map_err(|error| TemplateError::NotJson(error.to_string()))?;
+        Ok(body)
+    }
+
+    /// The same for the params of a method: a JSON object.
+    pub fn render_object(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
+        let body = self.render(scope)?;
+        if body.trim_start().starts_with('{') {
+            Ok(body)
+        } else {
+            Err(TemplateError::NotAnObject)
+        }
+    }
+
+    fn write(&self, scope: &Scope<'_>) -> Result<String, TemplateError> {
+        let position = Arc::new(Position::default());
+        let budget = Arc::new(Budget::start());
+        let root = Value::from_object(Root {
+            values: values(scope),
+            position: Arc::clone(&position),
+            budget: Arc::clone(&budget),
+        });
+        let mut page = Page::new(position, budget);
+        self.environment
+            .get_template(NAME)
+            .and_then(|template| template.render_captured_to(root, &mut page).map(drop))
+            .map_err(render_error)?;
+        Ok(page.into_text())
+    }
+}
+
+fn values(scope: &Scope<'_>) -> Value {
+    let event = scope.event;
+    Value::from(Serde(Values {
+        event: EventValues {
+            id: event.id,
+            r#type: &event.r#type,
+            ts: event.ts,
+            data: &event.data,
+        },
+        space: scope.space.as_ref(),
+        actor: &event.actor,
+        custom: scope.custom,
+    }))
+}
+
+/// The names a template may use.
+#[derive(Serialize)]
+struct Values<'a> {
+    event: EventValues<'a>,
+    space: Option<&'a SpaceScope>,
+    actor: &'a Actor,
+    custom: &'a BTreeMap<String, String>,
+}
+
+#[derive(Serialize)]
+struct EventValues<'a> {
+    id: EventId,
+    r#type: &'a str,
+    ts: Timestamp,
+    data: &'a serde_json::Value,
+}
+
+/// Blocks as ever, but `${{ … }}` for values and `${# … #}` for comments: what JSON text may hold
+/// by itself stays text.
+fn syntax() -> SyntaxConfig {
+    SyntaxConfig::builder()
+        .variable_delimiters("${{", "}}")
+        .block_delimiters("{%", "%}")
+        .comment_delimiters("${#", "#}")
+        .build()
+        .expect("these delimiters are distinct")
+}
+
+fn render_error(error: minijinja::Error) -> TemplateError {
+    let mut source: Option<&dyn std::error::Error> = Some(&error);
+    while let Some(cause) = source {
+        if cause.is::<TooMuch>() {
+            return TemplateError::TooLarge;
+        }
+        if cause.is::<OutOfTime>() {
+            return TemplateError::TooMuchWork;
+        }
+        source = match cause.downcast_ref::<std::io::Error>() {
+            // An error of ours inside is the cause itself, not the cause's cause.
+            Some(io) => io.get_ref().map(|inner| inner as &dyn std::error::Error),
+            None => cause.source(),
+        };
+    }
+    if error.kind() == ErrorKind::OutOfFuel {
+        return TemplateError::TooMuchWork;
+    }
+    let why = match error.detail() {
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None => error.kind().to_string(),
+    };
+    TemplateError::Render(match error.line() {
+        Some(line) => format!("line {line}: {why}"),
+        None => why,
+    })
+}

@@ -1,0 +1,43 @@
+//! The time one rendering may take: of the processor, not of the clock on the wall, so that a
+//! busy machine does not fail a harmless template (which would lose its event).
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use thiserror::Error;
+
+/// Processor time of one rendering.
+const TIME_MAX: Duration = Duration::from_millis(250);
+
+#[derive(Debug, Error)]
+#[error("the rendering took more than {} ms", TIME_MAX.as_millis())]
+pub(super) struct OutOfTime;
+
+#[derive(Debug)]
+pub(super) struct Budget {
+    until: Duration,
+}
+
+impl Budget {
+    /// For a rendering on this thread, from now on.
+    pub(super) fn start() -> Self {
+        Self {
+            until: thread_time() + TIME_MAX,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), OutOfTime> {
+        if thread_time() > self.until {
+            Err(OutOfTime)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+fn thread_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::from_secs(seconds)
+        + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or_default())
+}

@@ -1,0 +1,236 @@
+//! What of the template language is open: values, `for`, `if`, a list of filters and tests.
+//!
+//! Nothing that makes a value larger than what it is made of passes: no `set`, no calls, no
+//! arithmetic (`+`, `~` and `*` join and repeat text), no lists of anything but constants. Fuel
+//! and the bounded filters do the rest.
+
+use minijinja::{
+    machinery::{
+        Span,
+        ast::{BinOpKind, CallArg, Expr, ForLoop, Stmt},
+        parse,
+    },
+    syntax::SyntaxConfig,
+};
+
+use super::{
+    TemplateError,
+    filters::{FILTERS, TESTS},
+};
+
+pub(super) fn check(source: &str, syntax: &SyntaxConfig) -> Result<(), TemplateError> {
+    no_raw_blocks(source)?;
+    let root =
+        parse(source, super::NAME, syntax.clone()).map_err(|error| refused(source, &error))?;
+    statement(&root)
+}
+
+/// An error of the parser with its place.
+pub(super) fn refused(source: &str, error: &minijinja::Error) -> TemplateError {
+    let why = error.detail().map_or_else(
+        || error.kind().to_string(),
+        |detail| format!("{}: {detail}", error.kind()),
+    );
+    let (line, column) = match error.range() {
+        Some(range) => place(source, range.start),
+        None => (error.line().unwrap_or(1), 1),
+    };
+    TemplateError::Refused { line, column, why }
+}
+
+/// Line and column, both from 1.
+fn place(source: &str, offset: usize) -> (usize, usize) {
+    let before = source.get(..offset).unwrap_or(source);
+    let line = before.rsplit('\n').next().unwrap_or(before);
+    (before.matches('\n').count() + 1, line.chars().count() + 1)
+}
+
+fn refuse<T>(span: Span, why: impl Into<String>) -> Result<T, TemplateError> {
+    Err(TemplateError::Refused {
+        line: usize::from(span.start_line),
+        column: usize::from(span.start_col) + 1,
+        why: why.into(),
+    })
+}
+
+/// The lexer takes `raw` blocks for text, so the tree does not show them.
+fn no_raw_blocks(source: &str) -> Result<(), TemplateError> {
+    for (offset, _) in source.match_indices("{%") {
+        let rest = source[offset + 2..]
+            .trim_start_matches(['-', '+'])
+            .trim_start();
+        let tail = rest.strip_prefix("raw").map(|rest| rest.chars().next());
+        if let Some(next) = tail
+            && !next.is_some_and(|next| next.is_ascii_alphanumeric() || next == '_')
+        {
+            let (line, column) = place(source, offset);
+            return Err(TemplateError::Refused {
+                line,
+                column,
+                why: block_not_open("raw"),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn block_not_open(name: &str) -> String {
+    format!("`{name}` blocks are not available in body templates; only `for` and `if` are")
+}
+
+fn statements(list: &[Stmt<'_>]) -> Result<(), TemplateError> {
+    list.iter().try_for_each(statement)
+}
+
+fn statement(statement: &Stmt<'_>) -> Result<(), TemplateError> {
+    let (span, name) = match statement {
+        Stmt::Template(template) => return statements(&template.children),
+        Stmt::EmitRaw(_) => return Ok(()),
+        Stmt::EmitExpr(emit) => return expression(&emit.expr),
+        Stmt::ForLoop(each) => return for_loop(each, each.span()),
+        Stmt::IfCond(condition) => {
+            expression(&condition.expr)?;
+            statements(&condition.true_body)?;
+            return statements(&condition.false_body);
+        }
+        Stmt::WithBlock(block) => (block.span(), "with"),
+        Stmt::Set(set) => (set.span(), "set"),
+        Stmt::SetBlock(set) => (set.span(), "set"),
+        Stmt::AutoEscape(block) => (block.span(), "autoescape"),
+        Stmt::FilterBlock(block) => (block.span(), "filter"),
+        Stmt::Do(block) => (block.span(), "do"),
+        // Another crate may turn on further blocks of the engine; they stay closed here.
+        #[allow(unreachable_patterns)]
+        _ => return refuse(Span::default(), "only `for` and `if` blocks are available"),
+    };
+    refuse(span, block_not_open(name))
+}
+
+fn for_loop(each: &ForLoop<'_>, span: Span) -> Result<(), TemplateError> {
+    if each.recursive {
+        return refuse(span, "recursive loops are not available in body templates");
+    }
+    expression(&each.iter)?;
+    each.filter_expr.as_ref().map_or(Ok(()), expression)?;
+    statements(&each.body)?;
+    statements(&each.else_body)
+}
+
+fn expression(expr: &Expr<'_>) -> Result<(), TemplateError> {
+    match expr {
+        Expr::Var(_) | Expr::Const(_) => Ok(()),
+        Expr::Slice(slice) => {
+            expression(&slice.expr)?;
+            [&slice.start, &slice.stop, &slice.step]
+                .into_iter()
+                .flatten()
+                .try_for_each(expression)
+        }
+        Expr::UnaryOp(unary) => expression(&unary.expr),
+        Expr::BinOp(binary) => {
+            if let Some(operator) = closed_operator(&binary.op) {
+                return refuse(
+                    binary.span(),
+                    format!(
+                        "the operator `{operator}` is not available in body templates; write the parts one after the other"
+                    ),
+                );
+            }
+            expression(&binary.left)?;
+            expression(&binary.right)
+        }
+        Expr::Compare(compare) => {
+            expression(&compare.expr)?;
+            compare.ops.iter().try_for_each(|op| expression(&op.expr))
+        }
+        Expr::IfExpr(choice) => {
+            expression(&choice.test_expr)?;
+            expression(&choice.true_expr)?;
+            choice.false_expr.as_ref().map_or(Ok(()), expression)
+        }
+        Expr::Filter(filter) => {
+            known("filter", filter.name, &FILTERS, filter.span())?;
+            filter.expr.as_ref().map_or(Ok(()), expression)?;
+            arguments(&filter.args, filter.span())
+        }
+        Expr::Test(test) => {
+            known("test", test.name, &TESTS, test.span())?;
+            expression(&test.expr)?;
+            arguments(&test.args, test.span())
+        }
+        Expr::GetAttr(get) => expression(&get.expr),
+        Expr::GetItem(get) => {
+            expression(&get.expr)?;
+            expression(&get.subscript_expr)
+        }
+        Expr::Call(call) => refuse(
+            call.span(),
+            "functions and methods are not available in body templates; use a filter",
+        ),
+        Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) => constant(expr),
+    }
+}
+
+/// Lists and maps of values could double what they hold, again and again.
+fn constant(expr: &Expr<'_>) -> Result<(), TemplateError> {
+    match expr {
+        Expr::Const(_) => Ok(()),
+        Expr::UnaryOp(unary) => constant(&unary.expr),
+        Expr::List(list) => list.items.iter().try_for_each(constant),
+        Expr::Tuple(tuple) => tuple.items.iter().try_for_each(constant),
+        Expr::Map(map) => map.keys.iter().chain(&map.values).try_for_each(constant),
+        other => refuse(
+            other.span(),
+            "lists and maps written in a body template may hold constants only",
+        ),
+    }
+}
+
+fn closed_operator(operator: &BinOpKind) -> Option<&'static str> {
+    match operator {
+        BinOpKind::Add => Some("+"),
+        BinOpKind::Sub => Some("-"),
+        BinOpKind::Mul => Some("*"),
+        BinOpKind::Div => Some("/"),
+        BinOpKind::FloorDiv => Some("//"),
+        BinOpKind::Rem => Some("%"),
+        BinOpKind::Pow => Some("**"),
+        BinOpKind::Concat => Some("~"),
+        BinOpKind::Eq
+        | BinOpKind::Ne
+        | BinOpKind::Lt
+        | BinOpKind::Lte
+        | BinOpKind::Gt
+        | BinOpKind::Gte
+        | BinOpKind::ScAnd
+        | BinOpKind::ScOr
+        | BinOpKind::In => None,
+    }
+}
+
+fn known(what: &str, name: &str, open: &[&str], span: Span) -> Result<(), TemplateError> {
+    if open.contains(&name) {
+        return Ok(());
+    }
+    refuse(
+        span,
+        format!(
+            "{what} `{name}` does not exist; there are {}",
+            open.join(", ")
+        ),
+    )
+}
+
+fn arguments(arguments: &[CallArg<'_>], span: Span) -> Result<(), TemplateError> {
+    arguments.iter().try_for_each(|argument| match argument {
+        CallArg::Pos(expr) => expression(expr),
+        CallArg::Kwarg(name, _) => refuse(
+            span,
+            format!("argument `{name}` must be given by its place, without its name"),
+        ),
+        CallArg::PosSplat(_) | CallArg::KwargSplat(_) => refuse(
+            span,
+            "`*` and `**` arguments are not available in body templates",
+        ),
+    })
+}

@@ -1,0 +1,178 @@
+//! The filters and tests open to templates: each bounded in what it makes, so that no chain of
+//! them can grow (fuel counts instructions, not bytes).
+
+use minijinja::{Environment, Error, ErrorKind, State, Value, tests};
+
+use super::{
+    OUTPUT_BYTES_MAX,
+    output::{JsonText, TooMuch, check_time, json, text},
+};
+
+pub(super) const FILTERS: [&str; 12] = [
+    "default", "first", "int", "join", "last", "length", "lower", "replace", "string", "tojson",
+    "trim", "upper",
+];
+pub(super) const TESTS: [&str; 8] = [
+    "boolean",
+    "defined",
+    "mapping",
+    "none",
+    "number",
+    "sequence",
+    "string",
+    "undefined",
+];
+
+pub(super) fn add_to(environment: &mut Environment<'static>) {
+    environment.add_filter("default", default);
+    environment.add_filter("first", first);
+    environment.add_filter("int", int);
+    environment.add_filter("join", join);
+    environment.add_filter("last", last);
+    environment.add_filter("length", length);
+    environment.add_filter("lower", |state: &State, value: Value| {
+        on_text(state, value, |text| text.to_lowercase())
+    });
+    environment.add_filter("replace", replace);
+    environment.add_filter("string", |state: &State, value: Value| {
+        on_text(state, value, str::to_owned)
+    });
+    environment.add_filter("tojson", |value: &Value| {
+        json(value).map(|text| Value::from_object(JsonText(text)))
+    });
+    environment.add_filter("trim", |state: &State, value: Value| {
+        on_text(state, value, |text| text.trim().to_owned())
+    });
+    environment.add_filter("upper", |state: &State, value: Value| {
+        on_text(state, value, |text| text.to_uppercase())
+    });
+    environment.add_test("boolean", tests::is_boolean);
+    environment.add_test("defined", tests::is_defined);
+    environment.add_test("mapping", tests::is_mapping);
+    environment.add_test("none", tests::is_none);
+    environment.add_test("number", tests::is_number);
+    environment.add_test("sequence", tests::is_sequence);
+    environment.add_test("string", tests::is_string);
+    environment.add_test("undefined", tests::is_undefined);
+}
+
+/// Nothing stays nothing, whatever is done with its text.
+fn is_nothing(value: &Value) -> bool {
+    value.is_undefined() || value.is_none()
+}
+
+fn on_text(state: &State, value: Value, change: impl Fn(&str) -> String) -> Result<Value, Error> {
+    check_time(state)?;
+    if is_nothing(&value) {
+        return Ok(value);
+    }
+    bounded(change(&text(&value)?))
+}
+
+fn bounded(text: String) -> Result<Value, Error> {
+    check_size(text.len())?;
+    Ok(Value::from(text))
+}
+
+fn check_size(bytes: usize) -> Result<(), Error> {
+    if bytes > OUTPUT_BYTES_MAX {
+        let error = Error::new(ErrorKind::InvalidOperation, "the text grows too large");
+        return Err(error.with_source(TooMuch));
+    }
+    Ok(())
+}
+
+/// A missing field and one that is null get the fallback; with `true`, so does any empty value.
+fn default(value: Value, fallback: Option<Value>, or_empty: Option<bool>) -> Value {
+    if is_nothing(&value) || (or_empty == Some(true) && !value.is_true()) {
+        fallback.unwrap_or_else(|| Value::from(""))
+    } else {
+        value
+    }
+}
+
+fn first(state: &State, value: Value) -> Result<Value, Error> {
+    check_time(state)?;
+    if let Some(text) = value.as_str() {
+        return Ok(text.chars().next().map(Value::from).unwrap_or_default());
+    }
+    Ok(items(&value)?.next().unwrap_or_default())
+}
+
+fn last(state: &State, value: Value) -> Result<Value, Error> {
+    check_time(state)?;
+    if let Some(text) = value.as_str() {
+        return Ok(text
+            .chars()
+            .next_back()
+            .map(Value::from)
+            .unwrap_or_default());
+    }
+    Ok(items(&value)?.last().unwrap_or_default())
+}
+
+fn items(value: &Value) -> Result<impl Iterator<Item = Value> + use<>, Error> {
+    let list = if is_nothing(value) {
+        Value::UNDEFINED
+    } else {
+        value.clone()
+    };
+    list.try_iter()
+}
+
+/// A whole number out of a number or its text; what is none gives nothing.
+fn int(value: Value) -> Value {
+    if let Ok(whole) = i64::try_from(value.clone()) {
+        return Value::from(whole);
+    }
+    let number = match value.as_str() {
+        Some(text) => match text.trim().parse::<i64>() {
+            Ok(whole) => return Value::from(whole),
+            Err(_) => text.trim().parse::<f64>().ok(),
+        },
+        None => f64::try_from(value).ok(),
+    };
+    match number {
+        // Within 2^53 every whole number has its own float.
+        Some(number) if number.abs() <= 9_007_199_254_740_992.0 => {
+            #[expect(clippy::cast_possible_truncation, reason = "cutting off is the point")]
+            let whole = number as i64;
+            Value::from(whole)
+        }
+        _ => Value::UNDEFINED,
+    }
+}
+
+fn length(state: &State, value: Value) -> Result<Value, Error> {
+    check_time(state)?;
+    Ok(match value.as_str() {
+        Some(text) => Value::from(text.chars().count()),
+        None => Value::from(value.len().unwrap_or(0)),
+    })
+}
+
+fn join(state: &State, value: Value, separator: Option<Value>) -> Result<Value, Error> {
+    check_time(state)?;
+    let separator = separator.map_or(Ok(String::new()), |value| text(&value))?;
+    let mut joined = String::new();
+    for (index, item) in items(&value)?.enumerate() {
+        if index > 0 {
+            joined.push_str(&separator);
+        }
+        joined.push_str(&text(&item)?);
+        check_size(joined.len())?;
+    }
+    Ok(Value::from(joined))
+}
+
+fn replace(state: &State, value: Value, from: Value, to: Value) -> Result<Value, Error> {
+    check_time(state)?;
+    if is_nothing(&value) {
+        return Ok(value);
+    }
+    let (value, from, to) = (text(&value)?, text(&from)?, text(&to)?);
+    // Known before anything is made: n times the longer text.
+    let matches = value.matches(from.as_str()).count();
+    check_size(value.len().saturating_add(matches.saturating_mul(to.len())))?;
+    bounded(value.replace(from.as_str(), &to))
+}

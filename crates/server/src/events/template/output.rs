@@ -1,0 +1,224 @@
+//! Where a rendering goes, and how a value is written by the place it stands at.
+//!
+//! The page follows the JSON strings of everything written to it, so the place is known at run
+//! time, whichever way loops and conditions went.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicU8, Ordering},
+    },
+};
+
+use minijinja::{
+    Error, ErrorKind, Output, State, Value,
+    value::{Object, ObjectRepr},
+};
+use thiserror::Error as ThisError;
+
+use super::{OUTPUT_BYTES_MAX, budget::Budget};
+
+/// Looked up in the root; not an identifier, so no template can name it.
+const ROOT: &str = "\0root";
+
+#[derive(Debug, ThisError)]
+#[error("more than {OUTPUT_BYTES_MAX} bytes")]
+pub(super) struct TooMuch;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Outside = 0,
+    InString = 1,
+    /// In a string, after a backslash.
+    InEscape = 2,
+}
+
+/// Where the next byte of the page stands. Atomic only because values must be `Sync`.
+#[derive(Debug, Default)]
+pub(super) struct Position(AtomicU8);
+
+impl Position {
+    fn get(&self) -> Place {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Place::Outside,
+            1 => Place::InString,
+            _ => Place::InEscape,
+        }
+    }
+
+    fn advance(&self, bytes: &[u8]) {
+        let mut place = self.get();
+        for byte in bytes {
+            place = match (place, byte) {
+                (Place::Outside, b'"') => Place::InString,
+                (Place::InString, b'"') => Place::Outside,
+                (Place::InString, b'\\') => Place::InEscape,
+                (Place::InEscape, _) => Place::InString,
+                (same, _) => same,
+            };
+        }
+        self.0.store(place as u8, Ordering::Relaxed);
+    }
+}
+
+/// The body as it grows, bounded in bytes and time.
+pub(super) struct Page {
+    bytes: Vec<u8>,
+    position: Arc<Position>,
+    budget: Arc<Budget>,
+}
+
+impl Page {
+    pub(super) fn new(position: Arc<Position>, budget: Arc<Budget>) -> Self {
+        Self {
+            bytes: Vec::new(),
+            position,
+            budget,
+        }
+    }
+
+    pub(super) fn into_text(self) -> String {
+        String::from_utf8(self.bytes).expect("only whole strings are written to the page")
+    }
+}
+
+impl io::Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + bytes.len() > OUTPUT_BYTES_MAX {
+            return Err(io::Error::other(TooMuch));
+        }
+        self.budget.check().map_err(io::Error::other)?;
+        self.position.advance(bytes);
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The root of what a template sees, with what the rendering itself needs beside it.
+#[derive(Debug)]
+pub(super) struct Root {
+    pub(super) values: Value,
+    pub(super) position: Arc<Position>,
+    pub(super) budget: Arc<Budget>,
+}
+
+impl Object for Root {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        key.as_str().and_then(|key| self.get_value_by_str(key))
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        if key == ROOT {
+            return Some(Value::from_dyn_object(Arc::clone(self)));
+        }
+        self.values
+            .get_attr(key)
+            .ok()
+            .filter(|value| !value.is_undefined())
+    }
+}
+
+fn root(state: &State<'_, '_>) -> Result<Arc<Root>, Error> {
+    state
+        .lookup(ROOT)
+        .and_then(|root| root.downcast_object::<Root>())
+        .ok_or_else(|| Error::new(ErrorKind::InvalidOperation, "the rendering has no root"))
+}
+
+/// Fails once the rendering's time is used up.
+pub(super) fn check_time(state: &State<'_, '_>) -> Result<(), Error> {
+    root(state)?
+        .budget
+        .check()
+        .map_err(|late| Error::new(ErrorKind::InvalidOperation, "out of time").with_source(late))
+}
+
+/// What `tojson` makes: JSON already, so it is not encoded once more.
+#[derive(Debug)]
+pub(super) struct JsonText(pub(super) String);
+
+impl Object for JsonText {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn render(self: &Arc<Self>, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Writes the value of one `${{ … }}`.
+pub(super) fn write_value(
+    out: &mut Output<'_>,
+    state: &mut State<'_, '_>,
+    value: &Value,
+) -> Result<(), Error> {
+    match root(state)?.position.get() {
+        Place::Outside => out.write_str(&json(value)?)?,
+        Place::InString => {
+            let quoted = quote(&text(value)?);
+            out.write_str(&quoted[1..quoted.len() - 1])?;
+        }
+        Place::InEscape => {
+            return Err(Error::new(
+                ErrorKind::InvalidOperation,
+                "an expression stands right after a backslash of a JSON string",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn quote(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// A value as text: a string as it is, nothing as nothing, all else as JSON.
+pub(super) fn text(value: &Value) -> Result<String, Error> {
+    match value.as_str() {
+        Some(text) => Ok(text.to_owned()),
+        None if value.is_undefined() => Ok(String::new()),
+        None => json(value),
+    }
+}
+
+/// A value as JSON; what is undefined is null.
+pub(super) fn json(value: &Value) -> Result<String, Error> {
+    if let Some(JsonText(text)) = value.downcast_object_ref() {
+        return Ok(text.clone());
+    }
+    if value.is_undefined() {
+        return Ok("null".to_owned());
+    }
+    let mut bounded = Bounded(Vec::new());
+    serde_json::to_writer(&mut bounded, value).map_err(|error| {
+        let kind = ErrorKind::BadSerialization;
+        match error.io_error_kind() {
+            Some(_) => Error::new(kind, "too large").with_source(TooMuch),
+            None => Error::new(kind, "this value has no JSON form"),
+        }
+    })?;
+    Ok(String::from_utf8(bounded.0).expect("JSON is written as UTF-8"))
+}
+
+/// Refuses to grow beyond what a whole body may have.
+struct Bounded(Vec<u8>);
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > OUTPUT_BYTES_MAX {
+            return Err(io::Error::other(TooMuch));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

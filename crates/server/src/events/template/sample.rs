@@ -1,0 +1,59 @@
+//! Made-up events that a new template must render: one with everything, one with next to nothing.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use svc_core::{
+    EventId, SpaceId, Timestamp, UserId,
+    event::{Actor, ActorKind, Event},
+};
+
+use super::{Scope, SpaceScope, Template, TemplateError};
+
+pub(super) fn try_out(template: &Template) -> Result<(), TemplateError> {
+    let rich = event(
+        "space.created",
+        json!({
+            "space_name": "lab",
+            "space_id": SpaceId::NIL,
+            "space_urls": {"web": "https://ann--lab--8080.example.org"},
+            "template_id": null,
+            "startup_script_id": null,
+        }),
+    );
+    template.render(&Scope {
+        event: &rich,
+        space: Some(SpaceScope {
+            id: SpaceId::NIL,
+            name: "lab".to_owned(),
+            urls: BTreeMap::from([(
+                "web".to_owned(),
+                "https://ann--lab--8080.example.org".to_owned(),
+            )]),
+        }),
+        custom: &BTreeMap::from([("team".to_owned(), "blue".to_owned())]),
+    })?;
+    template
+        .render(&Scope {
+            event: &event("custom.sample", json!({})),
+            space: None,
+            custom: &BTreeMap::new(),
+        })
+        .map(drop)
+}
+
+fn event(r#type: &str, data: Value) -> Event {
+    Event {
+        id: EventId::NIL,
+        r#type: r#type.to_owned(),
+        ts: Timestamp(0),
+        owner_id: UserId::NIL,
+        space_id: SpaceId::NIL,
+        actor: Actor {
+            id: Some(UserId::NIL),
+            username: "ann".to_owned(),
+            kind: ActorKind::User,
+        },
+        data,
+    }
+}

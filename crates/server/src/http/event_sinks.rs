@@ -1,0 +1,141 @@
+//! `/api/event-sinks` (spec 6.3, 6.6).
+
+use axum::extract::{Path, State};
+use http::StatusCode;
+use serde::Deserialize;
+use svc_core::SinkId;
+use svc_protocol::api::{
+    Deliveries, Delivery, DeliveryState, NewSink, Preview, Previewed, Replay, Replayed,
+    RotateSecret, RotatedSecret, Sink, SinkPatch, Sinks,
+};
+
+use super::{
+    error::{ApiError, ApiResult},
+    extract::{Created, Json, PathId, Query},
+};
+use crate::{
+    app::App,
+    identity::Caller,
+    store::{PageRequest, deliveries::DeliveryPage},
+};
+
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    page: PageRequest,
+) -> ApiResult<Json<Sinks>> {
+    let page = app.event_sinks.list(&caller, page).await?;
+    Ok(Json(Sinks {
+        event_sinks: page.items,
+        next_cursor: page.next_cursor,
+    }))
+}
+
+pub async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    Json(new): Json<NewSink>,
+) -> ApiResult<Created<Sink>> {
+    Ok(Created(app.event_sinks.create(&caller, new).await?))
+}
+
+pub async fn get(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SinkId>,
+) -> ApiResult<Json<Sink>> {
+    Ok(Json(app.event_sinks.get(&caller, id).await?))
+}
+
+pub async fn patch(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SinkId>,
+    Json(patch): Json<SinkPatch>,
+) -> ApiResult<Json<Sink>> {
+    Ok(Json(app.event_sinks.patch(&caller, id, patch).await?))
+}
+
+pub async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SinkId>,
+) -> ApiResult<StatusCode> {
+    app.event_sinks.delete(&caller, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn preview(
+    State(app): State<App>,
+    caller: Caller,
+    Json(asked): Json<Preview>,
+) -> ApiResult<Json<Previewed>> {
+    Ok(Json(app.event_sinks.preview(&caller, asked).await?))
+}
+
+pub async fn test(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SinkId>,
+    Json(asked): Json<Preview>,
+) -> ApiResult<Json<Previewed>> {
+    Ok(Json(app.event_sinks.test(&caller, id, asked).await?))
+}
+
+pub async fn rotate_secret(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SinkId>,
+    Json(asked): Json<RotateSecret>,
+) -> ApiResult<Json<RotatedSecret>> {
+    Ok(Json(
+        app.event_sinks.rotate_secret(&caller, id, asked).await?,
+    ))
+}
+
+pub async fn replay(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SinkId>,
+    Json(asked): Json<Replay>,
+) -> ApiResult<Json<Replayed>> {
+    Ok(Json(app.event_sinks.replay(&caller, id, asked).await?))
+}
+
+#[derive(Deserialize)]
+pub struct Narrow {
+    state: Option<DeliveryState>,
+    /// The number of the last delivery already seen.
+    cursor: Option<String>,
+    limit: Option<u32>,
+}
+
+pub async fn deliveries(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<SinkId>,
+    Query(narrow): Query<Narrow>,
+) -> ApiResult<Json<Deliveries>> {
+    let Narrow {
+        state,
+        cursor,
+        limit,
+    } = narrow;
+    let page = DeliveryPage::parse(cursor.as_deref(), limit)?;
+    let page = app.event_sinks.deliveries(&caller, id, state, page).await?;
+    Ok(Json(Deliveries {
+        deliveries: page.items,
+        next_cursor: page.next_cursor,
+    }))
+}
+
+pub async fn resend(
+    State(app): State<App>,
+    caller: Caller,
+    Path((id, n)): Path<(String, String)>,
+) -> ApiResult<Json<Delivery>> {
+    let unknown = || ApiError::not_found("this delivery");
+    let id = id.parse().map_err(|_| unknown())?;
+    let n = n.parse().map_err(|_| unknown())?;
+    Ok(Json(app.event_sinks.resend(&caller, id, n).await?))
+}

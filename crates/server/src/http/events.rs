@@ -1,0 +1,125 @@
+//! `/api/events`: emit, look back, watch (spec 6.2).
+
+use std::{convert::Infallible, time::Duration};
+
+use axum::{
+    extract::State,
+    response::{
+        IntoResponse, Response, Sse,
+        sse::{Event as Line, KeepAlive},
+    },
+};
+use futures_util::stream;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use serde::Deserialize;
+use serde_json::json;
+use svc_core::{EventId, SpaceId, pattern::Pattern};
+use svc_protocol::api::{Emit, EventRecord, Events};
+
+use super::{
+    error::ApiResult,
+    extract::{Json, PathId, Query},
+};
+use crate::{
+    app::App,
+    events::{
+        emit::EmitServiceError,
+        history::{Message, Narrow},
+    },
+    identity::Caller,
+    store::PageRequest,
+};
+
+/// Between comments that keep an idle stream alive through proxies.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+pub async fn emit(
+    State(app): State<App>,
+    caller: Caller,
+    headers: HeaderMap,
+    Json(emit): Json<Emit>,
+) -> ApiResult<Response> {
+    let key = idempotency_key(&headers)?;
+    let emitted = app.events.emit(&caller, emit, key).await?;
+    Ok((StatusCode::ACCEPTED, Json(emitted)).into_response())
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, EmitServiceError> {
+    let key = headers.get("idempotency-key").map(HeaderValue::to_str);
+    key.transpose().map_err(|_| EmitServiceError::InvalidKey)
+}
+
+#[derive(Deserialize)]
+pub struct Asked {
+    r#type: Option<String>,
+    space_id: Option<SpaceId>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Query(asked): Query<Asked>,
+    page: PageRequest,
+) -> ApiResult<Json<Events>> {
+    let pattern = asked.r#type.as_deref().map(|text| Pattern::parse(text, 1));
+    let narrow = Narrow {
+        pattern: pattern.transpose()?,
+        space_id: asked.space_id,
+    };
+    let page = app.history.list(&caller, narrow, page).await?;
+    Ok(Json(Events {
+        events: page.items.into_iter().map(EventRecord::from).collect(),
+        next_cursor: page.next_cursor,
+    }))
+}
+
+pub async fn get(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<EventId>,
+) -> ApiResult<Json<EventRecord>> {
+    Ok(Json(app.history.get(&caller, id).await?.into()))
+}
+
+#[derive(Deserialize)]
+pub struct Watched {
+    pattern: Option<String>,
+}
+
+pub async fn stream(
+    State(app): State<App>,
+    caller: Caller,
+    Query(watched): Query<Watched>,
+) -> ApiResult<Response> {
+    let patterns = watched.pattern.as_deref().map(Pattern::parse_list);
+    let messages = app
+        .history
+        .stream(caller, patterns.transpose()?.unwrap_or_default());
+    let lines = stream::unfold(messages, async |mut messages| {
+        let message = messages.next().await?;
+        Some((Ok::<_, Infallible>(line(&message)), messages))
+    });
+    // Proxies that gather an answer before they pass it on would keep a stream back for ever.
+    let unbuffered = (
+        HeaderName::from_static("x-accel-buffering"),
+        HeaderValue::from_static("no"),
+    );
+    let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("still here");
+    Ok(([unbuffered], Sse::new(lines).keep_alive(heartbeat)).into_response())
+}
+
+fn line(message: &Message) -> Line {
+    match message {
+        Message::Event(event) => {
+            let record = EventRecord::from((**event).clone());
+            let data = serde_json::to_string(&record).expect("an event is always JSON");
+            Line::default()
+                .id(event.id.to_string())
+                .event(&event.r#type)
+                .data(data)
+        }
+        Message::Lagged(missed) => Line::default()
+            .event("lagged")
+            .data(json!({"missed": missed}).to_string()),
+    }
+}

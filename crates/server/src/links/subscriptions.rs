@@ -1,0 +1,51 @@
+//! Method subscriptions of spaces: declared in the store, so that they outlive a restart, in step
+//! with what a space has registered.
+
+use std::sync::Arc;
+
+use svc_core::{LaneId, SpaceId};
+
+use super::{Links, LiveSpace};
+use crate::{
+    methods::registry::Subscription,
+    store::{StoreError, lanes},
+};
+
+impl Links {
+    /// Declares what a space subscribes to, in place of what it declared before. Most spaces
+    /// subscribe to nothing and cost no write.
+    pub(super) async fn declare(
+        &self,
+        live: &Arc<LiveSpace>,
+        subscriptions: Vec<Subscription>,
+    ) -> Result<Vec<LaneId>, StoreError> {
+        let (owner, space) = (live.owner, live.id);
+        if subscriptions.is_empty() && !self.declaring.lock().contains(&space) {
+            return Ok(Vec::new());
+        }
+        let none = subscriptions.is_empty();
+        let declaring = self
+            .lifecycle
+            .store
+            .write(move |tx| lanes::declare(tx, owner, space, &subscriptions));
+        let lanes = declaring.await?;
+        self.note_declaring(space, !none);
+        Ok(lanes)
+    }
+
+    pub(super) fn note_declaring(&self, space: SpaceId, declares: bool) {
+        let mut declaring = self.declaring.lock();
+        if declares {
+            declaring.insert(space);
+        } else {
+            declaring.remove(&space);
+        }
+    }
+
+    /// Lanes that wait for a provider may go on.
+    pub(super) fn wake(&self, lanes: Vec<LaneId>) {
+        lanes
+            .into_iter()
+            .for_each(|lane| self.lifecycle.hub.wake_lane(lane));
+    }
+}

@@ -1,0 +1,121 @@
+//! Metrics of events: attempts as they are made, queues as they stand when somebody asks.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
+    registry::Registry,
+};
+use svc_core::Timestamp;
+
+use crate::{
+    events::{hub::EventCounters, lanes::Sent},
+    store::lanes::{Backlog, Totals},
+};
+
+/// A sink's name, or that of a subscribed method.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct ReceiverLabel {
+    receiver: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct AttemptLabel {
+    receiver: String,
+    outcome: &'static str,
+}
+
+#[derive(Default)]
+pub struct EventMetrics {
+    attempts: Family<AttemptLabel, Counter>,
+    emitted: Counter,
+    dead: Counter,
+    dropped: Gauge,
+    queued: Gauge,
+    queue_depth: Family<ReceiverLabel, Gauge>,
+    lag_seconds: Family<ReceiverLabel, Gauge<f64, AtomicU64>>,
+}
+
+impl EventMetrics {
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register("events_emitted", "Events committed", self.emitted.clone());
+        registry.register(
+            "event_attempts",
+            "Attempts at deliveries by receiver and outcome",
+            self.attempts.clone(),
+        );
+        registry.register(
+            "event_deliveries_dead",
+            "Deliveries given up",
+            self.dead.clone(),
+        );
+        registry.register(
+            "event_drops",
+            "Events dropped because a queue was full, over all receivers there are",
+            self.dropped.clone(),
+        );
+        registry.register("event_queued", "Deliveries waiting", self.queued.clone());
+        registry.register(
+            "event_queue_depth",
+            "Deliveries waiting, by receiver; those with none are left out",
+            self.queue_depth.clone(),
+        );
+        registry.register(
+            "event_lag_seconds",
+            "Age of the oldest waiting delivery, by receiver",
+            self.lag_seconds.clone(),
+        );
+    }
+
+    /// Counts one attempt.
+    pub fn attempted(&self, receiver: &str, sent: &Sent) {
+        let outcome = match sent {
+            Sent::Delivered(_) => "delivered",
+            Sent::Failed(_) => "failed",
+            Sent::Dead(_) => "unrenderable",
+            Sent::Paused => "paused",
+        };
+        let label = AttemptLabel {
+            receiver: receiver.to_owned(),
+            outcome,
+        };
+        self.attempts.get_or_create(&label).inc();
+    }
+
+    /// Takes in what is counted elsewhere.
+    pub fn update(
+        &self,
+        counters: &EventCounters,
+        totals: Totals,
+        backlog: &[Backlog],
+        now: Timestamp,
+    ) {
+        raise(&self.emitted, &counters.emitted);
+        raise(&self.dead, &counters.dead);
+        self.dropped
+            .set(i64::try_from(totals.dropped).unwrap_or(i64::MAX));
+        self.queued
+            .set(i64::try_from(totals.queued).unwrap_or(i64::MAX));
+        self.queue_depth.clear();
+        self.lag_seconds.clear();
+        for lane in backlog {
+            let label = ReceiverLabel {
+                receiver: lane.name.clone(),
+            };
+            self.queue_depth
+                .get_or_create(&label)
+                .inc_by(lane.depth.into());
+            let lag = now.since(lane.oldest).as_secs_f64();
+            let gauge = self.lag_seconds.get_or_create(&label);
+            // Two owners may use one name; the worse lag is the one to see.
+            gauge.set(gauge.get().max(lag));
+        }
+    }
+}
+
+/// Brings a counter up to what was counted elsewhere.
+fn raise(counter: &Counter, counted: &AtomicU64) {
+    let counted = counted.load(Ordering::Relaxed);
+    counter.inc_by(counted.saturating_sub(counter.get()));
+}

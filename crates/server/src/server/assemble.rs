@@ -1,0 +1,215 @@
+//! Puts the parts of a server together: who knows whom.
+
+use std::sync::Arc;
+
+use svc_core::ServerId;
+use tokio_util::sync::CancellationToken;
+
+use super::StartError;
+use crate::{
+    app::{App, Parts},
+    clock::Clock,
+    events::{
+        emit::Emitter,
+        history::History,
+        hub::Hub,
+        lanes::{Engine, LanePolicy, Retention},
+        secrets::SecretKey,
+        sinks::{
+            Deliverers,
+            method::MethodDelivery,
+            webhook::{AddressGuard, Webhook},
+        },
+        sinks_service::{SinksService, TestLimit},
+    },
+    identity::{Directory, Identity},
+    links::Links,
+    methods::{
+        calls::Calls, discovery::Discovery, openrpc, publish::Publisher, rate_limit::RateLimit,
+        registry::Registry,
+    },
+    metrics::Metrics,
+    options::Options,
+    spaces::{
+        Spaces, lifecycle::Lifecycle, local::LocalRuntime, logs::SpaceLogs, templates::Templates,
+    },
+    store::Store,
+};
+
+/// A server that is put together and not yet running.
+pub struct Assembled {
+    pub app: App,
+    pub engine: Engine<Deliverers>,
+}
+
+/// What nearly everything knows.
+struct Base {
+    store: Store,
+    identity: Identity,
+    directory: Arc<Directory>,
+    registry: Arc<Registry>,
+    metrics: Arc<Metrics>,
+    hub: Hub,
+    server_id: ServerId,
+    shutdown: CancellationToken,
+}
+
+pub fn assemble(
+    options: &Options,
+    store: Store,
+    identity: Identity,
+    server_id: ServerId,
+    shutdown: CancellationToken,
+) -> Result<Assembled, StartError> {
+    let directory = identity.directory().clone();
+    let hub = Hub::new();
+    let registry = Arc::new(Registry::default());
+    let metrics = Metrics::new();
+    let base = Base {
+        store,
+        identity,
+        directory,
+        registry,
+        metrics,
+        hub,
+        server_id,
+        shutdown,
+    };
+    let deliverers = Arc::new(deliverers(&base, options)?);
+    let engine = engine(&base, options, deliverers.clone());
+    let logs = Arc::new(SpaceLogs::default());
+    let links = links(&base, options, logs.clone());
+    let local = LocalRuntime::new(
+        base.identity.clone(),
+        options.agent_program.clone(),
+        options.data_dir.clone(),
+    );
+    let spaces = Spaces {
+        store: base.store.clone(),
+        hub: base.hub.clone(),
+        identity: base.identity.clone(),
+        directory: base.directory.clone(),
+        links: links.clone(),
+        logs,
+        local: local.clone(),
+        allow_local: options.allow_local_spaces,
+        wildcard_domain: options.wildcard_domain.clone(),
+    };
+    let discovery = Arc::new(Discovery {
+        registry: base.registry.clone(),
+        directory: base.directory.clone(),
+    });
+    let app = App::new(Parts {
+        server_id,
+        templates: Templates {
+            store: base.store.clone(),
+        },
+        calls: calls(&base, options, discovery.clone()),
+        discovery,
+        links,
+        spaces,
+        local,
+        events: Emitter::new(
+            base.store.clone(),
+            base.hub.clone(),
+            Clock::system(),
+            Some(options.events.emits_per_second),
+        ),
+        history: History {
+            store: base.store.clone(),
+            directory: base.directory.clone(),
+            hub: base.hub.clone(),
+            shutdown: base.shutdown.clone(),
+        },
+        event_sinks: SinksService {
+            store: base.store.clone(),
+            hub: base.hub.clone(),
+            deliverers,
+            tests: TestLimit::default(),
+        },
+        hub: base.hub,
+        limits: options.limits,
+        trusted_proxies: options.trusted_proxies.clone(),
+        public_authority: options.public_url.as_deref().and_then(authority),
+        store: base.store,
+        identity: base.identity,
+        directory: base.directory,
+        registry: base.registry,
+        metrics: base.metrics,
+        shutdown: base.shutdown,
+    });
+    Ok(Assembled { app, engine })
+}
+
+fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>) -> Arc<Links> {
+    let lifecycle = Arc::new(Lifecycle {
+        store: base.store.clone(),
+        hub: base.hub.clone(),
+        directory: base.directory.clone(),
+        server_id: base.server_id,
+    });
+    Links::new(
+        base.server_id,
+        base.registry.clone(),
+        Publisher::new(
+            base.registry.clone(),
+            base.directory.clone(),
+            base.store.clone(),
+        ),
+        lifecycle,
+        logs,
+        base.metrics.clone(),
+        options.policy.links,
+        base.shutdown.clone(),
+    )
+}
+
+fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
+    Calls {
+        registry: base.registry.clone(),
+        directory: base.directory.clone(),
+        metrics: base.metrics.clone(),
+        openrpc: openrpc::Describe { discovery },
+        rate_limit: RateLimit::new(options.limits.calls_per_second),
+    }
+}
+
+fn deliverers(base: &Base, options: &Options) -> Result<Deliverers, StartError> {
+    let events = &options.events;
+    let guard = AddressGuard::new(&events.webhook_allow)?;
+    let secrets = SecretKey::load_or_create(&options.data_dir, events.secret_key.clone())?;
+    Ok(Deliverers {
+        store: base.store.clone(),
+        secrets: Arc::new(secrets),
+        webhook: Webhook::new(guard),
+        methods: MethodDelivery {
+            registry: base.registry.clone(),
+        },
+        metrics: base.metrics.clone(),
+    })
+}
+
+fn engine(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> Engine<Deliverers> {
+    let policy = LanePolicy {
+        retry: options.events.retry,
+        retention: Retention {
+            keep: options.events.retention,
+            ..Retention::default()
+        },
+        ..LanePolicy::default()
+    };
+    Engine::new(
+        base.store.clone(),
+        base.server_id,
+        deliverers,
+        policy,
+        base.shutdown.clone(),
+        base.hub.clone(),
+    )
+}
+
+/// `example.org:8443` of `https://example.org:8443/x`.
+fn authority(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    rest.split('/').next().map(str::to_owned)
+}

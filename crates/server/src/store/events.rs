@@ -1,0 +1,160 @@
+//! Events as they were emitted: the history, and what deliveries refer to.
+
+use svc_core::{EventId, SpaceId, Timestamp, UserId, event::Event, pattern::Pattern};
+use uuid::Uuid;
+
+use super::{
+    error::StoreError,
+    page::{Page, PageRequest},
+    sql::{Row, Tx, values},
+    value::{Json, Value},
+};
+
+/// Which events to list; what is `None` does not matter.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Filter {
+    pub owner: Option<UserId>,
+    pub space: Option<SpaceId>,
+    pub pattern: Option<Pattern>,
+    /// This moment included.
+    pub since: Option<Timestamp>,
+    /// This moment included.
+    pub until: Option<Timestamp>,
+}
+
+const COLUMNS: &str = "id, type, ts, owner_id, space_id, actor, data";
+
+pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO events (id, type, ts, owner_id, space_id, actor, data)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        values![
+            event.id,
+            &event.r#type,
+            event.ts,
+            event.owner_id,
+            event.space_id,
+            Json(&event.actor),
+            Json(&event.data)
+        ],
+    )?;
+    Ok(())
+}
+
+pub fn find(tx: &mut Tx<'_>, id: EventId) -> Result<Option<Event>, StoreError> {
+    tx.query_opt(
+        "SELECT id, type, ts, owner_id, space_id, actor, data FROM events WHERE id = ?1",
+        values![id],
+    )?
+    .map(|row| read(&row))
+    .transpose()
+}
+
+pub fn get(tx: &mut Tx<'_>, id: EventId) -> Result<Event, StoreError> {
+    find(tx, id)?.ok_or_else(|| StoreError::missing("event", id))
+}
+
+/// Newest first.
+pub fn list(
+    tx: &mut Tx<'_>,
+    filter: &Filter,
+    page: PageRequest,
+) -> Result<Page<Event>, StoreError> {
+    let (conditions, mut values) = conditions(filter, vec![page.before()]);
+    values.push(page.limit());
+    let rows = tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM events WHERE id < ?1{conditions} ORDER BY id DESC LIMIT ?{}",
+            values.len()
+        ),
+        &values,
+    )?;
+    let events = rows.iter().map(read).collect::<Result<_, _>>()?;
+    Ok(page.page(events, |event: &Event| event.id.0))
+}
+
+/// Oldest first, after an event: for replays. The nil id begins.
+pub fn list_after(
+    tx: &mut Tx<'_>,
+    filter: &Filter,
+    after: EventId,
+    limit: u32,
+) -> Result<Vec<Event>, StoreError> {
+    let (conditions, mut values) = conditions(filter, vec![after.into()]);
+    values.push(limit.into());
+    tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM events WHERE id > ?1{conditions} ORDER BY id LIMIT ?{}",
+            values.len()
+        ),
+        &values,
+    )?
+    .iter()
+    .map(read)
+    .collect()
+}
+
+/// Removes at most `limit` events from before a moment that no delivery waits for; how many.
+pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
+    tx.execute(
+        "DELETE FROM events WHERE id IN (
+             SELECT e.id FROM events e WHERE e.id < ?1 AND NOT EXISTS (
+                 SELECT 1 FROM deliveries d WHERE d.event_id = e.id AND d.state = 'pending')
+             ORDER BY e.id LIMIT ?2)",
+        values![first_id_at(before), limit],
+    )
+}
+
+/// Adds the filter's conditions to those that already have `values`.
+fn conditions(filter: &Filter, mut values: Vec<Value>) -> (String, Vec<Value>) {
+    let mut sql = String::new();
+    let mut add = |condition: &str, value: Value| {
+        values.push(value);
+        sql.push_str(" AND ");
+        sql.push_str(&condition.replace('?', &format!("?{}", values.len())));
+    };
+    if let Some(owner) = filter.owner {
+        add("owner_id = ?", owner.into());
+    }
+    if let Some(space) = filter.space {
+        add("space_id = ?", space.into());
+    }
+    match &filter.pattern {
+        Some(Pattern::Exact(exact)) => add("type = ?", exact.into()),
+        // Types and patterns are ASCII, so `length` counts what `substr` takes.
+        Some(Pattern::Prefix(prefix)) if !prefix.is_empty() => {
+            add("substr(type, 1, length(?)) = ?", prefix.into());
+        }
+        Some(Pattern::Prefix(_)) | None => {}
+    }
+    // Ids carry their time, so that only the span itself is looked at.
+    if let Some(since) = filter.since {
+        add("id >= ?", first_id_at(since).into());
+    }
+    if let Some(until) = filter.until {
+        let next = Timestamp(until.0.saturating_add(1));
+        add("id < ?", first_id_at(next).into());
+    }
+    (sql, values)
+}
+
+/// Not after any id made at this moment: a UUIDv7 begins with its milliseconds.
+fn first_id_at(at: Timestamp) -> EventId {
+    // They have room for 48 bits of them, far beyond any year that can be written.
+    let millis = u128::try_from(at.0.clamp(0, (1 << 48) - 1)).unwrap_or(0);
+    EventId(Uuid::from_u128(millis << 80))
+}
+
+pub(super) fn read(row: &Row) -> Result<Event, StoreError> {
+    let Json(actor) = row.get("actor")?;
+    let Json(data) = row.get("data")?;
+    Ok(Event {
+        id: row.get("id")?,
+        r#type: row.get("type")?,
+        ts: row.get("ts")?,
+        owner_id: row.get("owner_id")?,
+        space_id: row.get("space_id")?,
+        actor,
+        data,
+    })
+}

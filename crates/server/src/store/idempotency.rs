@@ -1,0 +1,76 @@
+//! Idempotency keys of emits: what a key was used for, for a day.
+
+use svc_core::{Timestamp, UserId};
+use svc_protocol::api::Emitted;
+
+use super::{
+    error::StoreError,
+    sql::{Tx, values},
+    value::Hash,
+};
+
+/// What a key was used for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Use {
+    pub body_hash: Hash,
+    pub emitted: Emitted,
+}
+
+/// `None` for a key never used, or used so long ago that it is free again.
+pub fn find(
+    tx: &mut Tx<'_>,
+    user: UserId,
+    key: &str,
+    now: Timestamp,
+) -> Result<Option<Use>, StoreError> {
+    let row = tx.query_opt(
+        "SELECT body_hash, event_id, event_type FROM idempotency_keys
+         WHERE user_id = ?1 AND key = ?2 AND expires_at > ?3",
+        values![user, key, now],
+    )?;
+    row.map(|row| {
+        Ok(Use {
+            body_hash: row.get("body_hash")?,
+            emitted: Emitted {
+                event_id: row.get("event_id")?,
+                event_type: row.get("event_type")?,
+            },
+        })
+    })
+    .transpose()
+}
+
+/// Remembers a use in place of an expired one.
+pub fn put(
+    tx: &mut Tx<'_>,
+    user: UserId,
+    key: &str,
+    used: &Use,
+    expires_at: Timestamp,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO idempotency_keys (user_id, key, body_hash, event_id, event_type, expires_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT (user_id, key) DO UPDATE SET body_hash = excluded.body_hash,
+             event_id = excluded.event_id, event_type = excluded.event_type,
+             expires_at = excluded.expires_at",
+        values![
+            user,
+            key,
+            used.body_hash,
+            used.emitted.event_id,
+            &used.emitted.event_type,
+            expires_at
+        ],
+    )?;
+    Ok(())
+}
+
+/// Removes at most `limit` expired keys; how many.
+pub fn prune(tx: &mut Tx<'_>, now: Timestamp, limit: u32) -> Result<usize, StoreError> {
+    tx.execute(
+        "DELETE FROM idempotency_keys WHERE (user_id, key) IN (
+             SELECT user_id, key FROM idempotency_keys WHERE expires_at <= ?1 LIMIT ?2)",
+        values![now, limit],
+    )
+}

@@ -1,0 +1,208 @@
+//! Lanes: the queues of sinks and method subscriptions, who holds them, and what is in them.
+//!
+//! [`queue`] puts deliveries in, [`lease`] lets one server at a time take them out,
+//! [`declarations`] makes and removes the lanes of methods.
+
+mod declarations;
+mod lease;
+mod queue;
+
+use svc_core::{LaneId, SinkId, Timestamp, UserId, pattern::Pattern};
+
+pub use self::{
+    declarations::{declare, list_declaring_spaces, withdraw_space},
+    lease::{
+        Held, HeldLane, advance, claim, first_due, hold, make_due, recount, release, release_all,
+        retry, start, unstart,
+    },
+    queue::{Candidate, EnqueueError, enqueue, enqueue_again, list_candidates, note_drop},
+};
+use super::{
+    error::StoreError,
+    sinks::{GLOBAL, SinkRow},
+    sql::{Row, Tx, values},
+};
+
+/// A lane as others see it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LaneRow {
+    pub id: LaneId,
+    pub owner_id: UserId,
+    pub receiver: Receiver,
+    /// Deliveries waiting, the one in flight included.
+    pub depth: u32,
+    pub dropped: u64,
+}
+
+/// Whose queue a lane is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Receiver {
+    Sink(SinkId),
+    /// By its canonical name.
+    Method(String),
+}
+
+impl Receiver {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        match row.get::<Option<SinkId>>("sink_id")? {
+            Some(sink) => Ok(Self::Sink(sink)),
+            None => Ok(Self::Method(row.get("method")?)),
+        }
+    }
+
+    /// `target_type` and `target_id` of audit entries.
+    pub fn audit_target(&self) -> (&'static str, String) {
+        match self {
+            Self::Sink(id) => ("event_sink", id.to_string()),
+            Self::Method(name) => ("method_subscription", name.clone()),
+        }
+    }
+}
+
+impl LaneRow {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.get("id")?,
+            owner_id: row.get("owner_id")?,
+            receiver: Receiver::read(row)?,
+            depth: row.get("depth")?,
+            dropped: row.get("dropped")?,
+        })
+    }
+}
+
+/// A lane with something in it, for metrics.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Backlog {
+    pub lane: LaneId,
+    /// The sink's name, or the method's.
+    pub name: String,
+    pub depth: u32,
+    /// When the oldest waiting delivery was queued.
+    pub oldest: Timestamp,
+}
+
+/// `None` for a json-rpc sink.
+pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, StoreError> {
+    tx.query_opt(
+        "SELECT id, owner_id, sink_id, method, depth, dropped FROM lanes WHERE sink_id = ?1",
+        values![sink],
+    )?
+    .map(|row| LaneRow::read(&row))
+    .transpose()
+}
+
+pub fn find_by_method(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    method: &str,
+) -> Result<Option<LaneRow>, StoreError> {
+    tx.query_opt(
+        "SELECT id, owner_id, sink_id, method, depth, dropped FROM lanes
+         WHERE owner_id = ?1 AND method = ?2",
+        values![owner, method],
+    )?
+    .map(|row| LaneRow::read(&row))
+    .transpose()
+}
+
+/// Every lane with something in it.
+pub fn list_backlog(tx: &mut Tx<'_>) -> Result<Vec<Backlog>, StoreError> {
+    tx.query(
+        "SELECT l.id AS id, COALESCE(l.method, s.name) AS name, l.depth AS depth,
+                (SELECT MIN(d.queued_at) FROM deliveries d
+                 WHERE d.lane_id = l.id AND d.state = 'pending') AS oldest
+         FROM lanes l LEFT JOIN event_sinks s ON s.id = l.sink_id WHERE l.depth > 0",
+        &[],
+    )?
+    .iter()
+    .map(|row| {
+        Ok(Backlog {
+            lane: row.get("id")?,
+            name: row.get("name")?,
+            depth: row.get("depth")?,
+            oldest: row.get::<Option<_>>("oldest")?.unwrap_or_default(),
+        })
+    })
+    .collect()
+}
+
+/// All lanes together, for metrics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Totals {
+    pub queued: u64,
+    pub dropped: u64,
+}
+
+pub fn totals(tx: &mut Tx<'_>) -> Result<Totals, StoreError> {
+    let row = tx.query_opt(
+        "SELECT CAST(COALESCE(SUM(depth), 0) AS BIGINT) AS queued,
+                CAST(COALESCE(SUM(dropped), 0) AS BIGINT) AS dropped FROM lanes",
+        &[],
+    )?;
+    let row = row.ok_or(StoreError::NoRow)?;
+    Ok(Totals {
+        queued: row.get("queued")?,
+        dropped: row.get("dropped")?,
+    })
+}
+
+/// Pauses or resumes the lanes of a user who is deactivated or activated again. Global sinks are
+/// the zone's and go on.
+pub fn set_owner_active(tx: &mut Tx<'_>, owner: UserId, active: bool) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE lanes SET active = CASE WHEN ?2 = 0 THEN 0 ELSE COALESCE(
+             (SELECT s.active FROM event_sinks s WHERE s.id = lanes.sink_id), 1) END
+         WHERE owner_key = ?1",
+        values![owner, active],
+    )?;
+    Ok(())
+}
+
+pub(super) fn insert_for_sink(
+    tx: &mut Tx<'_>,
+    id: LaneId,
+    sink: &SinkRow,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO lanes (id, kind, owner_key, owner_id, sink_id, method, patterns, formatters,
+             active, tail, depth, next_at, failures, starts, lease_until, fence, dropped)
+         VALUES (?1, 'sink', ?2, ?3, ?4, NULL, ?5, '[]', ?6, 0, 0, 0, 0, 0, 0, 0, 0)",
+        values![
+            id,
+            &sink.owner_key,
+            sink.owner_id,
+            sink.id,
+            write_patterns(&sink.patterns),
+            sink.active
+        ],
+    )?;
+    Ok(())
+}
+
+/// Brings the lane of a sink in step with it, and with its owner being active.
+pub(super) fn follow_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE lanes SET patterns = ?2, active = CASE
+             WHEN ?3 = 0 THEN 0
+             WHEN owner_key = ?4 THEN 1
+             ELSE COALESCE((SELECT u.active FROM users u WHERE u.id = lanes.owner_id), 1) END
+         WHERE sink_id = ?1",
+        values![sink.id, write_patterns(&sink.patterns), sink.active, GLOBAL],
+    )?;
+    Ok(())
+}
+
+/// Patterns hold no commas, so a list of them is text with commas, as people write it.
+pub(super) fn write_patterns(patterns: &[Pattern]) -> String {
+    let entries: Vec<_> = patterns.iter().map(ToString::to_string).collect();
+    entries.join(",")
+}
+
+pub(super) fn read_patterns(row: &Row) -> Result<Vec<Pattern>, StoreError> {
+    let text: String = row.get("patterns")?;
+    Pattern::parse_list(&text).map_err(|error| StoreError::Decode {
+        column: "patterns".to_owned(),
+        reason: error.to_string(),
+    })
+}

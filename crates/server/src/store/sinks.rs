@@ -1,0 +1,305 @@
+//! Event sinks. A webhook or script sink has a lane, made, kept in step and removed with it; a
+//! json-rpc sink is a formatter and has none.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use svc_core::{Id, LaneId, SinkId, Timestamp, UserId, pattern::Pattern};
+use svc_protocol::api::{LastDelivery, SinkType};
+use uuid::Uuid;
+
+use super::{
+    audit, deliveries,
+    error::StoreError,
+    lanes,
+    page::{Page, PageRequest},
+    sql::{Row, Tx, values},
+    value::{FromValue, Json, Value},
+};
+
+/// The `owner_key` of sinks that see everybody's events.
+pub const GLOBAL: &str = "global";
+
+/// A sink as the table has it. Type and owner never change.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SinkRow {
+    pub id: SinkId,
+    /// The owner's id, or [`GLOBAL`].
+    pub owner_key: String,
+    /// Who made it, for a global one.
+    pub owner_id: UserId,
+    pub name: String,
+    pub description: String,
+    pub patterns: Vec<Pattern>,
+    pub kind: SinkType,
+    pub active: bool,
+    pub config: SinkConfig,
+    /// Encrypted.
+    pub secret: Option<Vec<u8>>,
+    /// Encrypted; signs too until `previous_until`.
+    pub previous_secret: Option<Vec<u8>>,
+    pub previous_until: Option<Timestamp>,
+    pub created_at: Timestamp,
+}
+
+/// What the type of a sink needs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum SinkConfig {
+    Webhook {
+        url: String,
+        headers: BTreeMap<String, String>,
+        body_template: Option<String>,
+    },
+    Script {
+        script_id: Option<Id>,
+        source: Option<String>,
+    },
+    JsonRpc {
+        body_template: Option<String>,
+    },
+}
+
+/// What became of a sink's queue.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SinkStatus {
+    /// `None` for json-rpc sinks.
+    pub lane: Option<LaneId>,
+    pub queue_depth: u32,
+    pub dropped: u64,
+    pub last_delivery: Option<LastDelivery>,
+}
+
+const COLUMNS: &str = "id, owner_key, owner_id, name, description, patterns, type, active, config, \
+                       secret, previous_secret, previous_until, created_at";
+
+/// The `owner_key` of a user's own sinks.
+pub fn owner_key(user: UserId) -> String {
+    user.to_string()
+}
+
+impl SinkRow {
+    pub fn is_global(&self) -> bool {
+        self.owner_key == GLOBAL
+    }
+
+    fn has_lane(&self) -> bool {
+        matches!(self.kind, SinkType::Webhook | SinkType::Script)
+    }
+
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        let Json(config) = row.get("config")?;
+        Ok(Self {
+            id: row.get("id")?,
+            owner_key: row.get("owner_key")?,
+            owner_id: row.get("owner_id")?,
+            name: row.get("name")?,
+            description: row.get("description")?,
+            patterns: lanes::read_patterns(row)?,
+            kind: row.get("type")?,
+            active: row.get("active")?,
+            config,
+            secret: row.get("secret")?,
+            previous_secret: row.get("previous_secret")?,
+            previous_until: row.get("previous_until")?,
+            created_at: row.get("created_at")?,
+        })
+    }
+}
+
+impl FromValue for SinkType {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match String::from_value(value)?.as_str() {
+            "webhook" => Ok(Self::Webhook),
+            "script" => Ok(Self::Script),
+            "json-rpc" => Ok(Self::JsonRpc),
+            other => Err(format!("`{other}` is not a type of sink")),
+        }
+    }
+}
+
+impl From<SinkType> for Value {
+    fn from(kind: SinkType) -> Self {
+        match kind {
+            SinkType::Webhook => "webhook",
+            SinkType::Script => "script",
+            SinkType::JsonRpc => "json-rpc",
+        }
+        .into()
+    }
+}
+
+/// With its lane, if its type has one. A name taken by the same owner is [`StoreError::Unique`].
+pub fn insert(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
+    tx.execute(
+        &format!(
+            "INSERT INTO event_sinks ({COLUMNS})
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+        ),
+        values![
+            sink.id,
+            &sink.owner_key,
+            sink.owner_id,
+            &sink.name,
+            &sink.description,
+            lanes::write_patterns(&sink.patterns),
+            sink.kind,
+            sink.active,
+            Json(&sink.config),
+            sink.secret.clone(),
+            sink.previous_secret.clone(),
+            sink.previous_until,
+            sink.created_at
+        ],
+    )?;
+    if sink.has_lane() {
+        lanes::insert_for_sink(tx, LaneId(Uuid::now_v7()), sink)?;
+        lanes::follow_sink(tx, sink)?;
+    }
+    Ok(())
+}
+
+pub fn find(tx: &mut Tx<'_>, id: SinkId) -> Result<Option<SinkRow>, StoreError> {
+    tx.query_opt(
+        &format!("SELECT {COLUMNS} FROM event_sinks WHERE id = ?1"),
+        values![id],
+    )?
+    .map(|row| SinkRow::read(&row))
+    .transpose()
+}
+
+pub fn get(tx: &mut Tx<'_>, id: SinkId) -> Result<SinkRow, StoreError> {
+    find(tx, id)?.ok_or_else(|| StoreError::missing("sink", id))
+}
+
+pub fn find_by_name(
+    tx: &mut Tx<'_>,
+    owner_key: &str,
+    name: &str,
+) -> Result<Option<SinkRow>, StoreError> {
+    tx.query_opt(
+        &format!("SELECT {COLUMNS} FROM event_sinks WHERE owner_key = ?1 AND name = ?2"),
+        values![owner_key, name],
+    )?
+    .map(|row| SinkRow::read(&row))
+    .transpose()
+}
+
+/// Those of the given owners, oldest first.
+pub fn list(
+    tx: &mut Tx<'_>,
+    owner_keys: &[String],
+    page: PageRequest,
+) -> Result<Page<SinkRow>, StoreError> {
+    let mut values: Vec<Value> = vec![page.after(), page.limit()];
+    let places: Vec<_> = owner_keys
+        .iter()
+        .map(|key| {
+            values.push(key.into());
+            format!("?{}", values.len())
+        })
+        .collect();
+    let rows = tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM event_sinks WHERE id > ?1 AND owner_key IN ({})
+             ORDER BY id LIMIT ?2",
+            places.join(", ")
+        ),
+        &values,
+    )?;
+    let sinks = rows.iter().map(SinkRow::read).collect::<Result<_, _>>()?;
+    Ok(page.page(sinks, |sink: &SinkRow| sink.id.0))
+}
+
+/// The formatters a user's methods may name: their own json-rpc sinks first, then global ones.
+pub fn list_json_rpc(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkRow>, StoreError> {
+    tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM event_sinks
+             WHERE owner_key IN (?1, 'global') AND type = 'json-rpc'
+             ORDER BY CASE WHEN owner_key = 'global' THEN 1 ELSE 0 END, id"
+        ),
+        values![owner],
+    )?
+    .iter()
+    .map(SinkRow::read)
+    .collect()
+}
+
+/// Writes everything that may change, and keeps the lane in step.
+pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
+    let changed = tx.execute(
+        "UPDATE event_sinks SET name = ?2, description = ?3, patterns = ?4, active = ?5,
+             config = ?6, secret = ?7, previous_secret = ?8, previous_until = ?9 WHERE id = ?1",
+        values![
+            sink.id,
+            &sink.name,
+            &sink.description,
+            lanes::write_patterns(&sink.patterns),
+            sink.active,
+            Json(&sink.config),
+            sink.secret.clone(),
+            sink.previous_secret.clone(),
+            sink.previous_until
+        ],
+    )?;
+    if changed == 0 {
+        return Err(StoreError::missing("sink", sink.id));
+    }
+    lanes::follow_sink(tx, sink)
+}
+
+/// Removes a sink with its queue and history, and audits how many deliveries were waiting; answers
+/// that number.
+pub fn delete(tx: &mut Tx<'_>, id: SinkId, actor: &str, at: Timestamp) -> Result<u32, StoreError> {
+    let name = get(tx, id)?.name;
+    let queued = lanes::find_by_sink(tx, id)?.map_or(0, |lane| lane.depth);
+    tx.execute("DELETE FROM event_sinks WHERE id = ?1", values![id])?;
+    audit::append(
+        tx,
+        &audit::Entry {
+            at,
+            actor: actor.to_owned(),
+            action: "event_sink.deleted",
+            target_type: "event_sink",
+            target_id: id.to_string(),
+            detail: json!({"name": name, "queued": queued}),
+        },
+    )?;
+    Ok(queued)
+}
+
+/// Those of a user who is being deleted; how many. Global ones stay: they are the zone's.
+pub fn delete_of_owner(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    actor: &str,
+    at: Timestamp,
+) -> Result<usize, StoreError> {
+    let sinks = tx
+        .query(
+            &format!("SELECT {COLUMNS} FROM event_sinks WHERE owner_key = ?1 ORDER BY id"),
+            values![owner],
+        )?
+        .iter()
+        .map(SinkRow::read)
+        .collect::<Result<Vec<_>, _>>()?;
+    for sink in &sinks {
+        delete(tx, sink.id, actor, at)?;
+    }
+    Ok(sinks.len())
+}
+
+/// Queue and latest finished delivery of a sink.
+pub fn status(tx: &mut Tx<'_>, id: SinkId) -> Result<SinkStatus, StoreError> {
+    let Some(lane) = lanes::find_by_sink(tx, id)? else {
+        return Ok(SinkStatus::default());
+    };
+    Ok(SinkStatus {
+        lane: Some(lane.id),
+        queue_depth: lane.depth,
+        dropped: lane.dropped,
+        last_delivery: deliveries::last(tx, lane.id)?,
+    })
+}

@@ -1,0 +1,158 @@
+//! `svc event` (DECISIONS 9).
+
+use std::io::{self, IsTerminal};
+
+use clap::ValueEnum;
+use serde_json::Value;
+use svc_core::event::{check_payload, custom_type};
+use svc_protocol::api::{Emit, Emitted};
+
+use super::Shell;
+use crate::{
+    context::{self, Connection, Emitter},
+    exit::{Exit, Failure, Outcome},
+    output::{Format, Table},
+    prompt,
+};
+
+/// Characters of an idempotency key.
+const KEY_MAX: usize = 255;
+
+/// Raise a custom event; prints its id
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc event build.done '{\"commit\":\"4f2a\"}'\n  \
+                   echo '{\"commit\":\"4f2a\"}' | svc event build.done",
+    after_help = "`custom.` is put before the type. Inside a space the event is the space's; from elsewhere it is\nyours and has no space. To see events: svc events list, svc events tail."
+)]
+pub struct Args {
+    /// Its type; `custom.` is put before it
+    r#type: String,
+    /// Payload as a JSON object; `-`, or nothing off a terminal, reads stdin; empty means {}
+    #[arg(allow_hyphen_values = true)]
+    payload: Option<String>,
+    /// Whom to tell: the agent of the space, or the server [default: the agent if there is one]
+    #[arg(long, value_enum)]
+    via: Option<Route>,
+    /// Sent again with the same key within 24 hours it is the same event
+    #[arg(long, value_name = "KEY", value_parser = parse_key)]
+    idempotency_key: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Route {
+    Agent,
+    Server,
+}
+
+/// A header's value, and one that can be told from nothing.
+fn parse_key(text: &str) -> Result<String, String> {
+    if !(1..=KEY_MAX).contains(&text.len()) || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(format!(
+            "a key is 1 to {KEY_MAX} visible ASCII characters, without spaces"
+        ));
+    }
+    Ok(text.to_owned())
+}
+
+pub async fn run(shell: &Shell, args: Args) -> Outcome {
+    let payload = match args.payload.as_deref() {
+        Some("-") => prompt::read_stdin()?,
+        Some(payload) => payload.to_owned(),
+        None if io::stdin().is_terminal() => String::new(),
+        None => prompt::read_stdin()?,
+    };
+    let emit = read(args.r#type, &payload)?;
+    let key = args.idempotency_key.as_deref();
+    let emitted = emit_by(shell, args.via, &emit, key).await?;
+    match shell.output.format {
+        // The id alone: it is meant for `$(…)`.
+        Format::Table => shell.output.line(emitted.event_id.to_string())?,
+        Format::Json | Format::Yaml => shell.output.document(&emitted, || Table::new(&[]))?,
+    }
+    Ok(Exit::Ok)
+}
+
+async fn emit_by(
+    shell: &Shell,
+    via: Option<Route>,
+    emit: &Emit,
+    key: Option<&str>,
+) -> Result<Emitted, Failure> {
+    let named = shell.globals.context.as_deref();
+    let emitter = match via {
+        Some(Route::Agent) => Emitter::Agent(context::find_agent(&shell.environment)?),
+        Some(Route::Server) => Emitter::Server(context::to_server(named, &shell.environment)?),
+        None => context::for_events(named, &shell.environment)?,
+    };
+    match emitter {
+        Emitter::Server(Connection { client, .. }) => Ok(client.emit(emit, key).await?),
+        Emitter::Agent(agent) => agent.emit(emit, key).await.map_err(|error| {
+            let failure = Failure::from(error);
+            if failure.exit == Exit::Unreachable {
+                failure.hint("svc agent status shows how it stands; --via server goes past it")
+            } else {
+                failure
+            }
+        }),
+    }
+}
+
+/// What would be refused is a usage error before any request.
+fn read(r#type: String, payload: &str) -> Result<Emit, Failure> {
+    custom_type(&r#type).map_err(|error| Failure::usage(error.to_string()))?;
+    let payload: Value = if payload.trim().is_empty() {
+        Value::Object(serde_json::Map::new())
+    } else {
+        serde_json::from_str(payload).map_err(|error| {
+            Failure::usage("the payload is not JSON")
+                .why(error)
+                .hint("quote it for the shell: svc event <type> '{\"key\": \"value\"}'")
+        })?
+    };
+    check_payload(&payload).map_err(|error| Failure::usage(error.to_string()))?;
+    Ok(Emit { r#type, payload })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_payload_is_an_empty_object() {
+        for payload in ["", " \n"] {
+            let emit = read("a.b".into(), payload).expect("valid");
+            assert_eq!(emit.payload, json!({}));
+        }
+        let emit = read("a".into(), " {\"b\": [1]}\n").expect("valid");
+        assert_eq!(emit.payload, json!({"b": [1]}));
+    }
+
+    #[test]
+    fn what_would_be_refused_is_a_usage_error() {
+        for (r#type, payload) in [
+            ("a", "{"),
+            ("a", "[]"),
+            ("a", "1"),
+            ("a", "null"),
+            ("a", "{} {}"),
+            ("a..b", "{}"),
+            ("", "{}"),
+            ("a b", "{}"),
+            ("*", ""),
+        ] {
+            let failure = read(r#type.to_owned(), payload).expect_err(payload);
+            assert_eq!(failure.exit, Exit::Usage, "{type} {payload}");
+        }
+    }
+
+    #[test]
+    fn keys_fit_a_header() {
+        assert!(parse_key("run-42").is_ok());
+        for bad in ["", "a b", "a\n", "é", &"x".repeat(256)] {
+            assert!(parse_key(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! `svc events`: what happened, and what happens.
+
+mod listen;
+mod tail;
+
+use clap::Subcommand;
+use svc_client::EventFilter;
+use svc_core::{EventId, SpaceId, pattern::Pattern};
+use svc_protocol::api::{EventRecord, Events};
+
+use super::{Shell, records::ListArgs, space};
+use crate::{
+    exit::{Exit, Failure, Outcome},
+    output::{Format, Table, clean, joined},
+};
+
+/// Events shown unless more are asked for.
+const LIMIT_DEFAULT: u32 = 50;
+
+/// Look at events: those of the past, and new ones as they come
+#[derive(Subcommand, Debug)]
+#[command(before_help = "  svc events list --type 'space.*'\n  svc events tail")]
+pub enum Command {
+    /// List events of the past, newest first
+    #[command(
+        before_help = "  svc events list --limit 20\n  svc events list --type 'custom.build.*' --space lab -o json"
+    )]
+    List {
+        /// Only types this pattern matches: exact, or with a `*` at its end
+        #[arg(long = "type", value_name = "PATTERN", value_parser = parse_pattern)]
+        pattern: Option<String>,
+        /// Only events of this space: name, owner/name or id
+        #[arg(long)]
+        space: Option<String>,
+        #[command(flatten)]
+        page: ListArgs,
+    },
+    /// Show an event, with its data
+    #[command(before_help = "  svc events get 0197a1b2-…")]
+    Get {
+        /// Its id
+        id: EventId,
+    },
+    Tail(tail::Args),
+    Listen(listen::Args),
+}
+
+/// A pattern, checked before any request.
+fn parse_pattern(text: &str) -> Result<String, String> {
+    match Pattern::parse(text, 1) {
+        Ok(pattern) => Ok(pattern.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Several of them, separated by commas.
+pub fn parse_patterns(text: &str) -> Result<String, String> {
+    Pattern::parse_list(text)
+        .map(joined)
+        .map_err(|error| error.to_string())
+}
+
+pub async fn run(shell: &Shell, command: Command) -> Outcome {
+    match command {
+        Command::List {
+            pattern,
+            space,
+            page,
+        } => list(shell, pattern, space.as_deref(), &page).await,
+        Command::Get { id } => get(shell, id).await,
+        Command::Tail(args) => tail::run(shell, &args).await,
+        Command::Listen(args) => listen::run(shell, &args).await,
+    }
+}
+
+async fn list(
+    shell: &Shell,
+    pattern: Option<String>,
+    space: Option<&str>,
+    args: &ListArgs,
+) -> Outcome {
+    let client = shell.client()?;
+    let space_id: Option<SpaceId> = match space {
+        Some(reference) => Some(space::find(&client, reference).await?.id),
+        None => None,
+    };
+    let filter = EventFilter {
+        r#type: pattern,
+        space_id,
+    };
+    let mut page = args.page();
+    page.limit.get_or_insert(LIMIT_DEFAULT);
+    let document: Events = client.events(&page, &filter).await?;
+    shell.output.document(&document, || {
+        let mut table = Table::new(&["AT", "TYPE", "ACTOR", "ID", "DATA"])
+            .or_when_empty("no events; raise one with: svc event <type> '{\"key\": \"value\"}'");
+        for event in &document.events {
+            table.row(vec![
+                event.event_ts.to_string(),
+                event.event_type.clone(),
+                event.actor.username.clone(),
+                event.event_id.to_string(),
+                event.data.to_string(),
+            ]);
+        }
+        table
+    })?;
+    Ok(Exit::Ok)
+}
+
+async fn get(shell: &Shell, id: EventId) -> Outcome {
+    let event = shell.client()?.event(id).await.map_err(|error| {
+        let failure = Failure::from(error);
+        match failure.exit {
+            Exit::NotFound => failure.hint("svc events list"),
+            _ => failure,
+        }
+    })?;
+    shell
+        .output
+        .document(&event, || Table::record(fields(&event)))?;
+    Ok(Exit::Ok)
+}
+
+fn fields(event: &EventRecord) -> Vec<(&'static str, String)> {
+    let space = if event.space_id == SpaceId::NIL {
+        "-".to_owned()
+    } else {
+        event.space_id.to_string()
+    };
+    vec![
+        ("id", event.event_id.to_string()),
+        ("type", event.event_type.clone()),
+        ("at", event.event_ts.to_string()),
+        ("space", space),
+        ("owner", event.owner_id.to_string()),
+        ("actor", event.actor.username.clone()),
+        ("data", event.data.to_string()),
+    ]
+}
+
+/// One event on one line, whatever the form; whether anyone still reads.
+fn print_line(shell: &Shell, event: &EventRecord) -> Result<bool, Failure> {
+    let text = match shell.output.format {
+        Format::Table => clean(&format!(
+            "{} {} {} {}",
+            event.event_ts, event.event_type, event.event_id, event.data
+        )),
+        Format::Json | Format::Yaml => {
+            serde_json::to_string(event).expect("an event is always JSON")
+        }
+    };
+    shell.output.next_line(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_checked_before_any_request() {
+        assert_eq!(parse_pattern(" space.* ").as_deref(), Ok("space.*"));
+        for bad in ["", "*.a", "a,b", "a b"] {
+            assert!(parse_pattern(bad).is_err(), "{bad}");
+        }
+        assert_eq!(parse_patterns("a.*,b").as_deref(), Ok("a.*, b"));
+        assert!(parse_patterns("a,,b").is_err());
+    }
+}

@@ -1,0 +1,170 @@
+//! Brings events to a program under development: no sink, no queue, no second attempt.
+
+use std::time::{Duration, Instant};
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use serde_json::json;
+use svc_client::{Client, Policy, Target};
+use svc_protocol::api::EventRecord;
+
+use super::{
+    parse_patterns,
+    tail::{POLICY, Tail},
+};
+use crate::{
+    commands::Shell,
+    exit::{Exit, Failure, Outcome},
+    output::{Format, clean},
+};
+
+/// As long as a webhook has (DECISIONS 7).
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Post new events to a local address, for development
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc events listen --forward-to http://127.0.0.1:3000/hook --pattern 'custom.*'",
+    after_help = "Each event is posted once, in the default form and unsigned. For deliveries that are queued,\nsigned and tried again, make a sink: svc sink create."
+)]
+pub struct Args {
+    /// Where to post each event
+    #[arg(long, value_name = "URL")]
+    forward_to: String,
+    /// Only types one of these patterns matches, separated by commas
+    #[arg(long, visible_alias = "type", value_name = "PATTERNS", value_parser = parse_patterns)]
+    pattern: Option<String>,
+}
+
+pub async fn run(shell: &Shell, args: &Args) -> Outcome {
+    let receiver = Receiver::new(&args.forward_to)?;
+    let client = shell.client()?;
+    let mut tail = Tail::open(&client, args.pattern.as_deref(), POLICY).await?;
+    loop {
+        let event = tail.next().await?;
+        let forwarded = receiver.forward(&event).await;
+        if !print(shell, &event, &forwarded)? {
+            return Ok(Exit::Ok);
+        }
+    }
+}
+
+/// Where events go.
+struct Receiver {
+    client: Client,
+    /// With its query.
+    path: String,
+}
+
+/// What became of one event.
+struct Forwarded {
+    /// The status, or why there is none.
+    answer: Result<u16, String>,
+    ms: u128,
+}
+
+impl Receiver {
+    fn new(url: &str) -> Result<Self, Failure> {
+        let (address, query) = match url.split_once('?') {
+            Some((address, query)) => (address, Some(query)),
+            None => (url, None),
+        };
+        let target = Target::parse(address, None)
+            .map_err(|error| Failure::usage(format!("`--forward-to`: {error}")))?;
+        // The target's own path is the receiver's.
+        let path = match (query, target.path("").is_empty()) {
+            (Some(query), true) => format!("/?{query}"),
+            (Some(query), false) => format!("?{query}"),
+            (None, true) => "/".to_owned(),
+            (None, false) => String::new(),
+        };
+        let policy = Policy {
+            answer_timeout: ANSWER_TIMEOUT,
+            connect_timeout: ANSWER_TIMEOUT,
+            answer_bytes_max: 1024 * 1024,
+            ..Policy::default()
+        };
+        Ok(Self {
+            client: Client::with_policy(target, policy),
+            path,
+        })
+    }
+
+    async fn forward(&self, event: &EventRecord) -> Forwarded {
+        let body = json!({
+            "event_id": event.event_id,
+            "event_type": event.event_type,
+            "event_ts": event.event_ts,
+            "data": event.data,
+        });
+        let headers = HeaderMap::from_iter(
+            [
+                ("x-service-event-id", event.event_id.to_string()),
+                ("x-service-event-type", event.event_type.clone()),
+                ("x-service-event-ts", event.event_ts.to_string()),
+            ]
+            .into_iter()
+            .filter_map(|(name, value)| {
+                let value = HeaderValue::try_from(value).ok()?;
+                Some((HeaderName::from_static(name), value))
+            }),
+        );
+        let begun = Instant::now();
+        let body = body.to_string().into_bytes();
+        let answer = self
+            .client
+            .send_raw(Method::POST, &self.path, headers, Some(body), None)
+            .await;
+        Forwarded {
+            answer: answer
+                .map(|answer| answer.status.as_u16())
+                .map_err(|error| error.to_string()),
+            ms: begun.elapsed().as_millis(),
+        }
+    }
+}
+
+fn print(shell: &Shell, event: &EventRecord, forwarded: &Forwarded) -> Result<bool, Failure> {
+    let text = match shell.output.format {
+        Format::Table => {
+            let answer = match &forwarded.answer {
+                Ok(status) => status.to_string(),
+                Err(error) => format!("failed: {error}"),
+            };
+            clean(&format!(
+                "{} {} {} -> {answer} ({} ms)",
+                event.event_ts, event.event_type, event.event_id, forwarded.ms
+            ))
+        }
+        Format::Json | Format::Yaml => json!({
+            "event_id": event.event_id,
+            "event_type": event.event_type,
+            "status": forwarded.answer.as_ref().ok(),
+            "error": forwarded.answer.as_ref().err(),
+            "ms": forwarded.ms,
+        })
+        .to_string(),
+    };
+    shell.output.next_line(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_address_is_kept() {
+        let check = |url: &str, expected: &str| {
+            let receiver = Receiver::new(url).expect(url);
+            assert_eq!(receiver.client.target().path(&receiver.path), expected);
+        };
+        check("http://127.0.0.1:3000", "/");
+        check("http://127.0.0.1:3000/", "/");
+        check("http://127.0.0.1:3000/hook", "/hook");
+        check("http://127.0.0.1:3000/hook?a=b&c", "/hook?a=b&c");
+        check("http://127.0.0.1:3000?a=b", "/?a=b");
+        for bad in ["", "127.0.0.1:3000", "ftp://x"] {
+            let failure = Receiver::new(bad).err().expect(bad);
+            assert_eq!(failure.exit, Exit::Usage);
+        }
+    }
+}

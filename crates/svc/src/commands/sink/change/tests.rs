@@ -1,0 +1,161 @@
+use clap::Parser;
+
+use super::*;
+use crate::{
+    cli::{Cli, Command},
+    exit::Exit,
+};
+
+fn environment() -> Environment {
+    Environment::of(Path::new("/nowhere"), &[])
+}
+
+fn parse(arguments: &[&str]) -> Option<super::super::Command> {
+    let arguments = ["svc", "sink"].iter().chain(arguments);
+    match Cli::try_parse_from(arguments).ok()?.command {
+        Command::Sink(command) => Some(command),
+        _ => panic!("another command"),
+    }
+}
+
+fn created(arguments: &[&str]) -> Result<Value, Failure> {
+    let arguments: Vec<&str> = ["create"].iter().chain(arguments).copied().collect();
+    let Some(super::super::Command::Create(args)) = parse(&arguments) else {
+        panic!("refused: {arguments:?}");
+    };
+    new_sink(&environment(), args, None).map(|new| json!(new))
+}
+
+fn changed(kind: SinkType, arguments: &[&str]) -> Result<Value, Failure> {
+    let arguments: Vec<&str> = ["update", "s"].iter().chain(arguments).copied().collect();
+    let Some(super::super::Command::Update(args)) = parse(&arguments) else {
+        panic!("refused: {arguments:?}");
+    };
+    patch(&environment(), args, kind).map(|patch| json!(patch))
+}
+
+#[test]
+fn a_webhook_is_made_from_its_flags() {
+    let new = created(&[
+        "s",
+        "--patterns",
+        "a.*, b",
+        "--url",
+        "http://x/",
+        "--header",
+        "X-Team: ops",
+        "--header",
+        "X-B:c:d",
+        "--body-template",
+        "{}",
+        "--global",
+        "--inactive",
+        "--description",
+        "d",
+    ])
+    .expect("valid");
+    assert_eq!(
+        new,
+        json!({
+            "name": "s", "description": "d", "patterns": "a.*, b", "type": "webhook",
+            "owner": "global", "active": false,
+            "webhook": {
+                "url": "http://x/", "headers": {"X-B": "c:d", "X-Team": "ops"},
+                "body_template": "{}",
+            },
+        })
+    );
+}
+
+#[test]
+fn a_formatter_has_a_template_only() {
+    let new = created(&["s", "--type", "json-rpc", "--patterns", "*"]).expect("valid");
+    assert_eq!(new["json_rpc"], json!({"body_template": null}));
+    assert_eq!(new["owner"], "user");
+    assert_eq!(new["active"], true);
+}
+
+#[test]
+fn misplaced_and_missing_options_are_usage_errors() {
+    for arguments in [
+        &["s", "--patterns", "*"][..],
+        &["s", "--patterns", "*", "--type", "json-rpc", "--url", "u"],
+        &[
+            "s",
+            "--patterns",
+            "*",
+            "--type",
+            "script",
+            "--body-template",
+            "x",
+        ],
+        &["s", "--patterns", "*", "--url", "u", "--script", "x"],
+        &[
+            "s",
+            "--patterns",
+            "*",
+            "--url",
+            "u",
+            "--body-template",
+            "@missing",
+        ],
+    ] {
+        let failure = created(arguments).expect_err("refused");
+        assert_eq!(failure.exit, Exit::Usage, "{arguments:?}");
+    }
+    for arguments in [
+        &["create", "s", "--url", "u"][..],
+        &["create", "s", "--url", "u", "--patterns", "a.*.b"],
+        &[
+            "create",
+            "s",
+            "--url",
+            "u",
+            "--patterns",
+            "*",
+            "--header",
+            "x",
+        ],
+        &[
+            "create",
+            "s",
+            "--url",
+            "u",
+            "--patterns",
+            "*",
+            "--header",
+            "a b: c",
+        ],
+        &["replay", "s", "--since", "yesterday"],
+        &["resend", "s", "x"],
+    ] {
+        assert!(parse(arguments).is_none(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn an_update_sends_what_was_given_and_null_for_what_was_emptied() {
+    let webhook = SinkType::Webhook;
+    assert_eq!(
+        changed(webhook, &["--header", "X-A:", "--header", "X-B: 1"]).expect("valid"),
+        json!({"webhook": {"headers": {"X-A": null, "X-B": "1"}}})
+    );
+    assert_eq!(
+        changed(
+            SinkType::JsonRpc,
+            &["--body-template", "", "--patterns", "a"]
+        )
+        .expect("valid"),
+        json!({"patterns": "a", "json_rpc": {"body_template": null}})
+    );
+    assert_eq!(
+        changed(webhook, &["--name", "t", "--description", ""]).expect("valid"),
+        json!({"name": "t", "description": ""})
+    );
+    for failure in [
+        changed(webhook, &[]).expect_err("nothing"),
+        changed(SinkType::JsonRpc, &["--url", "u"]).expect_err("misplaced"),
+    ] {
+        assert_eq!(failure.exit, Exit::Usage);
+    }
+}

@@ -1,0 +1,250 @@
+//! `svc sink deliveries`: what became of each event, and what becomes of it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use clap::ValueEnum;
+use svc_client::{Client, Page};
+use svc_core::SinkId;
+use svc_protocol::api::{Delivery, DeliveryState};
+
+use super::{One, find};
+use crate::{
+    commands::{Shell, records::ListArgs},
+    exit::{Exit, Failure, Outcome},
+    output::{Format, Table, clean, or_dash},
+};
+
+/// Deliveries shown unless more are asked for.
+const LIMIT_DEFAULT: u32 = 50;
+/// How often deliveries that are followed are looked at again.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
+/// A queue and some more: changes further back are not followed.
+const FOLLOW_LIMIT: u32 = 200;
+
+/// Show a sink's deliveries and their attempts, newest first
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc sink deliveries builds --state dead\n  svc sink deliveries builds -f"
+)]
+pub struct Args {
+    #[command(flatten)]
+    which: One,
+    /// Only those that stand so
+    #[arg(long, value_enum)]
+    state: Option<StateFilter>,
+    /// Show each change as it comes; with -o json one object a line
+    #[arg(short, long, conflicts_with = "cursor")]
+    follow: bool,
+    #[command(flatten)]
+    page: ListArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum StateFilter {
+    Pending,
+    Delivered,
+    Dead,
+}
+
+impl StateFilter {
+    fn state(self) -> DeliveryState {
+        match self {
+            Self::Pending => DeliveryState::Pending,
+            Self::Delivered => DeliveryState::Delivered,
+            Self::Dead => DeliveryState::Dead,
+        }
+    }
+}
+
+pub fn state_name(state: DeliveryState) -> &'static str {
+    match state {
+        DeliveryState::Pending => "pending",
+        DeliveryState::Delivered => "delivered",
+        DeliveryState::Dead => "dead",
+    }
+}
+
+pub async fn run(shell: &Shell, args: &Args) -> Outcome {
+    let client = shell.client()?;
+    let sink = find(&client, &args.which.sink).await?;
+    let state = args.state.map(StateFilter::state);
+    if args.follow {
+        return follow(shell, &client, sink.id, state, args.page.limit).await;
+    }
+    let mut page = args.page.page();
+    page.limit.get_or_insert(LIMIT_DEFAULT);
+    let document = client
+        .deliveries(sink.id, &page, state.map(state_name))
+        .await?;
+    shell.output.document(&document, || {
+        let mut table = Table::new(&["N", "STATE", "TYPE", "EVENT", "ATTEMPTS", "LAST ATTEMPT"])
+            .or_when_empty("no deliveries");
+        for delivery in &document.deliveries {
+            table.row(row(delivery));
+        }
+        table
+    })?;
+    Ok(Exit::Ok)
+}
+
+/// One delivery, as a record.
+pub fn show(shell: &Shell, delivery: &Delivery) -> Result<(), Failure> {
+    shell.output.document(delivery, || {
+        Table::record(vec![
+            ("n", delivery.n.to_string()),
+            ("event", delivery.event_id.to_string()),
+            ("type", delivery.event_type.clone()),
+            ("state", state_name(delivery.state).to_owned()),
+        ])
+    })
+}
+
+fn row(delivery: &Delivery) -> Vec<String> {
+    vec![
+        delivery.n.to_string(),
+        state_name(delivery.state).to_owned(),
+        delivery.event_type.clone(),
+        delivery.event_id.to_string(),
+        delivery.attempts.len().to_string(),
+        last_attempt(delivery),
+    ]
+}
+
+fn last_attempt(delivery: &Delivery) -> String {
+    let last = delivery.attempts.last();
+    or_dash(last.map(|attempt| {
+        let status = attempt.status.map(|status| format!(" {status}"));
+        let error = attempt.error.as_ref().map(|error| format!(" {error}"));
+        format!(
+            "{}{} {} ms{}",
+            attempt.at,
+            status.unwrap_or_default(),
+            attempt.ms,
+            error.unwrap_or_default()
+        )
+    }))
+}
+
+/// Shows what changes from now on, after what there is.
+async fn follow(
+    shell: &Shell,
+    client: &Client,
+    sink: SinkId,
+    state: Option<DeliveryState>,
+    shown_first: Option<u32>,
+) -> Outcome {
+    let page = Page {
+        limit: Some(FOLLOW_LIMIT),
+        cursor: None,
+    };
+    let mut seen = Seen::default();
+    let mut first = true;
+    loop {
+        // Without the filter: a delivery that leaves a state must be noticed.
+        let latest = client.deliveries(sink, &page, None).await?.deliveries;
+        let mut changed = seen.changes(latest);
+        changed.retain(|delivery| state.is_none_or(|state| delivery.state == state));
+        if std::mem::take(&mut first) {
+            let shown = usize::try_from(shown_first.unwrap_or(LIMIT_DEFAULT)).unwrap_or(usize::MAX);
+            changed.drain(..changed.len().saturating_sub(shown));
+        }
+        for delivery in &changed {
+            if !print_line(shell, delivery)? {
+                return Ok(Exit::Ok);
+            }
+        }
+        tokio::time::sleep(FOLLOW_INTERVAL).await;
+    }
+}
+
+/// What was shown of each delivery that may still change.
+#[derive(Default)]
+struct Seen {
+    shown: BTreeMap<u64, (DeliveryState, usize)>,
+}
+
+impl Seen {
+    /// What is new or different, oldest first.
+    fn changes(&mut self, latest: Vec<Delivery>) -> Vec<Delivery> {
+        let now: BTreeMap<u64, (DeliveryState, usize)> = latest
+            .iter()
+            .map(|delivery| (delivery.n, (delivery.state, delivery.attempts.len())))
+            .collect();
+        let before = std::mem::replace(&mut self.shown, now);
+        let mut changed: Vec<Delivery> = latest
+            .into_iter()
+            .filter(|delivery| before.get(&delivery.n) != self.shown.get(&delivery.n))
+            .collect();
+        changed.sort_by_key(|delivery| delivery.n);
+        changed
+    }
+}
+
+fn print_line(shell: &Shell, delivery: &Delivery) -> Result<bool, Failure> {
+    let text = match shell.output.format {
+        Format::Table => clean(&format!(
+            "{:>6} {:<9} {} {} attempts: {} {}",
+            delivery.n,
+            state_name(delivery.state),
+            delivery.event_type,
+            delivery.event_id,
+            delivery.attempts.len(),
+            last_attempt(delivery)
+        )),
+        Format::Json | Format::Yaml => {
+            serde_json::to_string(delivery).expect("a delivery is always JSON")
+        }
+    };
+    shell.output.next_line(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn delivery(n: u64, state: &str, attempts: usize) -> Delivery {
+        let attempt = json!({"at": "1970-01-01T00:00:00.000Z", "status": 500, "ms": 7, "error": "no", "output": null});
+        serde_json::from_value(json!({
+            "n": n, "event_id": Uuid::nil(), "event_type": "a", "state": state,
+            "attempts": vec![attempt; attempts],
+        }))
+        .expect("a delivery")
+    }
+
+    #[test]
+    fn only_changes_are_shown_oldest_first() {
+        let mut seen = Seen::default();
+        let mut check = |latest: Vec<Delivery>, expected: &[u64]| {
+            let changed: Vec<u64> = seen.changes(latest).iter().map(|each| each.n).collect();
+            assert_eq!(changed, expected);
+        };
+        check(
+            vec![delivery(2, "pending", 0), delivery(1, "pending", 1)],
+            &[1, 2],
+        );
+        check(
+            vec![delivery(2, "pending", 0), delivery(1, "pending", 1)],
+            &[],
+        );
+        check(
+            vec![
+                delivery(3, "pending", 0),
+                delivery(2, "pending", 0),
+                delivery(1, "dead", 3),
+            ],
+            &[1, 3],
+        );
+    }
+
+    #[test]
+    fn the_last_attempt_is_told_in_one_line() {
+        assert_eq!(
+            last_attempt(&delivery(1, "pending", 2)),
+            "1970-01-01T00:00:00.000Z 500 7 ms no"
+        );
+        assert_eq!(last_attempt(&delivery(1, "pending", 0)), "-");
+    }
+}

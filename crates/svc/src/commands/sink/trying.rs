@@ -1,0 +1,123 @@
+//! `svc sink test`: what a sink makes of an event, and what the receiver says to it.
+
+use serde_json::Value;
+use svc_core::EventId;
+use svc_protocol::api::{Preview, Previewed};
+
+use super::{One, change::read_text, find};
+use crate::{
+    commands::Shell,
+    exit::{Exit, Failure, Outcome},
+    output::{Format, Table, clean, or_dash},
+};
+
+/// Send an event to a sink at once, past its queue; exit 1 if it does not arrive
+#[derive(clap::Args, Debug)]
+#[command(before_help = "  svc sink test builds\n  \
+                   svc sink test builds --dry-run --type custom.build.done --data '{\"commit\":\"4f2a\"}'\n  \
+                   svc sink test builds --dry-run --body-template @new.json --event-id 0197a1b2-…")]
+pub struct Args {
+    #[command(flatten)]
+    which: One,
+    /// Show the body only, send nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// An event of the past, instead of a made-up one
+    #[arg(long, value_name = "ID", conflicts_with_all = ["type", "data"])]
+    event_id: Option<EventId>,
+    /// Type of the made-up event
+    #[arg(long)]
+    r#type: Option<String>,
+    /// Data of the made-up event, as a JSON object
+    #[arg(long, value_name = "JSON")]
+    data: Option<String>,
+    /// Try this template instead of the sink's own, or @file
+    #[arg(long, value_name = "TEXT|@FILE")]
+    body_template: Option<String>,
+}
+
+pub async fn run(shell: &Shell, args: Args) -> Outcome {
+    let data = args.data.as_deref().map(read_data).transpose()?;
+    let preview = Preview {
+        body_template: read_text(&shell.environment, args.body_template)?,
+        r#type: None,
+        event_id: args.event_id,
+        event_type: args.r#type,
+        data,
+        dry_run: args.dry_run,
+    };
+    let client = shell.client()?;
+    let sink = find(&client, &args.which.sink).await?;
+    let previewed = client.test_sink(sink.id, &preview).await?;
+    print(shell, &previewed)?;
+    Ok(exit_of(&previewed))
+}
+
+fn read_data(text: &str) -> Result<Value, Failure> {
+    let refuse = || Failure::usage("`--data` must be a JSON object");
+    let data: Value = serde_json::from_str(text).map_err(|error| refuse().why(error))?;
+    if data.is_object() {
+        Ok(data)
+    } else {
+        Err(refuse())
+    }
+}
+
+fn print(shell: &Shell, previewed: &Previewed) -> Result<(), Failure> {
+    if shell.output.format != Format::Table {
+        return shell.output.document(previewed, || Table::new(&[]));
+    }
+    let Some(attempt) = &previewed.attempt else {
+        // The body alone: it is what a receiver would get.
+        return shell.output.raw(previewed.body.as_bytes());
+    };
+    shell.output.table(&Table::record(vec![
+        ("body", previewed.body.clone()),
+        ("status", or_dash(attempt.status)),
+        ("ms", attempt.ms.to_string()),
+        ("error", or_dash(attempt.error.as_ref())),
+        ("answer", or_dash(attempt.output.as_deref().map(clean))),
+    ]))
+}
+
+fn exit_of(previewed: &Previewed) -> Exit {
+    match &previewed.attempt {
+        Some(attempt) if attempt.error.is_some() => Exit::Failure,
+        // Redirects are failures too (DECISIONS 7).
+        Some(attempt) => match attempt.status {
+            Some(200..=299) | None => Exit::Ok,
+            Some(_) => Exit::Failure,
+        },
+        None => Exit::Ok,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_an_event_that_arrived_is_a_success() {
+        let check = |attempt: Value, exit: Exit| {
+            let previewed: Previewed =
+                serde_json::from_value(json!({"body": "{}", "attempt": attempt})).expect("valid");
+            assert_eq!(exit_of(&previewed), exit, "{attempt}");
+        };
+        let attempt = |status: Value, error: Value| json!({"at": "1970-01-01T00:00:00.000Z", "status": status, "ms": 1, "error": error, "output": null});
+        check(Value::Null, Exit::Ok);
+        check(attempt(json!(204), json!(null)), Exit::Ok);
+        check(attempt(json!(500), json!(null)), Exit::Failure);
+        check(attempt(json!(301), json!(null)), Exit::Failure);
+        check(attempt(json!(null), json!("refused")), Exit::Failure);
+    }
+
+    #[test]
+    fn data_is_an_object() {
+        assert!(read_data("{\"a\": 1}").is_ok());
+        for bad in ["", "[]", "1", "{"] {
+            assert_eq!(read_data(bad).expect_err(bad).exit, Exit::Usage);
+        }
+    }
+}

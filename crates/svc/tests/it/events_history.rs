@@ -1,0 +1,105 @@
+//! The history and the stream of events (DECISIONS 4, 7).
+
+use serde_json::{Value, json};
+use svc_testkit::{SseStream, TestServer, TestUser};
+
+use crate::SOON;
+
+const NIL: &str = "00000000-0000-0000-0000-000000000000";
+
+async fn event(user: &TestUser, id: &str) -> Value {
+    let path = format!("/api/events/{id}");
+    user.get(&path).await.expect(200).json()
+}
+
+#[tokio::test]
+async fn the_history_shows_own_events_and_all_with_view_audit() {
+    let server = TestServer::start().await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    let admin = server.admin().await;
+    let space = ann.space("lab").await;
+    let mut own = vec![ann.emit("a.one", json!({})).await];
+    own.push(ann.emit("b.two", json!({})).await);
+    let bobs = bob.emit("a.three", json!({})).await;
+    let ids = async |user: &TestUser, query: &str| -> Vec<String> {
+        let events = user.list(&format!("/api/events{query}"), "events").await;
+        let id = |event: &Value| event["event_id"].as_str().unwrap().to_owned();
+        events.iter().map(id).collect()
+    };
+    // Newest first; the space's creation was the first.
+    let all = ids(&ann, "").await;
+    assert_eq!(all[..2], [own[1].clone(), own[0].clone()]);
+    assert_eq!(all.len(), 3);
+    assert_eq!(ids(&ann, "?type=custom.a.*").await, [own[0].clone()]);
+    assert_eq!(
+        ids(&ann, &format!("?space_id={}", space.id)).await,
+        [all[2].clone()]
+    );
+    assert_eq!(ids(&bob, "").await, std::slice::from_ref(&bobs));
+    ann.get(&format!("/api/events/{bobs}")).await.expect(404);
+    ann.get(&format!("/api/events/{NIL}")).await.expect(404);
+    ann.get("/api/events/nonsense").await.expect(404);
+    assert_eq!(
+        ids(&admin, "?type=custom.*").await,
+        [bobs.clone(), own[1].clone(), own[0].clone()]
+    );
+    assert_eq!(event(&admin, &bobs).await["owner_id"], bob.id);
+    // Pages follow each other without gap or overlap.
+    let first = ann.get("/api/events?limit=2").await.expect(200).json();
+    let cursor = first["next_cursor"].as_str().unwrap();
+    let rest = ann
+        .get(&format!("/api/events?limit=2&cursor={cursor}"))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(rest["events"].as_array().unwrap().len(), 1);
+    assert_eq!(rest["next_cursor"], Value::Null);
+    ann.get("/api/events?type=a.*.b").await.expect(400);
+}
+
+async fn stream(user: &TestUser, query: &str) -> SseStream {
+    let path = format!("/api/events/stream{query}");
+    let request = user.request("GET", &path).body(Default::default()).unwrap();
+    SseStream::open(&user.http(), request).await
+}
+
+#[tokio::test]
+async fn the_stream_shows_own_events_that_match() {
+    let server = TestServer::start().await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    let admin = server.admin().await;
+    let mut all = stream(&ann, "").await;
+    let mut some = stream(&ann, "?pattern=custom.a.*,space.created").await;
+    let mut admins = stream(&admin, "?pattern=custom.*").await;
+    let bobs = bob.emit("a.secret", json!({})).await;
+    let first = ann.emit("b.one", json!({"text": "two\nlines"})).await;
+    let second = ann.emit("a.two", json!({})).await;
+    ann.space("lab").await;
+    let message = all.next(SOON).await.unwrap();
+    assert_eq!(
+        (message.id.as_str(), message.event.as_str()),
+        (first.as_str(), "custom.b.one")
+    );
+    let data: Value = serde_json::from_str(&message.data).unwrap();
+    assert_eq!(data, event(&ann, &first).await);
+    assert_eq!(all.next(SOON).await.unwrap().id, second);
+    assert_eq!(all.next(SOON).await.unwrap().event, "space.created");
+    assert_eq!(some.next(SOON).await.unwrap().id, second);
+    assert_eq!(some.next(SOON).await.unwrap().event, "space.created");
+    for id in [bobs, first, second] {
+        assert_eq!(admins.next(SOON).await.unwrap().id, id);
+    }
+    ann.get("/api/events/stream?pattern=*.x").await.expect(400);
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_its_credential() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let token = ann.new_token(&[]).await;
+    let other = ann.with_token(token["token"].as_str().unwrap());
+    let mut open = stream(&other, "").await;
+    let path = format!("/api/tokens/{}", token["id"].as_str().unwrap());
+    ann.delete(&path).await.expect(204);
+    assert_eq!(open.next(SOON).await, None);
+}
