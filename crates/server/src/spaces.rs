@@ -2,10 +2,13 @@
 
 mod agent_tokens;
 pub mod announce;
+mod error;
 pub mod lifecycle;
 pub mod local;
 pub mod logs;
+mod record;
 mod service;
 pub mod templates;
 
-pub use service::{SpaceError, Spaces};
+pub use error::SpaceError;
+pub use service::Spaces;

@@ -5,34 +5,33 @@ use std::sync::Arc;
 use serde_json::json;
 use svc_core::{
     Permission, SpaceId, SpaceName,
-    name::NameError,
-    space::{Health, Runtime, State, StopReason, Transition, space_urls},
+    space::{Health, Runtime, StopReason, Transition},
 };
 use svc_protocol::{
-    api::{NewSpace, NumberedLine, Space, SpacePatch, Template},
+    api::{NewSpace, NumberedLine, Space, SpacePatch},
     link::{Control, Goodbye},
 };
-use thiserror::Error;
 use uuid::Uuid;
 
 use super::{
+    SpaceError,
     agent_tokens::{self as tokens, new_agent_token},
     announce::announce,
     lifecycle::{self, append},
     local::LocalRuntime,
     logs::SpaceLogs,
+    record::{find_template, new_row},
 };
 use crate::{
     clock,
     events::hub::Hub,
-    identity::{Affected, Caller, Directory, Identity, IdentityError, User},
+    identity::{Affected, Caller, Directory, Identity},
     links::Links,
     store::{
-        Page, PageRequest, Store, StoreError, Tx,
+        Page, PageRequest, Store, Tx,
         agent_tokens::{self, AgentTokenKind},
         lanes,
         spaces::{self, SpaceRow},
-        templates,
     },
 };
 
@@ -46,39 +45,6 @@ pub struct Spaces {
     pub local: Arc<LocalRuntime>,
     pub allow_local: bool,
     pub wildcard_domain: Option<String>,
-}
-
-#[derive(Debug, Error)]
-pub enum SpaceError {
-    #[error("the space does not exist")]
-    NotFound,
-    #[error(transparent)]
-    Name(#[from] NameError),
-    #[error("you have a space named `{name}` already")]
-    NameTaken { name: String },
-    #[error("{0}")]
-    Conflict(String),
-    #[error("{0}")]
-    Invalid(String),
-    #[error("a space that runs on the server needs the permission `manage_spaces`")]
-    LocalDenied,
-    #[error(
-        "this server runs no spaces itself; set `spaces.allow_local = true` in its configuration, or use runtime `external`"
-    )]
-    LocalDisabled,
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    #[error(transparent)]
-    Store(StoreError),
-}
-
-impl From<StoreError> for SpaceError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            StoreError::Missing { .. } => Self::NotFound,
-            other => Self::Store(other),
-        }
-    }
 }
 
 impl Spaces {
@@ -133,7 +99,7 @@ impl Spaces {
         }
         Ok(Space {
             agent_token: Some(agent_token),
-            ..self.present(row)
+            ..self.present(row)?
         })
     }
 
@@ -148,13 +114,18 @@ impl Spaces {
             .store
             .read(move |tx| spaces::list(tx, owner, page))
             .await?;
-        Ok(page.map(|row| self.present(row)))
+        let Page { items, next_cursor } = page;
+        let items = items
+            .into_iter()
+            .filter_map(|row| self.present(row).ok())
+            .collect();
+        Ok(Page { items, next_cursor })
     }
 
     pub async fn get(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
         let row = self.store.read(move |tx| spaces::get(tx, id)).await?;
         check_access(caller, &row)?;
-        Ok(self.present(row))
+        self.present(row)
     }
 
     pub async fn patch(
@@ -195,7 +166,7 @@ impl Spaces {
             let health_check = row.health_check.clone();
             let _ = link.control(0, &Control::HealthCheckChanged { health_check });
         }
-        Ok(self.present(row))
+        self.present(row)
     }
 
     /// Lets a stopped space's agent in again, and starts it if the server runs it.
@@ -222,7 +193,7 @@ impl Spaces {
         if row.runtime == Runtime::Local {
             self.local.start(id);
         }
-        Ok(self.present(row))
+        self.present(row)
     }
 
     /// Stops a space and refuses its agent until it is started again.
@@ -247,7 +218,7 @@ impl Spaces {
         self.hub.committed(event.as_slice());
         self.links.cut(id, Goodbye::SpaceStopped).await;
         self.local.stop(id).await;
-        Ok(self.present(row))
+        self.present(row)
     }
 
     pub async fn delete(&self, caller: &Caller, id: SpaceId) -> Result<(), SpaceError> {
@@ -311,16 +282,18 @@ impl Spaces {
         }
     }
 
-    fn present(&self, row: SpaceRow) -> Space {
-        let owner = self.directory.find_user(row.owner_id);
-        Space {
+    /// A space whose owner was deleted a moment ago is gone too.
+    fn present(&self, row: SpaceRow) -> Result<Space, SpaceError> {
+        let owner = self
+            .directory
+            .find_user(row.owner_id)
+            .ok_or(SpaceError::NotFound)?;
+        Ok(Space {
             registration: self.links.registration_of(row.id),
             id: row.id,
             name: row.name,
             owner_id: row.owner_id,
-            owner: owner
-                .map(|owner| owner.name.clone())
-                .expect("a space's owner is never deleted"),
+            owner: owner.name.clone(),
             state: row.state,
             health: row.health,
             runtime: row.runtime,
@@ -331,7 +304,7 @@ impl Spaces {
             health_check: row.health_check,
             created_at: row.created_at,
             agent_token: None,
-        }
+        })
     }
 }
 
@@ -349,54 +322,4 @@ fn accessible(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow,
     let row = spaces::get(tx, id)?;
     check_access(caller, &row)?;
     Ok(row)
-}
-
-fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>, SpaceError> {
-    let Some(id) = new.template_id else {
-        return Ok(None);
-    };
-    let template = templates::find(tx, id)?;
-    let missing = || SpaceError::Invalid(format!("template `{id}` does not exist"));
-    template.map(Some).ok_or_else(missing)
-}
-
-fn new_row(
-    id: SpaceId,
-    owner: &User,
-    name: SpaceName,
-    runtime: Runtime,
-    new: &NewSpace,
-    template: Option<Template>,
-    domain: Option<&str>,
-) -> SpaceRow {
-    let ports: Vec<_> = template
-        .iter()
-        .flat_map(|template| {
-            template
-                .ports
-                .iter()
-                .map(|port| (port.name.clone(), port.port))
-        })
-        .collect();
-    let of_template = template
-        .as_ref()
-        .and_then(|template| template.health_check.clone());
-    SpaceRow {
-        id,
-        owner_id: owner.id,
-        state: State::Created,
-        stop_reason: None,
-        health: Health::Unknown,
-        runtime,
-        template_id: new.template_id,
-        startup_script_id: None,
-        health_check: new.health_check.clone().or(of_template).unwrap_or_default(),
-        node_id: None,
-        space_urls: space_urls(&owner.name, &name, &ports, domain),
-        name,
-        created_at: clock::now(),
-        started_at: None,
-        stopped_at: None,
-        deleted_at: None,
-    }
 }

@@ -1,0 +1,39 @@
+//! Why a request about spaces or templates is refused.
+
+use svc_core::name::NameError;
+use thiserror::Error;
+
+use crate::{identity::IdentityError, store::StoreError};
+
+#[derive(Debug, Error)]
+pub enum SpaceError {
+    #[error("the space does not exist")]
+    NotFound,
+    #[error(transparent)]
+    Name(#[from] NameError),
+    #[error("you have a space named `{name}` already")]
+    NameTaken { name: String },
+    #[error("{0}")]
+    Conflict(String),
+    #[error("{0}")]
+    Invalid(String),
+    #[error("a space that runs on the server needs the permission `manage_spaces`")]
+    LocalDenied,
+    #[error(
+        "this server runs no spaces itself; set `spaces.allow_local = true` in its configuration, or use runtime `external`"
+    )]
+    LocalDisabled,
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+impl From<StoreError> for SpaceError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Missing { .. } => Self::NotFound,
+            other => Self::Store(other),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A new space's record: what it takes from its template, and its defaults.
+
+use svc_core::{
+    SpaceId, SpaceName,
+    space::{Health, Runtime, State, space_urls},
+};
+use svc_protocol::api::{NewSpace, Template};
+
+use super::SpaceError;
+use crate::{
+    clock,
+    identity::User,
+    store::{Tx, spaces::SpaceRow, templates},
+};
+
+pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>, SpaceError> {
+    let Some(id) = new.template_id else {
+        return Ok(None);
+    };
+    let template = templates::find(tx, id)?;
+    let missing = || SpaceError::Invalid(format!("template `{id}` does not exist"));
+    template.map(Some).ok_or_else(missing)
+}
+
+pub fn new_row(
+    id: SpaceId,
+    owner: &User,
+    name: SpaceName,
+    runtime: Runtime,
+    new: &NewSpace,
+    template: Option<Template>,
+    domain: Option<&str>,
+) -> SpaceRow {
+    let ports: Vec<_> = template
+        .iter()
+        .flat_map(|template| {
+            template
+                .ports
+                .iter()
+                .map(|port| (port.name.clone(), port.port))
+        })
+        .collect();
+    let of_template = template
+        .as_ref()
+        .and_then(|template| template.health_check.clone());
+    SpaceRow {
+        id,
+        owner_id: owner.id,
+        state: State::Created,
+        stop_reason: None,
+        health: Health::Unknown,
+        runtime,
+        template_id: new.template_id,
+        startup_script_id: None,
+        health_check: new.health_check.clone().or(of_template).unwrap_or_default(),
+        node_id: None,
+        space_urls: space_urls(&owner.name, &name, &ports, domain),
+        name,
+        created_at: clock::now(),
+        started_at: None,
+        stopped_at: None,
+        deleted_at: None,
+    }
+}
