@@ -4,6 +4,7 @@ mod assemble;
 
 use std::{io, net::SocketAddr, time::Duration};
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use svc_core::{
     Permission, ServerId,
     space::{Runtime, State, StopReason},
@@ -22,7 +23,7 @@ use crate::{
     http::{self, listen::Listener},
     identity::{Identity, IdentityError},
     options::Options,
-    store::{self, OpenError, Store, StoreError},
+    store::{self, OpenError, Store, StoreError, Tx},
     tls::{self, TlsError},
 };
 
@@ -53,6 +54,10 @@ pub enum StartError {
     Tls(#[from] TlsError),
     #[error(transparent)]
     Secrets(#[from] SecretError),
+    #[error(
+        "the secrets in this database were encrypted with another key; bring back the `secret.key` of its data folder, or set SVC_SECRET_KEY to the one it was used with"
+    )]
+    WrongSecretKey,
     #[error(transparent)]
     WebhookAllow(#[from] GuardError),
     #[error(
@@ -86,6 +91,7 @@ impl Server {
             Identity::load(store.clone(), options.policy.identity, Clock::system()).await?;
         let Assembled { app, engine } =
             assemble(&options, store, identity, server_id, shutdown.clone())?;
+        check_secret_key(&app).await?;
 
         let scheme = if tls.is_some() { "https" } else { "http" };
         let own_url = format!("{scheme}://{}", reachable(address));
@@ -193,6 +199,29 @@ fn reachable(address: SocketAddr) -> SocketAddr {
         });
     }
     reachable
+}
+
+/// Text that is kept encrypted, to tell the right key from a wrong one.
+const KEY_CHECK: &[u8] = b"svc";
+const KEY_CHECK_NAME: &str = "secret_key_check";
+
+/// A wrong key is found at the start, and not at the first delivery that cannot be signed.
+async fn check_secret_key(app: &App) -> Result<(), StartError> {
+    let secrets = app.event_sinks.deliverers.secrets.clone();
+    let kept = app
+        .store
+        .read(|tx| store::meta::find(tx, KEY_CHECK_NAME))
+        .await?;
+    let Some(kept) = kept else {
+        let encrypted = BASE64_STANDARD.encode(secrets.encrypt(KEY_CHECK, KEY_CHECK));
+        let keep = move |tx: &mut Tx<'_>| store::meta::set(tx, KEY_CHECK_NAME, &encrypted);
+        return Ok(app.store.write(keep).await?);
+    };
+    let decoded = BASE64_STANDARD.decode(kept).unwrap_or_default();
+    match secrets.decrypt(&decoded, KEY_CHECK) {
+        Ok(text) if text == KEY_CHECK => Ok(()),
+        _ => Err(StartError::WrongSecretKey),
+    }
 }
 
 /// No default password: the first administrator comes from the environment, or by a one-time link.

@@ -14,7 +14,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::hub::Hub;
+use super::hub::{Hub, Streamed};
 use crate::{
     clock,
     identity::{Caller, Directory},
@@ -68,7 +68,7 @@ impl History {
     pub async fn get(&self, caller: &Caller, id: EventId) -> Result<Event, HistoryError> {
         let found = self.store.read(move |tx| events::find(tx, id)).await?;
         found
-            .filter(|event| sees(caller, event))
+            .filter(|event| sees(caller, event.owner_id))
             .ok_or(HistoryError::NotFound(id))
     }
 
@@ -89,7 +89,7 @@ impl History {
 
 /// Events as they are committed.
 pub struct Stream {
-    events: Receiver<Arc<Event>>,
+    events: Receiver<Arc<Streamed>>,
     directory: Arc<Directory>,
     shutdown: CancellationToken,
     caller: Caller,
@@ -100,7 +100,7 @@ pub struct Stream {
 /// What a stream tells.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Message {
-    Event(Arc<Event>),
+    Event(Arc<Streamed>),
     /// So many went by unread; some may not have been for this stream.
     Lagged(u64),
 }
@@ -126,9 +126,10 @@ impl Stream {
         }
     }
 
-    fn wants(&self, event: &Event) -> bool {
+    fn wants(&self, event: &Streamed) -> bool {
         let matches = |pattern: &Pattern| pattern.matches(&event.r#type);
-        sees(&self.caller, event) && (self.patterns.is_empty() || self.patterns.iter().any(matches))
+        sees(&self.caller, event.owner_id)
+            && (self.patterns.is_empty() || self.patterns.iter().any(matches))
     }
 }
 
@@ -137,8 +138,8 @@ fn only_of(caller: &Caller) -> Option<UserId> {
     (!caller.may(Permission::ViewAudit)).then_some(caller.user.id)
 }
 
-fn sees(caller: &Caller, event: &Event) -> bool {
-    only_of(caller).is_none_or(|owner| owner == event.owner_id)
+fn sees(caller: &Caller, owner: UserId) -> bool {
+    only_of(caller).is_none_or(|only| only == owner)
 }
 
 #[cfg(test)]

@@ -12,11 +12,35 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use svc_core::{LaneId, event::Event};
+use svc_core::{EventId, LaneId, UserId, event::Event};
+use svc_protocol::api::EventRecord;
 use tokio::sync::{Notify, broadcast};
 
 /// Events a slow stream may lag behind before it misses some.
-const STREAM_BUFFER: usize = 1_024;
+const STREAM_BUFFER: usize = 256;
+
+/// An event as streams carry it: written out, because a payload in memory can take thirty times
+/// its JSON, and a reader that does not read makes the buffer keep it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Streamed {
+    pub id: EventId,
+    pub r#type: String,
+    pub owner_id: UserId,
+    /// The event's record as JSON.
+    pub record: String,
+}
+
+impl From<&Event> for Streamed {
+    fn from(event: &Event) -> Self {
+        let record = EventRecord::from(event.clone());
+        Self {
+            id: event.id,
+            r#type: event.r#type.clone(),
+            owner_id: event.owner_id,
+            record: serde_json::to_string(&record).expect("an event is always JSON"),
+        }
+    }
+}
 
 /// Cheap to clone.
 #[derive(Clone)]
@@ -26,7 +50,7 @@ struct Shared {
     wake: Notify,
     /// Lanes that need not wait any longer.
     due: Mutex<HashSet<LaneId>>,
-    events: broadcast::Sender<Arc<Event>>,
+    events: broadcast::Sender<Arc<Streamed>>,
     counters: EventCounters,
 }
 
@@ -66,9 +90,11 @@ impl Hub {
             return;
         }
         EventCounters::add(&self.0.counters.emitted, events.len());
-        for event in events {
-            // Nobody listening is no failure.
-            let _ = self.0.events.send(event.clone());
+        if self.0.events.receiver_count() > 0 {
+            for event in events {
+                // The last listener may just have gone.
+                let _ = self.0.events.send(Arc::new(Streamed::from(&**event)));
+            }
         }
         self.wake();
     }
@@ -85,7 +111,7 @@ impl Hub {
     }
 
     /// Events from now on.
-    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Event>> {
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Streamed>> {
         self.0.events.subscribe()
     }
 

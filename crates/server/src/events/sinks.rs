@@ -37,12 +37,14 @@ pub struct Deliverers {
 
 impl Deliver for Deliverers {
     async fn deliver(&self, job: Job) -> Sent {
-        let receiver = match &job.target {
-            Target::Sink(sink) => sink.name.clone(),
-            Target::Method { method, .. } => method.clone(),
+        let (receiver, owner) = match &job.target {
+            Target::Sink(sink) => (sink.name.clone(), sink.owner_key.clone()),
+            Target::Method {
+                method, owner_id, ..
+            } => (method.clone(), owner_id.to_string()),
         };
         let sent = self.attempt(job).await;
-        self.metrics.events.attempted(&receiver, &sent);
+        self.metrics.events.attempted(&receiver, &owner, &sent);
         sent
     }
 }
@@ -60,7 +62,9 @@ impl Deliverers {
                     Ok(body) => body,
                     Err(unrendered) => return unrendered.into(),
                 };
-                self.methods.deliver(owner_id, &method, &body).await
+                self.methods
+                    .deliver(owner_id, &method, job.event.id, &body)
+                    .await
             }
         }
     }

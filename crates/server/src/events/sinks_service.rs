@@ -42,6 +42,9 @@ use crate::{
 const OVERLAP_HOURS: u32 = 24;
 const OVERLAP_HOURS_MAX: u32 = 30 * 24;
 
+/// Sinks a user may have, and global ones.
+pub const SINKS_PER_OWNER_MAX: u64 = 100;
+
 pub struct SinksService {
     pub store: Store,
     pub hub: Hub,
@@ -113,6 +116,7 @@ impl SinksService {
             .store
             .try_write(move |tx| {
                 check_name_free(tx, &row)?;
+                check_room(tx, &row)?;
                 sinks::insert(tx, &row)?;
                 audit::append(tx, &entry)?;
                 Ok::<_, SinkError>(record(tx, row)?)
@@ -242,6 +246,14 @@ fn find_managed(
 
 fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<SinkRow, SinkError> {
     find_managed(tx, caller, id)?.ok_or(SinkError::NotFound)
+}
+
+/// Every sink costs each event of its owner a look, and a write where it matches.
+fn check_room(tx: &mut Tx<'_>, row: &SinkRow) -> Result<(), SinkError> {
+    if sinks::count(tx, &row.owner_key)? >= SINKS_PER_OWNER_MAX {
+        return Err(SinkError::TooMany);
+    }
+    Ok(())
 }
 
 fn check_name_free(tx: &mut Tx<'_>, row: &SinkRow) -> Result<(), SinkError> {

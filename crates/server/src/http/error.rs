@@ -170,6 +170,7 @@ impl From<SinkError> for ApiError {
             SinkError::GlobalDenied => Self::forbidden("permission_denied", detail),
             SinkError::NameTaken(_) => Self::new(StatusCode::CONFLICT, "name_taken", detail),
             SinkError::QueueFull => Self::new(StatusCode::CONFLICT, "queue_full", detail),
+            SinkError::TooMany => Self::new(StatusCode::CONFLICT, "too_many_sinks", detail),
             SinkError::Conflict(_) => Self::new(StatusCode::CONFLICT, "conflict", detail),
             SinkError::TooManyTests { retry_after, .. } => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)

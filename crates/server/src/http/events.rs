@@ -110,14 +110,10 @@ pub async fn stream(
 
 fn line(message: &Message) -> Line {
     match message {
-        Message::Event(event) => {
-            let record = EventRecord::from((**event).clone());
-            let data = serde_json::to_string(&record).expect("an event is always JSON");
-            Line::default()
-                .id(event.id.to_string())
-                .event(&event.r#type)
-                .data(data)
-        }
+        Message::Event(event) => Line::default()
+            .id(event.id.to_string())
+            .event(&event.r#type)
+            .data(&event.record),
         Message::Lagged(missed) => Line::default()
             .event("lagged")
             .data(json!({"missed": missed}).to_string()),

@@ -64,11 +64,19 @@ impl Links {
     fn withdraw_subscriptions_later(self: &Arc<Self>, space: SpaceId) {
         let links = Arc::clone(self);
         self.tasks.spawn(async move {
+            // The wait belongs to this stop: a space that comes back and stops again has another.
+            let Ok(Some(stopped_at)) = links.lifecycle.stopped_at(space).await else {
+                return;
+            };
             tokio::select! {
                 () = tokio::time::sleep(links.policy.grace) => {}
                 () = links.shutdown.cancelled() => return,
             }
-            if let Err(error) = links.lifecycle.withdraw_subscriptions(space).await {
+            if let Err(error) = links
+                .lifecycle
+                .withdraw_subscriptions(space, stopped_at)
+                .await
+            {
                 error!(space.id = %space, "subscriptions not withdrawn: {error}");
             }
         });
@@ -77,7 +85,7 @@ impl Links {
     /// A link that does not bring back what the space had registered (a new agent, say) has the
     /// grace period for it; then the methods are gone.
     pub(super) fn expect_registration(self: &Arc<Self>, live: &Arc<LiveSpace>) {
-        if self.registry.count_of(live.id) == 0 {
+        if self.registry.count_of(live.id) == 0 && !self.declares(live.id) {
             return;
         }
         let (links, live, expected) = (Arc::clone(self), Arc::clone(live), live.link_number());
@@ -87,8 +95,13 @@ impl Links {
                 () = links.shutdown.cancelled() => return,
             }
             let _transition = live.transition.lock().await;
-            if live.link_number() == expected && live.availability() == Availability::Unlinked {
+            // A link that is gone again has a grace period of its own.
+            let waits = live.link().is_some() && live.availability() == Availability::Unlinked;
+            if live.link_number() == expected && waits {
                 let methods = links.registry.withdraw(live.id);
+                if let Err(error) = links.declare(&live, Vec::new()).await {
+                    error!(space.id = %live.id, "subscriptions not withdrawn: {error}");
+                }
                 info!(space.id = %live.id, methods, "methods that did not come back are removed");
             }
         });

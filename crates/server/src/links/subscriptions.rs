@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use svc_core::{LaneId, SpaceId};
+use svc_core::{LaneId, SpaceId, space::State};
 
 use super::{Links, LiveSpace};
 use crate::{
     methods::registry::Subscription,
-    store::{StoreError, lanes},
+    store::{StoreError, lanes, spaces},
 };
 
 impl Links {
@@ -20,17 +20,25 @@ impl Links {
         subscriptions: Vec<Subscription>,
     ) -> Result<Vec<LaneId>, StoreError> {
         let (owner, space) = (live.owner, live.id);
-        if subscriptions.is_empty() && !self.declaring.lock().contains(&space) {
+        if subscriptions.is_empty() && !self.declares(space) {
             return Ok(Vec::new());
         }
         let none = subscriptions.is_empty();
-        let declaring = self
-            .lifecycle
-            .store
-            .write(move |tx| lanes::declare(tx, owner, space, &subscriptions));
+        let declaring = self.lifecycle.store.write(move |tx| {
+            // A space that was stopped or deleted meanwhile has nothing to declare.
+            let row = spaces::find(tx, space)?;
+            if !none && row.is_none_or(|row| row.state != State::Deployed) {
+                return Ok(Vec::new());
+            }
+            lanes::declare(tx, owner, space, &subscriptions)
+        });
         let lanes = declaring.await?;
         self.note_declaring(space, !none);
         Ok(lanes)
+    }
+
+    pub(super) fn declares(&self, space: SpaceId) -> bool {
+        self.declaring.lock().contains(&space)
     }
 
     pub(super) fn note_declaring(&self, space: SpaceId, declares: bool) {

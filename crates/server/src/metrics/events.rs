@@ -14,15 +14,18 @@ use crate::{
     store::lanes::{Backlog, Totals},
 };
 
-/// A sink's name, or that of a subscribed method.
+/// A sink's name, or that of a subscribed method; names are an owner's own business, so the owner
+/// (an id, or `global`) stands beside it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct ReceiverLabel {
     receiver: String,
+    owner: String,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct AttemptLabel {
     receiver: String,
+    owner: String,
     outcome: &'static str,
 }
 
@@ -31,7 +34,7 @@ pub struct EventMetrics {
     attempts: Family<AttemptLabel, Counter>,
     emitted: Counter,
     dead: Counter,
-    dropped: Gauge,
+    dropped: Counter,
     queued: Gauge,
     queue_depth: Family<ReceiverLabel, Gauge>,
     lag_seconds: Family<ReceiverLabel, Gauge<f64, AtomicU64>>,
@@ -52,7 +55,7 @@ impl EventMetrics {
         );
         registry.register(
             "event_drops",
-            "Events dropped because a queue was full, over all receivers there are",
+            "Events dropped because a queue was full",
             self.dropped.clone(),
         );
         registry.register("event_queued", "Deliveries waiting", self.queued.clone());
@@ -69,15 +72,17 @@ impl EventMetrics {
     }
 
     /// Counts one attempt.
-    pub fn attempted(&self, receiver: &str, sent: &Sent) {
+    pub fn attempted(&self, receiver: &str, owner: &str, sent: &Sent) {
         let outcome = match sent {
             Sent::Delivered(_) => "delivered",
             Sent::Failed(_) => "failed",
             Sent::Dead(_) => "unrenderable",
-            Sent::Paused => "paused",
+            // Nobody was there to attempt it.
+            Sent::Paused => return,
         };
         let label = AttemptLabel {
             receiver: receiver.to_owned(),
+            owner: owner.to_owned(),
             outcome,
         };
         self.attempts.get_or_create(&label).inc();
@@ -94,7 +99,7 @@ impl EventMetrics {
         raise(&self.emitted, &counters.emitted);
         raise(&self.dead, &counters.dead);
         self.dropped
-            .set(i64::try_from(totals.dropped).unwrap_or(i64::MAX));
+            .inc_by(totals.dropped.saturating_sub(self.dropped.get()));
         self.queued
             .set(i64::try_from(totals.queued).unwrap_or(i64::MAX));
         self.queue_depth.clear();
@@ -102,14 +107,13 @@ impl EventMetrics {
         for lane in backlog {
             let label = ReceiverLabel {
                 receiver: lane.name.clone(),
+                owner: lane.owner.clone(),
             };
             self.queue_depth
                 .get_or_create(&label)
                 .inc_by(lane.depth.into());
             let lag = now.since(lane.oldest).as_secs_f64();
-            let gauge = self.lag_seconds.get_or_create(&label);
-            // Two owners may use one name; the worse lag is the one to see.
-            gauge.set(gauge.get().max(lag));
+            self.lag_seconds.get_or_create(&label).set(lag);
         }
     }
 }

@@ -182,9 +182,7 @@ fn deliverers(base: &Base, options: &Options) -> Result<Deliverers, StartError> 
         store: base.store.clone(),
         secrets: Arc::new(secrets),
         webhook: Webhook::new(guard),
-        methods: MethodDelivery {
-            registry: base.registry.clone(),
-        },
+        methods: MethodDelivery::new(base.registry.clone()),
         metrics: base.metrics.clone(),
     })
 }

@@ -171,12 +171,27 @@ impl Lifecycle {
         self.store.read(lanes::list_declaring_spaces).await
     }
 
-    /// Takes back the subscriptions of a space, unless it has come back meanwhile.
-    pub async fn withdraw_subscriptions(&self, space: SpaceId) -> Result<(), StoreError> {
+    /// When a space that is stopped was stopped.
+    pub async fn stopped_at(&self, space: SpaceId) -> Result<Option<Timestamp>, StoreError> {
+        let row = self.store.read(move |tx| spaces::find(tx, space)).await?;
+        let stopped = row.filter(|row| row.state == State::Stopped);
+        Ok(stopped.and_then(|row| row.stopped_at))
+    }
+
+    /// Takes back the subscriptions of a space that has been stopped since that moment, and not
+    /// come back in between.
+    pub async fn withdraw_subscriptions(
+        &self,
+        space: SpaceId,
+        stopped_at: Timestamp,
+    ) -> Result<(), StoreError> {
         self.store
             .write(move |tx| {
                 let row = spaces::find(tx, space)?;
-                if row.is_none_or(|row| row.state != State::Deployed) {
+                let same = |row: &SpaceRow| {
+                    row.state == State::Stopped && row.stopped_at == Some(stopped_at)
+                };
+                if row.as_ref().is_some_and(same) {
                     lanes::withdraw_space(tx, space)?;
                 }
                 Ok(())

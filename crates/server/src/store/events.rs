@@ -54,6 +54,9 @@ pub fn get(tx: &mut Tx<'_>, id: EventId) -> Result<Event, StoreError> {
     find(tx, id)?.ok_or_else(|| StoreError::missing("event", id))
 }
 
+/// Bytes of payloads on one page: read, they take many times as much.
+const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
 /// Newest first.
 pub fn list(
     tx: &mut Tx<'_>,
@@ -69,7 +72,20 @@ pub fn list(
         ),
         &values,
     )?;
-    let events = rows.iter().map(read).collect::<Result<_, _>>()?;
+    let mut events = Vec::new();
+    let mut bytes = 0;
+    for row in &rows {
+        bytes += row.get::<String>("data")?.len();
+        // A page of large events is a short one: the next begins where it ends.
+        if bytes > PAGE_BYTES_MAX && !events.is_empty() {
+            let next_cursor = events.last().map(|event: &Event| event.id.to_string());
+            return Ok(Page {
+                items: events,
+                next_cursor,
+            });
+        }
+        events.push(read(row)?);
+    }
     Ok(page.page(events, |event: &Event| event.id.0))
 }
 

@@ -19,6 +19,7 @@ pub use self::{
 };
 use super::{
     error::StoreError,
+    meta,
     sinks::{GLOBAL, SinkRow},
     sql::{Row, Tx, values},
 };
@@ -77,6 +78,8 @@ pub struct Backlog {
     pub lane: LaneId,
     /// The sink's name, or the method's.
     pub name: String,
+    /// The owner's id, or `global`.
+    pub owner: String,
     pub depth: u32,
     /// When the oldest waiting delivery was queued.
     pub oldest: Timestamp,
@@ -109,7 +112,8 @@ pub fn find_by_method(
 /// Every lane with something in it.
 pub fn list_backlog(tx: &mut Tx<'_>) -> Result<Vec<Backlog>, StoreError> {
     tx.query(
-        "SELECT l.id AS id, COALESCE(l.method, s.name) AS name, l.depth AS depth,
+        "SELECT l.id AS id, COALESCE(l.method, s.name) AS name, l.owner_key AS owner,
+                l.depth AS depth,
                 (SELECT MIN(d.queued_at) FROM deliveries d
                  WHERE d.lane_id = l.id AND d.state = 'pending') AS oldest
          FROM lanes l LEFT JOIN event_sinks s ON s.id = l.sink_id WHERE l.depth > 0",
@@ -120,6 +124,7 @@ pub fn list_backlog(tx: &mut Tx<'_>) -> Result<Vec<Backlog>, StoreError> {
         Ok(Backlog {
             lane: row.get("id")?,
             name: row.get("name")?,
+            owner: row.get("owner")?,
             depth: row.get("depth")?,
             oldest: row.get::<Option<_>>("oldest")?.unwrap_or_default(),
         })
@@ -143,8 +148,25 @@ pub fn totals(tx: &mut Tx<'_>) -> Result<Totals, StoreError> {
     let row = row.ok_or(StoreError::NoRow)?;
     Ok(Totals {
         queued: row.get("queued")?,
-        dropped: row.get("dropped")?,
+        dropped: row.get::<u64>("dropped")? + kept_drops(tx)?,
     })
+}
+
+/// Key of the drops of lanes that are gone, so that their number never goes down.
+const KEPT_DROPS: &str = "drops_of_removed_lanes";
+
+/// A lane with this many drops is about to be removed.
+pub(super) fn keep_drops(tx: &mut Tx<'_>, dropped: u64) -> Result<(), StoreError> {
+    if dropped > 0 {
+        let kept = kept_drops(tx)? + dropped;
+        meta::set(tx, KEPT_DROPS, &kept.to_string())?;
+    }
+    Ok(())
+}
+
+fn kept_drops(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
+    let kept = meta::find(tx, KEPT_DROPS)?;
+    Ok(kept.and_then(|kept| kept.parse().ok()).unwrap_or(0))
 }
 
 /// Pauses or resumes the lanes of a user who is deactivated or activated again. Global sinks are

@@ -212,6 +212,15 @@ pub fn list(
     Ok(page.page(sinks, |sink: &SinkRow| sink.id.0))
 }
 
+/// How many sinks an owner has.
+pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
+    let row = tx.query_opt(
+        "SELECT COUNT(*) AS sinks FROM event_sinks WHERE owner_key = ?1",
+        values![owner_key],
+    )?;
+    row.ok_or(StoreError::NoRow)?.get("sinks")
+}
+
 /// The formatters a user's methods may name: their own json-rpc sinks first, then global ones.
 pub fn list_json_rpc(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkRow>, StoreError> {
     tx.query(
@@ -254,7 +263,9 @@ pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
 /// that number.
 pub fn delete(tx: &mut Tx<'_>, id: SinkId, actor: &str, at: Timestamp) -> Result<u32, StoreError> {
     let name = get(tx, id)?.name;
-    let queued = lanes::find_by_sink(tx, id)?.map_or(0, |lane| lane.depth);
+    let lane = lanes::find_by_sink(tx, id)?;
+    let queued = lane.as_ref().map_or(0, |lane| lane.depth);
+    lanes::keep_drops(tx, lane.map_or(0, |lane| lane.dropped))?;
     tx.execute("DELETE FROM event_sinks WHERE id = ?1", values![id])?;
     audit::append(
         tx,

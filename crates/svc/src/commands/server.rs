@@ -215,7 +215,11 @@ pub fn start_failure(error: StartError) -> Failure {
             .hint("--listen 127.0.0.1:0 takes a free port and shows it")
         }
         error => {
-            let failure = Failure::new(Exit::Failure, error.to_string());
+            let exit = match error {
+                StartError::WebhookAllow(_) => Exit::Usage,
+                _ => Exit::Failure,
+            };
+            let failure = Failure::new(exit, error.to_string());
             match std::error::Error::source(&error) {
                 Some(source) => failure.why(source),
                 None => failure,

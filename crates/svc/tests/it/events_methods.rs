@@ -1,6 +1,6 @@
 //! Methods that subscribe to events (spec 2.2, 6.4; DECISIONS 7).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use svc_testkit::{
@@ -153,6 +153,30 @@ async fn an_agent_restart_within_the_grace_loses_no_event() {
     let _agent = space.agent_with(&["--methods-file", "methods.toml"]).await;
     let list = wait_for_pushed(&ann, "lab", 10).await;
     assert_eq!(ids(&list), expected);
+}
+
+/// Each stop has a grace period of its own: that of the first must not end the second's.
+#[tokio::test]
+async fn two_agent_restarts_lose_no_event() {
+    let server = TestServer::builder()
+        .config("grace_seconds = 3")
+        .start()
+        .await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let mut agent = space.publish(listening()).await;
+    agent.stop().await;
+    let began = Instant::now();
+    let mut agent = space.agent_with(&["--methods-file", "methods.toml"]).await;
+    let first = ann.emit("build.done", json!({"n": 0})).await;
+    assert_eq!(ids(&wait_for_pushed(&ann, "lab", 1).await), [first]);
+    // Shortly before the first grace would be over, had the agent not come back.
+    tokio::time::sleep_until((began + Duration::from_millis(2_500)).into()).await;
+    agent.stop().await;
+    let second = ann.emit("build.done", json!({"n": 1})).await;
+    tokio::time::sleep_until((began + Duration::from_millis(3_500)).into()).await;
+    let _agent = space.agent_with(&["--methods-file", "methods.toml"]).await;
+    assert_eq!(ids(&wait_for_pushed(&ann, "lab", 1).await), [second]);
 }
 
 #[tokio::test]

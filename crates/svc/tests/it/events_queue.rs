@@ -51,7 +51,7 @@ async fn a_full_queue_keeps_exactly_100_and_every_drop_is_on_record() {
     assert_eq!(dropped, expected);
     assert!(entries.iter().all(|entry| entry["target_id"] == stuck.id));
     assert!(entries.iter().all(|entry| entry["actor"] == "system"));
-    assert_eq!(metric(&server, "svc_event_drops").await, Some(50.0));
+    assert_eq!(metric(&server, "svc_event_drops_total").await, Some(50.0));
     // The others get everything, and the stuck one its hundred once it answers again.
     receiver.wait_for("/well", 150, SOON).await;
     assert_eq!(well.record().await["dropped"], 0);

@@ -131,9 +131,9 @@ async fn a_stream_tells_what_happens_from_now_on() {
     let of_admin = fixture.emit(&admin, "custom.x").await;
     let unwanted = fixture.emit(&ann, "custom.y").await;
     let wanted = fixture.emit(&ann, "space.created").await;
-    assert_eq!(next(&mut own).await, Some(Message::Event(wanted.clone())));
+    assert_eq!(next(&mut own).await, Some(streamed(&wanted)));
     for event in [of_admin, unwanted, wanted] {
-        assert_eq!(next(&mut all).await, Some(Message::Event(event)));
+        assert_eq!(next(&mut all).await, Some(streamed(&event)));
     }
 }
 
@@ -148,7 +148,7 @@ async fn a_slow_reader_hears_what_it_missed_and_goes_on() {
     }
     let first = next(&mut stream).await;
     assert!(matches!(first, Some(Message::Lagged(missed)) if missed > 0));
-    assert_eq!(next(&mut stream).await, Some(Message::Event(event)));
+    assert_eq!(next(&mut stream).await, Some(streamed(&event)));
 }
 
 #[tokio::test]
@@ -165,4 +165,8 @@ async fn a_stream_ends_with_its_credential_and_with_the_server() {
     assert_eq!(next(&mut of_ann).await, None);
     fixture.history.shutdown.cancel();
     assert_eq!(next(&mut of_admin).await, None);
+}
+
+fn streamed(event: &Event) -> Message {
+    Message::Event(Arc::new(Streamed::from(event)))
 }

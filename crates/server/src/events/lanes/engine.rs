@@ -1,6 +1,9 @@
 //! [`Engine`]: looks for lanes that are due, claims them, and owns the workers that deliver.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
 
 use svc_core::ServerId;
 use tokio::{
@@ -43,6 +46,7 @@ impl<D: Deliver> Engine<D> {
                 deliver,
                 policy,
                 hub,
+                working: AtomicUsize::new(0),
                 shutdown,
                 cut_off: CancellationToken::new(),
             }),

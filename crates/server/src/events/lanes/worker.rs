@@ -1,6 +1,13 @@
 //! A worker: delivers from one lane for as long as it is held and something may be sent.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use svc_core::{ServerId, lane::AfterFailure};
 use tokio::time::{Instant, interval_at, sleep};
@@ -18,6 +25,9 @@ use crate::{
 /// How long to wait before writing again what the store could not take.
 const STORE_RETRY: Duration = Duration::from_millis(200);
 
+/// How long a worker may stay with one lane while others wait for a worker.
+const TURN_MAX: Duration = Duration::from_secs(1);
+
 /// What workers share.
 pub(super) struct Shared<D> {
     pub(super) store: Store,
@@ -25,6 +35,8 @@ pub(super) struct Shared<D> {
     pub(super) deliver: Arc<D>,
     pub(super) policy: LanePolicy,
     pub(super) hub: Hub,
+    /// Workers at work.
+    pub(super) working: AtomicUsize,
     /// No further deliveries are begun.
     pub(super) shutdown: CancellationToken,
     /// Those in flight are cut off.
@@ -51,6 +63,8 @@ impl<D: Deliver> Shared<D> {
 
     /// Delivers what has begun, and whatever the lane holds after it.
     pub(super) async fn work(self: Arc<Self>, begun: Begun) {
+        let _working = Working::begin(&self.working);
+        let began = Instant::now();
         let mut next = Some(begun);
         while let Some(begun) = next {
             let (held, n, attempt) = (begun.held, begun.job.n, begun.job.attempt);
@@ -64,7 +78,7 @@ impl<D: Deliver> Shared<D> {
                     return;
                 }
             };
-            next = match self.finish(held, n, ending).await {
+            next = match self.finish(held, n, ending, began).await {
                 Some(turn) => {
                     self.tell_buried(&turn.buried);
                     turn.begun
@@ -128,13 +142,19 @@ impl<D: Deliver> Shared<D> {
         }
     }
 
+    /// With every worker taken, a lane goes to the end of the line after its turn, so that a few
+    /// slow receivers hold up nobody for long.
+    fn must_give_way(&self, began: Instant) -> bool {
+        self.working.load(Ordering::Relaxed) >= self.policy.workers && began.elapsed() >= TURN_MAX
+    }
+
     /// Writes how a delivery ended, trying as long as the lease may last; `None` if the lane is
     /// not ours any more. Then the delivery is made again: at least once, never lost.
-    async fn finish(&self, held: Held, n: u64, ending: Ending) -> Option<Turn> {
+    async fn finish(&self, held: Held, n: u64, ending: Ending, began: Instant) -> Option<Turn> {
         let deadline = Instant::now() + self.policy.lease;
         loop {
             let (ending, moment) = (ending.clone(), self.moment());
-            let go_on = !self.shutdown.is_cancelled();
+            let go_on = !self.shutdown.is_cancelled() && !self.must_give_way(began);
             let finished = self
                 .store
                 .write(move |tx| turn::finish(tx, (held, n), &ending, moment, go_on));
@@ -160,10 +180,27 @@ impl<D: Deliver> Shared<D> {
             tracing::warn!(
                 event.id = %delivery.event_id,
                 event_type = %delivery.event_type,
-                target = %target_id,
+                receiver.kind = target_type,
+                receiver.id = %target_id,
                 error = %delivery.error,
-                "a delivery to a {target_type} is given up"
+                "a delivery is given up"
             );
         }
+    }
+}
+
+/// Counts as at work as long as it lives.
+struct Working<'a>(&'a AtomicUsize);
+
+impl<'a> Working<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(count)
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -1,15 +1,18 @@
 //! Method subscriptions (spec 6.4): the event as params of a call, by the way every call goes.
 
-use std::{sync::Arc, time::Instant};
+use std::{collections::HashMap, sync::Arc, time::Instant};
 
-use svc_core::{UserId, event::Event, pattern::Pattern, visibility::Viewer};
+use parking_lot::Mutex;
+use svc_core::{EventId, UserId, event::Event, pattern::Pattern, visibility::Viewer};
 use svc_protocol::jsonrpc::RpcError;
 
 use super::{Deliverers, Unrendered};
 use crate::{
     events::lanes::{AttemptDetail, Sent},
+    links::Availability,
     methods::{
         calls::{Reply, attempt},
+        provider::Provider,
         registry::{PickError, Registry},
     },
     store::sinks::{self, SinkConfig},
@@ -19,41 +22,85 @@ use crate::{
 const OUTPUT_MAX: usize = 16 * 1024;
 
 pub struct MethodDelivery {
-    pub registry: Arc<Registry>,
+    registry: Arc<Registry>,
+    /// Who failed the event a method is at, so that the next attempt goes elsewhere if it can. A
+    /// method has one delivery in flight, so this is one entry each.
+    failed: Mutex<HashMap<(UserId, String), Failed>>,
 }
 
+/// An event, and the providers that failed it.
+type Failed = (EventId, Vec<Arc<Provider>>);
+
 impl MethodDelivery {
-    /// One attempt, at the provider D2 picks. A space whose link is lost within its grace is
-    /// waited for, and spends none.
-    pub async fn deliver(&self, owner: UserId, method: &str, params: &str) -> Sent {
-        let viewer = Viewer {
-            id: owner,
-            permissions: svc_core::Permissions::NONE,
-            groups: &[],
-        };
+    pub fn new(registry: Arc<Registry>) -> Self {
+        Self {
+            registry,
+            failed: Mutex::default(),
+        }
+    }
+
+    /// One attempt, at the provider D2 picks among those that have not failed this event yet. A
+    /// space whose link is lost within its grace is waited for, and spends none.
+    pub async fn deliver(&self, owner: UserId, method: &str, event: EventId, params: &str) -> Sent {
+        let key = (owner, method.to_owned());
+        let failed = self
+            .failed
+            .lock()
+            .remove(&key)
+            .filter(|(failed, _)| *failed == event);
+        let mut failed = failed.map(|(_, providers)| providers).unwrap_or_default();
         let began = Instant::now();
-        let mut tried = Vec::new();
+        let mut unsent = Vec::new();
         let error = loop {
-            let provider = match self.registry.pick(viewer, owner, method, &tried) {
+            let provider = match self.pick(owner, method, &failed, &unsent) {
                 Ok(provider) => provider,
                 // Not one attempt was made: nobody is linked, or not yet registered again.
-                Err(_) if tried.is_empty() => return Sent::Paused,
-                Err(PickError::NotFound | PickError::Unavailable) => break RpcError::Unavailable,
+                // Likewise if all of them went away before anything was sent.
+                Err(_) if unsent.iter().all(is_unlinked) => return Sent::Paused,
+                Err(PickError::NotFound | PickError::Unavailable) => {
+                    break (RpcError::Unavailable.message().to_owned(), None);
+                }
             };
             match attempt(&provider, Some(params), tokio::time::Instant::now()).await {
                 Ok(Some(Reply::Result(result))) => {
                     return Sent::Delivered(detail(began, None, Some(&result)));
                 }
                 Ok(Some(Reply::Error(error))) => {
-                    let said = Some("the method answered an error".to_owned());
-                    return Sent::Failed(detail(began, said, Some(&error)));
+                    failed.push(provider);
+                    break ("the method answered an error".to_owned(), Some(error));
                 }
-                Ok(None) => tried.push(provider),
-                Err(error) => break error,
+                Ok(None) => unsent.push(provider),
+                Err(error) => {
+                    failed.push(provider);
+                    break (error.message().to_owned(), None);
+                }
             }
         };
-        Sent::Failed(detail(began, Some(error.message().to_owned()), None))
+        self.failed.lock().insert(key, (event, failed));
+        let (error, output) = error;
+        Sent::Failed(detail(began, Some(error), output.as_deref()))
     }
+
+    fn pick(
+        &self,
+        owner: UserId,
+        method: &str,
+        failed: &[Arc<Provider>],
+        unsent: &[Arc<Provider>],
+    ) -> Result<Arc<Provider>, PickError> {
+        let viewer = Viewer {
+            id: owner,
+            permissions: svc_core::Permissions::NONE,
+            groups: &[],
+        };
+        let both: Vec<_> = failed.iter().chain(unsent).cloned().collect();
+        let elsewhere = self.registry.pick(viewer, owner, method, &both);
+        elsewhere.or_else(|_| self.registry.pick(viewer, owner, method, unsent))
+    }
+}
+
+fn is_unlinked(provider: &Arc<Provider>) -> bool {
+    provider.availability() == Availability::Unlinked
 }
 
 fn detail(began: Instant, error: Option<String>, output: Option<&[u8]>) -> AttemptDetail {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use svc_core::{event::EmitError, name::NameError, pattern::PatternError};
 use thiserror::Error;
 
+use super::SINKS_PER_OWNER_MAX;
 use crate::{
     events::sinks::{SCRIPTS_UNAVAILABLE, Unrendered},
     store::StoreError,
@@ -33,6 +34,10 @@ pub enum SinkError {
     GlobalDenied,
     #[error("an event sink named `{0}` exists already")]
     NameTaken(String),
+    #[error(
+        "there are {SINKS_PER_OWNER_MAX} sinks already, and no more are allowed; remove one first"
+    )]
+    TooMany,
     #[error("the sink's queue is full; try again when some of it has been delivered")]
     QueueFull,
     #[error("{0}")]

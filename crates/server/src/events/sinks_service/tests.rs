@@ -38,9 +38,7 @@ impl Fixture {
             secrets: Arc::new(secrets),
             webhook: Webhook::new(guard),
             metrics: Metrics::new(),
-            methods: MethodDelivery {
-                registry: Arc::default(),
-            },
+            methods: MethodDelivery::new(Arc::default()),
         };
         let service = SinksService {
             store,

@@ -102,10 +102,11 @@ fn withdraw(tx: &mut Tx<'_>, lane: LaneId, space: SpaceId) -> Result<(), StoreEr
     let removed = tx.query_opt(
         "DELETE FROM lanes WHERE id = ?1 AND NOT EXISTS (
              SELECT 1 FROM lane_declarations d WHERE d.lane_id = lanes.id)
-         RETURNING owner_id, method, depth",
+         RETURNING owner_id, method, depth, dropped",
         values![lane],
     )?;
     let Some(row) = removed else { return Ok(()) };
+    super::keep_drops(tx, row.get("dropped")?)?;
     let queued: u32 = row.get("depth")?;
     if queued == 0 {
         return Ok(());

@@ -55,7 +55,7 @@ CREATE TABLE lanes (
     dropped BIGINT NOT NULL
 );
 CREATE INDEX lanes_by_owner ON lanes (owner_key, active);
-CREATE INDEX lanes_due ON lanes (next_at) WHERE depth > 0;
+CREATE INDEX lanes_due ON lanes (next_at) WHERE depth > 0 AND active = 1;
 CREATE UNIQUE INDEX lanes_by_sink ON lanes (sink_id);
 CREATE UNIQUE INDEX lanes_by_method ON lanes (owner_id, method);
 
