@@ -89,24 +89,25 @@ pub fn list(
     Ok(page.page(events, |event: &Event| event.id.0))
 }
 
-/// Oldest first, after an event: for replays. The nil id begins.
+/// Ids and types, oldest first, after an event: for replays, which need no payload to choose. The
+/// nil id begins.
 pub fn list_after(
     tx: &mut Tx<'_>,
     filter: &Filter,
     after: EventId,
     limit: u32,
-) -> Result<Vec<Event>, StoreError> {
+) -> Result<Vec<(EventId, String)>, StoreError> {
     let (conditions, mut values) = conditions(filter, vec![after.into()]);
     values.push(limit.into());
     tx.query(
         &format!(
-            "SELECT {COLUMNS} FROM events WHERE id > ?1{conditions} ORDER BY id LIMIT ?{}",
+            "SELECT id, type FROM events WHERE id > ?1{conditions} ORDER BY id LIMIT ?{}",
             values.len()
         ),
         &values,
     )?
     .iter()
-    .map(read)
+    .map(|row| Ok((row.get("id")?, row.get("type")?)))
     .collect()
 }
 

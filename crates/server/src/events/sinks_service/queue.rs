@@ -154,15 +154,12 @@ impl SinksService {
             let Some(last) = step.last() else {
                 return Ok(past);
             };
-            after = last.id;
-            for event in step {
-                if patterns
-                    .iter()
-                    .any(|pattern| pattern.matches(&event.r#type))
-                {
+            after = last.0;
+            for (id, event_type) in step {
+                if patterns.iter().any(|pattern| pattern.matches(&event_type)) {
                     past.count += 1;
                     if past.first.len() < QUEUE_CAPACITY as usize {
-                        past.first.push((event.id, event.r#type));
+                        past.first.push((id, event_type));
                     }
                 }
             }

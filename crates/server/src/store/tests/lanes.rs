@@ -129,7 +129,7 @@ async fn events_are_listed_newest_first_by_owner_and_pattern() {
     check(Some(UserId::NIL), None, &[]).await;
     let filter = events::Filter::default();
     let after = fixture.write(move |tx| events::list_after(tx, &filter, a, 10));
-    let ids: Vec<_> = after.await.iter().map(|event| event.id).collect();
+    let ids: Vec<_> = after.await.iter().map(|(id, _)| *id).collect();
     assert_eq!(ids, [b, c]);
     let filter = events::Filter {
         since: Some(crate::clock::now().plus(std::time::Duration::from_secs(60))),
