@@ -1,4 +1,4 @@
-//! The agent's two listeners for programs of the space (DECISIONS 5): loopback TCP, where a
+//! The agent's two listeners for programs of the space: loopback TCP, where a
 //! browser's page must get nowhere, and a Unix socket, which is its owner's alone.
 
 mod bind;

@@ -1,6 +1,6 @@
 //! The space's registration: replaced as a whole, kept over lost links, taken back.
 //!
-//! All or nothing (DECISIONS 2): whatever fails, what stood before keeps serving untouched.
+//! All or nothing: whatever fails, what stood before keeps serving untouched.
 //! [`Registrar`] makes one change at a time.
 
 mod error;

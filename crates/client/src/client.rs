@@ -1,4 +1,4 @@
-//! The server's HTTP API (DECISIONS 4), typed.
+//! The server's HTTP API, typed.
 
 mod events;
 pub(crate) mod query;

@@ -1,4 +1,4 @@
-//! The layered configuration: flag > environment > file > default (DECISIONS 9).
+//! The layered configuration: flag > environment > file > default.
 //!
 //! Flags are applied by the commands that have them. `config.default.toml` *is* the defaults: it
 //! is the lowest layer, read like any other file.

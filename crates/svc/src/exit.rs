@@ -1,4 +1,4 @@
-//! How a command ends: exit codes (DECISIONS 9), and failures in three lines at most.
+//! How a command ends: exit codes, and failures in three lines at most.
 
 use std::fmt;
 

@@ -101,7 +101,7 @@ pub struct Register {
     /// Counts up with each registration of an agent; call frames carry it, so that a call reaches
     /// the process it was meant for while one replaces the other.
     pub generation: u32,
-    /// Remove other spaces' conflicting methods instead of refusing (DECISIONS: owner only).
+    /// Remove other spaces' conflicting methods instead of refusing (the owner only).
     #[serde(default)]
     pub replace_conflicting: bool,
     /// The place an earlier `Registered` gave; present when the agent registers again by itself

@@ -1,4 +1,4 @@
-//! Body templates: an event in, JSON out, whatever stands in the event (DECISIONS 7).
+//! Body templates: an event in, JSON out, whatever stands in the event.
 //!
 //! Owns the language (what of minijinja is open to a template), its bounds, and the rule that an
 //! expression is escaped by where it stands: inside a JSON string as part of that string, outside

@@ -37,7 +37,7 @@ impl Links {
         Ok(())
     }
 
-    /// At start, every deployed space gets a whole grace period (DECISIONS 6).
+    /// At start, every deployed space gets a whole grace period.
     fn expect(self: &Arc<Self>, owner: UserId, identity: SpaceIdentity) {
         let space = identity.id;
         let live = self.enter(|| LiveSpace::new(owner, identity), space);

@@ -1,5 +1,5 @@
 //! Moves spaces from state to state. Each transition, its announcement and its audit entry are one
-//! transaction (DECISIONS 6).
+//! transaction.
 
 use std::sync::Arc;
 

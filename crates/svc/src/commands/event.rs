@@ -1,4 +1,4 @@
-//! `svc event` (DECISIONS 9).
+//! `svc event`.
 
 use std::io::{self, IsTerminal};
 

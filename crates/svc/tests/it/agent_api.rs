@@ -1,4 +1,4 @@
-//! The agent's two listeners (spec 4.2; DECISIONS 5).
+//! The agent's two listeners (spec 4.2).
 
 use std::{
     os::unix::{fs::PermissionsExt, process::CommandExt},

@@ -1,4 +1,4 @@
-//! What goes wrong with a call, and how it is said (spec 7; DECISIONS 3).
+//! What goes wrong with a call, and how it is said (spec 7).
 
 use serde_json::{Value, json};
 use svc_testkit::{TestServer, TestUser, error_code, eventually, fixture, result};

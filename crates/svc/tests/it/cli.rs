@@ -1,4 +1,4 @@
-//! The command line (spec 4.3; DECISIONS 9): output, exit codes, params, contexts.
+//! The command line (spec 4.3): output, exit codes, params, contexts.
 
 use serde_json::{Value, json};
 use svc_testkit::{

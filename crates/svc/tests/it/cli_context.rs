@@ -1,4 +1,4 @@
-//! Whom the command line speaks for, and administration with it (DECISIONS 9).
+//! Whom the command line speaks for, and administration with it.
 
 use std::os::unix::fs::PermissionsExt;
 

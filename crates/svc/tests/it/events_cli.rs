@@ -1,4 +1,4 @@
-//! `svc event`, `svc events`, `svc sink` (spec 4.3; DECISIONS 9).
+//! `svc event`, `svc events`, `svc sink` (spec 4.3).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Delivery: order, attempts, capacity, and receivers that behave badly (spec 6.5; DECISIONS 7).
+//! Delivery: order, attempts, capacity, and receivers that behave badly (spec 6.5).
 
 use std::time::{Duration, Instant};
 

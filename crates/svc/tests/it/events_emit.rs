@@ -1,4 +1,4 @@
-//! Emitting (spec 6.2; DECISIONS 7).
+//! Emitting (spec 6.2).
 
 use serde_json::{Value, json};
 use svc_testkit::{Http, TestServer, TestUser, get_eventually};

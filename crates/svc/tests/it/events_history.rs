@@ -1,4 +1,4 @@
-//! The history and the stream of events (DECISIONS 4, 7).
+//! The history and the stream of events.
 
 use serde_json::{Value, json};
 use svc_testkit::{SseStream, TestServer, TestUser};

@@ -1,4 +1,4 @@
-//! Methods that subscribe to events (spec 2.2, 6.4; DECISIONS 7).
+//! Methods that subscribe to events (spec 2.2, 6.4).
 
 use std::time::{Duration, Instant};
 

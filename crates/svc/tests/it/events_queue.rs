@@ -1,5 +1,4 @@
-//! A lane as a queue: its capacity, pausing, deleting, and sending the past again (spec 6.5;
-//! DECISIONS 7).
+//! A lane as a queue: its capacity, pausing, deleting, and sending the past again (spec 6.5).
 
 use serde_json::json;
 use svc_testkit::{Received, Reply, TestReceiver, TestServer, TestServerBuilder, eventually};

@@ -1,4 +1,4 @@
-//! Sinks as records: what creation and change refuse, and what the audit log says (DECISIONS 7).
+//! Sinks as records: what creation and change refuse, and what the audit log says.
 
 use serde_json::{Value, json};
 use svc_testkit::TestServer;

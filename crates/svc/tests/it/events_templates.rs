@@ -1,4 +1,4 @@
-//! Body templates (DECISIONS 7).
+//! Body templates.
 
 use serde_json::{Value, json};
 use svc_testkit::{TestReceiver, TestServer, TestServerBuilder, TestUser};

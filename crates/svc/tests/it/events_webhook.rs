@@ -1,4 +1,4 @@
-//! The webhook sink: its requests, signatures, targets, and what creation refuses (DECISIONS 7).
+//! The webhook sink: its requests, signatures, targets, and what creation refuses.
 
 use std::{
     path::{Path, PathBuf},

@@ -1,4 +1,4 @@
-//! Users, groups, roles, sessions, the audit log (spec 5; DECISIONS 4, 5).
+//! Users, groups, roles, sessions, the audit log (spec 5).
 
 use std::time::{Duration, Instant};
 

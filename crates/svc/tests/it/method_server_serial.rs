@@ -1,4 +1,4 @@
-//! Method servers in `serial` mode (spec 4.1; DECISIONS 2).
+//! Method servers in `serial` mode (spec 4.1).
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Behind a proxy: whom `X-Forwarded-*` is believed from, and what follows (DECISIONS 5, 9).
+//! Behind a proxy: whom `X-Forwarded-*` is believed from, and what follows.
 
 use serde_json::json;
 use svc_testkit::{ADMIN_PASSWORD, Answer, TestServer};

@@ -1,4 +1,4 @@
-//! Logging in and out, passwords, the first start (spec 5; DECISIONS 4, 5, 9).
+//! Logging in and out, passwords, the first start (spec 5).
 
 use serde_json::json;
 use svc_testkit::{ADMIN_PASSWORD, TestServer};

@@ -1,4 +1,4 @@
-//! The grace period: what stays while an agent is away, and what goes with it (DECISIONS 6).
+//! The grace period: what stays while an agent is away, and what goes with it.
 
 use std::time::{Duration, Instant};
 

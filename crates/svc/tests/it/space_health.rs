@@ -1,4 +1,4 @@
-//! Health checks and what they make of a space (spec 3, 6.1; DECISIONS 6).
+//! Health checks and what they make of a space (spec 3, 6.1).
 
 use std::{
     io::{Read, Write},

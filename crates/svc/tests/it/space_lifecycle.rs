@@ -1,4 +1,4 @@
-//! What deploys, stops and ends a space (spec 3; DECISIONS 6).
+//! What deploys, stops and ends a space (spec 3).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Spaces: states, health, who starts their agent (spec 3; DECISIONS 6).
+//! Spaces: states, health, who starts their agent (spec 3).
 
 use serde_json::json;
 use svc_testkit::{TestServer, fixture};

@@ -17,7 +17,7 @@ use crate::{
     output::{Format, clean},
 };
 
-/// As long as a webhook has (DECISIONS 7).
+/// As long as a webhook has.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Post new events to a local address, for development

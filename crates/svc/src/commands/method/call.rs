@@ -1,4 +1,4 @@
-//! `svc method call` (DECISIONS 9).
+//! `svc method call`.
 
 use std::{
     io::{self, IsTerminal},

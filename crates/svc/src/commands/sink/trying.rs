@@ -83,7 +83,7 @@ fn print(shell: &Shell, previewed: &Previewed) -> Result<(), Failure> {
 fn exit_of(previewed: &Previewed) -> Exit {
     match &previewed.attempt {
         Some(attempt) if attempt.error.is_some() => Exit::Failure,
-        // Redirects are failures too (DECISIONS 7).
+        // Redirects are failures too.
         Some(attempt) => match attempt.status {
             Some(200..=299) | None => Exit::Ok,
             Some(_) => Exit::Failure,
