@@ -15,6 +15,11 @@ fn listener(name: &str, events: &str) -> MethodToml {
     method(name, "push").line("events", events)
 }
 
+/// Hears of builds and does with them what the fixture's method of this name does.
+fn listener_as(name: &str, local_name: &str) -> MethodToml {
+    method(name, local_name).line("events", r#"["custom.build.*"]"#)
+}
+
 /// The listener `on.build`, and `<space>.pushed`, which shows its list.
 fn listening() -> RegistrationToml {
     fixture()
@@ -327,4 +332,41 @@ async fn event_sinks_format_and_never_subscribe() {
         assert_eq!(ann.list(&path, "deliveries").await.len(), 0);
     }
     result(&ann.call("silent", json!({"called": true})).await);
+}
+
+/// The first that registered fails it; the other, which is idle too, gets the next attempt.
+#[tokio::test]
+async fn a_retry_goes_to_another_provider() {
+    let server = patient().start().await;
+    let ann = server.user("ann").await;
+    let (a, b) = (ann.space("a").await, ann.space("b").await);
+    // One definition, two local names: what a method server calls it is its own business (D1).
+    let on_build = |local| listener_as("on.build", local).description("Hears of builds");
+    let _a = a.publish(fixture().with(on_build("fail"))).await;
+    let showing = fixture().with(method("{{space}}.pushed", "pushed"));
+    let _b = b.publish(showing.with(on_build("push"))).await;
+    let id = ann
+        .emit("build.done", json!({"code": 1, "message": "no"}))
+        .await;
+    assert_eq!(ids(&wait_for_pushed(&ann, "b", 1).await), [id]);
+}
+
+/// A lane lives as long as a registration declares it, not as long as the space has a link.
+#[tokio::test]
+async fn a_subscription_an_agent_does_not_bring_back_ends_with_the_grace() {
+    let server = TestServer::builder()
+        .config("grace_seconds = 2")
+        .start()
+        .await;
+    let (admin, ann) = (server.admin().await, server.user("ann").await);
+    let space = ann.space("lab").await;
+    let mut agent = space.publish(listening()).await;
+    agent.kill9();
+    ann.emit("build.done", json!({})).await;
+    let _agent = space.agent().await;
+    let removed = || async {
+        let path = "/api/audit?action=method_subscription.removed";
+        !admin.list(path, "audit").await.is_empty()
+    };
+    eventually("the subscription is gone", SOON, removed).await;
 }

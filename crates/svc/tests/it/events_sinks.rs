@@ -131,3 +131,29 @@ async fn changes_of_sinks_are_audited_without_secrets() {
         assert!(!log.contains(secret));
     }
 }
+
+/// Every sink costs each event of its owner a look, so there is an end to them.
+#[tokio::test]
+async fn an_owner_has_at_most_a_hundred_sinks() {
+    let server = TestServer::start().await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    let body = |n: usize| json!({"name": format!("f{n}"), "patterns": "*", "type": "json-rpc"});
+    for n in 0..100 {
+        ann.post("/api/event-sinks", body(n)).await.expect(201);
+    }
+    let refused = ann.post("/api/event-sinks", body(100)).await.expect(409);
+    assert_eq!(refused.code(), "too_many_sinks");
+    bob.post("/api/event-sinks", body(0)).await.expect(201);
+}
+
+/// Secrets at rest are worth nothing without their key: that is told at the start.
+#[tokio::test]
+async fn a_server_with_another_secret_key_does_not_start() {
+    let mut server = TestServer::start().await;
+    assert_eq!(server.terminate().await.code(), Some(0));
+    std::fs::remove_file(server.data_dir().join("secret.key")).unwrap();
+    let refused = server.second_server(&server.data_dir()).output().unwrap();
+    assert!(!refused.status.success());
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("encrypted with another key"), "{said}");
+}
