@@ -29,3 +29,5 @@ pub const CA_FILE: &str = "SVC_CA_FILE";
 pub const SECRET_KEY: &str = "SVC_SECRET_KEY";
 /// Hosts and CIDRs that webhooks may reach though they are not globally routable, with commas.
 pub const WEBHOOK_ALLOW: &str = "SVC_WEBHOOK_ALLOW";
+/// `1` starts a server whose stored secrets were encrypted with a key that is lost.
+pub const ACCEPT_NEW_KEY: &str = "SVC_ACCEPT_NEW_KEY";

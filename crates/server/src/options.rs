@@ -39,6 +39,8 @@ pub struct EventOptions {
     pub retention: Duration,
     /// Key of secrets at rest, for servers of one zone; made in the data folder when absent.
     pub secret_key: Option<String>,
+    /// Start though the stored secrets were encrypted with a key that is lost: they are lost too.
+    pub accept_new_key: bool,
     pub retry: RetryPolicy,
 }
 
@@ -49,6 +51,7 @@ impl Default for EventOptions {
             emits_per_second: 1_000,
             retention: Duration::from_secs(7 * 24 * 60 * 60),
             secret_key: None,
+            accept_new_key: false,
             retry: RetryPolicy::default(),
         }
     }

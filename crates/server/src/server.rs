@@ -55,7 +55,7 @@ pub enum StartError {
     #[error(transparent)]
     Secrets(#[from] SecretError),
     #[error(
-        "the secrets in this database were encrypted with another key; bring back the `secret.key` of its data folder, or set SVC_SECRET_KEY to the one it was used with"
+        "the secrets in this database were encrypted with another key; bring back the `secret.key` of its data folder, or set SVC_SECRET_KEY to the one it was used with. If it is lost, start once with SVC_ACCEPT_NEW_KEY=1 and give each sink a new secret: svc sink rotate-secret <sink> --overlap-hours 0"
     )]
     WrongSecretKey,
     #[error(transparent)]
@@ -91,7 +91,7 @@ impl Server {
             Identity::load(store.clone(), options.policy.identity, Clock::system()).await?;
         let Assembled { app, engine } =
             assemble(&options, store, identity, server_id, shutdown.clone())?;
-        check_secret_key(&app).await?;
+        check_secret_key(&app, options.events.accept_new_key).await?;
 
         let scheme = if tls.is_some() { "https" } else { "http" };
         let own_url = format!("{scheme}://{}", reachable(address));
@@ -205,23 +205,30 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 const KEY_CHECK: &[u8] = b"svc";
 const KEY_CHECK_NAME: &str = "secret_key_check";
 
-/// A wrong key is found at the start, and not at the first delivery that cannot be signed.
-async fn check_secret_key(app: &App) -> Result<(), StartError> {
+/// A wrong key is found at the start, and not at the first delivery that cannot be signed. With
+/// nothing encrypted yet, or the loss accepted, the new key takes the old one's place.
+async fn check_secret_key(app: &App, accept_new_key: bool) -> Result<(), StartError> {
     let secrets = app.event_sinks.deliverers.secrets.clone();
-    let kept = app
-        .store
-        .read(|tx| store::meta::find(tx, KEY_CHECK_NAME))
-        .await?;
-    let Some(kept) = kept else {
-        let encrypted = BASE64_STANDARD.encode(secrets.encrypt(KEY_CHECK, KEY_CHECK));
-        let keep = move |tx: &mut Tx<'_>| store::meta::set(tx, KEY_CHECK_NAME, &encrypted);
-        return Ok(app.store.write(keep).await?);
+    let read = |tx: &mut Tx<'_>| {
+        let kept = store::meta::find(tx, KEY_CHECK_NAME)?;
+        Ok((kept, store::sinks::any_secret(tx)?))
     };
-    let decoded = BASE64_STANDARD.decode(kept).unwrap_or_default();
-    match secrets.decrypt(&decoded, KEY_CHECK) {
-        Ok(text) if text == KEY_CHECK => Ok(()),
-        _ => Err(StartError::WrongSecretKey),
+    let (kept, any_secret) = app.store.read(read).await?;
+    let is_right = kept.is_some_and(|kept| {
+        let decoded = BASE64_STANDARD.decode(kept).unwrap_or_default();
+        secrets
+            .decrypt(&decoded, KEY_CHECK)
+            .is_ok_and(|text| text == KEY_CHECK)
+    });
+    if is_right {
+        return Ok(());
     }
+    if any_secret && !accept_new_key {
+        return Err(StartError::WrongSecretKey);
+    }
+    let encrypted = BASE64_STANDARD.encode(secrets.encrypt(KEY_CHECK, KEY_CHECK));
+    let keep = move |tx: &mut Tx<'_>| store::meta::set(tx, KEY_CHECK_NAME, &encrypted);
+    Ok(app.store.write(keep).await?)
 }
 
 /// No default password: the first administrator comes from the environment, or by a one-time link.

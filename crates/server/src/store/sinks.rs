@@ -212,6 +212,15 @@ pub fn list(
     Ok(page.page(sinks, |sink: &SinkRow| sink.id.0))
 }
 
+/// Whether anything is encrypted at all.
+pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
+    let found = tx.query_opt(
+        "SELECT id FROM event_sinks WHERE secret IS NOT NULL LIMIT 1",
+        &[],
+    )?;
+    Ok(found.is_some())
+}
+
 /// How many sinks an owner has.
 pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
     let row = tx.query_opt(

@@ -160,6 +160,7 @@ fn events(shell: &Shell, config: &Config) -> EventOptions {
         emits_per_second: events.emits_per_second,
         retention: days(events.retention_days),
         secret_key: shell.environment.get(env::SECRET_KEY).map(str::to_owned),
+        accept_new_key: shell.environment.get(env::ACCEPT_NEW_KEY) == Some("1"),
         retry: RetryPolicy {
             after_first: Duration::from_secs_f64(events.retry_first_seconds),
             after_second: Duration::from_secs_f64(events.retry_second_seconds),

@@ -1,7 +1,7 @@
 //! Sinks as records: what creation and change refuse, and what the audit log says.
 
 use serde_json::{Value, json};
-use svc_testkit::TestServer;
+use svc_testkit::{Process, TestServer, wait_for_address};
 
 #[tokio::test]
 async fn bad_sinks_are_refused_with_the_reason() {
@@ -150,10 +150,29 @@ async fn an_owner_has_at_most_a_hundred_sinks() {
 #[tokio::test]
 async fn a_server_with_another_secret_key_does_not_start() {
     let mut server = TestServer::start().await;
+    let lose_key = |server: &TestServer| {
+        std::fs::remove_file(server.data_dir().join("secret.key")).unwrap();
+    };
+    // With nothing encrypted yet, nothing is lost with the key.
     assert_eq!(server.terminate().await.code(), Some(0));
-    std::fs::remove_file(server.data_dir().join("secret.key")).unwrap();
+    lose_key(&server);
+    server.start_again().await;
+    let ann = server.user("ann").await;
+    let hook = json!({"name": "hook", "patterns": "*", "type": "webhook",
+        "webhook": {"url": "https://example.com/"}});
+    ann.post("/api/event-sinks", hook).await.expect(201);
+    assert_eq!(server.terminate().await.code(), Some(0));
+    lose_key(&server);
     let refused = server.second_server(&server.data_dir()).output().unwrap();
     assert!(!refused.status.success());
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains("encrypted with another key"), "{said}");
+    assert!(said.contains("SVC_ACCEPT_NEW_KEY=1"), "{said}");
+    // The way out it names: once accepted, the new key is the key.
+    let mut accepting = server.second_server(&server.data_dir());
+    accepting.env("SVC_ACCEPT_NEW_KEY", "1");
+    let mut accepting = Process::spawn("accepting server", accepting);
+    wait_for_address(&mut accepting).await;
+    assert_eq!(accepting.terminate().await.code(), Some(0));
+    server.start_again().await;
 }
