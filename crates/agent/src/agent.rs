@@ -1,5 +1,7 @@
 //! Puts the agent together, and takes it apart in order.
 
+mod wiring;
+
 use std::{
     io,
     net::SocketAddr,
@@ -20,18 +22,13 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use uuid::Uuid;
 
+use self::wiring::Wiring;
 use crate::{
     discovery::DiscoveryFile,
-    health::HealthChecker,
-    link::{Link, LinkEnd, LinkStatus, Outbox},
-    local_api::{
-        BindError, Events, Listeners, Proxy, SocketFile, SpaceApi, serve_loopback, serve_socket,
-    },
-    log::SpaceLog,
-    method_server::Surroundings,
+    link::{Link, LinkEnd, LinkStatus},
+    local_api::{BindError, Events, Listeners, Proxy, SocketFile, SpaceApi},
     policy::Policy,
     registration::{AgentAddresses, Registrar, Routes},
-    startup,
 };
 
 /// What an agent is started with.
@@ -45,9 +42,11 @@ pub struct Options {
     pub listen: Option<SocketAddr>,
     /// The Unix socket; `None` is `.svc/agent.sock` in the working folder.
     pub socket: Option<PathBuf>,
-    /// Registered once, when the agent is linked.
+    /// Registered once, when the agent is linked: TOML, or a script.
     pub methods_file: Option<PathBuf>,
     pub working_folder: PathBuf,
+    /// The `svc` program, which runs scripts for the agent.
+    pub program: PathBuf,
     /// Stop when stdin ends: whoever started the agent holds the other end.
     pub exit_on_stdin_eof: bool,
     pub policy: Policy,
@@ -101,16 +100,6 @@ struct Agent {
     _socket: SocketFile,
 }
 
-/// What the parts of an agent share.
-struct Wiring {
-    policy: Arc<Policy>,
-    outbox: Arc<Outbox>,
-    log: Arc<SpaceLog>,
-    routes: Arc<Routes>,
-    registrar: Arc<Registrar>,
-    link: watch::Receiver<LinkStatus>,
-}
-
 impl Agent {
     async fn start(mut options: Options, shutdown: CancellationToken) -> Result<Self, Error> {
         let server = Target::parse(&options.server_url, options.ca_file.as_deref())?;
@@ -125,25 +114,25 @@ impl Agent {
         let (status, link) = watch::channel(LinkStatus::default());
         let (health_check, checks) = watch::channel(HealthCheck::default());
         let reset = Arc::new(Notify::new());
-        let wiring = wire(&options.policy, link, &reset, &bound.addresses);
-        let mut background = spawn_background(&options, &wiring, file, checks);
+        let wiring = Wiring::new(&options, &server, link, &reset, &bound.addresses);
+        let mut background = wiring.spawn_background(&options, file, checks);
+        background.spawn(wiring.startup(&options, &bound.addresses).run());
         let (displaced, taken_over) = mpsc::unbounded_channel();
         let registrar = Arc::clone(&wiring.registrar);
         background.spawn(async move { registrar.give_up(taken_over).await });
-        let events = Arc::new(events(&options, &server, wiring.link.clone()));
-        let api = SpaceApi {
-            registrar: Arc::clone(&wiring.registrar),
-            link: wiring.link,
-            addresses: bound.addresses,
-            proxy,
-            events: Arc::clone(&events),
-            shutdown: shutdown.clone(),
-        };
         let stop_listeners = CancellationToken::new();
-        let (stop, grace) = (&stop_listeners, wiring.policy.shutdown_close);
-        let mut listeners = JoinSet::new();
-        listeners.spawn(serve_loopback(bound.tcp, events, stop.clone(), grace));
-        listeners.spawn(serve_socket(bound.unix, Arc::new(api), stop.clone(), grace));
+        let listeners = wiring.spawn_listeners(
+            (bound.tcp, bound.unix),
+            SpaceApi {
+                registrar: Arc::clone(&wiring.registrar),
+                link: wiring.link.clone(),
+                addresses: bound.addresses,
+                proxy,
+                events: Arc::new(events(&options, &server, wiring.link.clone())),
+                shutdown: shutdown.clone(),
+            },
+            &stop_listeners,
+        );
         if options.exit_on_stdin_eof {
             stop_at_stdin_end(shutdown);
         }
@@ -219,69 +208,6 @@ fn absolute(folder: &Path) -> Result<PathBuf, Error> {
         folder: folder.display().to_string(),
         source,
     })
-}
-
-fn wire(
-    policy: &Policy,
-    link: watch::Receiver<LinkStatus>,
-    reset_link: &Arc<Notify>,
-    addresses: &AgentAddresses,
-) -> Wiring {
-    let policy = Arc::new(policy.clone());
-    let outbox = Arc::new(Outbox::new(policy.link_queue_bytes_max));
-    let log = Arc::new(SpaceLog::new(policy.log_lines_per_second));
-    let routes = Arc::new(Routes::new(Arc::clone(&outbox)));
-    let around = Surroundings {
-        outbox: Arc::clone(&outbox),
-        log: Arc::clone(&log),
-        ids: Arc::default(),
-        policy: Arc::clone(&policy),
-    };
-    let registrar = Arc::new(Registrar::new(
-        around,
-        Arc::clone(&routes),
-        link.clone(),
-        Arc::clone(reset_link),
-        addresses.clone(),
-    ));
-    Wiring {
-        policy,
-        outbox,
-        log,
-        routes,
-        registrar,
-        link,
-    }
-}
-
-fn spawn_background(
-    options: &Options,
-    wiring: &Wiring,
-    file: DiscoveryFile,
-    checks: watch::Receiver<HealthCheck>,
-) -> JoinSet<()> {
-    let (outbox, log) = (&wiring.outbox, &wiring.log);
-    let mut background = JoinSet::new();
-    background.spawn(file.keep(wiring.link.clone()));
-    background.spawn(Arc::clone(log).forward(Arc::clone(outbox), wiring.policy.log_gather));
-    let registrar = Arc::clone(&wiring.registrar);
-    background.spawn(async move { registrar.keep().await });
-    let checker = HealthChecker {
-        outbox: Arc::clone(outbox),
-        link: wiring.link.clone(),
-        check: checks,
-        folder: options.working_folder.clone(),
-    };
-    background.spawn(checker.run());
-    if let Some(file) = &options.methods_file {
-        background.spawn(startup::register_once(
-            options.working_folder.join(file),
-            Arc::clone(&wiring.registrar),
-            wiring.link.clone(),
-            Arc::clone(log),
-        ));
-    }
-    background
 }
 
 fn announce(

@@ -1,16 +1,14 @@
 //! `.svc/agent.json`, by which the CLI finds the agent of a folder.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use svc_protocol::agent_api::{DISCOVERY_FILE, Discovery, FOLDER};
 use tokio::sync::watch;
 
-use crate::link::LinkStatus;
+use crate::{link::LinkStatus, private};
 
 /// The file while the agent runs; dropped, it is removed.
 pub struct DiscoveryFile {
@@ -21,7 +19,7 @@ pub struct DiscoveryFile {
 impl DiscoveryFile {
     pub fn create(working_folder: &Path, discovery: Discovery) -> io::Result<Self> {
         let folder = working_folder.join(FOLDER);
-        create_private_folder(&folder)?;
+        private::create_folder(&folder)?;
         let file = Self {
             path: folder.join(DISCOVERY_FILE),
             discovery,
@@ -50,22 +48,10 @@ impl DiscoveryFile {
         }
     }
 
-    /// Replaces the file in one step: a reader never sees half of it.
     fn write(&self) -> io::Result<()> {
-        let new = self
-            .path
-            .with_extension(format!("{}.tmp", self.discovery.pid));
         let mut json = serde_json::to_vec_pretty(&self.discovery).map_err(io::Error::other)?;
         json.push(b'\n');
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&new)?;
-        file.write_all(&json)?;
-        drop(file);
-        fs::rename(&new, &self.path)
+        private::write_file(&self.path, &json)
     }
 
     fn is_ours(&self) -> bool {
@@ -83,14 +69,6 @@ impl Drop for DiscoveryFile {
         {
             tracing::warn!(%error, file = %self.path.display(), "a file could not be removed");
         }
-    }
-}
-
-/// Makes a folder that only its owner can enter, if it is not there.
-pub fn create_private_folder(folder: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-        other => other,
     }
 }
 

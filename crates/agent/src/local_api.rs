@@ -4,6 +4,7 @@
 mod bind;
 mod event;
 mod loopback;
+mod packages;
 mod problem;
 mod proxy;
 mod serve;
@@ -12,10 +13,11 @@ mod space;
 
 pub use bind::{BindError, Listeners};
 pub use event::Events;
+pub use packages::PackageRoute;
 pub use proxy::Proxy;
 pub use serve::{serve_loopback, serve_socket};
 pub use socket::{SocketError, SocketFile};
 pub use space::SpaceApi;
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

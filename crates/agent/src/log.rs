@@ -68,6 +68,12 @@ impl SpaceLog {
         self.push(LogSource::Stdout, readable(line));
     }
 
+    /// A line of a script the agent runs. Its text is for the space's log only.
+    pub fn script(&self, line: &[u8]) {
+        tracing::debug!(bytes = line.len(), "a script wrote a line");
+        self.push(LogSource::Script, readable(line));
+    }
+
     /// What the agent has to say.
     pub fn agent(&self, text: &str) {
         tracing::info!("{text}");

@@ -13,6 +13,7 @@ mod supervise;
 
 pub use calls::CallIds;
 pub use command::{CommandError, Launch};
+pub use framing::{ChildLine, LineReader};
 pub use process::StartError;
 
 use std::{
@@ -35,6 +36,7 @@ use self::{
 use crate::{
     link::{Caller, Outbox},
     log::SpaceLog,
+    packages::Packages,
     policy::Policy,
 };
 
@@ -55,6 +57,7 @@ pub struct Surroundings {
     pub outbox: Arc<Outbox>,
     pub log: Arc<SpaceLog>,
     pub ids: CallIds,
+    pub packages: Arc<Packages>,
     pub policy: Arc<Policy>,
 }
 

@@ -53,6 +53,19 @@ pub struct Policy {
     /// How long local requests and the link's end may take when the agent stops.
     pub shutdown_close: Duration,
 
+    /// How long a registration script may run.
+    pub registration_script: Duration,
+    /// How long a space's startup script may run.
+    pub startup_script: Duration,
+    /// How often the server is asked for the startup script before the agent goes on without.
+    pub startup_script_tries: u32,
+    /// How long the start of a method server or script waits for news of the libraries.
+    pub packages_wait: Duration,
+    /// How long a restart does: calls are waiting.
+    pub packages_restart_wait: Duration,
+    /// How long a request for the libraries does.
+    pub packages_answer: Duration,
+
     /// Lines of log per second that reach the server.
     pub log_lines_per_second: u32,
     /// How long lines are gathered into one message.
@@ -83,6 +96,12 @@ impl Default for Policy {
             stop_output: Duration::from_millis(500),
             shutdown_drain: Duration::from_secs(5),
             shutdown_close: Duration::from_secs(1),
+            registration_script: Duration::from_secs(5 * 60),
+            startup_script: Duration::from_secs(60 * 60),
+            startup_script_tries: 5,
+            packages_wait: Duration::from_secs(2),
+            packages_restart_wait: Duration::from_millis(200),
+            packages_answer: Duration::from_secs(10),
             log_lines_per_second: 200,
             log_gather: Duration::from_millis(200),
         }

@@ -10,14 +10,16 @@ mod routes;
 mod unregister;
 
 pub use error::RegistrationError;
+pub use register::is_script;
 pub use routes::Routes;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use parking_lot::Mutex;
 use svc_core::registration::Registration;
 use svc_protocol::{
     agent_api::{MethodServerStatus, RegisterFile, Registered, Unregistered},
+    env,
     link::{Accepted, Control, Register, SpaceIdentity},
 };
 use tokio::{
@@ -31,11 +33,24 @@ use crate::{
     method_server::{MethodServer, Surroundings},
 };
 
-/// Where the agent's own listeners are, for the method server's environment.
+/// Where the agent's own listeners are, for the environment of what it starts.
 #[derive(Clone, Debug)]
 pub struct AgentAddresses {
     pub url: String,
     pub socket: PathBuf,
+}
+
+impl AgentAddresses {
+    /// By which a program of the space finds its agent, and knows where it is.
+    pub fn env(&self, space: &SpaceIdentity) -> BTreeMap<String, String> {
+        let env = [
+            (env::AGENT_URL, self.url.clone()),
+            (env::AGENT_SOCKET, self.socket.display().to_string()),
+            (env::SPACE_ID, space.id.to_string()),
+            (env::SPACE_NAME, space.name.to_string()),
+        ];
+        env.map(|(key, value)| (key.to_owned(), value)).into()
+    }
 }
 
 pub struct Registrar {
@@ -44,6 +59,7 @@ pub struct Registrar {
     link: watch::Receiver<LinkStatus>,
     reset_link: Arc<Notify>,
     addresses: AgentAddresses,
+    working_folder: PathBuf,
     /// Held for the whole of a change.
     change: tokio::sync::Mutex<Change>,
     /// What is shown; locked for a moment only.
@@ -85,6 +101,7 @@ impl Registrar {
         link: watch::Receiver<LinkStatus>,
         reset_link: Arc<Notify>,
         addresses: AgentAddresses,
+        working_folder: PathBuf,
     ) -> Self {
         Self {
             around,
@@ -92,6 +109,7 @@ impl Registrar {
             link,
             reset_link,
             addresses,
+            working_folder,
             change: tokio::sync::Mutex::default(),
             shown: Mutex::default(),
             tasks: TaskTracker::new(),
@@ -99,7 +117,7 @@ impl Registrar {
         }
     }
 
-    /// Replaces the registration by that of a file. Once begun it is carried through, even if
+    /// Replaces the registration by that of a file or script. Once begun it is carried through, even if
     /// whoever asked goes away.
     pub async fn register(
         self: &Arc<Self>,

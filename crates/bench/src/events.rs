@@ -13,13 +13,11 @@ use std::{
 
 use anyhow::{Context, ensure};
 use bytes::Bytes;
-use http::{Request, header};
-use http_body_util::{BodyExt, Full};
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use serde_json::json;
-use svc_testkit::{Http, TempDir, TestReceiver, TestServer, TestUser};
-use tokio::{net::TcpStream, task::JoinSet};
+use svc_testkit::{TempDir, TestReceiver, TestServer, TestUser};
+use tokio::task::JoinSet;
+
+use crate::connection::Connection;
 
 const RUN: Duration = Duration::from_secs(5);
 /// Deliveries to each receiver: as many as a lane may hold.
@@ -55,48 +53,15 @@ fn bare_commits() -> anyhow::Result<f64> {
     Ok(f64::from(count) / begun.elapsed().as_secs_f64())
 }
 
-/// A connection that is kept: what a program that emits often would hold.
-struct Connection {
-    sender: http1::SendRequest<Full<Bytes>>,
-    authorization: String,
-    host: String,
-}
-
-impl Connection {
-    async fn open(user: &TestUser) -> anyhow::Result<Self> {
-        let Http::Tcp(address) = user.http() else {
-            anyhow::bail!("a test server listens on TCP")
-        };
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        // It ends with its sender.
-        tokio::spawn(connection);
-        Ok(Self {
-            sender,
-            authorization: format!("Bearer {}", user.token),
-            host: address.to_string(),
-        })
-    }
-
-    async fn emit(&mut self, body: &Bytes) -> anyhow::Result<()> {
-        let request = Request::post("/api/events/emit")
-            .header(header::HOST, &self.host)
-            .header(header::AUTHORIZATION, &self.authorization)
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::new(body.clone()))?;
-        self.sender.ready().await?;
-        let answer = self.sender.send_request(request).await?;
-        let status = answer.status();
-        answer.into_body().collect().await?;
-        ensure!(status == 202, "an emit answered {status}");
-        Ok(())
-    }
-}
-
 fn emit_body(kind: &str) -> Bytes {
     let body = json!({"type": kind, "payload": {"text": "x".repeat(400)}});
     Bytes::from(body.to_string())
+}
+
+async fn emit(connection: &mut Connection, body: &Bytes) -> anyhow::Result<()> {
+    let (status, _) = connection.post("/api/events/emit", body).await?;
+    ensure!(status == 202, "an emit answered {status}");
+    Ok(())
 }
 
 /// Many clients, each with one emit under way, nobody listening.
@@ -109,7 +74,7 @@ async fn emits(user: &TestUser, clients: usize, commits: f64) -> anyhow::Result<
             let (body, mut took) = (emit_body("bench.emit"), Vec::new());
             while begun.elapsed() < RUN {
                 let sent = Instant::now();
-                connection.emit(&body).await?;
+                emit(&mut connection, &body).await?;
                 took.push(sent.elapsed());
             }
             anyhow::Ok(took)
@@ -154,7 +119,7 @@ async fn deliveries(server: &TestServer, clients: usize, receivers: usize) -> an
                     return anyhow::Ok(());
                 }
                 let body = emit_body(&format!("bench.d{}", n % receivers));
-                connection.emit(&body).await?;
+                emit(&mut connection, &body).await?;
             }
         });
     }
@@ -185,7 +150,7 @@ async fn first_attempts(user: &TestUser) -> anyhow::Result<()> {
     let (mut connection, body) = (Connection::open(user).await?, emit_body("bench.first"));
     let mut took = Vec::new();
     for n in 0..FIRST_ATTEMPTS {
-        connection.emit(&body).await?;
+        emit(&mut connection, &body).await?;
         let committed = Instant::now();
         while hook.count("/hook") <= n {
             ensure!(committed.elapsed() < DRAIN_LIMIT, "no attempt came");

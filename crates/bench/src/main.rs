@@ -4,15 +4,17 @@
 //! ```sh
 //! cargo build --release -p svc && cargo run --release -p svc-bench -- links 2000 10
 //! cargo build --release -p svc && cargo run --release -p svc-bench -- events 64 64
+//! cargo build --release -p svc --examples --bins && cargo run --release -p svc-bench -- scripts 5
 //! ```
 
+mod connection;
 mod events;
 mod links;
+mod scripts;
 
 use anyhow::{Context, bail};
 
-const USAGE: &str =
-    "usage: svc-bench links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS]";
+const USAGE: &str = "usage: svc-bench links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | scripts [ROUNDS]";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -28,6 +30,7 @@ async fn main() -> anyhow::Result<()> {
             let receivers = number(args.next(), 64)?;
             events::run(clients, receivers).await
         }
+        Some("scripts") => scripts::run(number(args.next(), 5)?).await,
         _ => bail!(USAGE),
     }
 }

@@ -3,10 +3,12 @@
 mod events;
 pub(crate) mod query;
 mod routes;
+mod scripts;
 mod sinks;
 
 pub use events::EventFilter;
 pub use query::{MethodFilter, Page};
+pub use scripts::ScriptFilter;
 
 use std::{fmt, time::Duration};
 

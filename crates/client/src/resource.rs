@@ -65,6 +65,7 @@ listings! {
     Audit { audit: AuditEntry } at "/api/audit";
     Events { events: EventRecord } at "/api/events";
     Sinks { event_sinks: Sink } at "/api/event-sinks";
+    Scripts { scripts: Script } at "/api/scripts";
 }
 
 macro_rules! resources {
@@ -95,4 +96,5 @@ resources! {
     Space "space": Spaces, named by name, from api::NewSpace, by api::SpacePatch;
     Template "template": Templates, named by name, from api::NewTemplate, by Value;
     Sink "sink": Sinks, named by name, from api::NewSink, by api::SinkPatch;
+    Script "script": Scripts, named by name, from api::NewScript, by api::ScriptPatch;
 }

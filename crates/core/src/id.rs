@@ -55,6 +55,7 @@ ids! {
     SessionId,
     SpaceId,
     TemplateId,
+    ScriptId,
     EventId,
     SinkId,
     /// The queue of a sink or of a method subscription.

@@ -19,8 +19,8 @@ pub mod timestamp;
 pub mod visibility;
 
 pub use id::{
-    EventId, GroupId, Id, LaneId, RoleId, ServerId, SessionId, SinkId, SpaceId, TemplateId,
-    TokenId, UserId,
+    EventId, GroupId, Id, LaneId, RoleId, ScriptId, ServerId, SessionId, SinkId, SpaceId,
+    TemplateId, TokenId, UserId,
 };
 pub use name::{CanonicalName, SpaceName, UserName};
 pub use permission::{Permission, Permissions};

@@ -5,7 +5,10 @@
 //! owner.
 
 use serde::{Deserialize, Serialize};
-use svc_core::{SpaceId, registration::Mode};
+use svc_core::{
+    SpaceId,
+    registration::{Mode, Registration},
+};
 
 use crate::link::MethodServerState;
 
@@ -27,15 +30,17 @@ pub struct Discovery {
     pub server_url: String,
 }
 
-/// `POST /registration`
+/// `POST /registration`: the text of a TOML file, or what a script built.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterFile {
-    /// Absolute path of the registration file: commands with a `/` and the working folder of the
-    /// method server are relative to its folder.
+    /// Absolute path of the registration file or script: commands with a `/` and the working
+    /// folder of the method server are relative to its folder.
     pub path: String,
-    /// Its text.
-    pub text: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registration: Option<Registration>,
     #[serde(default)]
     pub replace_conflicting: bool,
 }

@@ -5,6 +5,7 @@ mod auth;
 mod events;
 mod methods;
 mod patch;
+mod scripts;
 mod sinks;
 mod spaces;
 mod templates;
@@ -15,6 +16,10 @@ pub use audit::{Audit, AuditEntry};
 pub use auth::{ChangePassword, Login, Me, Session, Sessions, Setup};
 pub use events::{Emit, Emitted, EventRecord, Events};
 pub use methods::{CallResponse, Method, Methods, Provider};
+pub use scripts::{
+    NewScript, RanScript, RunScript, Script, ScriptFault, ScriptKind, ScriptOwner, ScriptPatch,
+    Scripts,
+};
 pub use sinks::{
     Attempt, Deliveries, Delivery, DeliveryState, JsonRpcConfig, LastDelivery, NewSink,
     PatternsInput, Preview, Previewed, Replay, Replayed, RotateSecret, RotatedSecret, ScriptConfig,

@@ -105,6 +105,20 @@ pub fn locate(file: &str, text: &str, violations: &[Violation]) -> FileError {
     FileError { faults }
 }
 
+/// Names each violation by its path: for a registration that a script built, which has no text.
+pub fn without_text(file: &str, violations: &[Violation]) -> FileError {
+    let faults = violations
+        .iter()
+        .map(|violation| Fault {
+            file: file.to_owned(),
+            position: None,
+            message: violation.to_string(),
+            excerpt: None,
+        })
+        .collect();
+    FileError { faults }
+}
+
 fn one(fault: Fault) -> FileError {
     FileError {
         faults: vec![fault],
@@ -234,6 +248,20 @@ type = "string"
         );
         fault("[server\n", "methods.toml:1:8: ");
         fault("", "methods.toml:1:1: missing field `server`");
+    }
+
+    #[test]
+    fn a_fault_without_a_text_is_named_by_its_path() {
+        let space = SpaceName::parse("lab").expect("valid");
+        let owner = UserName::parse("ann").expect("valid");
+        let bad = GOOD.replace("{{space}}.search", "a b");
+        let registration = parse("methods.toml", &bad).expect("TOML");
+        let violations = registration.check(&space, &owner).expect_err("bad name");
+        let error = without_text("methods.py", &violations).to_string();
+        assert!(
+            error.starts_with("methods.py: methods[0].name: method name `a b`"),
+            "{error}"
+        );
     }
 
     #[test]

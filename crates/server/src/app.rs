@@ -11,9 +11,11 @@ use crate::{
     events::{emit::Emitter, history::History, hub::Hub, sinks_service::SinksService},
     identity::{Directory, Identity},
     links::Links,
+    mcp::Mcp,
     methods::{calls::Calls, discovery::Discovery, registry::Registry},
     metrics::Metrics,
     options::Limits,
+    scripts::Scripts,
     spaces::{Spaces, local::LocalRuntime, templates::Templates},
     store::Store,
 };
@@ -35,7 +37,9 @@ pub struct Parts {
     /// What a caller sees of it.
     pub discovery: Arc<Discovery>,
     /// Gets calls to providers.
-    pub calls: Calls,
+    pub calls: Arc<Calls>,
+    /// Methods as tools of agents.
+    pub mcp: Mcp,
     /// The agents' connections.
     pub links: Arc<Links>,
     pub spaces: Spaces,
@@ -47,6 +51,8 @@ pub struct Parts {
     /// Events of the past, and streams of those to come.
     pub history: History,
     pub event_sinks: SinksService,
+    /// Stored scripts, and running those of sinks and tools.
+    pub scripts: Scripts,
     /// Hears of every commit that made an event.
     pub hub: Hub,
     pub metrics: Arc<Metrics>,
@@ -55,6 +61,8 @@ pub struct Parts {
     pub trusted_proxies: Vec<IpNet>,
     /// Host and port people know the server by, if they are not the ones it listens on.
     pub public_authority: Option<String>,
+    /// Whether only this machine can connect.
+    pub loopback_only: bool,
     /// Cancelled when the server stops.
     pub shutdown: CancellationToken,
 }

@@ -9,14 +9,16 @@ pub mod events;
 pub mod http;
 pub mod identity;
 pub mod links;
+pub mod mcp;
 pub mod methods;
 pub mod metrics;
 pub mod options;
+pub mod scripts;
 mod server;
 pub mod spaces;
 pub mod store;
 mod tls;
 
 pub use app::App;
-pub use options::{EventOptions, Limits, Options, Policy, TlsFiles};
+pub use options::{EventOptions, Limits, Options, Policy, ScriptOptions, TlsFiles};
 pub use server::{Server, StartError};

@@ -2,6 +2,8 @@
 //! an atomic addition.
 
 mod events;
+mod mcp;
+mod scripts;
 
 use std::{
     sync::{Arc, atomic::AtomicU64},
@@ -16,6 +18,8 @@ use prometheus_client::{
 use svc_protocol::jsonrpc::RpcError;
 
 pub use events::EventMetrics;
+pub use mcp::{McpMetrics, McpOutcome, StreamCounted};
+pub use scripts::ScriptMetrics;
 
 /// How a call ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,6 +89,8 @@ pub struct Metrics {
     methods: Gauge,
     method_server_restarts: Counter,
     pub events: EventMetrics,
+    pub mcp: McpMetrics,
+    pub scripts: ScriptMetrics,
 }
 
 impl Metrics {
@@ -109,6 +115,8 @@ impl Metrics {
             methods: Gauge::default(),
             method_server_restarts: Counter::<u64, AtomicU64>::default(),
             events: EventMetrics::default(),
+            mcp: McpMetrics::default(),
+            scripts: ScriptMetrics::default(),
             registry: Registry::default(),
         };
         registry.register("calls", "Calls by outcome", calls);
@@ -134,6 +142,8 @@ impl Metrics {
             metrics.method_server_restarts.clone(),
         );
         metrics.events.register(&mut registry);
+        metrics.mcp.register(&mut registry);
+        metrics.scripts.register(&mut registry);
         Arc::new(Self {
             registry,
             ..metrics

@@ -89,8 +89,11 @@ impl Server {
             .await?;
         let identity =
             Identity::load(store.clone(), options.policy.identity, Clock::system()).await?;
-        let Assembled { app, engine } =
-            assemble(&options, store, identity, server_id, shutdown.clone())?;
+        let Assembled {
+            app,
+            engine,
+            internal_api,
+        } = assemble(&options, store, identity, server_id, shutdown.clone())?;
         check_secret_key(&app, options.events.accept_new_key).await?;
 
         let scheme = if tls.is_some() { "https" } else { "http" };
@@ -107,12 +110,15 @@ impl Server {
         app.local.server_url.get_or_init(|| local_url);
         let setup_link = first_start(&app, &options, &url).await?;
         app.links.expect_deployed().await?;
+        app.scripts.tools.load().await?;
         start_local_spaces(&app, options.allow_local_spaces).await?;
 
+        let router = http::router(&app);
+        internal_api.open(router.clone());
         let listener = |tcp, tls| Listener {
             tcp,
             tls,
-            router: http::router(&app),
+            router: router.clone(),
             connections_max: options.limits.connections_max,
             shutdown: shutdown.clone(),
         };
@@ -152,7 +158,7 @@ impl Server {
     }
 
     /// Waits for the shutdown and does it in order: no new connections, requests in flight
-    /// finish, agents hear goodbye, agents of ours end, the store closes.
+    /// finish, agents hear goodbye, agents of ours end, scripts end, the store closes.
     pub async fn join(self) {
         self.app.shutdown.cancelled().await;
         info!("stopping");
@@ -166,6 +172,7 @@ impl Server {
         for task in self.housekeeping {
             let _ = tokio::time::timeout(self.drain, task).await;
         }
+        self.app.scripts.runner.close().await;
         self.app
             .identity
             .flush_last_used()
@@ -279,7 +286,21 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
             warn!("old records were not removed: {error}");
         }
     }));
-    vec![watching, flushing, pruning]
+    vec![
+        watching,
+        flushing,
+        pruning,
+        tokio::spawn(prove_sandbox(app.clone())),
+    ]
+}
+
+/// A sandbox that does not hold is known at the start, and not at the first script.
+async fn prove_sandbox(app: App) {
+    tokio::select! {
+        // The runner says itself what came of it.
+        _ = app.scripts.runner.prove() => (),
+        () = app.shutdown.cancelled() => (),
+    }
 }
 
 async fn repeat(app: App, every: Duration, work: impl AsyncFn(&App)) {

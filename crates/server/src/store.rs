@@ -25,6 +25,7 @@ pub mod meta;
 mod migrations;
 mod page;
 pub mod roles;
+pub mod scripts;
 pub mod sessions;
 pub mod sinks;
 pub mod spaces;

@@ -66,6 +66,11 @@ pub enum Command {
     Event(commands::event::Args),
     #[command(subcommand)]
     Events(commands::events::Command),
+    RunScript(Box<commands::run_script::Args>),
+    #[command(subcommand)]
+    Script(commands::script::Command),
+    #[command(subcommand)]
+    Mcp(commands::mcp::Command),
     #[command(subcommand)]
     Sink(commands::sink::Command),
     #[command(subcommand)]
@@ -93,7 +98,7 @@ pub enum Command {
     Completions(commands::completions::Args),
     Version(commands::version::Args),
     #[command(hide = true)]
-    DemoMethodServer(commands::demo_method_server::Args),
+    ScriptWorker(commands::script_worker::Args),
 }
 
 #[cfg(test)]

@@ -6,17 +6,21 @@ pub mod audit;
 pub mod backup;
 pub mod completions;
 pub mod context;
-pub mod demo_method_server;
 pub mod event;
 pub mod events;
 pub mod group;
 mod health_check;
 pub mod login;
 pub mod logout;
+pub mod mcp;
 pub mod method;
 pub mod methods;
+mod own_script;
 mod records;
 pub mod role;
+pub mod run_script;
+pub mod script;
+pub mod script_worker;
 pub mod server;
 pub mod sink;
 pub mod space;
@@ -80,7 +84,8 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
         Command::Up(args) => up::run(&shell, args),
         Command::Server(command) => server::run(&shell, command),
         Command::Agent(agent::Command::Start(args)) => agent::start(&shell, args),
-        Command::DemoMethodServer(_) => demo_method_server::run(),
+        Command::RunScript(args) => run_script::run(&shell, *args),
+        Command::ScriptWorker(args) => script_worker::run(&args),
         Command::Completions(args) => completions::run(&shell, &args),
         Command::Version(_) => version::run(&shell),
         command => {
@@ -99,6 +104,8 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         Command::Method(command) => method::run(shell, command).await,
         Command::Event(args) => event::run(shell, args).await,
         Command::Events(command) => events::run(shell, command).await,
+        Command::Script(command) => script::run(shell, command).await,
+        Command::Mcp(command) => mcp::run(shell, command).await,
         Command::Sink(command) => sink::run(shell, command).await,
         Command::Space(command) => space::run(shell, command).await,
         Command::Token(command) => token::run(shell, command).await,
@@ -115,7 +122,8 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         Command::Backup(command) => backup::run(shell, command),
         Command::Up(_)
         | Command::Server(_)
-        | Command::DemoMethodServer(_)
+        | Command::RunScript(_)
+        | Command::ScriptWorker(_)
         | Command::Completions(_)
         | Command::Version(_) => unreachable!("`run` takes these itself"),
     }

@@ -38,6 +38,7 @@ pub struct Config {
     pub spaces: Spaces,
     pub events: Events,
     pub webhooks: Webhooks,
+    pub scripts: Scripts,
     pub agent: Agent,
 }
 
@@ -86,6 +87,14 @@ section! {
 }
 
 section! {
+    Scripts as WrittenScripts {
+        timeout_seconds: f64 = "SVC_SCRIPT_TIMEOUT_SECONDS",
+        memory_mb: u32 = "SVC_SCRIPT_MEMORY_MB",
+        workers: usize = "SVC_SCRIPT_WORKERS",
+    } optional {}
+}
+
+section! {
     Agent as WrittenAgent {
     } optional {
         url: String = env::URL,
@@ -105,6 +114,7 @@ struct Layer {
     spaces: WrittenSpaces,
     events: WrittenEvents,
     webhooks: WrittenWebhooks,
+    scripts: WrittenScripts,
     agent: WrittenAgent,
 }
 
@@ -133,6 +143,7 @@ impl Layer {
             spaces: WrittenSpaces::of_environment(environment)?,
             events: WrittenEvents::of_environment(environment)?,
             webhooks: WrittenWebhooks::of_environment(environment)?,
+            scripts: WrittenScripts::of_environment(environment)?,
             agent: WrittenAgent::of_environment(environment)?,
         })
     }
@@ -158,6 +169,7 @@ impl Layer {
             spaces: self.spaces.over(below.spaces),
             events: self.events.over(below.events),
             webhooks: self.webhooks.over(below.webhooks),
+            scripts: self.scripts.over(below.scripts),
             agent: self.agent.over(below.agent),
         }
     }
@@ -176,6 +188,7 @@ impl Config {
             spaces: layers.spaces.finish(),
             events: layers.events.finish(),
             webhooks: layers.webhooks.finish(),
+            scripts: layers.scripts.finish(),
             agent: layers.agent.finish(),
         };
         config.check()?;
@@ -217,10 +230,29 @@ impl Config {
                     .hint("leave it out for no limit"),
             );
         }
+        self.scripts.check()?;
         if self.events.emits_per_second == 0 {
             return Err(Failure::usage(
                 "`emits_per_second` is 0, which would refuse every event",
             ));
+        }
+        Ok(())
+    }
+}
+
+impl Scripts {
+    fn check(&self) -> Result<(), Failure> {
+        if !(0.1..=300.0).contains(&self.timeout_seconds) {
+            return Err(Failure::usage(format!(
+                "`timeout_seconds` of scripts is {}; it must be between 0.1 and 300",
+                self.timeout_seconds
+            )));
+        }
+        if !(16..=65_536).contains(&self.memory_mb) {
+            return Err(Failure::usage(format!(
+                "`memory_mb` of scripts is {}; it must be between 16 and 65536",
+                self.memory_mb
+            )));
         }
         Ok(())
     }

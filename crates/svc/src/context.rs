@@ -5,5 +5,6 @@ mod resolve;
 
 pub use file::{Context, Contexts, write_private};
 pub use resolve::{
-    Connection, Emitter, Via, connect, find_agent, for_calls, for_events, to_server,
+    Connection, Emitter, Via, connect, find_agent, find_agent_socket, for_calls, for_events,
+    to_server,
 };

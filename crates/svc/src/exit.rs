@@ -10,26 +10,43 @@ use svc_protocol::jsonrpc::{
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    Ok = 0,
-    Failure = 1,
-    Usage = 2,
+    Ok,
+    Failure,
+    Usage,
     /// The method answered an error.
-    MethodError = 3,
-    Credentials = 4,
-    NotFound = 5,
+    MethodError,
+    Credentials,
+    NotFound,
     /// Conflict, invalid; every refused registration.
-    Refused = 6,
-    Unreachable = 7,
-    Timeout = 8,
+    Refused,
+    Unreachable,
+    Timeout,
+    /// As the script that was run said.
+    Script(u8),
 }
 
 impl From<Exit> for std::process::ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(exit.code())
     }
 }
 
 impl Exit {
+    fn code(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Failure => 1,
+            Self::Usage => 2,
+            Self::MethodError => 3,
+            Self::Credentials => 4,
+            Self::NotFound => 5,
+            Self::Refused => 6,
+            Self::Unreachable => 7,
+            Self::Timeout => 8,
+            Self::Script(code) => code,
+        }
+    }
+
     /// What a problem's status means for whoever asked.
     pub fn of_status(status: StatusCode) -> Self {
         match status {

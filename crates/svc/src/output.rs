@@ -28,6 +28,7 @@ pub struct Output {
     colour: bool,
     /// Columns of the terminal; `None` off a terminal, where nothing is cut.
     width: Option<usize>,
+    terminal: bool,
 }
 
 impl Output {
@@ -42,6 +43,7 @@ impl Output {
             format,
             colour: terminal && environment.get("NO_COLOR").is_none(),
             width,
+            terminal,
         }
     }
 
@@ -59,7 +61,9 @@ impl Output {
                 write(text.as_bytes())
             }
             Format::Yaml => {
-                let mut text = serde_saphyr::to_string(document).map_err(unwritable)?;
+                // By way of a value: JSON that is kept as its text is none to YAML.
+                let document = serde_json::to_value(document).map_err(unwritable)?;
+                let mut text = serde_saphyr::to_string(&document).map_err(unwritable)?;
                 if !text.ends_with('\n') {
                     text.push('\n');
                 }
@@ -80,6 +84,15 @@ impl Output {
     /// One line of text among many; whether anyone still reads.
     pub fn next_line(&self, text: impl AsRef<str>) -> Result<bool, Failure> {
         try_write(format!("{}\n", text.as_ref()).as_bytes())
+    }
+
+    /// A text of many lines, with the end of its last one.
+    pub fn text(&self, text: &str) -> Result<(), Failure> {
+        if self.terminal {
+            self.raw(clean_text(text).as_bytes())
+        } else {
+            self.raw(text.as_bytes())
+        }
     }
 
     /// Bytes as they came, and the end of the line.
@@ -239,6 +252,17 @@ pub fn clean(cell: &str) -> String {
             } else {
                 character
             }
+        })
+        .collect()
+}
+
+/// The same for a text of many lines, whose breaks and tabs stay.
+pub fn clean_text(text: &str) -> String {
+    text.chars()
+        .map(|character| match character {
+            '\n' | '\t' => character,
+            _ if character.is_control() => ' ',
+            _ => character,
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! The runtime a command runs on, and the signals that end it.
 
-use std::num::NonZeroUsize;
+use std::{num::NonZeroUsize, path::PathBuf};
 
 use tokio::{
     runtime::{Builder, Runtime},
@@ -12,6 +12,13 @@ use crate::exit::{Exit, Failure};
 
 /// Exit code of a process ended by Ctrl-C without an orderly end, as shells count it.
 pub const INTERRUPTED: i32 = 130;
+
+/// The file of this very program.
+pub fn own_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| {
+        Failure::new(Exit::Failure, "cannot tell where this program is").why(error)
+    })
+}
 
 /// One thread: what the agent and every short command run on.
 pub fn single() -> Result<Runtime, Failure> {

@@ -40,7 +40,11 @@ fn built(name: &str) -> PathBuf {
 
 /// `svc` with nothing of this machine's user in its environment.
 pub(crate) fn bare_command(home: &Path) -> Command {
-    let mut command = Command::new(svc_program());
+    bare(svc_program(), home)
+}
+
+fn bare(program: impl AsRef<OsStr>, home: &Path) -> Command {
+    let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("SVC_") || name.starts_with("XDG_") || name.ends_with("_PROXY") {
@@ -73,6 +77,14 @@ impl Cli {
     pub fn new(home: &Path) -> Self {
         Self {
             command: bare_command(home),
+            input: None,
+        }
+    }
+
+    /// Another program instead of `svc`, with as little of this machine's user around it.
+    pub fn of(program: &str, home: &Path) -> Self {
+        Self {
+            command: bare(program, home),
             input: None,
         }
     }

@@ -90,6 +90,29 @@ impl TestSpace {
         .await
     }
 
+    /// The lines of its log, as the owner reads them.
+    pub async fn log(&self) -> Vec<String> {
+        let path = format!("{}/logs", self.path());
+        let logs = self.owner.get(&path).await.expect(200).json();
+        let lines = logs["logs"].as_array().cloned().unwrap_or_default();
+        lines
+            .iter()
+            .filter_map(|line| line["line"].as_str().map(str::to_owned))
+            .collect()
+    }
+
+    /// Waits for a line of its log that holds `text`.
+    pub async fn wait_for_log(&self, text: &str, limit: Duration) -> String {
+        let what = format!("the log of `{}` holds `{text}`", self.name);
+        get_eventually(&what, limit, || async {
+            self.log()
+                .await
+                .into_iter()
+                .find(|line| line.contains(text))
+        })
+        .await
+    }
+
     /// Starts an agent and waits until it is linked.
     pub async fn agent(&self) -> TestAgent {
         self.agent_with(&[]).await

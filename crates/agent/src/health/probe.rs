@@ -6,10 +6,10 @@ use bytes::Bytes;
 use http::{Request, Uri, header::HOST};
 use http_body_util::Empty;
 use hyper_util::rt::TokioIo;
-use rustix::process::{Pid, Signal, kill_process_group};
 use svc_core::space::Probe;
-use svc_protocol::env::{ADMIN_PASSWORD, AGENT_TOKEN, SECRET_KEY};
 use tokio::{net::TcpStream, process::Command};
+
+use crate::child::{Group, withhold_credentials};
 
 /// Whether the space looks well.
 pub async fn probe(probe: &Probe, folder: &Path) -> bool {
@@ -49,12 +49,11 @@ async fn get(url: &str) -> Option<http::StatusCode> {
 }
 
 async fn run(command: &str, folder: &Path) -> bool {
-    let child = Command::new("sh")
+    let mut shell = Command::new("sh");
+    withhold_credentials(&mut shell);
+    let child = shell
         .args(["-c", command])
         .current_dir(folder)
-        .env_remove(AGENT_TOKEN)
-        .env_remove(ADMIN_PASSWORD)
-        .env_remove(SECRET_KEY)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -68,18 +67,6 @@ async fn run(command: &str, folder: &Path) -> bool {
             return false;
         }
     };
-    let _group = child
-        .id()
-        .and_then(|id| Pid::from_raw(i32::try_from(id).ok()?))
-        .map(Group);
+    let _group = Group::led_by(&child);
     child.wait().await.is_ok_and(|status| status.success())
-}
-
-/// A process group that ends with this value: at a timeout nothing of the command is left.
-struct Group(Pid);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let _ = kill_process_group(self.0, Signal::KILL);
-    }
 }

@@ -11,6 +11,7 @@ use std::{
 
 use super::{
     event::{self, BODY_BYTES_MAX, Events},
+    packages::{self, PackageRoute},
     problem::Failure,
 };
 use axum::{
@@ -26,11 +27,11 @@ use http::{
     header::{HOST, ORIGIN},
 };
 
-pub fn router(events: Arc<Events>) -> Router {
+pub fn router(events: Arc<Events>, route: Arc<PackageRoute>) -> Router {
     Router::new()
         .route("/event", post(event::emit))
         .with_state(events)
-        .route("/packages/{*name}", get(package))
+        .route("/packages/{*name}", get(packages::get).with_state(route))
         .fallback(not_found)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
@@ -89,14 +90,6 @@ fn is_loopback(host: &str) -> bool {
 
 fn is_port(text: Option<&str>) -> bool {
     text.is_some_and(|text| text.parse::<u16>().is_ok())
-}
-
-async fn package() -> Failure {
-    Failure::new(
-        StatusCode::NOT_FOUND,
-        "package_not_found",
-        "this version of the agent serves no packages",
-    )
 }
 
 async fn not_found(uri: Uri) -> Failure {

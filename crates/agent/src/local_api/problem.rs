@@ -48,6 +48,9 @@ impl From<RegistrationError> for Failure {
             RegistrationError::RelativePath(_) => {
                 Self::new(StatusCode::BAD_REQUEST, "relative_path", detail)
             }
+            RegistrationError::Contents => {
+                Self::new(StatusCode::BAD_REQUEST, "invalid_request", detail)
+            }
             RegistrationError::UnknownLocalName(_) => {
                 Self::new(StatusCode::NOT_FOUND, "method_not_found", detail)
             }
@@ -56,7 +59,7 @@ impl From<RegistrationError> for Failure {
             }
             RegistrationError::Refused(_)
             | RegistrationError::File(_)
-            | RegistrationError::Script(_)
+            | RegistrationError::ScriptText(_)
             | RegistrationError::Command(_)
             | RegistrationError::Start(_) => Self::new(refused, "registration_refused", detail),
         }

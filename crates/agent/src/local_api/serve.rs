@@ -17,7 +17,9 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{Events, SpaceApi, loopback, problem::Failure, socket::may_connect, space};
+use super::{
+    Events, PackageRoute, SpaceApi, loopback, problem::Failure, socket::may_connect, space,
+};
 
 /// Time a client has for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -71,10 +73,11 @@ impl Accept for Socket {
 pub async fn serve_loopback(
     listener: TcpListener,
     events: Arc<Events>,
+    packages: Arc<PackageRoute>,
     stop: CancellationToken,
     grace: Duration,
 ) {
-    let router = loopback::router(events);
+    let router = loopback::router(events, packages);
     serve(Loopback { listener, router }, stop, grace).await;
 }
 

@@ -12,7 +12,7 @@ use svc_protocol::agent_api::FOLDER;
 use thiserror::Error;
 use tokio::net::{UnixListener, UnixStream};
 
-use crate::discovery::create_private_folder;
+use crate::private;
 
 /// A socket's path must fit 108 bytes on Linux and 104 elsewhere.
 const PATH_BYTES_MAX: usize = 100;
@@ -44,13 +44,13 @@ pub fn default_socket_path(working_folder: &Path) -> Result<PathBuf, SocketError
         move |source| SocketError::Io { path, source }
     };
     if path.as_os_str().len() <= PATH_BYTES_MAX {
-        create_private_folder(&folder).map_err(failed(&path))?;
+        private::create_folder(&folder).map_err(failed(&path))?;
         return Ok(path);
     }
     let own = rustix::process::geteuid().as_raw();
     let runtime = env::var_os("XDG_RUNTIME_DIR").map_or_else(env::temp_dir, PathBuf::from);
     let folder = runtime.join(format!("svc-{own}"));
-    create_private_folder(&folder).map_err(failed(&folder))?;
+    private::create_folder(&folder).map_err(failed(&folder))?;
     let found = fs::symlink_metadata(&folder).map_err(failed(&folder))?;
     if !found.is_dir() || found.uid() != own || found.mode() & 0o077 != 0 {
         return Err(SocketError::ForeignFolder(folder.display().to_string()));

@@ -65,15 +65,25 @@ async fn register(
     State(api): Api,
     file: Result<Json<RegisterFile>, JsonRejection>,
 ) -> Result<Json<Registered>, Failure> {
-    let Json(file) = file.map_err(|error| {
-        // 422 means that the registration itself was refused.
-        let status = match error.status() {
-            StatusCode::UNPROCESSABLE_ENTITY => StatusCode::BAD_REQUEST,
-            status => status,
-        };
-        Failure::new(status, "invalid_request", error.body_text())
-    })?;
+    let Json(file) = file.map_err(|error| unread(&error))?;
     Ok(Json(api.registrar.register(file).await?))
+}
+
+/// 422 means that the registration itself was refused.
+fn unread(error: &JsonRejection) -> Failure {
+    let text = error.body_text();
+    let (_, why) = text.split_once(": ").unwrap_or_default();
+    match error {
+        JsonRejection::JsonDataError(_) if why.starts_with("registration.") => Failure::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "registration_refused",
+            format!("the {}", why.replacen('.', " is wrong: ", 1)),
+        ),
+        JsonRejection::JsonDataError(_) => {
+            Failure::new(StatusCode::BAD_REQUEST, "invalid_request", text)
+        }
+        error => Failure::new(error.status(), "invalid_request", text),
+    }
 }
 
 #[derive(Deserialize)]

@@ -10,9 +10,10 @@ use std::{
 };
 
 use svc_core::registration::ServerDefinition;
-use svc_protocol::env::{ADMIN_PASSWORD, AGENT_TOKEN, SECRET_KEY};
 use thiserror::Error;
 use tokio::process::Command;
+
+use crate::child::withhold_credentials;
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CommandError {
@@ -62,13 +63,10 @@ impl Launch {
 
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
+        withhold_credentials(&mut command);
         command
             .args(&self.args)
             .current_dir(&self.folder)
-            // The agent's credential, and its server's, are none of the method server's business.
-            .env_remove(AGENT_TOKEN)
-            .env_remove(ADMIN_PASSWORD)
-            .env_remove(SECRET_KEY)
             .envs(&self.env)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -33,7 +33,7 @@ use super::{
     framing::{ChildLine, LineReader},
     shared::{Shared, Stdin},
 };
-use crate::policy::Policy;
+use crate::{packages::PythonPath, policy::Policy};
 
 /// Lines of stderr that explain a failed start.
 const TAIL_LINES: usize = 20;
@@ -70,16 +70,16 @@ pub struct Process {
     stop_output: Duration,
     /// Its group is gone, and its number may soon be another's.
     gone: bool,
+    /// What it may import stays while it runs.
+    _packages: PythonPath,
 }
 
 impl Process {
     pub fn spawn(shared: &Arc<Shared>) -> Result<Self, StartError> {
-        let mut child = shared
-            .setup
-            .launch
-            .command()
-            .spawn()
-            .map_err(StartError::Spawn)?;
+        let mut command = shared.setup.launch.command();
+        let packages = shared.around.packages.python_path();
+        packages.put(&mut command);
+        let mut child = command.spawn().map_err(StartError::Spawn)?;
         let id = child.id().expect("a child just spawned has an id");
         let group = i32::try_from(id)
             .ok()
@@ -113,6 +113,7 @@ impl Process {
             stderr_tail,
             stop_output: shared.around.policy.stop_output,
             gone: false,
+            _packages: packages,
         };
         shared.up(
             id,

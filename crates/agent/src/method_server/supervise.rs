@@ -97,7 +97,10 @@ async fn restart(
             let until = Instant::now() + delays.next_delay();
             wait(shared, until, stop).await?;
         }
-        delays.get_or_insert_with(|| shared.around.policy.restart.delays());
+        let around = &shared.around;
+        delays.get_or_insert_with(|| around.policy.restart.delays());
+        let limit = around.policy.packages_restart_wait;
+        around.packages.refresh_within(limit).await;
         match Process::spawn(shared) {
             Ok(process) => return Some(process),
             Err(error) => shared.around.log.agent(&error.to_string()),

@@ -61,7 +61,10 @@ async fn start_with(definition: ServerDefinition, policy: Policy) -> Result<Benc
         timeout: Duration::from_secs(definition.timeout.into()),
         held: false,
     };
+    let (_, link) = tokio::sync::watch::channel(crate::link::LinkStatus::default());
+    let nowhere = svc_client::Target::parse("http://127.0.0.1:1", None).expect("valid");
     let around = Surroundings {
+        packages: crate::local_api::tests::packages(folder.path(), &nowhere, link),
         outbox,
         log: Arc::new(SpaceLog::new(100)),
         ids: Arc::default(),

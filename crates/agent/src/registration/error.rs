@@ -13,8 +13,12 @@ pub enum RegistrationError {
     File(#[from] FileError),
     #[error("registration file `{0}` must be given by its absolute path")]
     RelativePath(String),
-    #[error("`{0}` is a script; this version registers TOML files only")]
-    Script(String),
+    #[error(
+        "`{0}` is a script, whose text is no registration; run it with `svc methods register`, which sends the `registration` it builds"
+    )]
+    ScriptText(String),
+    #[error("a registration is either the `text` of a TOML file or a `registration` object")]
+    Contents,
     #[error("{0}")]
     Command(#[from] CommandError),
     #[error("{0}")]

@@ -1,11 +1,14 @@
 //! Replaces the registration: new process, the server's word, then the old one's end.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
-use svc_core::registration::{CheckedRegistration, Mode};
+use svc_core::registration::{CheckedRegistration, Mode, Registration};
 use svc_protocol::{
-    agent_api::{RegisterFile, Registered},
-    env,
+    agent_api::{FOLDER, RegisterFile, Registered},
     link::{Register, SpaceIdentity},
     registration_file,
 };
@@ -20,21 +23,12 @@ impl Registrar {
     ) -> Result<Registered, RegistrationError> {
         let mut change = self.open_change().await?;
         let (link, space) = self.linked()?;
-        let path = Path::new(&file.path);
-        let folder = path
-            .parent()
-            .filter(|_| path.is_absolute())
-            .ok_or_else(|| RegistrationError::RelativePath(file.path.clone()))?;
-        if path.extension().is_some_and(|extension| extension == "py") {
-            return Err(RegistrationError::Script(file.path.clone()));
-        }
-        let registration = registration_file::parse(&file.path, &file.text)?;
-        let checked = registration
-            .clone()
-            .check(&space.name, &space.owner)
-            .map_err(|violations| registration_file::locate(&file.path, &file.text, &violations))?;
+        let folder = self.folder_of(&file.path)?;
+        let (registration, checked) = read(file, &space)?;
         let old = change.current.as_ref().map(|old| Arc::clone(&old.server));
-        let server = self.start(&checked, folder, &space, old.as_deref()).await?;
+        let server = self
+            .start(&checked, &folder, &space, old.as_deref())
+            .await?;
         change.generation += 1;
         let generation = change.generation;
         let asked = Register {
@@ -75,6 +69,21 @@ impl Registrar {
         Ok(Registered { methods, warnings })
     }
 
+    /// Where a registration's method server runs: the folder of its file. The startup script lies
+    /// among the agent's own files, which are nobody's folder: its method server runs in the
+    /// space's.
+    fn folder_of(&self, file: &str) -> Result<PathBuf, RegistrationError> {
+        let path = Path::new(file);
+        let folder = path
+            .parent()
+            .filter(|_| path.is_absolute())
+            .ok_or_else(|| RegistrationError::RelativePath(file.to_owned()))?;
+        let real = |folder: &Path| folder.canonicalize().ok();
+        let own = self.working_folder.join(FOLDER);
+        let is_own = folder == own || real(folder).is_some_and(|it| Some(it) == real(&own));
+        Ok(if is_own { &self.working_folder } else { folder }.to_owned())
+    }
+
     async fn start(
         &self,
         checked: &CheckedRegistration,
@@ -83,26 +92,21 @@ impl Registrar {
         old: Option<&MethodServer>,
     ) -> Result<Arc<MethodServer>, RegistrationError> {
         let definition = &checked.server;
-        let env = BTreeMap::from([
-            (env::AGENT_URL, self.addresses.url.clone()),
-            (
-                env::AGENT_SOCKET,
-                self.addresses.socket.display().to_string(),
-            ),
-            (env::SPACE_ID, space.id.to_string()),
-            (env::SPACE_NAME, space.name.to_string()),
-        ]);
-        let env = env.into_iter().map(|(key, value)| (key.to_owned(), value));
+        let around = &self.around;
+        around
+            .packages
+            .refresh_within(around.policy.packages_wait)
+            .await;
         let serial =
             definition.mode == Mode::Serial || old.is_some_and(|old| old.mode() == Mode::Serial);
         let setup = Setup {
-            launch: Launch::new(definition, folder, env.collect())?,
+            launch: Launch::new(definition, folder, self.addresses.env(space))?,
             command: shown_command(&definition.command, &definition.args),
             mode: definition.mode,
             timeout: Duration::from_secs(definition.timeout.into()),
             held: serial,
         };
-        let server = MethodServer::start(setup, self.around.clone()).await?;
+        let server = MethodServer::start(setup, around.clone()).await?;
         Ok(Arc::new(server))
     }
 
@@ -132,6 +136,37 @@ impl Registrar {
             routes.remove_server(&old);
         });
     }
+}
+
+/// The registration a request holds, and the same checked.
+fn read(
+    file: &RegisterFile,
+    space: &SpaceIdentity,
+) -> Result<(Registration, CheckedRegistration), RegistrationError> {
+    let path = &file.path;
+    let check = |registration: &Registration| registration.clone().check(&space.name, &space.owner);
+    match (&file.text, &file.registration) {
+        (Some(_), None) if is_script(Path::new(path)) => {
+            Err(RegistrationError::ScriptText(path.clone()))
+        }
+        (Some(text), None) => {
+            let registration = registration_file::parse(path, text)?;
+            let checked = check(&registration)
+                .map_err(|violations| registration_file::locate(path, text, &violations))?;
+            Ok((registration, checked))
+        }
+        (None, Some(registration)) => {
+            let checked = check(registration)
+                .map_err(|violations| registration_file::without_text(path, &violations))?;
+            Ok((registration.clone(), checked))
+        }
+        (Some(_), Some(_)) | (None, None) => Err(RegistrationError::Contents),
+    }
+}
+
+/// Whether a registration file is Python, which has to be run.
+pub fn is_script(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "py")
 }
 
 fn names(checked: &CheckedRegistration) -> Vec<(String, String)> {

@@ -1,21 +1,17 @@
-//! The server's end of the link, one frame at a time.
+//! The server's end of the link, one frame at a time, and its API in canned answers.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::{BufMut, BytesMut};
 use futures_util::{SinkExt, StreamExt};
-use svc_agent::{Backoff, Error, Exit, Options, Policy};
 use svc_core::{ServerId, SpaceId, SpaceName, UserName, space::HealthCheck};
 use svc_protocol::link::{
-    Accepted, Control, Frame, FrameKind, FrameReader, Hello, Register, SUBPROTOCOL, SpaceIdentity,
-    Welcome, put_frame,
+    Accepted, Control, Frame, FrameKind, FrameReader, Hello, LogSource, Register, SUBPROTOCOL,
+    SpaceIdentity, Welcome, put_frame,
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    task::JoinHandle,
+    sync::{Mutex, mpsc},
     time::timeout,
 };
 use tokio_tungstenite::{
@@ -25,27 +21,46 @@ use tokio_tungstenite::{
         handshake::server::{ErrorResponse, Request, Response},
     },
 };
-use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::api::Api;
 
 const LIMIT: Duration = Duration::from_secs(10);
 
 pub struct FakeServer {
-    listener: TcpListener,
+    address: SocketAddr,
+    links: Mutex<mpsc::UnboundedReceiver<TcpStream>>,
+    /// What it answers besides links.
+    pub api: Arc<Api>,
+    _accepting: AbortOnDropHandle<()>,
 }
 
 impl FakeServer {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
-        Self { listener }
+        let (sender, links) = mpsc::unbounded_channel();
+        let api = Arc::<Api>::default();
+        Self {
+            address: listener.local_addr().expect("bound"),
+            links: Mutex::new(links),
+            _accepting: AbortOnDropHandle::new(tokio::spawn(accept_all(
+                listener,
+                sender,
+                Arc::clone(&api),
+            ))),
+            api,
+        }
     }
 
     pub fn url(&self) -> String {
-        format!("http://{}", self.listener.local_addr().expect("bound"))
+        format!("http://{}", self.address)
     }
 
+    /// The next connection for a link, nothing of it read.
     pub async fn accept_tcp(&self) -> TcpStream {
-        let accepted = timeout(LIMIT, self.listener.accept()).await;
-        accepted.expect("an agent in time").expect("accepts").0
+        let mut links = self.links.lock().await;
+        let accepted = timeout(LIMIT, links.recv()).await;
+        accepted.expect("an agent in time").expect("accepts")
     }
 
     /// Takes one agent's connection as far as its hello.
@@ -66,6 +81,7 @@ impl FakeServer {
         let mut link = FakeLink {
             socket,
             waiting: Vec::new(),
+            log: Vec::new(),
         };
         let frame = link.frame().await;
         match (frame.id, control(&frame)) {
@@ -82,9 +98,36 @@ impl FakeServer {
     }
 }
 
+/// Tells links from requests by their first bytes.
+async fn accept_all(listener: TcpListener, links: mpsc::UnboundedSender<TcpStream>, api: Arc<Api>) {
+    const LINK: &[u8] = b"GET /agent/link ";
+    let mut serving = tokio::task::JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        let (links, api) = (links.clone(), Arc::clone(&api));
+        serving.spawn(async move {
+            let mut start = [0; LINK.len()];
+            let mut read = 0;
+            // What is peeked at comes again, from the start.
+            while read < start.len() {
+                match stream.peek(&mut start).await {
+                    Ok(0) | Err(_) => return,
+                    Ok(more) => read = more,
+                }
+            }
+            if start == LINK {
+                let _ = links.send(stream);
+            } else {
+                api.serve(stream).await;
+            }
+        });
+    }
+}
+
 pub struct FakeLink {
     socket: WebSocketStream<TcpStream>,
     waiting: Vec<Frame>,
+    /// What the space's log has got: source and text.
+    pub log: Vec<(LogSource, String)>,
 }
 
 pub fn control(frame: &Frame) -> Control {
@@ -140,12 +183,16 @@ impl FakeLink {
     pub async fn find_frame(&mut self) -> Option<Frame> {
         loop {
             if let Some(frame) = self.waiting.pop() {
-                let is_log = frame.kind == FrameKind::Control
-                    && matches!(control(&frame), Control::Log { .. });
                 match frame.kind {
                     FrameKind::Ping => self.send(&[Frame::empty(0, FrameKind::Pong)]).await,
                     FrameKind::Pong => {}
-                    _ if is_log => {}
+                    FrameKind::Control => match control(&frame) {
+                        Control::Log { lines, .. } => {
+                            let lines = lines.into_iter().map(|line| (line.source, line.line));
+                            self.log.extend(lines);
+                        }
+                        _ => return Some(frame),
+                    },
                     _ => return Some(frame),
                 }
                 continue;
@@ -161,6 +208,25 @@ impl FakeLink {
                 Some(Ok(Message::Close(_)) | Err(_)) | None => return None,
                 Some(Ok(_)) => {}
             }
+        }
+    }
+
+    /// Reads on until a line of the log holds a text; nothing but log may come before.
+    pub async fn log_line(&mut self, text: &str) -> (LogSource, String) {
+        let deadline = tokio::time::Instant::now() + LIMIT;
+        loop {
+            if let Some(line) = self.log.iter().find(|(_, line)| line.contains(text)) {
+                return line.clone();
+            }
+            // Log frames are taken in by themselves, so this never ends by itself.
+            let next = tokio::time::Instant::now() + Duration::from_millis(20);
+            let read = tokio::time::timeout_at(next.min(deadline), self.frame()).await;
+            assert!(read.is_err(), "not a line of the log: {read:?}");
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "{text}: {:?}",
+                self.log
+            );
         }
     }
 
@@ -207,75 +273,5 @@ impl FakeLink {
             warnings: vec![],
         };
         self.control(id, &Control::Registered(accepted)).await;
-    }
-}
-
-pub struct TestAgent {
-    pub folder: tempfile::TempDir,
-    pub shutdown: CancellationToken,
-    running: JoinHandle<Result<Exit, Error>>,
-}
-
-pub fn short_policy() -> Policy {
-    Policy {
-        reconnect: Backoff::from_millis(10, 50),
-        space_stopped_retry: Duration::from_millis(50),
-        reregister: Backoff::from_millis(20, 50),
-        start_check: Duration::from_millis(100),
-        tick: Duration::from_millis(10),
-        drain_linger: Duration::from_millis(50),
-        stop_stdin: Duration::from_millis(500),
-        ..Policy::default()
-    }
-}
-
-impl TestAgent {
-    pub fn start(server_url: &str, methods: Option<&str>) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        if let Some(text) = methods {
-            std::fs::write(folder.path().join("methods.toml"), text).expect("written");
-        }
-        let options = Options {
-            server_url: server_url.to_owned(),
-            agent_token: "svc_agt_test".into(),
-            ca_file: None,
-            listen: Some("127.0.0.1:0".parse().expect("valid")),
-            socket: None,
-            methods_file: methods.map(|_| "methods.toml".into()),
-            working_folder: folder.path().to_owned(),
-            exit_on_stdin_eof: false,
-            policy: short_policy(),
-        };
-        let shutdown = CancellationToken::new();
-        let running = tokio::spawn(svc_agent::run(options, shutdown.clone()));
-        Self {
-            folder,
-            shutdown,
-            running,
-        }
-    }
-
-    pub async fn exit(self) -> Exit {
-        let ended = timeout(LIMIT, self.running).await.expect("ends in time");
-        let exit = ended.expect("does not panic").expect("ends well");
-        let left = std::fs::read_dir(self.folder.path().join(".svc")).expect("there");
-        assert_eq!(left.count(), 0, "the agent leaves no file behind");
-        exit
-    }
-
-    pub fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    pub fn client(&self) -> svc_client::AgentClient {
-        svc_client::AgentClient::new(self.path().join(".svc/agent.sock"))
-    }
-}
-
-pub async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let deadline = Instant::now() + LIMIT;
-    while !is_so().await {
-        assert!(Instant::now() < deadline, "never happened: {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

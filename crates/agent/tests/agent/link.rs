@@ -7,7 +7,10 @@ use svc_core::space::{Health, HealthCheck, Probe};
 use svc_protocol::link::{Control, Frame, FrameKind, Goodbye, Refusal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::fake_server::{FakeServer, TestAgent, control, eventually};
+use crate::{
+    fake_server::{FakeServer, control},
+    test_agent::{TestAgent, eventually},
+};
 
 fn refused(code: &str, retry: bool) -> Control {
     Control::Refused(Refusal {

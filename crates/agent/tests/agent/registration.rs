@@ -7,7 +7,10 @@ use svc_protocol::{
     problem::Problem,
 };
 
-use crate::fake_server::{FakeLink, FakeServer, TestAgent, control, eventually};
+use crate::{
+    fake_server::{FakeLink, FakeServer, control},
+    test_agent::{TestAgent, eventually},
+};
 
 /// A registration whose method server answers every call with `result`.
 fn methods(result: &str, mode: &str) -> String {
@@ -37,7 +40,8 @@ description = "B"
 fn file(agent: &TestAgent, text: &str) -> RegisterFile {
     RegisterFile {
         path: agent.path().join("methods.toml").display().to_string(),
-        text: text.to_owned(),
+        text: Some(text.to_owned()),
+        registration: None,
         replace_conflicting: false,
     }
 }

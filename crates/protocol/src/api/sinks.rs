@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use svc_core::{EventId, Id, SinkId, Timestamp, UserId};
+use svc_core::{EventId, ScriptId, SinkId, Timestamp, UserId};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum SinkType {
@@ -62,7 +62,7 @@ pub struct WebhookConfig {
 #[serde(deny_unknown_fields)]
 pub struct ScriptConfig {
     #[serde(default)]
-    pub script_id: Option<Id>,
+    pub script_id: Option<ScriptId>,
     #[serde(default)]
     pub source: Option<String>,
 }

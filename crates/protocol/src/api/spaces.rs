@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use svc_core::{
-    Id, ServerId, SpaceId, SpaceName, TemplateId, Timestamp, UserId, UserName,
+    ScriptId, ServerId, SpaceId, SpaceName, TemplateId, Timestamp, UserId, UserName,
     space::{Health, HealthCheck, Runtime, State},
 };
 
@@ -20,7 +20,7 @@ pub struct Space {
     pub health: Health,
     pub runtime: Runtime,
     pub template_id: Option<TemplateId>,
-    pub startup_script_id: Option<Id>,
+    pub startup_script_id: Option<ScriptId>,
     pub space_urls: BTreeMap<String, String>,
     /// The server that holds the link.
     pub node_id: Option<ServerId>,
@@ -57,7 +57,7 @@ pub struct NewSpace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_id: Option<TemplateId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub startup_script_id: Option<Id>,
+    pub startup_script_id: Option<ScriptId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +79,7 @@ pub struct SpacePatch {
         deserialize_with = "super::patch::nullable",
         skip_serializing_if = "Option::is_none"
     )]
-    pub startup_script_id: Option<Option<Id>>,
+    pub startup_script_id: Option<Option<ScriptId>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

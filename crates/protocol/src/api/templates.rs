@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use svc_core::{Id, TemplateId, Timestamp, space::HealthCheck};
+use svc_core::{ScriptId, TemplateId, Timestamp, space::HealthCheck};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Template {
     pub id: TemplateId,
     pub name: String,
     pub ports: Vec<Port>,
-    pub startup_script_id: Option<Id>,
+    pub startup_script_id: Option<ScriptId>,
     pub health_check: Option<HealthCheck>,
     pub custom_fields: BTreeMap<String, String>,
     pub created_at: Timestamp,
@@ -30,7 +30,7 @@ pub struct NewTemplate {
     #[serde(default)]
     pub ports: Vec<Port>,
     #[serde(default)]
-    pub startup_script_id: Option<Id>,
+    pub startup_script_id: Option<ScriptId>,
     #[serde(default)]
     pub health_check: Option<HealthCheck>,
     #[serde(default)]

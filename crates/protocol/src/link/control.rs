@@ -158,4 +158,6 @@ pub enum LogSource {
     Stdout,
     /// What the agent says about it.
     Agent,
+    /// Output of a script the agent runs: a startup script, a registration in Python.
+    Script,
 }

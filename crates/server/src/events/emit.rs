@@ -89,7 +89,9 @@ impl Emitter {
             owner_id: caller.user.id,
             space_id: match caller.credential {
                 Credential::Agent { space_id } => space_id,
-                Credential::Token { .. } | Credential::Session { .. } => SpaceId::NIL,
+                Credential::Token { .. } | Credential::Session { .. } | Credential::Script => {
+                    SpaceId::NIL
+                }
             },
             actor: caller.actor(),
             data: emit.payload,

@@ -1,6 +1,7 @@
 //! Delivers one event to one receiver: by type of sink, or to a subscribed method.
 
 pub mod method;
+pub mod script;
 pub mod webhook;
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
@@ -16,6 +17,7 @@ use super::{
 use crate::{
     clock,
     metrics::Metrics,
+    scripts::ScriptRunner,
     store::{
         Store, StoreError,
         sinks::{SinkConfig, SinkRow},
@@ -23,15 +25,12 @@ use crate::{
     },
 };
 
-/// What a script sink answers until there is a script runtime.
-pub const SCRIPTS_UNAVAILABLE: &str =
-    "script sinks need the script runtime, which this version of svc does not have yet";
-
 pub struct Deliverers {
     pub store: Store,
     pub secrets: Arc<SecretKey>,
     pub webhook: Webhook,
     pub methods: MethodDelivery,
+    pub scripts: Arc<ScriptRunner>,
     pub metrics: Arc<Metrics>,
 }
 
@@ -102,7 +101,7 @@ fn detail(error: String) -> AttemptDetail {
 }
 
 impl Deliverers {
-    async fn to_sink(&self, sink: &SinkRow, event: &Event) -> Sent {
+    pub(super) async fn to_sink(&self, sink: &SinkRow, event: &Event) -> Sent {
         let began = Instant::now();
         match &sink.config {
             SinkConfig::Webhook {
@@ -129,7 +128,7 @@ impl Deliverers {
                     Sent::Failed(attempt)
                 }
             }
-            SinkConfig::Script { .. } => Sent::Failed(detail(SCRIPTS_UNAVAILABLE.to_owned())),
+            SinkConfig::Script { .. } => self.run_script(sink, event).await,
             // A formatter has no lane, so nothing is ever queued for it.
             SinkConfig::JsonRpc { .. } => Sent::Dead(detail(
                 "a json-rpc sink formats events and receives none".to_owned(),

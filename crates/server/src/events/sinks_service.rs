@@ -10,7 +10,8 @@ mod error;
 mod limit;
 mod queue;
 mod record;
-mod sample;
+pub mod sample;
+mod script;
 mod trying;
 
 #[cfg(test)]
@@ -26,7 +27,10 @@ use svc_protocol::api::{
 use uuid::Uuid;
 
 use self::record::{describe, record};
-pub use self::{error::SinkError, limit::TestLimit};
+pub use self::{
+    error::SinkError,
+    limit::{TestLimit, TooOften},
+};
 use super::{hub::Hub, secrets, sinks::Deliverers};
 use crate::{
     clock,
@@ -34,7 +38,7 @@ use crate::{
     store::{
         Page, PageRequest, Store, StoreError, Tx,
         audit::{self, Entry},
-        sinks::{self, GLOBAL, SinkRow},
+        sinks::{self, GLOBAL, SinkConfig, SinkRow},
     },
 };
 
@@ -85,6 +89,9 @@ impl SinksService {
         check::name_and_description(&new.name, &new.description)?;
         let patterns = check::patterns(&new.patterns)?;
         let check::NewConfig { config, secret } = check::new_config(&new)?;
+        if let SinkConfig::Script { source, .. } = &config {
+            self.check_source(&new.name, source.as_deref()).await?;
+        }
         let id = SinkId(Uuid::now_v7());
         let secret = match new.r#type {
             SinkType::Webhook => Some(secret.unwrap_or_else(secrets::new_webhook_secret)),
@@ -117,6 +124,7 @@ impl SinksService {
             .try_write(move |tx| {
                 check_name_free(tx, &row)?;
                 check_room(tx, &row)?;
+                script::stored_script(tx, &row)?;
                 sinks::insert(tx, &row)?;
                 audit::append(tx, &entry)?;
                 Ok::<_, SinkError>(record(tx, row)?)
@@ -135,6 +143,11 @@ impl SinksService {
         id: SinkId,
         patch: SinkPatch,
     ) -> Result<Sink, SinkError> {
+        if let Some(script) = &patch.script {
+            let name = patch.name.as_deref().unwrap_or("sink");
+            let source = script.get("source").and_then(Value::as_str);
+            self.check_source(name, source).await?;
+        }
         let who = caller.clone();
         let changed = self
             .store
@@ -142,6 +155,7 @@ impl SinksService {
                 let before = managed(tx, &who, id)?;
                 let after = patched(&before, patch)?;
                 check_name_free(tx, &after)?;
+                script::check_script_change(tx, &who, &before, &after)?;
                 sinks::update(tx, &after)?;
                 if is_edited(&before, &after) {
                     let updated = entry(&who, "event_sink.updated", &after, describe(&after));

@@ -1,5 +1,7 @@
 //! The authentication middleware: the one place that decides who may do what on a route.
 //!
+//! A script that the server runs for a user asks in process, and passes here like anyone else.
+//!
 //! In this order: who is it, do the token's scopes reach the route (spec 5.5), is a cookie's
 //! request our own page's, may an agent token do this, does the user hold a permission. Closed by
 //! default: a route that is not in the table is reached by nobody.
@@ -16,6 +18,7 @@ use svc_core::{Permission, Scopes};
 
 use super::{
     error::ApiError,
+    internal::ActsFor,
     listen::Peer,
     router::{Agents, Needs, routes},
 };
@@ -24,6 +27,9 @@ use crate::{
     clock,
     identity::{Caller, Credential, Denied},
 };
+
+/// Where agents that speak MCP come in.
+const MCP_PATH: &str = "/mcp";
 
 /// Name of the session cookie.
 pub const SESSION_COOKIE: &str = "svc_session";
@@ -88,7 +94,7 @@ pub async fn authenticate(State(gate): State<Gate>, mut request: Request, next: 
 /// Reads and calls end with their client; a call frees its place by that.
 fn is_cancellable(request: &Request) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD)
-        || request.uri().path() == "/api/methods/call"
+        || matches!(request.uri().path(), "/api/methods/call" | MCP_PATH)
 }
 
 fn decide(gate: &Gate, request: &Request) -> Result<Option<Caller>, ApiError> {
@@ -113,17 +119,34 @@ fn decide(gate: &Gate, request: &Request) -> Result<Option<Caller>, ApiError> {
             )),
         };
     };
-    check_scopes(&caller, request.method(), path)?;
+    check_scopes(&caller, request.method(), path).map_err(|error| challenge(error, path))?;
     if matches!(caller.credential, Credential::Session { .. }) {
         foreign_write(gate, request)?;
     }
     check_agent(&caller, needs, agents, path)?;
-    check_permission(&caller, needs)?;
+    check_permission(&caller, needs).map_err(|error| challenge(error, path))?;
     Ok(Some(caller))
 }
 
-/// Who presents what: a bearer token wins over a cookie.
+/// MCP clients look at a header to learn that another token would do.
+fn challenge(error: ApiError, path: &str) -> ApiError {
+    if path == MCP_PATH {
+        error.challenge(r#"Bearer realm="svc", error="insufficient_scope", scope="mcp""#)
+    } else {
+        error
+    }
+}
+
+/// Who presents what: a bearer token wins over a cookie. A script presents nothing: that it acts
+/// for a user is said by an extension that no request from outside can hold.
 fn identify(gate: &Gate, request: &Request) -> Result<Option<Caller>, Denied> {
+    if let Some(&ActsFor(user)) = request.extensions().get() {
+        let user = gate.app.directory.find_user(user);
+        let user = user
+            .filter(|user| user.active)
+            .ok_or(Denied::UserInactive)?;
+        return Ok(Some(Caller::script(user)));
+    }
     let Some(presented) = presented(request.headers())? else {
         return Ok(None);
     };
@@ -187,6 +210,12 @@ fn check_agent(
     path: &str,
 ) -> Result<(), ApiError> {
     let denied = |detail: &str| Err(ApiError::forbidden("agent_denied", detail));
+    if caller.credential == Credential::Script && agents != Agents::AsOwner {
+        return Err(ApiError::forbidden(
+            "script_denied",
+            "a script on the server does not reach this; use an API token",
+        ));
+    }
     match (&caller.credential, needs) {
         (Credential::Agent { .. }, Some(Needs::Agent)) => Ok(()),
         (_, Some(Needs::Agent)) => denied("only an agent token opens a link"),

@@ -8,6 +8,7 @@ use svc_protocol::problem::{CONTENT_TYPE, Problem};
 use crate::{
     events::{emit::EmitServiceError, history::HistoryError, sinks_service::SinkError},
     identity::{ErrorKind, IdentityError},
+    scripts::ScriptsError,
     spaces::SpaceError,
     store::{InvalidPage, StoreError},
 };
@@ -55,6 +56,12 @@ impl ApiError {
         let mut error = Self::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
         error.challenge = Some(r#"Bearer realm="svc", error="invalid_token""#);
         error
+    }
+
+    /// Adds `WWW-Authenticate`.
+    pub fn challenge(mut self, challenge: &'static str) -> Self {
+        self.challenge = Some(challenge);
+        self
     }
 
     pub fn retry_after(mut self, seconds: u64) -> Self {
@@ -162,12 +169,13 @@ impl From<SinkError> for ApiError {
             SinkError::Name(_) => Self::bad_request("invalid_name", detail),
             SinkError::Pattern(error) => error.into(),
             SinkError::Invalid { code, .. } => Self::bad_request(code, detail),
-            SinkError::ScriptsUnavailable => Self::new(
-                StatusCode::UNPROCESSABLE_ENTITY,
-                "scripts_unavailable",
-                detail,
-            ),
-            SinkError::GlobalDenied => Self::forbidden("permission_denied", detail),
+            SinkError::Source(_) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_script", detail)
+            }
+            SinkError::GlobalDenied | SinkError::ScriptOfAnother => {
+                Self::forbidden("permission_denied", detail)
+            }
+            SinkError::Nested => Self::forbidden("script_denied", detail),
             SinkError::NameTaken(_) => Self::new(StatusCode::CONFLICT, "name_taken", detail),
             SinkError::QueueFull => Self::new(StatusCode::CONFLICT, "queue_full", detail),
             SinkError::TooMany => Self::new(StatusCode::CONFLICT, "too_many_sinks", detail),
@@ -178,6 +186,37 @@ impl From<SinkError> for ApiError {
             }
             SinkError::Store(error) => error.into(),
             SinkError::Internal(_) => Self::internal(&error),
+        }
+    }
+}
+
+impl From<ScriptsError> for ApiError {
+    fn from(error: ScriptsError) -> Self {
+        let detail = error.to_string();
+        let conflict = |code| Self::new(StatusCode::CONFLICT, code, &detail);
+        let unprocessable = |code| Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, &detail);
+        match error {
+            ScriptsError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
+            ScriptsError::Name(_) => Self::bad_request("invalid_name", detail),
+            ScriptsError::Invalid { code, .. } => Self::bad_request(code, detail),
+            ScriptsError::Source(_) => unprocessable("invalid_script"),
+            ScriptsError::NotRunnable(_) => unprocessable("not_runnable"),
+            ScriptsError::GlobalDenied => Self::forbidden("permission_denied", detail),
+            ScriptsError::Nested => Self::forbidden("script_denied", detail),
+            ScriptsError::NameTaken { .. } => conflict("name_taken"),
+            ScriptsError::TooMany => conflict("too_many_scripts"),
+            ScriptsError::InUse { .. } => conflict("in_use"),
+            ScriptsError::TooOften { retry_after, .. } => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
+                    .retry_after(retry_after.as_secs() + 1)
+            }
+            ScriptsError::Unavailable(_) => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "scripts_unavailable",
+                detail,
+            )
+            .retry_after(1),
+            ScriptsError::Store(error) => error.into(),
         }
     }
 }

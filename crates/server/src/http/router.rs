@@ -10,12 +10,12 @@ use http::Method;
 use serde::Serialize;
 use svc_core::Permission::{
     self, ManageGroups, ManageOwnEventSinks, ManageRoles, ManageSpaces, ManageTemplates,
-    ManageUsers, UseSpaces, ViewAudit,
+    ManageUsers, UseMcp, UseSpaces, ViewAudit,
 };
 
 use super::{
-    agent_link, audit, auth, event_sinks, events, groups, methods, openapi, operations, roles,
-    sessions, setup, spaces, templates, tokens, users,
+    agent_link, audit, auth, event_sinks, events, groups, mcp, methods, openapi, operations, roles,
+    scripts, sessions, setup, spaces, templates, tokens, users,
 };
 use crate::app::App;
 
@@ -58,6 +58,7 @@ const ROLES: Needs = Needs::Any(&[ManageRoles]);
 const TEMPLATES: Needs = Needs::Any(&[ManageTemplates]);
 /// Which sinks, the records decide: own ones, and global ones with the permission for those.
 const SINKS: Needs = Needs::Any(&[ManageOwnEventSinks]);
+const MCP: Needs = Needs::Any(&[UseMcp]);
 const AUDIT: Needs = Needs::Any(&[ViewAudit]);
 
 #[rustfmt::skip]
@@ -112,9 +113,17 @@ pub fn routes() -> Vec<Route> {
         get("/api/templates/{id}",              SPACES,    AsOwner,  templates::get),
         patch("/api/templates/{id}",            TEMPLATES, AsOwner,  templates::patch),
         delete("/api/templates/{id}",           TEMPLATES, AsOwner,  templates::delete),
+        get("/api/scripts",                     Caller,    AsOwner,  scripts::list),
+        post("/api/scripts",                    Caller,    AsOwner,  scripts::create),
+        get("/api/scripts/{id}",                Caller,    AsOwner,  scripts::get),
+        patch("/api/scripts/{id}",              Caller,    AsOwner,  scripts::patch),
+        delete("/api/scripts/{id}",             Caller,    AsOwner,  scripts::delete),
+        post("/api/scripts/{id}/run",           Caller,    AsOwner,  scripts::run),
         get("/api/methods",                     Caller,    AsOwner,  methods::list),
         post("/api/methods/call",               Caller,    AsOwner,  methods::call),
         get("/api/openrpc.json",                Caller,    AsOwner,  methods::openrpc),
+        post("/mcp",                            MCP,       AsOwner,  mcp::post),
+        get("/mcp",                             MCP,       AsOwner,  mcp::get),
         post("/api/events/emit",                SPACES,    AsOwner,  events::emit),
         get("/api/events",                      Caller,    AsOwner,  events::list),
         get("/api/events/stream",               Caller,    AsOwner,  events::stream),

@@ -73,18 +73,29 @@ impl From<&User> for api::User {
 /// What a caller presented.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Credential {
-    Token { id: TokenId, scopes: Scopes },
-    Session { id: SessionId },
-    Agent { space_id: SpaceId },
+    Token {
+        id: TokenId,
+        scopes: Scopes,
+    },
+    Session {
+        id: SessionId,
+    },
+    Agent {
+        space_id: SpaceId,
+    },
+    /// None: a script that the server runs for the user asks in process. Nothing that comes from
+    /// outside is ever taken for it.
+    Script,
 }
 
 impl Credential {
-    /// `token`, `session` or `agent`.
+    /// `token`, `session`, `agent` or `script`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Token { .. } => "token",
             Self::Session { .. } => "session",
             Self::Agent { .. } => "agent",
+            Self::Script => "script",
         }
     }
 }
@@ -112,6 +123,15 @@ impl Caller {
         }
     }
 
+    /// A script that the server runs for a user. No credential leads here.
+    pub fn script(user: Arc<User>) -> Self {
+        Self {
+            user,
+            credential: Credential::Script,
+            key: Hash::default(),
+        }
+    }
+
     pub fn viewer(&self) -> Viewer<'_> {
         self.user.viewer()
     }
@@ -120,7 +140,9 @@ impl Caller {
     pub fn actor(&self) -> Actor {
         let kind = match self.credential {
             Credential::Agent { .. } => ActorKind::Agent,
-            Credential::Token { .. } | Credential::Session { .. } => ActorKind::User,
+            Credential::Token { .. } | Credential::Session { .. } | Credential::Script => {
+                ActorKind::User
+            }
         };
         Actor {
             id: Some(self.user.id),
@@ -137,7 +159,7 @@ impl Caller {
     pub fn me(&self) -> api::Me {
         let (scopes, space_id) = match &self.credential {
             Credential::Token { scopes, .. } => (scopes.clone(), None),
-            Credential::Session { .. } => (Scopes::UNRESTRICTED, None),
+            Credential::Session { .. } | Credential::Script => (Scopes::UNRESTRICTED, None),
             Credential::Agent { space_id } => (Scopes::UNRESTRICTED, Some(*space_id)),
         };
         api::Me {
@@ -155,7 +177,7 @@ impl Caller {
     pub(super) fn session_id(&self) -> Option<SessionId> {
         match self.credential {
             Credential::Session { id } => Some(id),
-            Credential::Token { .. } | Credential::Agent { .. } => None,
+            Credential::Token { .. } | Credential::Agent { .. } | Credential::Script => None,
         }
     }
 }

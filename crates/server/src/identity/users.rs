@@ -19,7 +19,7 @@ use super::{
     roles::check_held,
 };
 use crate::store::{
-    PageRequest, Tx, audit, groups, lanes, roles, sessions, sinks,
+    PageRequest, Tx, audit, groups, lanes, roles, scripts, sessions, sinks,
     users::{self, Profile, UserRow},
 };
 
@@ -199,6 +199,7 @@ impl Identity {
                 ));
             }
             sinks::delete_of_owner(tx, id, caller.user.name.as_str(), entry.at)?;
+            scripts::delete_of_owner(tx, id)?;
             users::delete(tx, id)?;
             entry.detail = json!({"username": user.username});
             audit::append(tx, &entry)?;

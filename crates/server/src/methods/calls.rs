@@ -44,7 +44,7 @@ pub struct Calls {
 }
 
 /// Bytes the answers of one body may have together. A single answer is bounded by the link.
-const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// What the items of one body share.
 struct Shared {
@@ -76,8 +76,7 @@ impl Calls {
         } else {
             1
         };
-        self.rate_limit
-            .take(caller.user.id, calls, arrived.into_std())?;
+        self.admit(caller, calls, arrived)?;
         Ok(match parsed {
             Err(error) => {
                 self.metrics.count(CallOutcome::Invalid);
@@ -92,6 +91,32 @@ impl Calls {
                 (!answers.is_empty()).then(|| join_array(&answers))
             }
         })
+    }
+
+    /// Counts calls toward what the user may make.
+    pub fn admit(&self, caller: &Caller, calls: usize, arrived: Instant) -> Result<(), OverLimit> {
+        self.rate_limit
+            .take(caller.user.id, calls, arrived.into_std())
+    }
+
+    /// One call that was admitted, from elsewhere than the call endpoint. Dropping the future
+    /// cancels it.
+    pub async fn call_one(
+        &self,
+        caller: &Caller,
+        method: &str,
+        params: &str,
+        arrived: Instant,
+    ) -> Result<Reply, RpcError> {
+        let running = self.metrics.call_started();
+        let reply = self.route(caller, method, Some(params), arrived).await;
+        let outcome = match &reply {
+            Ok(Reply::Result(_)) => CallOutcome::Ok,
+            Ok(Reply::Error(_)) => CallOutcome::MethodError,
+            Err(error) => CallOutcome::of(error),
+        };
+        running.finish(outcome, arrived.elapsed());
+        reply
     }
 
     /// Answers one item; `None` for a notification (spec 4.1, calls 2 and 3).
@@ -148,6 +173,16 @@ impl Calls {
                 shared.discovered.get_or_init(build).await.clone(),
             ));
         }
+        self.route(caller, method, params, shared.arrived).await
+    }
+
+    async fn route(
+        &self,
+        caller: &Caller,
+        method: &str,
+        params: Option<&str>,
+        arrived: Instant,
+    ) -> Result<Reply, RpcError> {
         let mut tried: Vec<Arc<Provider>> = Vec::new();
         loop {
             let provider = match self.pick(caller, method, &tried) {
@@ -155,7 +190,7 @@ impl Calls {
                 Err(PickError::NotFound) => return Err(RpcError::MethodNotFound),
                 Err(PickError::Unavailable) => return Err(RpcError::Unavailable),
             };
-            match attempt(&provider, params, shared.arrived).await? {
+            match attempt(&provider, params, arrived).await? {
                 Some(reply) => return Ok(reply),
                 // Nothing was sent, so another provider may be tried; after sending, never.
                 None => tried.push(provider),

@@ -5,6 +5,7 @@
 
 mod index;
 mod state;
+mod tool_versions;
 
 #[cfg(test)]
 mod tests;
@@ -23,9 +24,11 @@ use svc_core::{
     visibility::{Viewer, is_visible},
 };
 use thiserror::Error;
+use tokio::sync::watch;
 
 use state::State;
 pub use state::{Definition, Entry};
+pub use tool_versions::ToolsVersion;
 
 use super::provider::Provider;
 use crate::links::{Availability, LiveSpace};
@@ -34,6 +37,8 @@ use crate::links::{Availability, LiveSpace};
 pub struct Registry {
     state: RwLock<State>,
     last_place: AtomicU64,
+    /// The number of the last change to any MCP tool.
+    tools: watch::Sender<u64>,
 }
 
 /// A registration that passed every check, ready to stand.
@@ -108,6 +113,9 @@ impl Registry {
         let mut state = self.state.write();
         let displaced = state.publish(publication, place)?;
         accepted(place);
+        let latest = state.tools.latest();
+        drop(state);
+        self.announce_tools(latest);
         Ok(displaced)
     }
 
@@ -123,7 +131,30 @@ impl Registry {
 
     /// Removes everything a space registered; tells how many methods that were.
     pub fn withdraw(&self, space: SpaceId) -> usize {
-        self.state.write().withdraw(space)
+        let mut state = self.state.write();
+        let withdrawn = state.withdraw(space);
+        let latest = state.tools.latest();
+        drop(state);
+        self.announce_tools(latest);
+        withdrawn
+    }
+
+    /// When the MCP tools that the viewer sees last changed.
+    pub fn tools_version(&self, viewer: Viewer<'_>) -> ToolsVersion {
+        self.state.read().tools.seen_by(viewer)
+    }
+
+    /// Wakes whoever waits for a change to any MCP tool.
+    pub fn watch_tools(&self) -> watch::Receiver<u64> {
+        self.tools.subscribe()
+    }
+
+    fn announce_tools(&self, latest: u64) {
+        self.tools.send_if_modified(|known| {
+            let is_newer = latest > *known;
+            *known = latest.max(*known);
+            is_newer
+        });
     }
 
     /// How many methods a space has registered.

@@ -22,24 +22,32 @@ use crate::{
         },
         sinks_service::{SinksService, TestLimit},
     },
+    http::InternalApi,
     identity::{Directory, Identity},
     links::Links,
+    mcp::{Mcp, scripts::StoredTools},
     methods::{
         calls::Calls, discovery::Discovery, openrpc, publish::Publisher, rate_limit::RateLimit,
         registry::Registry,
     },
     metrics::Metrics,
     options::Options,
+    scripts::{ScriptRunner, Scripts},
     spaces::{
         Spaces, lifecycle::Lifecycle, local::LocalRuntime, logs::SpaceLogs, templates::Templates,
     },
     store::Store,
 };
 
+/// Tries of scripts that one user may have within a minute.
+const SCRIPT_RUNS_PER_MINUTE: usize = 60;
+
 /// A server that is put together and not yet running.
 pub struct Assembled {
     pub app: App,
     pub engine: Engine<Deliverers>,
+    /// To be opened with the router.
+    pub internal_api: Arc<InternalApi>,
 }
 
 /// What nearly everything knows.
@@ -75,7 +83,9 @@ pub fn assemble(
         server_id,
         shutdown,
     };
-    let deliverers = Arc::new(deliverers(&base, options)?);
+    let internal_api = Arc::new(InternalApi::default());
+    let runner = runner(&base, options, internal_api.clone());
+    let deliverers = Arc::new(deliverers(&base, options, runner.clone())?);
     let engine = engine(&base, options, deliverers.clone());
     let logs = Arc::new(SpaceLogs::default());
     let links = links(&base, options, logs.clone());
@@ -99,12 +109,15 @@ pub fn assemble(
         registry: base.registry.clone(),
         directory: base.directory.clone(),
     });
+    let calls = Arc::new(calls(&base, options, discovery.clone()));
+    let script_tools = Arc::new(StoredTools::new(base.store.clone(), runner.clone()));
     let app = App::new(Parts {
         server_id,
         templates: Templates {
             store: base.store.clone(),
         },
-        calls: calls(&base, options, discovery.clone()),
+        mcp: mcp(&base, calls.clone(), script_tools.clone()),
+        calls,
         discovery,
         links,
         spaces,
@@ -127,10 +140,17 @@ pub fn assemble(
             deliverers,
             tests: TestLimit::default(),
         },
+        scripts: Scripts {
+            store: base.store.clone(),
+            runner,
+            tools: script_tools,
+            runs: TestLimit::new(SCRIPT_RUNS_PER_MINUTE),
+        },
         hub: base.hub,
         limits: options.limits,
         trusted_proxies: options.trusted_proxies.clone(),
         public_authority: options.public_url.as_deref().and_then(authority),
+        loopback_only: options.listen.ip().is_loopback(),
         store: base.store,
         identity: base.identity,
         directory: base.directory,
@@ -138,7 +158,11 @@ pub fn assemble(
         metrics: base.metrics,
         shutdown: base.shutdown,
     });
-    Ok(Assembled { app, engine })
+    Ok(Assembled {
+        app,
+        engine,
+        internal_api,
+    })
 }
 
 fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>) -> Arc<Links> {
@@ -164,6 +188,17 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>) -> Arc<Links> {
     )
 }
 
+fn mcp(base: &Base, calls: Arc<Calls>, scripts: Arc<StoredTools>) -> Mcp {
+    Mcp::new(
+        base.registry.clone(),
+        base.directory.clone(),
+        calls,
+        scripts,
+        base.metrics.clone(),
+        base.shutdown.clone(),
+    )
+}
+
 fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
     Calls {
         registry: base.registry.clone(),
@@ -174,7 +209,22 @@ fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
     }
 }
 
-fn deliverers(base: &Base, options: &Options) -> Result<Deliverers, StartError> {
+fn runner(base: &Base, options: &Options, api: Arc<InternalApi>) -> Arc<ScriptRunner> {
+    Arc::new(ScriptRunner::new(
+        options.agent_program.clone(),
+        options.scripts,
+        base.store.clone(),
+        base.directory.clone(),
+        api,
+        base.metrics.clone(),
+    ))
+}
+
+fn deliverers(
+    base: &Base,
+    options: &Options,
+    scripts: Arc<ScriptRunner>,
+) -> Result<Deliverers, StartError> {
     let events = &options.events;
     let guard = AddressGuard::new(&events.webhook_allow)?;
     let secrets = SecretKey::load_or_create(&options.data_dir, events.secret_key.clone())?;
@@ -183,6 +233,7 @@ fn deliverers(base: &Base, options: &Options) -> Result<Deliverers, StartError> 
         secrets: Arc::new(secrets),
         webhook: Webhook::new(guard),
         methods: MethodDelivery::new(base.registry.clone()),
+        scripts,
         metrics: base.metrics.clone(),
     })
 }

@@ -1,16 +1,16 @@
 //! A new space's record: what it takes from its template, and its defaults.
 
 use svc_core::{
-    SpaceId, SpaceName,
+    ScriptId, SpaceId, SpaceName, UserId,
     space::{Health, Runtime, State, space_urls},
 };
-use svc_protocol::api::{NewSpace, Template};
+use svc_protocol::api::{NewSpace, ScriptKind, Template};
 
 use super::SpaceError;
 use crate::{
     clock,
     identity::User,
-    store::{Tx, spaces::SpaceRow, templates},
+    store::{Tx, scripts, spaces::SpaceRow, templates},
 };
 
 pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>, SpaceError> {
@@ -20,6 +20,27 @@ pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>
     let template = templates::find(tx, id)?;
     let missing = || SpaceError::Invalid(format!("template `{id}` does not exist"));
     template.map(Some).ok_or_else(missing)
+}
+
+/// A startup script of the owner's own, or a global one.
+pub fn check_startup_script(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    id: Option<ScriptId>,
+) -> Result<(), SpaceError> {
+    let Some(id) = id else {
+        return Ok(());
+    };
+    match scripts::find_visible(tx, id, owner)? {
+        Some(script) if script.kind == ScriptKind::Startup => Ok(()),
+        Some(script) => Err(SpaceError::Invalid(format!(
+            "script `{}` is no startup script",
+            script.name
+        ))),
+        None => Err(SpaceError::Invalid(format!(
+            "startup script `{id}` does not exist"
+        ))),
+    }
 }
 
 pub fn new_row(
@@ -40,6 +61,9 @@ pub fn new_row(
                 .map(|port| (port.name.clone(), port.port))
         })
         .collect();
+    let startup_script_id = new
+        .startup_script_id
+        .or_else(|| template.as_ref()?.startup_script_id);
     let of_template = template
         .as_ref()
         .and_then(|template| template.health_check.clone());
@@ -51,7 +75,7 @@ pub fn new_row(
         health: Health::Unknown,
         runtime,
         template_id: new.template_id,
-        startup_script_id: None,
+        startup_script_id,
         health_check: new.health_check.clone().or(of_template).unwrap_or_default(),
         node_id: None,
         space_urls: space_urls(&owner.name, &name, &ports, domain),

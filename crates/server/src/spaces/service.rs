@@ -20,7 +20,7 @@ use super::{
     lifecycle::{self, append},
     local::LocalRuntime,
     logs::SpaceLogs,
-    record::{find_template, new_row},
+    record::{check_startup_script, find_template, new_row},
 };
 use crate::{
     clock,
@@ -55,11 +55,6 @@ impl Spaces {
         if runtime == Runtime::Local {
             self.check_local(caller)?;
         }
-        if let Some(script) = new.startup_script_id {
-            return Err(SpaceError::Invalid(format!(
-                "startup script `{script}` does not exist"
-            )));
-        }
         let id = SpaceId(Uuid::now_v7());
         let (agent_token, token_row) = new_agent_token(id, AgentTokenKind::Shown)?;
         let (owner, actor) = (caller.user.clone(), caller.user.name.to_string());
@@ -69,6 +64,7 @@ impl Spaces {
             .identity
             .change(move |tx| {
                 let template = find_template(tx, &new)?;
+                check_startup_script(tx, owner.id, new.startup_script_id)?;
                 if spaces::find_by_name(tx, owner.id, &name)?.is_some() {
                     return Err(SpaceError::NameTaken {
                         name: name.to_string(),
@@ -134,11 +130,6 @@ impl Spaces {
         id: SpaceId,
         patch: SpacePatch,
     ) -> Result<Space, SpaceError> {
-        if let Some(Some(script)) = patch.startup_script_id {
-            return Err(SpaceError::Invalid(format!(
-                "startup script `{script}` does not exist"
-            )));
-        }
         let caller = caller.clone();
         let row = self
             .store
@@ -149,8 +140,9 @@ impl Spaces {
                     // What another check found says nothing about this one.
                     spaces::set_health(tx, id, Health::Unknown)?;
                 }
-                if patch.startup_script_id == Some(None) {
-                    spaces::update_startup_script(tx, id, None)?;
+                if let Some(script) = patch.startup_script_id {
+                    check_startup_script(tx, row.owner_id, script)?;
+                    spaces::update_startup_script(tx, id, script)?;
                 }
                 append(
                     tx,

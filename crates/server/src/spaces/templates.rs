@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
-use svc_core::{Id, TemplateId, name::check_free_name};
-use svc_protocol::api::{NewTemplate, Template};
+use svc_core::{Id, ScriptId, TemplateId, name::check_free_name};
+use svc_protocol::api::{NewTemplate, ScriptKind, ScriptOwner, Template};
 use uuid::Uuid;
 
 use super::SpaceError;
@@ -14,7 +14,7 @@ use crate::{
     store::{
         Page, PageRequest, Store, StoreError, Tx,
         audit::{self, Entry},
-        templates,
+        scripts, templates,
     },
 };
 
@@ -49,6 +49,7 @@ impl Templates {
         self.store
             .try_write(move |tx| {
                 check_name_free(tx, &kept.name, None)?;
+                check_startup_script(tx, kept.startup_script_id)?;
                 templates::insert(tx, &kept)?;
                 append(tx, &actor, "template.created", &kept)?;
                 Ok::<_, SpaceError>(())
@@ -71,6 +72,7 @@ impl Templates {
                 let changed = merge(&current, &patch)?;
                 check(&changed)?;
                 check_name_free(tx, &changed.name, Some(id))?;
+                check_startup_script(tx, changed.startup_script_id)?;
                 let changed = Template {
                     id,
                     created_at: current.created_at,
@@ -162,10 +164,21 @@ fn check(template: &NewTemplate) -> Result<(), SpaceError> {
     if template.custom_fields.len() > FIELDS_MAX {
         return invalid(format!("more than {FIELDS_MAX} custom fields"));
     }
-    if let Some(script) = template.startup_script_id {
-        return invalid(format!("startup script `{script}` does not exist"));
-    }
     Ok(())
+}
+
+/// Spaces of any owner take it: a global one.
+fn check_startup_script(tx: &mut Tx<'_>, id: Option<ScriptId>) -> Result<(), SpaceError> {
+    let Some(id) = id else {
+        return Ok(());
+    };
+    let found = scripts::find(tx, id)?.filter(|script| script.owner == ScriptOwner::Global);
+    match found {
+        Some(script) if script.kind == ScriptKind::Startup => Ok(()),
+        _ => Err(SpaceError::Invalid(format!(
+            "`{id}` is no global startup script"
+        ))),
+    }
 }
 
 fn check_name_free(

@@ -26,10 +26,15 @@ const MIGRATIONS: &[Migration] = &[
         name: "events",
         sql: include_str!("migrations/0002_events.sql"),
     },
+    Migration {
+        version: 3,
+        name: "scripts",
+        sql: include_str!("migrations/0003_scripts.sql"),
+    },
 ];
 
 /// The schema this program works with.
-pub const SCHEMA_VERSION: i64 = 2;
+pub const SCHEMA_VERSION: i64 = 3;
 
 /// Brings a database up to [`SCHEMA_VERSION`], each step in a transaction of its own.
 pub(super) fn migrate(connection: &Connection) -> Result<(), OpenError> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use svc_core::{Id, LaneId, SinkId, Timestamp, UserId, pattern::Pattern};
+use svc_core::{LaneId, ScriptId, SinkId, Timestamp, UserId, pattern::Pattern};
 use svc_protocol::api::{LastDelivery, SinkType};
 use uuid::Uuid;
 
@@ -53,7 +53,7 @@ pub enum SinkConfig {
         body_template: Option<String>,
     },
     Script {
-        script_id: Option<Id>,
+        script_id: Option<ScriptId>,
         source: Option<String>,
     },
     JsonRpc {
@@ -210,6 +210,22 @@ pub fn list(
     )?;
     let sinks = rows.iter().map(SinkRow::read).collect::<Result<_, _>>()?;
     Ok(page.page(sinks, |sink: &SinkRow| sink.id.0))
+}
+
+/// Script sinks whose configuration holds this text somewhere.
+pub(in crate::store) fn list_mentioning(
+    tx: &mut Tx<'_>,
+    text: &str,
+) -> Result<Vec<SinkRow>, StoreError> {
+    tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM event_sinks WHERE type = 'script' AND config LIKE ?1 ORDER BY id"
+        ),
+        values![format!("%{text}%")],
+    )?
+    .iter()
+    .map(SinkRow::read)
+    .collect()
 }
 
 /// Whether anything is encrypted at all.

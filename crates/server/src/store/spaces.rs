@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use svc_core::{
-    Id, ServerId, SpaceId, SpaceName, TemplateId, Timestamp, UserId,
+    ScriptId, ServerId, SpaceId, SpaceName, TemplateId, Timestamp, UserId,
     space::{Health, HealthCheck, Runtime, State, StopReason},
 };
 
@@ -26,7 +26,7 @@ pub struct SpaceRow {
     pub health: Health,
     pub runtime: Runtime,
     pub template_id: Option<TemplateId>,
-    pub startup_script_id: Option<Id>,
+    pub startup_script_id: Option<ScriptId>,
     pub health_check: HealthCheck,
     /// The server that holds the link.
     pub node_id: Option<ServerId>,
@@ -238,7 +238,7 @@ pub fn update_health_check(
 pub fn update_startup_script(
     tx: &mut Tx<'_>,
     id: SpaceId,
-    script: Option<Id>,
+    script: Option<ScriptId>,
 ) -> Result<bool, StoreError> {
     let changed = tx.execute(
         "UPDATE spaces SET startup_script_id = ?2 WHERE id = ?1 AND state <> 'deleted'",

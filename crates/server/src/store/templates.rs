@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use svc_core::{Id, TemplateId, Timestamp, space::HealthCheck};
+use svc_core::{ScriptId, TemplateId, Timestamp, space::HealthCheck};
 use svc_protocol::api::{Port, Template};
 
 use super::{
@@ -20,7 +20,7 @@ fn read(row: &Row) -> Result<Template, StoreError> {
         id: row.get("id")?,
         name: row.get("name")?,
         ports,
-        startup_script_id: row.get::<Option<Id>>("startup_script_id")?,
+        startup_script_id: row.get::<Option<ScriptId>>("startup_script_id")?,
         health_check: health_check.map(|Json(check)| check),
         custom_fields,
         created_at: row.get::<Timestamp>("created_at")?,

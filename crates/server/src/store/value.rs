@@ -2,8 +2,8 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 use svc_core::{
-    EventId, GroupId, Id, LaneId, Permissions, RoleId, Scopes, ServerId, SessionId, SinkId,
-    SpaceId, SpaceName, TemplateId, Timestamp, TokenId, UserId, UserName,
+    EventId, GroupId, Id, LaneId, Permissions, RoleId, Scopes, ScriptId, ServerId, SessionId,
+    SinkId, SpaceId, SpaceName, TemplateId, Timestamp, TokenId, UserId, UserName,
     space::{Health, Runtime, State, StopReason},
 };
 use uuid::Uuid;
@@ -220,8 +220,8 @@ macro_rules! as_uuid_text {
 }
 
 as_uuid_text!(
-    Id, UserId, GroupId, RoleId, TokenId, SessionId, SpaceId, TemplateId, ServerId, EventId,
-    SinkId, LaneId
+    Id, UserId, GroupId, RoleId, TokenId, SessionId, SpaceId, TemplateId, ScriptId, ServerId,
+    EventId, SinkId, LaneId
 );
 
 macro_rules! as_word {

@@ -37,7 +37,7 @@ pub enum Command {
                    svc agent start --methods-file methods.toml"
 )]
 pub struct StartArgs {
-    /// Registration file to register once linked [env: SVC_METHODS_FILE]
+    /// Registration file (TOML, or a script) to register once linked [env: SVC_METHODS_FILE]
     #[arg(long, value_name = "FILE")]
     methods_file: Option<PathBuf>,
     /// Loopback address to listen on [env: SVC_AGENT_LISTEN]
@@ -106,6 +106,7 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
         socket: args.socket.or(config.agent.socket).map(path),
         methods_file: args.methods_file.or(config.agent.methods_file).map(path),
         working_folder: environment.working_folder.clone(),
+        program: runtime::own_program()?,
         exit_on_stdin_eof: args.exit_on_stdin_eof,
         policy: Policy::default(),
     })

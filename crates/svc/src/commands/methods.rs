@@ -1,17 +1,26 @@
 //! `svc methods`: the publisher's side, from inside a space.
 
+mod script;
+mod validate;
+
+pub use script::is_script;
+
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use svc_client::AgentClient;
-use svc_core::{SpaceName, UserName, registration::CheckedRegistration};
+use svc_core::{
+    SpaceName, UserName,
+    registration::{CheckedRegistration, Registration},
+};
 use svc_protocol::{
-    agent_api::{RegisterFile, Status},
-    registration_file::{FILE_BYTES_MAX, parse_and_check},
+    agent_api::{RegisterFile, Registered, Status},
+    registration_file::{FILE_BYTES_MAX, FileError, locate, parse},
 };
 
 use super::{
     Shell,
+    own_script::on_plain_thread,
     space::{LogArgs, print_logs},
 };
 use crate::{
@@ -33,10 +42,12 @@ const ANY_OWNER: &str = "owner";
 pub enum Command {
     /// Register a file; it replaces all the space registered before
     #[command(
-        before_help = "  svc methods register methods.toml\n  generate-methods | svc methods register -"
+        before_help = "  svc methods register methods.toml\n  svc methods register methods.py\n  \
+                       generate-methods | svc methods register -"
     )]
     Register {
-        /// Registration file in TOML; `-` reads stdin
+        /// Registration file in TOML, or a script (.py) that calls `server.register()`; `-` reads
+        /// TOML from stdin
         file: PathBuf,
         /// Remove conflicting methods of your other spaces instead of being refused
         #[arg(long)]
@@ -48,10 +59,12 @@ pub enum Command {
         /// Only the methods with this local name
         local_name: Option<String>,
     },
-    /// Check a registration file without an agent or a server
-    #[command(before_help = "  svc methods validate methods.toml --space lab")]
+    /// Check a registration file without an agent or a server; -o json prints all of it
+    #[command(
+        before_help = "  svc methods validate methods.toml --space lab\n  svc methods validate methods.py -o json"
+    )]
     Validate {
-        /// Registration file in TOML; `-` reads stdin
+        /// Registration file in TOML, or a script (.py), which is run; `-` reads TOML from stdin
         file: PathBuf,
         /// Space name that `{{space}}` expands to
         #[arg(long, default_value = ANY_SPACE)]
@@ -72,7 +85,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             replace_conflicting,
         } => register(shell, &file, replace_conflicting).await,
         Command::Unregister { local_name } => unregister(shell, local_name.as_deref()).await,
-        Command::Validate { file, space, owner } => validate(shell, &file, &space, &owner),
+        Command::Validate { file, space, owner } => validate::run(shell, &file, &space, &owner),
         Command::Logs(args) => {
             let agent = context::find_agent(&shell.environment)?;
             let Status { space_id, .. } = agent.status().await?;
@@ -103,13 +116,6 @@ impl Source {
             });
         }
         let name = file.display().to_string();
-        if file.extension().is_some_and(|extension| extension == "py") {
-            return Err(Failure::new(
-                Exit::Refused,
-                format!("`{name}` is a script; registrations by script come later"),
-            )
-            .hint("write the registration in TOML: svc methods register --help"));
-        }
         let unreadable =
             |why: String| Failure::new(Exit::Refused, format!("cannot read `{name}`")).why(why);
         let size = std::fs::metadata(file)
@@ -128,80 +134,67 @@ impl Source {
         })
     }
 
-    /// Prints every fault with its place; they are what was asked for, so they are not an error
-    /// of three lines.
-    fn check(&self, space: &str, owner: &str) -> Result<CheckedRegistration, Failure> {
-        let space = SpaceName::parse(space).map_err(|error| Failure::usage(error.to_string()))?;
-        let owner = UserName::parse(owner).map_err(|error| Failure::usage(error.to_string()))?;
-        parse_and_check(&self.name, &self.text, &space, &owner).map_err(|error| {
-            eprintln!("{error}");
-            let count = error.faults.len();
-            let faults = if count == 1 { "fault" } else { "faults" };
-            Failure::new(
-                Exit::Refused,
-                format!("`{}` has {count} {faults}", self.name),
-            )
+    fn parse(&self) -> Result<Registration, Failure> {
+        parse(&self.name, &self.text).map_err(|error| faulty(&self.name, &error))
+    }
+
+    fn check(
+        &self,
+        registration: Registration,
+        names: &Names,
+    ) -> Result<CheckedRegistration, Failure> {
+        registration
+            .check(&names.space, &names.owner)
+            .map_err(|violations| faulty(&self.name, &locate(&self.name, &self.text, &violations)))
+    }
+}
+
+/// Prints every fault with its place; they are what was asked for, so they are not an error of
+/// three lines.
+fn faulty(name: &str, error: &FileError) -> Failure {
+    eprintln!("{error}");
+    let count = error.faults.len();
+    let faults = if count == 1 { "fault" } else { "faults" };
+    Failure::new(Exit::Refused, format!("`{name}` has {count} {faults}"))
+}
+
+/// Whose registration it is.
+struct Names {
+    space: SpaceName,
+    owner: UserName,
+}
+
+impl Names {
+    fn parse(space: &str, owner: &str) -> Result<Self, Failure> {
+        let usage = |error: String| Failure::usage(error);
+        Ok(Self {
+            space: SpaceName::parse(space).map_err(|error| usage(error.to_string()))?,
+            owner: UserName::parse(owner).map_err(|error| usage(error.to_string()))?,
         })
     }
 }
 
-/// Reads and checks a file for a space; its absolute path.
+/// Checks a file for a space as far as that goes without running it; its absolute path.
 pub fn check_file(
     shell: &Shell,
     file: &Path,
     space: &str,
     owner: &str,
 ) -> Result<PathBuf, Failure> {
+    if is_script(file) {
+        return script::read(shell, file).map(|script| script.path);
+    }
     let source = Source::read(shell, file)?;
-    source.check(space, owner)?;
+    source.check(source.parse()?, &Names::parse(space, owner)?)?;
     Ok(source.path)
 }
 
-fn validate(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
-    let source = Source::read(shell, file)?;
-    let checked = source.check(space, owner)?;
-    warn(&checked.warnings);
-    let methods: Vec<&str> = checked
-        .methods
-        .iter()
-        .map(|method| method.name.as_str())
-        .collect();
-    let document = serde_json::json!({ "methods": methods, "warnings": checked.warnings });
-    shell.output.document(&document, || {
-        let mut table = Table::new(&["METHOD", "LOCAL NAME", "SCOPE"]);
-        for method in &checked.methods {
-            table.row(vec![
-                method.name.to_string(),
-                method.local_name.clone(),
-                method.scope.to_string(),
-            ]);
-        }
-        table
-    })?;
-    eprintln!("`{}` is valid", source.name);
-    Ok(Exit::Ok)
-}
-
 async fn register(shell: &Shell, file: &Path, replace_conflicting: bool) -> Outcome {
-    let source = Source::read(shell, file)?;
-    // A fault in the file is told before the want of an agent: it is there either way.
-    let agent = context::find_agent(&shell.environment);
-    let status = match &agent {
-        Ok(agent) => agent.status().await.ok(),
-        Err(_) => None,
+    let registered = if is_script(file) {
+        on_plain_thread(|| script::register(shell, file, replace_conflicting))?
+    } else {
+        register_toml(shell, file, replace_conflicting).await?
     };
-    let names = status.and_then(|status| Some((status.space?, status.owner?)));
-    let (space, owner) = names.unwrap_or((ANY_SPACE.to_owned(), ANY_OWNER.to_owned()));
-    source.check(&space, &owner)?;
-    let body = RegisterFile {
-        path: source.path.display().to_string(),
-        text: source.text,
-        replace_conflicting,
-    };
-    let registered = agent?
-        .register(&body)
-        .await
-        .map_err(|error| refused(error.into()).doing("the registration is refused"))?;
     warn(&registered.warnings);
     shell.output.document(&registered, || {
         let mut table = Table::new(&["METHOD"]);
@@ -213,13 +206,28 @@ async fn register(shell: &Shell, file: &Path, replace_conflicting: bool) -> Outc
     Ok(Exit::Ok)
 }
 
-/// Every refusal of a registration is 6, whatever the reason; only an agent or server that cannot
-/// be reached or does not answer is something else.
-fn refused(mut failure: Failure) -> Failure {
-    if !matches!(failure.exit, Exit::Unreachable | Exit::Timeout) {
-        failure.exit = Exit::Refused;
-    }
-    failure
+async fn register_toml(
+    shell: &Shell,
+    file: &Path,
+    replace_conflicting: bool,
+) -> Result<Registered, Failure> {
+    let source = Source::read(shell, file)?;
+    // A fault in the file is told before the want of an agent: it is there either way.
+    let agent = context::find_agent(&shell.environment);
+    let status = match &agent {
+        Ok(agent) => agent.status().await.ok(),
+        Err(_) => None,
+    };
+    let names = status.and_then(|status| Some((status.space?, status.owner?)));
+    let (space, owner) = names.unwrap_or((ANY_SPACE.to_owned(), ANY_OWNER.to_owned()));
+    source.check(source.parse()?, &Names::parse(&space, &owner)?)?;
+    let body = RegisterFile {
+        path: source.path.display().to_string(),
+        text: Some(source.text),
+        registration: None,
+        replace_conflicting,
+    };
+    agent?.register(&body).await.map_err(script::refused)
 }
 
 async fn unregister(shell: &Shell, local_name: Option<&str>) -> Outcome {

@@ -12,7 +12,9 @@ use std::{
 use clap::Subcommand;
 use svc_core::lane::RetryPolicy;
 use svc_protocol::env;
-use svc_server::{EventOptions, Limits, Options, Policy, Server, StartError, TlsFiles};
+use svc_server::{
+    EventOptions, Limits, Options, Policy, ScriptOptions, Server, StartError, TlsFiles,
+};
 
 use super::Shell;
 use crate::{
@@ -122,9 +124,6 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
         }),
         _ => None,
     };
-    let agent_program = std::env::current_exe().map_err(|error| {
-        Failure::new(Exit::Failure, "cannot tell where this program is").why(error)
-    })?;
     let admin_password = shell.environment.get(env::ADMIN_PASSWORD);
     Ok(Options {
         listen: server.listen,
@@ -135,8 +134,9 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
         wildcard_domain: server.wildcard_domain.clone(),
         public_url: server.public_url.clone(),
         admin_password: admin_password.map(str::to_owned),
-        agent_program,
+        agent_program: runtime::own_program()?,
         events: events(shell, config),
+        scripts: scripts(&config.scripts),
         limits: Limits {
             call_bytes_max: server.max_body_bytes,
             calls_per_second: server.calls_per_second,
@@ -165,6 +165,19 @@ fn events(shell: &Shell, config: &Config) -> EventOptions {
             after_first: Duration::from_secs_f64(events.retry_first_seconds),
             after_second: Duration::from_secs_f64(events.retry_second_seconds),
         },
+    }
+}
+
+fn scripts(scripts: &config::Scripts) -> ScriptOptions {
+    let default = ScriptOptions::default();
+    ScriptOptions {
+        time: Duration::from_secs_f64(scripts.timeout_seconds),
+        memory_bytes: scripts.memory_mb as usize * 1024 * 1024,
+        workers: match scripts.workers {
+            0 => default.workers,
+            workers => workers,
+        },
+        ..default
     }
 }
 

@@ -1,8 +1,11 @@
 //! `svc sink`
 
 mod change;
+mod content;
 mod deliveries;
 mod trying;
+
+pub use content::read_text;
 
 use clap::Subcommand;
 use svc_client::{Client, Resource};
@@ -265,6 +268,16 @@ fn fields(sink: &Sink) -> Vec<(&'static str, String)> {
             fields.push(("secret", secret.clone()));
         }
         template = webhook.body_template.as_ref();
+    }
+    if let Some(script) = &sink.script {
+        fields.push((
+            "script",
+            match (script.script_id, &script.source) {
+                (Some(id), _) => id.to_string(),
+                (None, Some(source)) => format!("its own, of {} bytes", source.len()),
+                (None, None) => or_dash(None::<String>),
+            },
+        ));
     }
     if let Some(json_rpc) = &sink.json_rpc {
         template = json_rpc.body_template.as_ref();

@@ -1,5 +1,6 @@
 //! `svc space`
 
+mod change;
 mod logs;
 
 pub use logs::{LogArgs, print_logs};
@@ -10,10 +11,10 @@ use clap::Subcommand;
 use serde_json::json;
 use svc_client::{Client, Resource};
 use svc_core::space::{Runtime, State};
-use svc_protocol::api::{NewSpace, RegistrationStatus, Space, SpacePatch, Spaces, Template};
+use svc_protocol::api::{RegistrationStatus, Space, Spaces};
 
 use super::{
-    Shell, health_check,
+    Shell,
     records::{self, ListArgs, Which},
 };
 use crate::{
@@ -23,9 +24,6 @@ use crate::{
 
 /// How often `--wait` looks.
 const WAIT_INTERVAL: Duration = Duration::from_millis(250);
-
-/// The field of a new space's table that holds the secret.
-const AGENT_TOKEN: &str = "agent token";
 
 /// Manage spaces: the workspaces whose agents publish methods
 #[derive(Subcommand, Debug)]
@@ -40,34 +38,8 @@ pub enum Command {
         /// Name, owner/name or id
         space: String,
     },
-    /// Create a space; its agent token is shown once
-    #[command(
-        before_help = "  svc space create lab\n  svc space create lab --template web --health-check tcp:3000"
-    )]
-    Create {
-        /// Its name; it never changes
-        name: String,
-        /// Template, by name or id
-        #[arg(long)]
-        template: Option<String>,
-        /// Who starts its agent: you (`external`) or the server (`local`)
-        #[arg(long, value_parser = parse_runtime)]
-        runtime: Option<Runtime>,
-        /// How the agent checks it: none, tcp:PORT, http://ADDRESS, command:COMMAND, or JSON
-        #[arg(long, value_name = "CHECK")]
-        health_check: Option<String>,
-    },
-    /// Change a space's health check
-    #[command(before_help = "  svc space update lab --health-check tcp:3000\n  \
-                   svc space update lab --health-check '{\"type\":\"tcp\",\"port\":3000,\"interval_seconds\":30}'")]
-    Update {
-        /// Name, owner/name or id
-        space: String,
-        /// How the agent checks it: none, tcp:PORT, http://ADDRESS, command:COMMAND, or JSON;
-        /// `null` for its template's
-        #[arg(long, value_name = "CHECK")]
-        health_check: Option<String>,
-    },
+    Create(change::CreateArgs),
+    Update(change::UpdateArgs),
     /// Start a space: its agent may link again
     #[command(before_help = "  svc space start lab --wait")]
     Start {
@@ -105,10 +77,6 @@ pub enum Command {
     },
 }
 
-fn parse_runtime(text: &str) -> Result<Runtime, String> {
-    Runtime::parse(text).ok_or_else(|| "the runtimes are `external` and `local`".to_owned())
-}
-
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => list(shell, &args).await,
@@ -116,16 +84,8 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             let space = find(&shell.client()?, &space).await?;
             records::show(shell, &space, fields)
         }
-        Command::Create {
-            name,
-            template,
-            runtime,
-            health_check,
-        } => create(shell, name, template, runtime, health_check).await,
-        Command::Update {
-            space,
-            health_check,
-        } => update(shell, &space, health_check.as_deref()).await,
+        Command::Create(args) => change::create(shell, args).await,
+        Command::Update(args) => change::update(shell, args).await,
         Command::Start {
             space,
             wait,
@@ -146,18 +106,6 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         }
         Command::AgentToken { space } => renew_agent_token(shell, &space).await,
     }
-}
-
-async fn update(shell: &Shell, reference: &str, health_check: Option<&str>) -> Outcome {
-    let client = shell.client()?;
-    let health_check = health_check.map(health_check::parse).transpose()?;
-    let patch = SpacePatch {
-        health_check,
-        startup_script_id: None,
-    };
-    let space = find(&client, reference).await?;
-    let space = client.update::<Space>(space.id(), &patch).await?;
-    records::show(shell, &space, fields)
 }
 
 async fn remove(shell: &Shell, which: &Which) -> Outcome {
@@ -202,48 +150,6 @@ async fn list(shell: &Shell, args: &ListArgs) -> Outcome {
         ]
     })
     .await
-}
-
-async fn create(
-    shell: &Shell,
-    name: String,
-    template: Option<String>,
-    runtime: Option<Runtime>,
-    health_check: Option<String>,
-) -> Outcome {
-    let client = shell.client()?;
-    let health_check = health_check
-        .as_deref()
-        .map(health_check::parse)
-        .transpose()?
-        .flatten();
-    let template_id = match template {
-        Some(template) => Some(records::find::<Template>(shell, &template).await?.id),
-        None => None,
-    };
-    let new = NewSpace {
-        name,
-        template_id,
-        startup_script_id: None,
-        runtime,
-        health_check,
-    };
-    let space = client.create::<Space>(&new).await?;
-    if space.runtime == Runtime::External {
-        eprintln!("keep the agent token now: it is not shown again. Start the agent with");
-        eprintln!(
-            "  SVC_URL={} SVC_AGENT_TOKEN=<agent token> svc agent start",
-            client.target()
-        );
-    }
-    records::show(shell, &space, |space| {
-        let mut fields = fields(space);
-        // The server starts the agent itself, with a token of its own making.
-        if space.runtime == Runtime::Local {
-            fields.retain(|(name, _)| *name != AGENT_TOKEN);
-        }
-        fields
-    })
 }
 
 async fn start(shell: &Shell, reference: &str, wait_seconds: Option<f64>) -> Outcome {
@@ -304,11 +210,12 @@ fn fields(space: &Space) -> Vec<(&'static str, String)> {
         ("urls", joined(urls)),
         ("health check", json!(space.health_check).to_string()),
         ("template", or_dash(space.template_id)),
+        ("startup script", or_dash(space.startup_script_id)),
         ("node", or_dash(space.node_id)),
         ("created", space.created_at.to_string()),
     ];
     if let Some(token) = &space.agent_token {
-        fields.push((AGENT_TOKEN, token.clone()));
+        fields.push((change::AGENT_TOKEN, token.clone()));
     }
     fields
 }

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 
 use clap::Subcommand;
 use serde_json::{Map, Value, json};
-use svc_client::Resource;
-use svc_core::space::HealthCheck;
-use svc_protocol::api::{NewTemplate, Port, Template, Templates};
+use svc_client::{Client, Resource};
+use svc_core::{ScriptId, space::HealthCheck};
+use svc_protocol::api::{NewTemplate, Port, ScriptKind, Template, Templates};
 
 use super::{
     Shell, health_check,
     records::{self, ListArgs, Which},
+    script,
 };
 use crate::{
     exit::{Failure, Outcome},
-    output::joined,
+    output::{joined, or_dash},
 };
 
 /// Manage templates: what spaces made from them have in common
@@ -65,6 +66,10 @@ pub struct Content {
     /// A custom field and its default, as name=value; may be repeated
     #[arg(long = "field", value_name = "NAME=VALUE", value_parser = parse_field)]
     fields: Vec<(String, String)>,
+    /// Global script of kind startup that agents of its spaces run when they start, by name or id;
+    /// on update '' for none
+    #[arg(long, value_name = "SCRIPT")]
+    startup_script: Option<String>,
 }
 
 impl Content {
@@ -73,6 +78,20 @@ impl Content {
             .as_deref()
             .map(health_check::parse)
             .transpose()
+    }
+
+    /// `Some(None)` for none.
+    async fn find_startup_script(
+        &self,
+        client: &Client,
+    ) -> Result<Option<Option<ScriptId>>, Failure> {
+        match self.startup_script.as_deref() {
+            None => Ok(None),
+            Some("") => Ok(Some(None)),
+            Some(script) => script::find_id(client, script, ScriptKind::Startup)
+                .await
+                .map(|id| Some(Some(id))),
+        }
     }
 
     fn custom_fields(&self) -> BTreeMap<String, String> {
@@ -114,14 +133,15 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             records::show(shell, &template, fields)
         }
         Command::Create { name, content } => {
+            let client = shell.client()?;
             let new = NewTemplate {
                 name,
                 health_check: content.health_check()?.flatten(),
                 custom_fields: content.custom_fields(),
-                startup_script_id: None,
+                startup_script_id: content.find_startup_script(&client).await?.flatten(),
                 ports: content.ports,
             };
-            let template = shell.client()?.create::<Template>(&new).await?;
+            let template = client.create::<Template>(&new).await?;
             records::show(shell, &template, fields)
         }
         Command::Update {
@@ -129,12 +149,11 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             name,
             content,
         } => {
-            let patch = patch(name, &content)?;
+            let client = shell.client()?;
+            let script = content.find_startup_script(&client).await?;
+            let patch = patch(name, &content, script)?;
             let template = records::find::<Template>(shell, &template).await?;
-            let template = shell
-                .client()?
-                .update::<Template>(template.id(), &patch)
-                .await?;
+            let template = client.update::<Template>(template.id(), &patch).await?;
             records::show(shell, &template, fields)
         }
         Command::Rm(which) => records::remove::<Template>(shell, &which).await,
@@ -142,7 +161,11 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 }
 
 /// A merge patch of what was given.
-fn patch(name: Option<String>, content: &Content) -> Result<Value, Failure> {
+fn patch(
+    name: Option<String>,
+    content: &Content,
+    startup_script: Option<Option<ScriptId>>,
+) -> Result<Value, Failure> {
     let mut patch = Map::new();
     if let Some(name) = name {
         patch.insert("name".into(), name.into());
@@ -155,6 +178,9 @@ fn patch(name: Option<String>, content: &Content) -> Result<Value, Failure> {
     }
     if !content.fields.is_empty() {
         patch.insert("custom_fields".into(), json!(content.custom_fields()));
+    }
+    if let Some(script) = startup_script {
+        patch.insert("startup_script_id".into(), json!(script));
     }
     Ok(Value::Object(patch))
 }
@@ -178,6 +204,7 @@ fn fields(template: &Template) -> Vec<(&'static str, String)> {
         ("id", template.id.to_string()),
         ("ports", ports(template)),
         ("health check", health_check),
+        ("startup script", or_dash(template.startup_script_id)),
         (
             "custom fields",
             joined(

@@ -4,6 +4,8 @@
 //! token is new each time, since only its hash is kept.
 
 mod banner;
+mod demo;
+mod registering;
 mod space_agent;
 mod up_context;
 
@@ -35,10 +37,6 @@ use banner::Banner;
 use space_agent::SpaceAgent;
 use up_context::UpContext;
 
-/// The registration of the demo space; also a file to learn from.
-pub const DEMO_REGISTRATION: &str = include_str!("up/demo.toml");
-/// Its name in the space's folder.
-const DEMO_FILE: &str = "demo.toml";
 const SPACE_NAME: &str = "demo";
 /// Holds the password of the user `admin`, so that a later start can show it again.
 const PASSWORD_FILE: &str = "admin-password";
@@ -53,7 +51,7 @@ const LOOPBACK: [&str; 2] = ["127.0.0.0/8", "::1/128"];
     before_help = "  svc up\n  svc up --methods-file methods.toml\n  svc up --listen 127.0.0.1:0 -o json"
 )]
 pub struct Args {
-    /// Publish these methods instead of the demo's
+    /// Publish the methods of this file (TOML, or a script) instead of the demo's
     #[arg(long, value_name = "FILE")]
     methods_file: Option<PathBuf>,
     /// Address to listen on; port 0 takes any free one [default: 127.0.0.1:12200] [env: SVC_LISTEN]
@@ -156,7 +154,7 @@ impl Up<'_> {
         let file = self
             .methods_file
             .clone()
-            .unwrap_or_else(|| state.space_folder.join(DEMO_FILE));
+            .unwrap_or_else(|| state.space_folder.join(demo::METHODS_FILE));
         let mut agent = SpaceAgent::new(&state.space_folder, file, POLICY);
         let registered = tokio::select! {
             registered = agent.register() => registered?,
@@ -219,20 +217,9 @@ impl Up<'_> {
             },
             space_name: SPACE_NAME.to_owned(),
         };
-        svc_server::bootstrap::up(self.server.app(), request, |folder| {
-            let demo = folder.join(DEMO_FILE);
-            fs::DirBuilder::new()
-                .recursive(true)
-                .mode(0o700)
-                .create(folder)?;
-            // One that was changed by its owner stays.
-            if demo.exists() {
-                return Ok(());
-            }
-            fs::write(demo, DEMO_REGISTRATION)
-        })
-        .await
-        .map_err(|error| Failure::new(Exit::Failure, error.to_string()))
+        svc_server::bootstrap::up(self.server.app(), request, demo::write_missing)
+            .await
+            .map_err(|error| Failure::new(Exit::Failure, error.to_string()))
     }
 
     fn announce(&self, ready: &Ready) -> Result<(), Failure> {

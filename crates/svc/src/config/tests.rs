@@ -24,6 +24,8 @@ fn the_default_file_is_the_defaults() {
     assert_eq!(config.server.calls_per_second, None);
     assert_eq!(config.events.emits_per_second, 1_000);
     assert!(config.webhooks.allow.is_empty());
+    assert!((config.scripts.timeout_seconds - 5.0).abs() < f64::EPSILON);
+    assert_eq!((config.scripts.memory_mb, config.scripts.workers), (128, 0));
     assert_eq!(config.agent.url, None);
 }
 
@@ -34,6 +36,7 @@ fn the_default_file_names_every_key_and_its_variable() {
         WrittenSpaces::KEYS,
         WrittenEvents::KEYS,
         WrittenWebhooks::KEYS,
+        WrittenScripts::KEYS,
         WrittenAgent::KEYS,
     ]
     .concat();
@@ -168,6 +171,14 @@ fn wrong_variables_and_combinations_are_usage_errors() {
     check(
         &[("SVC_RETRY_FIRST_SECONDS", "-1")],
         "`retry_first_seconds`",
+    );
+    check(
+        &[("SVC_SCRIPT_TIMEOUT_SECONDS", "0")],
+        "`timeout_seconds` of",
+    );
+    check(
+        &[("SVC_SCRIPT_MEMORY_MB", "1")],
+        "`memory_mb` of scripts is 1",
     );
     check(&[("SVC_CONFIG", "missing.toml")], "missing.toml");
 }

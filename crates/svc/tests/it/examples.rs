@@ -21,7 +21,7 @@ fn examples() -> PathBuf {
 }
 
 /// Whether a program is here. Where it must be (`CI=true`), its absence fails the test.
-fn have(program: &str) -> bool {
+pub(crate) fn have(program: &str) -> bool {
     let mut command = Command::new(program);
     command
         .arg("--version")
@@ -33,7 +33,7 @@ fn have(program: &str) -> bool {
         "CI needs `{program}`"
     );
     if !found {
-        eprintln!("SKIPPED: this example needs `{program}`, which is not here");
+        eprintln!("SKIPPED: this needs `{program}`, which is not here");
     }
     found
 }
@@ -206,6 +206,60 @@ async fn node_tasks() {
     desk.check_clean_end(None).await;
 }
 
+/// The demo of `svc up`: with nothing installed, and both forms of its registration.
+#[tokio::test]
+async fn notes() {
+    let server = TestServer::start().await;
+    let (ann, ben) = (server.user("ann").await, server.user("ben").await);
+    let space = ann.space("desk").await;
+    for name in ["methods.toml", "methods.py", "setup.py", "notes.py"] {
+        let file = examples().join("notes").join(name);
+        space.write(name, &std::fs::read_to_string(file).unwrap());
+    }
+    let mut agent = space.agent().await;
+    let mut forms = Vec::new();
+    for (notes_before, file) in ["methods.toml", "methods.py"].into_iter().enumerate() {
+        let validate = ["methods", "validate", file, "-o", "json"];
+        forms.push(agent.cli().run(&validate).await.expect(0).stdout);
+        let said = agent.cli().run(&["methods", "register", file]).await;
+        assert!(
+            said.expect(0).stderr.is_empty(),
+            "an example has no warnings"
+        );
+        let names = [
+            "desk.hello",
+            "math.add",
+            "notes.add",
+            "notes.list",
+            "notes.search",
+        ];
+        assert_eq!(ann.method_names().await, names);
+
+        let note = ann
+            .call("notes.add", json!({"text": "buy ink", "tags": ["shop"]}))
+            .await;
+        let id = notes_before + 1;
+        assert_eq!(
+            result(&note),
+            &json!({"id": id, "text": "buy ink", "tags": ["shop"]})
+        );
+        let found = ben
+            .call("user.ann.notes.search", json!({"query": "INK"}))
+            .await;
+        assert_eq!(result(&found)["count"], id, "notes outlive a registration");
+        let empty = ann.call("notes.add", json!({"text": " "})).await;
+        assert_eq!(error_code(&empty), -32602);
+        assert_eq!(empty["error"]["data"], json!({"field": "text"}));
+        let hello = ann.call("desk.hello", json!({"name": "Ann"})).await;
+        assert_eq!(result(&hello), "Hello Ann, this is desk!");
+    }
+    assert_eq!(forms[0], forms[1], "both forms say the same, byte for byte");
+    let pid = agent.method_server_pid().await;
+    agent.cli().run(&["methods", "unregister"]).await.expect(0);
+    Process::wait_until_gone(pid, SOON).await;
+    assert_eq!(agent.stop().await.code(), Some(0));
+}
+
 /// A new example is one that is run here.
 #[test]
 fn every_example_is_run() {
@@ -216,5 +270,5 @@ fn every_example_is_run() {
         .map(|entry| entry.file_name().into_string().unwrap())
         .collect();
     found.sort();
-    assert_eq!(found, ["node-tasks", "python-notes"]);
+    assert_eq!(found, ["node-tasks", "notes", "python-notes"]);
 }

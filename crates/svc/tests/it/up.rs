@@ -227,10 +227,10 @@ async fn what_is_configured_for_others_does_not_keep_it_from_itself() {
     let demo = Path::new(line["data_dir"].as_str().unwrap())
         .join("spaces")
         .join(line["space_id"].as_str().unwrap())
-        .join("demo.toml");
+        .join("methods.toml");
     let text = std::fs::read_to_string(demo).unwrap();
     assert!(
-        text.contains("svc methods register demo.toml"),
+        text.contains("svc methods register methods.toml"),
         "the file knows its own name"
     );
 }

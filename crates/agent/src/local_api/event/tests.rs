@@ -11,7 +11,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::local_api::serve_loopback;
+use crate::local_api::{PackageRoute, serve_loopback, tests::packages};
 
 /// What the server does with one request.
 #[derive(Clone)]
@@ -87,13 +87,19 @@ impl Agent {
         let (link, status) = watch::channel(linked);
         let target = Target::parse(server, None).expect("an address");
         let policy = svc_client::Policy::default();
-        let events = Arc::new(Events::new(target, "svc_agt_x", policy, status));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
         let address = listener.local_addr().expect("an address").to_string();
         let stop = CancellationToken::new();
+        let folder = tempfile::tempdir().expect("a folder");
+        let packages = Arc::new(PackageRoute {
+            packages: packages(folder.path(), &target, status.clone()),
+            within: Duration::ZERO,
+        });
+        let events = Arc::new(Events::new(target, "svc_agt_x", policy, status));
         tokio::spawn(serve_loopback(
             listener,
             events,
+            packages,
             stop.clone(),
             Duration::ZERO,
         ));

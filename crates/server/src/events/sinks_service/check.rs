@@ -95,7 +95,13 @@ pub fn new_config(new: &NewSink) -> Result<NewConfig, SinkError> {
             let config = checked(of_webhook(given))?;
             Ok(NewConfig { config, secret })
         }
-        SinkType::Script => Err(SinkError::ScriptsUnavailable),
+        SinkType::Script => {
+            let given = new.script.clone().ok_or_else(no_script)?;
+            Ok(NewConfig {
+                config: checked(of_script(given))?,
+                secret: None,
+            })
+        }
         SinkType::JsonRpc => {
             let JsonRpcConfig { body_template } = new.json_rpc.clone().unwrap_or_default();
             Ok(NewConfig {
@@ -148,9 +154,10 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
                 script_id: *script_id,
                 source: source.clone(),
             };
-            let merged = merge(&current, patch).map_err(unreadable)?;
-            let _: ScriptConfig = serde_json::from_value(merged).map_err(unreadable)?;
-            Err(SinkError::ScriptsUnavailable)
+            let merged = merge(&current, &switched(patch)).map_err(unreadable)?;
+            checked(of_script(
+                serde_json::from_value(merged).map_err(unreadable)?,
+            ))
         }
         SinkConfig::JsonRpc { body_template } => {
             let current = JsonRpcConfig {
@@ -210,6 +217,33 @@ fn of_webhook(given: WebhookConfig) -> SinkConfig {
     }
 }
 
+fn of_script(given: ScriptConfig) -> SinkConfig {
+    SinkConfig::Script {
+        script_id: given.script_id,
+        source: given.source,
+    }
+}
+
+fn no_script() -> SinkError {
+    SinkError::invalid(
+        "invalid_config",
+        "a script sink needs `script` with either `script_id` or `source`",
+    )
+}
+
+/// A stored script takes the place of a source, and the other way round: whoever gives the one
+/// need not take back the other.
+fn switched(patch: &Map<String, Value>) -> Map<String, Value> {
+    let mut patch = patch.clone();
+    let given = |key| patch.get(key).is_some_and(|value: &Value| !value.is_null());
+    match (given("script_id"), given("source")) {
+        (true, false) => patch.insert("source".to_owned(), Value::Null),
+        (false, true) => patch.insert("script_id".to_owned(), Value::Null),
+        _ => None,
+    };
+    patch
+}
+
 fn checked(config: SinkConfig) -> Result<SinkConfig, SinkError> {
     match &config {
         SinkConfig::Webhook {
@@ -225,7 +259,10 @@ fn checked(config: SinkConfig) -> Result<SinkConfig, SinkError> {
                 body_template(source, SinkType::Webhook)?;
             }
         }
-        SinkConfig::Script { .. } => return Err(SinkError::ScriptsUnavailable),
+        SinkConfig::Script { script_id, source } => match (script_id, source) {
+            (Some(_), None) | (None, Some(_)) => {}
+            _ => return Err(no_script()),
+        },
         SinkConfig::JsonRpc {
             body_template: source,
         } => {

@@ -5,11 +5,8 @@ use std::time::Duration;
 use svc_core::{event::EmitError, name::NameError, pattern::PatternError};
 use thiserror::Error;
 
-use super::SINKS_PER_OWNER_MAX;
-use crate::{
-    events::sinks::{SCRIPTS_UNAVAILABLE, Unrendered},
-    store::StoreError,
-};
+use super::{SINKS_PER_OWNER_MAX, TooOften};
+use crate::{events::sinks::Unrendered, store::StoreError};
 
 #[derive(Debug, Error)]
 pub enum SinkError {
@@ -26,8 +23,15 @@ pub enum SinkError {
     Pattern(#[from] PatternError),
     #[error("{message}")]
     Invalid { code: &'static str, message: String },
-    #[error("{SCRIPTS_UNAVAILABLE}")]
-    ScriptsUnavailable,
+    /// The source is nothing the embedded engine can run.
+    #[error("{0}")]
+    Source(String),
+    #[error(
+        "the script of this sink runs with the permissions of whoever made the sink, and only they change it; make a sink of your own instead"
+    )]
+    ScriptOfAnother,
+    #[error("a script does not start another one")]
+    Nested,
     #[error(
         "a global sink needs the permission `manage_global_event_sinks`; leave `owner` out for a sink of your own"
     )]
@@ -67,6 +71,15 @@ impl From<StoreError> for SinkError {
         match error {
             StoreError::Missing { .. } => Self::NotFound,
             other => Self::Store(other),
+        }
+    }
+}
+
+impl From<TooOften> for SinkError {
+    fn from(over: TooOften) -> Self {
+        Self::TooManyTests {
+            per_minute: over.per_minute,
+            retry_after: over.retry_after,
         }
     }
 }

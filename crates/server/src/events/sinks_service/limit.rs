@@ -8,9 +8,14 @@ use std::{
 use parking_lot::Mutex;
 use svc_core::UserId;
 
-use super::error::SinkError;
-
 const WINDOW: Duration = Duration::from_secs(60);
+
+/// Over the limit; trying again makes sense after this long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooOften {
+    pub per_minute: usize,
+    pub retry_after: Duration,
+}
 
 /// At most so many test requests of one user within a minute.
 pub struct TestLimit {
@@ -32,7 +37,7 @@ impl TestLimit {
         }
     }
 
-    pub(super) fn take(&self, user: UserId, now: Instant) -> Result<(), SinkError> {
+    pub fn take(&self, user: UserId, now: Instant) -> Result<(), TooOften> {
         let mut users = self.sent.lock();
         users.retain(|_, sent| {
             sent.retain(|&at| now.saturating_duration_since(at) < WINDOW);
@@ -41,7 +46,7 @@ impl TestLimit {
         let sent = users.entry(user).or_default();
         if sent.len() >= self.per_minute {
             let oldest = sent.front().copied().unwrap_or(now);
-            return Err(SinkError::TooManyTests {
+            return Err(TooOften {
                 per_minute: self.per_minute,
                 retry_after: WINDOW.saturating_sub(now.saturating_duration_since(oldest)),
             });
@@ -62,10 +67,7 @@ mod tests {
         assert!(limit.take(UserId::NIL, at(0)).is_ok());
         assert!(limit.take(UserId::NIL, at(30)).is_ok());
         let over = limit.take(UserId::NIL, at(40)).expect_err("a third");
-        assert!(matches!(
-            over,
-            SinkError::TooManyTests { retry_after, .. } if retry_after == Duration::from_secs(20)
-        ));
+        assert_eq!(over.retry_after, Duration::from_secs(20));
         assert!(limit.take(UserId(uuid::Uuid::max()), at(40)).is_ok());
         assert!(limit.take(UserId::NIL, at(61)).is_ok());
     }

@@ -59,9 +59,13 @@ pub fn describe(row: &SinkRow) -> Value {
         "type": row.kind,
         "owner": owner_of(row),
     });
-    if let SinkConfig::Webhook { url, headers, .. } = &row.config {
-        detail["host"] = json!(host_of(url));
-        detail["headers"] = json!(headers.keys().collect::<Vec<_>>());
+    match &row.config {
+        SinkConfig::Webhook { url, headers, .. } => {
+            detail["host"] = json!(host_of(url));
+            detail["headers"] = json!(headers.keys().collect::<Vec<_>>());
+        }
+        SinkConfig::Script { script_id, .. } => detail["script_id"] = json!(script_id),
+        SinkConfig::JsonRpc { .. } => {}
     }
     detail
 }

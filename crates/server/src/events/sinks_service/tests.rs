@@ -1,6 +1,7 @@
 //! Managing sinks, on a real store and with a real receiver.
 
 mod queue;
+mod script;
 mod trying;
 
 use serde_json::{Value, json};
@@ -17,8 +18,10 @@ use crate::{
             webhook::{AddressGuard, Webhook},
         },
     },
-    identity::User,
+    identity::{Directory, User},
     metrics::Metrics,
+    options::ScriptOptions,
+    scripts::ScriptRunner,
     store::deliveries::DeliveryPage,
 };
 
@@ -33,12 +36,22 @@ impl Fixture {
         let store = Store::open(folder.path()).expect("opens");
         let secrets = SecretKey::load_or_create(folder.path(), None).expect("a key");
         let guard = AddressGuard::new(&["127.0.0.1".to_owned()]).expect("valid");
+        let metrics = Metrics::new();
+        let scripts = ScriptRunner::new(
+            "no such program".into(),
+            ScriptOptions::default(),
+            store.clone(),
+            Arc::new(Directory::empty()),
+            Arc::default(),
+            metrics.clone(),
+        );
         let deliverers = Deliverers {
             store: store.clone(),
             secrets: Arc::new(secrets),
             webhook: Webhook::new(guard),
-            metrics: Metrics::new(),
+            metrics,
             methods: MethodDelivery::new(Arc::default()),
+            scripts: Arc::new(scripts),
         };
         let service = SinksService {
             store,

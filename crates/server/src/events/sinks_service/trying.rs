@@ -3,13 +3,14 @@
 use std::time::Instant;
 
 use serde_json::json;
-use svc_core::{EventId, Permission, SinkId, event::Event};
+use svc_core::{EventId, Permission, SinkId, Timestamp, event::Event};
 use svc_protocol::api::{Attempt, Preview, Previewed, SinkType};
 
 use super::{SinksService, check, entry, error::SinkError, find_managed, sample};
 use crate::{
     clock,
-    identity::Caller,
+    events::lanes::{AttemptDetail, Sent},
+    identity::{Caller, Credential},
     store::{
         audit, events,
         sinks::{SinkConfig, SinkRow},
@@ -76,6 +77,9 @@ impl SinksService {
             SinkConfig::Webhook { .. } if !asked.dry_run => {
                 Some(self.send(caller, &row, body.clone(), &event).await?)
             }
+            SinkConfig::Script { .. } if !asked.dry_run => {
+                Some(self.run(caller, &row, &event).await?)
+            }
             // A formatter has nobody to send to: its body is all there is to see.
             _ => None,
         };
@@ -89,7 +93,13 @@ impl SinksService {
         event: &Event,
     ) -> Result<String, SinkError> {
         if kind == SinkType::Script {
-            return Err(SinkError::ScriptsUnavailable);
+            return match source {
+                None => Ok(self.deliverers.event_of(event).await?),
+                Some(_) => Err(SinkError::invalid(
+                    "invalid_template",
+                    "a script sink has no template; its script sees the event itself",
+                )),
+            };
         }
         let body = self.deliverers.render(source, event).await?;
         if kind == SinkType::JsonRpc {
@@ -119,6 +129,41 @@ impl SinksService {
             .webhook
             .send(url, headers, body, event, &secrets, at)
             .await;
+        self.tested(caller, row, at, detail, ok).await
+    }
+
+    /// Runs a script sink's script, as its deliveries do.
+    async fn run(
+        &self,
+        caller: &Caller,
+        row: &SinkRow,
+        event: &Event,
+    ) -> Result<Attempt, SinkError> {
+        // Each would hold a worker while it waits for the next.
+        if caller.credential == Credential::Script {
+            return Err(SinkError::Nested);
+        }
+        self.tests.take(caller.user.id, Instant::now())?;
+        let at = clock::now();
+        let (detail, ok) = match self.deliverers.to_sink(row, event).await {
+            Sent::Delivered(detail) => (detail, true),
+            Sent::Failed(detail) | Sent::Dead(detail) => (detail, false),
+            Sent::Paused => {
+                let message = "too many scripts are running; try again in a moment";
+                return Err(SinkError::Conflict(message.to_owned()));
+            }
+        };
+        self.tested(caller, row, at, detail, ok).await
+    }
+
+    async fn tested(
+        &self,
+        caller: &Caller,
+        row: &SinkRow,
+        at: Timestamp,
+        detail: AttemptDetail,
+        ok: bool,
+    ) -> Result<Attempt, SinkError> {
         let told = json!({"name": row.name, "delivered": ok, "status": detail.status});
         let tested = entry(caller, "event_sink.tested", row, told);
         self.store

@@ -197,7 +197,7 @@ pub(in crate::identity) fn write_used(tx: &mut Tx<'_>, used: &[Used]) -> Result<
         match &used.credential {
             Credential::Token { id, .. } => tokens::set_last_used(tx, *id, used.at)?,
             Credential::Session { id } => sessions::set_last_used(tx, *id, used.at)?,
-            Credential::Agent { .. } => {}
+            Credential::Agent { .. } | Credential::Script => {}
         }
     }
     Ok(())

@@ -9,7 +9,10 @@ use svc_core::{
     visibility::{MethodScope, Viewer},
 };
 
-use super::{Conflict, Publication, Subscription, index::SharedIndex, is_entry_visible};
+use super::{
+    Conflict, Publication, Subscription, index::SharedIndex, is_entry_visible,
+    tool_versions::ToolVersions,
+};
 use crate::methods::provider::Provider;
 
 /// All that discovery shows of a method. Spaces of one owner may offer the same name only with
@@ -42,6 +45,7 @@ pub struct State {
     /// Canonical names each space has registered.
     spaces: HashMap<SpaceId, (UserId, Vec<CanonicalName>)>,
     shared: SharedIndex,
+    pub tools: ToolVersions,
 }
 
 /// One owner's methods: two owners never conflict.
@@ -220,6 +224,7 @@ impl State {
                 .insert(tool.clone(), definition.name.clone());
         }
         self.shared.insert(owner, definition);
+        self.tools.changed(owner, definition);
         let entry = Entry {
             definition: Arc::clone(definition),
             providers: vec![provider],
@@ -254,6 +259,7 @@ impl State {
         }
         if let Some(entry) = namespace.methods.remove(name) {
             self.shared.remove(owner, &entry.definition);
+            self.tools.changed(owner, &entry.definition);
             if let Some(tool) = &entry.definition.tool_name {
                 namespace.tools.remove(tool);
             }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use svc_core::{
-    Id, Permission, Permissions, ServerId, SpaceId, SpaceName, TemplateId, Timestamp, UserId,
-    UserName,
+    Id, Permission, Permissions, ScriptId, ServerId, SpaceId, SpaceName, TemplateId, Timestamp,
+    UserId, UserName,
     space::{Health, HealthCheck, Probe, Runtime, State, StopReason},
 };
 use svc_protocol::api::{Port, Template};
@@ -55,7 +55,7 @@ fn space(owner_id: UserId, name: &str) -> SpaceRow {
         health: Health::Unknown,
         runtime: Runtime::Local,
         template_id: None,
-        startup_script_id: Some(Id(Uuid::now_v7())),
+        startup_script_id: Some(ScriptId(Uuid::now_v7())),
         health_check: HealthCheck {
             probe: Probe::Tcp { port: 80 },
             ..HealthCheck::default()

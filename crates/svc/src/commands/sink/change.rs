@@ -1,17 +1,21 @@
 //! Creating and changing a sink.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::collections::BTreeMap;
 
 use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 use svc_client::Resource;
-use svc_core::pattern::Pattern;
+use svc_core::{ScriptId, pattern::Pattern};
 use svc_protocol::api::{
     JsonRpcConfig, NewSink, PatternsInput, ScriptConfig, Sink, SinkOwner, SinkPatch, SinkType,
     WebhookConfig,
 };
 
-use super::{One, fields, find};
+use super::{
+    One,
+    content::{Content, read_text},
+    fields, find,
+};
 use crate::{
     commands::{Shell, records},
     environment::Environment,
@@ -24,6 +28,7 @@ use crate::{
 #[command(
     before_help = "  svc sink create builds --patterns 'custom.build.*' --url https://example.com/hook\n  \
                    svc sink create all --global --patterns '*' --url https://example.com/audit --header 'X-Team: ops'\n  \
+                   svc sink create alarm --type script --patterns 'space.unhealthy' --script-file alarm.py\n  \
                    svc sink create short --type json-rpc --patterns 'space.*' --body-template @short.json"
 )]
 pub struct CreateArgs {
@@ -67,26 +72,6 @@ pub struct UpdateArgs {
     content: Content,
 }
 
-#[derive(clap::Args, Debug, Default)]
-struct Content {
-    /// What it is for
-    #[arg(long)]
-    description: Option<String>,
-    /// Where a webhook posts
-    #[arg(long)]
-    url: Option<String>,
-    /// A further header of a webhook's requests, as name:value; may be repeated. On update an
-    /// empty value removes it
-    #[arg(long = "header", value_name = "NAME:VALUE", value_parser = parse_header)]
-    headers: Vec<(String, String)>,
-    /// Template of the body, or @file; on update an empty one means the default body
-    #[arg(long, value_name = "TEXT|@FILE")]
-    body_template: Option<String>,
-    /// Source of a script sink, or @file
-    #[arg(long, value_name = "TEXT|@FILE")]
-    script: Option<String>,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Kind {
     /// Posts it to a URL
@@ -115,18 +100,6 @@ fn parse_patterns(text: &str) -> Result<String, String> {
     }
 }
 
-fn parse_header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text
-        .split_once(':')
-        .ok_or("a header looks like `X-Team: ops`")?;
-    http::HeaderName::try_from(name.trim())
-        .map_err(|_| format!("`{name}` cannot be the name of a header"))?;
-    let value = value.trim();
-    http::HeaderValue::try_from(value)
-        .map_err(|_| format!("the value of `{name}` cannot stand in a header"))?;
-    Ok((name.trim().to_owned(), value.to_owned()))
-}
-
 pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
     let makes_secret = args.r#type == Kind::Webhook && !args.secret_stdin;
     let secret = match (args.secret_stdin, args.r#type) {
@@ -134,8 +107,13 @@ pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
         (true, _) => return Err(Failure::usage("only a webhook has a secret")),
         (false, _) => None,
     };
-    let new = new_sink(&shell.environment, args, secret)?;
-    let sink = shell.client()?.create::<Sink>(&new).await?;
+    let client = shell.client()?;
+    let script = args
+        .content
+        .find_script(&client, args.r#type.into())
+        .await?;
+    let new = new_sink(&shell.environment, args, secret, script)?;
+    let sink = client.create::<Sink>(&new).await?;
     if makes_secret {
         eprintln!("keep the secret now: it is not shown again. It verifies what the sink sends");
     }
@@ -146,9 +124,11 @@ fn new_sink(
     environment: &Environment,
     args: CreateArgs,
     secret: Option<String>,
+    script: Option<ScriptId>,
 ) -> Result<NewSink, Failure> {
     let content = args.content;
     content.check_kind(args.r#type.into())?;
+    let source = content.script_source(environment)?;
     let body_template = read_text(environment, content.body_template)?;
     let mut new = NewSink {
         name: args.name,
@@ -178,9 +158,14 @@ fn new_sink(
             });
         }
         Kind::Script => {
+            if script.is_none() && source.is_none() {
+                return Err(Failure::usage(
+                    "a script sink needs `--script` or `--script-file`",
+                ));
+            }
             new.script = Some(ScriptConfig {
-                script_id: None,
-                source: read_text(environment, content.script)?,
+                script_id: script,
+                source,
             });
         }
         Kind::JsonRpc => new.json_rpc = Some(JsonRpcConfig { body_template }),
@@ -188,37 +173,12 @@ fn new_sink(
     Ok(new)
 }
 
-impl Content {
-    /// Options of another type would be lost without a word.
-    fn check_kind(&self, kind: SinkType) -> Result<(), Failure> {
-        let webhook = SinkType::Webhook;
-        let misplaced = [
-            ("--url", self.url.is_some() && kind != webhook),
-            ("--header", !self.headers.is_empty() && kind != webhook),
-            (
-                "--body-template",
-                self.body_template.is_some() && kind == SinkType::Script,
-            ),
-            (
-                "--script",
-                self.script.is_some() && kind != SinkType::Script,
-            ),
-        ];
-        match misplaced.iter().find(|(_, is_misplaced)| *is_misplaced) {
-            Some((option, _)) => Err(Failure::usage(format!(
-                "`{option}` is of no use to a {} sink",
-                super::type_name(kind)
-            ))),
-            None => Ok(()),
-        }
-    }
-}
-
 pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
     let client = shell.client()?;
     let reference = args.which.sink.clone();
     let sink = find(&client, &reference).await?;
-    let patch = patch(&shell.environment, args, sink.r#type)?;
+    let script = args.content.find_script(&client, sink.r#type).await?;
+    let patch = patch(&shell.environment, args, sink.r#type, script)?;
     let sink = client.update::<Sink>(sink.id(), &patch).await?;
     records::show(shell, &sink, fields)
 }
@@ -227,9 +187,11 @@ fn patch(
     environment: &Environment,
     args: UpdateArgs,
     kind: SinkType,
+    script: Option<ScriptId>,
 ) -> Result<SinkPatch, Failure> {
     let content = args.content;
     content.check_kind(kind)?;
+    let source = content.script_source(environment)?;
     let mut config = Map::new();
     if let Some(url) = content.url {
         config.insert("url".into(), url.into());
@@ -245,7 +207,12 @@ fn patch(
     if let Some(template) = read_text(environment, content.body_template)? {
         config.insert("body_template".into(), absent_if_empty(template));
     }
-    if let Some(source) = read_text(environment, content.script)? {
+    // A script sink has one or the other.
+    if let Some(id) = script {
+        config.insert("script_id".into(), json!(id));
+        config.insert("source".into(), Value::Null);
+    } else if let Some(source) = source {
+        config.insert("script_id".into(), Value::Null);
         config.insert("source".into(), json!(source));
     }
     let config = (!config.is_empty()).then_some(Value::Object(config));
@@ -276,22 +243,6 @@ fn absent_if_empty(text: String) -> Value {
     } else {
         Value::String(text)
     }
-}
-
-/// The text, or that of the file behind an `@`.
-pub fn read_text(
-    environment: &Environment,
-    given: Option<String>,
-) -> Result<Option<String>, Failure> {
-    let Some(text) = given else {
-        return Ok(None);
-    };
-    let Some(path) = text.strip_prefix('@') else {
-        return Ok(Some(text));
-    };
-    fs::read_to_string(environment.absolute(Path::new(path)))
-        .map(Some)
-        .map_err(|error| Failure::usage(format!("cannot read `{path}`")).why(error))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use serde_json::Value;
 use svc_core::EventId;
 use svc_protocol::api::{Preview, Previewed};
 
-use super::{One, change::read_text, find};
+use super::{One, content::read_text, find};
 use crate::{
     commands::Shell,
     exit::{Exit, Failure, Outcome},

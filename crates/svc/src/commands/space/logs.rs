@@ -73,6 +73,7 @@ fn print(shell: &Shell, numbered: &NumberedLine) -> Result<bool, Failure> {
         LogSource::Stderr => "stderr",
         LogSource::Stdout => "stdout",
         LogSource::Agent => "agent",
+        LogSource::Script => "script",
     };
     let text: String = numbered
         .line

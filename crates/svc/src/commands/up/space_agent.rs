@@ -6,11 +6,11 @@ use std::{
 };
 
 use serde_json::json;
-use svc_client::{AgentClient, Client, Error, MethodFilter, Target};
-use svc_protocol::agent_api::{DISCOVERY_FILE, Discovery, FOLDER, RegisterFile};
+use svc_client::{AgentClient, Client, MethodFilter, Target};
+use svc_protocol::agent_api::{DISCOVERY_FILE, Discovery, FOLDER};
 use tokio::time::sleep;
 
-use super::{Ready, UpPolicy};
+use super::{Ready, UpPolicy, registering};
 use crate::exit::{Exit, Failure};
 
 /// A method of the demo that answers the same for ever.
@@ -98,26 +98,7 @@ impl SpaceAgent {
         discovery: Discovery,
         agent: &AgentClient,
     ) -> Result<Registered, Failure> {
-        let file = self.methods_file.display().to_string();
-        let refused = |failure: Failure| {
-            let mut failure = failure.doing(format!("the methods of `{file}` are refused"));
-            failure.exit = Exit::Refused;
-            failure
-        };
-        let text = std::fs::read_to_string(&self.methods_file)
-            .map_err(|error| refused(Failure::new(Exit::Refused, error.to_string())))?;
-        let body = RegisterFile {
-            path: file.clone(),
-            text,
-            replace_conflicting: false,
-        };
-        let registered = agent
-            .register(&body)
-            .await
-            .map_err(|error: Error| refused(error.into()))?;
-        for warning in &registered.warnings {
-            eprintln!("warning: {warning}");
-        }
+        let registered = registering::register(&self.methods_file, &discovery, agent).await?;
         self.registered_pid = Some(discovery.pid);
         Ok(Registered {
             discovery,

@@ -53,10 +53,12 @@ fn a_sink_has_the_part_of_its_type_and_no_other() {
     let script = new_sink(json!({
         "name": "x", "patterns": "*", "type": "script", "script": {"source": "pass"},
     }));
-    assert!(matches!(
-        new_config(&script),
-        Err(SinkError::ScriptsUnavailable)
-    ));
+    assert!(new_config(&script).is_ok());
+    let id = "01890000-0000-7000-8000-000000000000";
+    for part in [json!({}), json!({"source": "pass", "script_id": id})] {
+        let body = json!({"name": "x", "patterns": "*", "type": "script", "script": part});
+        assert_eq!(refused(new_config(&new_sink(body))).0, "invalid_config");
+    }
 }
 
 #[test]

@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use clap::Parser;
 
 use super::*;
@@ -23,7 +25,7 @@ fn created(arguments: &[&str]) -> Result<Value, Failure> {
     let Some(super::super::Command::Create(args)) = parse(&arguments) else {
         panic!("refused: {arguments:?}");
     };
-    new_sink(&environment(), args, None).map(|new| json!(new))
+    new_sink(&environment(), args, None, None).map(|new| json!(new))
 }
 
 fn changed(kind: SinkType, arguments: &[&str]) -> Result<Value, Failure> {
@@ -31,7 +33,7 @@ fn changed(kind: SinkType, arguments: &[&str]) -> Result<Value, Failure> {
     let Some(super::super::Command::Update(args)) = parse(&arguments) else {
         panic!("refused: {arguments:?}");
     };
-    patch(&environment(), args, kind).map(|patch| json!(patch))
+    patch(&environment(), args, kind, None).map(|patch| json!(patch))
 }
 
 #[test]
@@ -76,6 +78,39 @@ fn a_formatter_has_a_template_only() {
 }
 
 #[test]
+fn a_script_sink_runs_a_stored_script_or_the_text_of_a_file() {
+    let parsed = parse(&[
+        "create",
+        "s",
+        "--patterns",
+        "*",
+        "--type",
+        "script",
+        "--script",
+        "x",
+    ]);
+    let Some(super::super::Command::Create(args)) = parsed else {
+        panic!("refused");
+    };
+    let id = ScriptId::NIL;
+    let new = new_sink(&environment(), args, None, Some(id)).expect("valid");
+    assert_eq!(
+        json!(new)["script"],
+        json!({"script_id": id, "source": null})
+    );
+    let parsed = parse(&["update", "s", "--script", "x"]);
+    let Some(super::super::Command::Update(args)) = parsed else {
+        panic!("refused");
+    };
+    let patch = patch(&environment(), args, SinkType::Script, Some(id)).expect("valid");
+    assert_eq!(
+        json!(patch),
+        json!({"script": {"script_id": id, "source": null}})
+    );
+    assert!(parse(&["update", "s", "--script", "x", "--script-file", "y"]).is_none());
+}
+
+#[test]
 fn misplaced_and_missing_options_are_usage_errors() {
     for arguments in [
         &["s", "--patterns", "*"][..],
@@ -90,6 +125,17 @@ fn misplaced_and_missing_options_are_usage_errors() {
             "x",
         ],
         &["s", "--patterns", "*", "--url", "u", "--script", "x"],
+        &["s", "--patterns", "*", "--url", "u", "--script-file", "x"],
+        &["s", "--patterns", "*", "--type", "script"],
+        &[
+            "s",
+            "--patterns",
+            "*",
+            "--type",
+            "script",
+            "--script-file",
+            "missing.py",
+        ],
         &[
             "s",
             "--patterns",

@@ -1,0 +1,99 @@
+//! The Unix socket: whose it is, and what it answers.
+
+use std::os::unix::fs::PermissionsExt;
+
+use tokio::net::UnixListener;
+
+use super::*;
+use crate::local_api::socket::{default_socket_path, may_connect};
+
+#[tokio::test]
+async fn the_socket_is_private_answers_and_says_what_is_wrong() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let agent = unlinked(folder.path(), "http://127.0.0.1:1").await;
+    let mode = std::fs::metadata(&agent.path)
+        .expect("there")
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    assert!(
+        agent
+            .ask("GET", "/status", "")
+            .await
+            .contains(r#""linked":false"#)
+    );
+    let file = r#"{"path":"/x/m.toml","text":""}"#;
+    let wrong = r#"{"path":"/x/m.py","registration":{"server":{"command":"x","timeout":"1"}}}"#;
+    let cases = [
+        ("POST", "/registration", file, 503, "not_linked"),
+        (
+            "POST",
+            "/registration",
+            wrong,
+            422,
+            "the registration is wrong: server.timeout: invalid type",
+        ),
+        ("POST", "/registration", "{}", 400, "invalid_request"),
+        ("POST", "/registration", "{", 400, "invalid_request"),
+        (
+            "DELETE",
+            "/registration?local_name=x",
+            "",
+            503,
+            "not_linked",
+        ),
+        ("GET", "/api/spaces", "", 503, "server_unreachable"),
+        ("POST", "/event", r#"{"type":"a"}"#, 503, "not_linked"),
+        ("POST", "/event", r#"{"type":"a b"}"#, 400, "invalid_event"),
+        ("GET", "/other", "", 404, "not_found"),
+    ];
+    for (method, path, body, expected, code) in cases {
+        let answer = agent.ask(method, path, body).await;
+        assert_eq!(status(&answer), expected, "{method} {path}\n{answer}");
+        assert!(answer.contains(code), "{method} {path}\n{answer}");
+    }
+    assert_eq!(status(&agent.ask("POST", "/stop", "").await), 202);
+    assert!(agent.shutdown.is_cancelled());
+    let path = agent.path.clone();
+    agent.stop.cancel();
+    agent.serving.await.expect("ends");
+    drop(agent._file);
+    assert!(!path.exists());
+}
+
+#[tokio::test]
+async fn a_stale_socket_is_replaced_and_a_live_one_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.sock");
+    drop(UnixListener::bind(&path).expect("binds"));
+    assert!(path.exists(), "left behind");
+    let (_listener, file) = SocketFile::bind(&path).await.expect("replaces it");
+    let error = SocketFile::bind(&path).await.expect_err("it is in use");
+    assert!(matches!(error, SocketError::InUse(_)), "{error}");
+    assert!(path.exists());
+    drop(file);
+    std::fs::write(&path, "text").expect("written");
+    let error = SocketFile::bind(&path).await.expect_err("a file");
+    assert!(matches!(error, SocketError::NotASocket(_)), "{error}");
+    let long = folder.path().join("x".repeat(120));
+    let error = SocketFile::bind(&long).await.expect_err("too long");
+    assert!(matches!(error, SocketError::TooLong(_)), "{error}");
+}
+
+#[test]
+fn a_deep_folder_gets_a_short_socket_path() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let deep = folder.path().join("d".repeat(100));
+    let path = default_socket_path(&deep).expect("a path");
+    assert!(path.as_os_str().len() <= 100, "{}", path.display());
+    assert!(!path.starts_with(&deep));
+    assert_eq!(path, default_socket_path(&deep).expect("a path"));
+}
+
+#[test]
+fn other_users_may_not_connect() {
+    let own = rustix::process::geteuid().as_raw();
+    assert!(may_connect(own));
+    assert!(may_connect(0));
+    assert!(!may_connect(own + 1));
+}

@@ -1,0 +1,194 @@
+//! The Python packages of a space: the `svc` library, and the libraries its owner has stored on
+//! the server with the global ones (spec 4.2).
+//!
+//! They are served as zip archives to whoever asks, and lie in files for the programs the agent
+//! starts, whose `PYTHONPATH` names them: `import svc` works with nothing installed. A missing
+//! package never stands in the way of a start.
+
+mod file;
+
+pub use file::PythonPath;
+
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use svc_script::package;
+use thiserror::Error;
+use tokio::{sync::watch, time::timeout};
+
+use self::file::{Package, remove_stale};
+use crate::{
+    link::LinkStatus,
+    server_api::{ServerApi, ServerApiError},
+};
+
+/// Archive of the `svc` library.
+pub const SVC_LIBRARIES: &str = "svc-libraries.zip";
+/// Archive of the owner's libraries and the global ones.
+pub const USER_LIBRARIES: &str = "user-libraries.zip";
+
+/// Why there is no archive of libraries.
+#[derive(Debug, Error)]
+pub enum PackagesError {
+    #[error(
+        "the agent is not linked to its server{}, and has not read the libraries yet",
+        .0.as_ref().map_or_else(String::new, |why| format!(" ({why})"))
+    )]
+    NotLinked(Option<String>),
+    #[error("the libraries could not be read from the server: {0}")]
+    Server(#[from] ServerApiError),
+    #[error("the server did not send the libraries in time")]
+    TimedOut,
+}
+
+pub struct Packages {
+    server: Arc<ServerApi>,
+    link: watch::Receiver<LinkStatus>,
+    folder: PathBuf,
+    svc: Package,
+    libraries: Mutex<Libraries>,
+    /// When the last successful reading began; held while one is under way.
+    read: tokio::sync::Mutex<Option<Instant>>,
+}
+
+/// The libraries as last read.
+#[derive(Default)]
+struct Libraries {
+    /// `None` until they have been read.
+    package: Option<Arc<Package>>,
+    /// How often they have changed.
+    version: u64,
+}
+
+/// An archive as it is sent.
+#[derive(Clone, Debug)]
+pub struct Archive {
+    pub bytes: Bytes,
+    /// Quotes included.
+    pub etag: String,
+}
+
+impl Packages {
+    /// `folder` is made when there is something to put into it.
+    pub fn new(folder: PathBuf, server: Arc<ServerApi>, link: watch::Receiver<LinkStatus>) -> Self {
+        remove_stale(&folder);
+        let svc = Package::new(package::svc_libraries(), folder.join(SVC_LIBRARIES));
+        // There from the start, for people who try things by hand.
+        svc.file();
+        Self {
+            server,
+            link,
+            svc,
+            folder,
+            libraries: Mutex::default(),
+            read: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Reads the libraries at each new link, for as long as it is polled.
+    pub async fn keep(&self) {
+        let mut link = self.link.clone();
+        loop {
+            if link.borrow_and_update().link.is_some()
+                && let Err(error) = self.refresh().await
+            {
+                tracing::warn!(%error, "the libraries could not be read from the server");
+            }
+            if link.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Reads the libraries, if that is quickly done.
+    pub async fn refresh_within(&self, limit: Duration) {
+        if self.link.borrow().link.is_none() {
+            return;
+        }
+        match timeout(limit, self.refresh()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::debug!(%error, "the libraries are as they were"),
+            Err(_) => tracing::debug!("the libraries are as they were: the server is slow"),
+        }
+    }
+
+    pub fn svc(&self) -> Archive {
+        self.svc.archive()
+    }
+
+    /// The libraries as they are on the server now; failing that, as they were.
+    pub async fn get_libraries(&self, limit: Duration) -> Result<Archive, PackagesError> {
+        let status = self.link.borrow().clone();
+        let refreshed = match status.link {
+            None => Err(PackagesError::NotLinked(status.error)),
+            Some(_) => match timeout(limit, self.refresh()).await {
+                Ok(refreshed) => refreshed.map_err(PackagesError::from),
+                Err(_) => Err(PackagesError::TimedOut),
+            },
+        };
+        let known = self.libraries.lock().package.clone();
+        match (known, refreshed) {
+            (Some(known), _) => Ok(known.archive()),
+            (None, Err(error)) => Err(error),
+            (None, Ok(())) => unreachable!("what was read is known"),
+        }
+    }
+
+    /// Where a program started now finds the packages.
+    pub fn python_path(&self) -> PythonPath {
+        let libraries = self.libraries.lock().package.clone();
+        let files = std::iter::once(self.svc.file())
+            .chain(libraries.iter().map(|libraries| libraries.file()))
+            .flatten();
+        PythonPath::new(files.collect())
+    }
+
+    /// Reads the libraries from the server. Those who ask while a reading is under way share the
+    /// next one.
+    async fn refresh(&self) -> Result<(), ServerApiError> {
+        let asked = Instant::now();
+        let mut read = self.read.lock().await;
+        if read.is_some_and(|begun| begun >= asked) {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        let files: Vec<_> = self
+            .server
+            .libraries()
+            .await?
+            .into_iter()
+            .map(|(name, source)| (format!("{name}.py"), source))
+            .collect();
+        self.take(&files);
+        *read = Some(begun);
+        Ok(())
+    }
+
+    fn take(&self, files: &[(String, String)]) {
+        let bytes = package::zip(files);
+        let etag = package::etag(&bytes);
+        let mut libraries = self.libraries.lock();
+        let known = libraries.package.as_ref();
+        if known.is_some_and(|known| known.etag() == etag) {
+            return;
+        }
+        libraries.version += 1;
+        // A name for each version: a running Python reads an archive bit by bit, and must not
+        // find another in its place.
+        let version = format!("-{}-{}.zip", std::process::id(), libraries.version);
+        let path = self.folder.join(USER_LIBRARIES.replace(".zip", &version));
+        libraries.package = Some(Arc::new(Package::new(bytes, path)));
+        tracing::info!(
+            libraries = files.len(),
+            "the space's libraries have changed"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! Archives in files, each there for as long as a program may read it.
+
+use std::{
+    env,
+    ffi::OsStr,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use svc_script::package;
+use tokio::process::Command;
+
+use super::Archive;
+use crate::private;
+
+const PYTHONPATH: &str = "PYTHONPATH";
+
+/// One archive. Once its file has been asked for, it stays as long as the archive, and longer
+/// while anyone holds it.
+pub struct Package {
+    archive: Archive,
+    path: PathBuf,
+    file: Mutex<Option<Arc<PackageFile>>>,
+}
+
+impl Package {
+    pub fn new(bytes: Vec<u8>, path: PathBuf) -> Self {
+        Self {
+            archive: Archive {
+                etag: package::etag(&bytes),
+                bytes: Bytes::from(bytes),
+            },
+            path,
+            file: Mutex::default(),
+        }
+    }
+
+    pub fn archive(&self) -> Archive {
+        self.archive.clone()
+    }
+
+    pub fn etag(&self) -> &str {
+        &self.archive.etag
+    }
+
+    /// Its file; `None` if it cannot be written, which is logged.
+    pub fn file(&self) -> Option<Arc<PackageFile>> {
+        let mut known = self.file.lock();
+        if known.is_some() && self.path.is_file() {
+            return known.clone();
+        }
+        if let Err(error) = write(&self.path, &self.archive.bytes) {
+            tracing::warn!(%error, file = %self.path.display(), "a package could not be written");
+            return None;
+        }
+        let file = known.get_or_insert_with(|| Arc::new(PackageFile(self.path.clone())));
+        Some(Arc::clone(file))
+    }
+}
+
+/// An archive's file; dropped, it is removed, and its folder with the last one.
+pub struct PackageFile(PathBuf);
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    if path.as_os_str().as_encoded_bytes().contains(&b':') {
+        let why = "its path has a `:`, which PYTHONPATH cannot hold";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    if let Some(folder) = path.parent() {
+        private::create_folder(folder)?;
+    }
+    private::write_file(path, bytes)
+}
+
+impl Drop for PackageFile {
+    fn drop(&mut self) {
+        // Gone already is as good, and a folder with others in it stays.
+        let _ = fs::remove_file(&self.0);
+        let _ = self.0.parent().map(fs::remove_dir);
+    }
+}
+
+/// Where a program finds the packages, which stay there as long as this value.
+pub struct PythonPath(Vec<Arc<PackageFile>>);
+
+impl PythonPath {
+    pub fn new(files: Vec<Arc<PackageFile>>) -> Self {
+        Self(files)
+    }
+
+    /// Puts the packages at the end of what the command, or the agent, has as `PYTHONPATH`.
+    pub fn put(&self, command: &mut Command) {
+        let given = command
+            .as_std()
+            .get_envs()
+            .find(|(name, _)| *name == OsStr::new(PYTHONPATH))
+            .map(|(_, value)| value.map(OsStr::to_owned));
+        let mut path = given
+            .unwrap_or_else(|| env::var_os(PYTHONPATH))
+            .unwrap_or_default();
+        for file in &self.0 {
+            if !path.is_empty() {
+                path.push(":");
+            }
+            path.push(&file.0);
+        }
+        if !path.is_empty() {
+            command.env(PYTHONPATH, path);
+        }
+    }
+}
+
+/// Removes what an agent that was killed left behind.
+pub fn remove_stale(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if name.as_encoded_bytes().ends_with(b".zip") || name.as_encoded_bytes().ends_with(b".tmp")
+        {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}

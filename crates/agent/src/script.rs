@@ -1,0 +1,133 @@
+//! Runs `.py` files of the space: each in a process of our own program, with its output in the
+//! space's log.
+//!
+//! The agent itself never evaluates a script: one that hangs or eats memory is a process that is
+//! ended.
+
+use std::{
+    ffi::OsStr,
+    io,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+
+use svc_protocol::link::SpaceIdentity;
+use thiserror::Error;
+use tokio::{net::unix::pipe, process::Command, task::JoinSet, time::timeout};
+
+use crate::{
+    child::{Group, withhold_credentials},
+    log::SpaceLog,
+    method_server::{ChildLine, LineReader},
+    packages::Packages,
+    policy::Policy,
+    registration::AgentAddresses,
+};
+
+/// A line of output is logged in pieces of at most this size.
+const LINE_BYTES_MAX: usize = 64 * 1024;
+
+#[derive(Debug, Error)]
+pub enum ScriptFailure {
+    #[error("`{program}` could not be started: {source}")]
+    Start { program: String, source: io::Error },
+    #[error("it was ended after {} s, which is all the time it has", .0.as_secs())]
+    TimeIsUp(Duration),
+    #[error("it failed ({0})")]
+    Failed(ExitStatus),
+}
+
+impl ScriptFailure {
+    pub fn exit_code(&self) -> Option<i32> {
+        match self {
+            Self::Failed(status) => status.code(),
+            _ => None,
+        }
+    }
+}
+
+/// What scripts are run with.
+pub struct ScriptRunner {
+    /// The `svc` program.
+    pub program: PathBuf,
+    pub addresses: AgentAddresses,
+    pub packages: Arc<Packages>,
+    pub log: Arc<SpaceLog>,
+    pub policy: Arc<Policy>,
+}
+
+impl ScriptRunner {
+    /// Runs `svc` with these arguments, which name a script, to its end. Whatever way that comes,
+    /// nothing of the process is left, nor of those it started in its group.
+    pub async fn run(
+        &self,
+        args: &[&OsStr],
+        folder: &Path,
+        space: &SpaceIdentity,
+        limit: Duration,
+    ) -> Result<(), ScriptFailure> {
+        let packages = &self.packages;
+        packages.refresh_within(self.policy.packages_wait).await;
+        let python_path = packages.python_path();
+        let mut command = Command::new(&self.program);
+        withhold_credentials(&mut command);
+        command
+            .args(args)
+            .current_dir(folder)
+            .envs(self.addresses.env(space))
+            .stdin(Stdio::null())
+            .process_group(0)
+            .kill_on_drop(true);
+        python_path.put(&mut command);
+        let failed = |source| ScriptFailure::Start {
+            program: self.program.display().to_string(),
+            source,
+        };
+        let output = one_pipe(&mut command).map_err(failed)?;
+        let mut child = command.spawn().map_err(failed)?;
+        let group = Group::led_by(&child);
+        // With it goes our own end of the pipe, which would keep it open.
+        drop(command);
+        let mut reading = JoinSet::new();
+        reading.spawn(copy(output, Arc::clone(&self.log)));
+        let ended = timeout(limit, child.wait()).await;
+        drop(group);
+        let read = async { while reading.join_next().await.is_some() {} };
+        // Bounded: a process that left the group may hold the pipe open.
+        let _ = timeout(self.policy.stop_output, read).await;
+        match ended {
+            Ok(Ok(status)) if status.success() => Ok(()),
+            Ok(Ok(status)) => Err(ScriptFailure::Failed(status)),
+            Ok(Err(source)) => Err(failed(source)),
+            Err(_) => {
+                // The group was killed with it; this takes its process from the system's table.
+                let _ = child.wait().await;
+                Err(ScriptFailure::TimeIsUp(limit))
+            }
+        }
+    }
+}
+
+/// One pipe for stdout and stderr: what was written first is logged first.
+fn one_pipe(command: &mut Command) -> io::Result<pipe::Receiver> {
+    let (reader, writer) = io::pipe()?;
+    command.stdout(writer.try_clone()?).stderr(writer);
+    pipe::Receiver::from_owned_fd(reader.into())
+}
+
+async fn copy(output: pipe::Receiver, log: Arc<SpaceLog>) {
+    let mut lines = LineReader::new(output, LINE_BYTES_MAX);
+    while let Ok(Some(line)) = lines.next().await {
+        match line {
+            ChildLine::Whole(line) => log.script(&line),
+            ChildLine::TooLong(bytes) => {
+                log.script(format!("(a line of {bytes} bytes)").as_bytes())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

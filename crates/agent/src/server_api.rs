@@ -1,0 +1,174 @@
+//! What the agent reads of the server's HTTP API, as the space's owner.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use http::{HeaderMap, Method};
+use serde::de::DeserializeOwned;
+use svc_client::{Client, Target};
+use svc_core::SpaceId;
+use svc_protocol::api::{Script, ScriptKind, ScriptOwner, Scripts, Space};
+use thiserror::Error;
+
+/// Scripts asked for at a time.
+const PAGE: u32 = 50;
+/// Bytes that one answer may have: a page of scripts, each at its limit.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of all libraries together.
+const LIBRARIES_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// How many libraries there may be.
+const LIBRARIES_MAX: usize = 1_000;
+
+#[derive(Debug, Error)]
+pub enum ServerApiError {
+    #[error("{0}")]
+    Client(#[from] svc_client::Error),
+    /// The server is there, and in trouble: a status from 500 on.
+    #[error("{0}")]
+    Unwell(svc_client::Error),
+    #[error("the server's answer to `{path}` is not what this version of svc knows: {source}")]
+    Answer {
+        path: String,
+        source: serde_json::Error,
+    },
+    #[error("the server's answer to `{0}` never ends")]
+    Endless(String),
+    #[error(
+        "the libraries are too many or too large: at most {LIBRARIES_MAX} with {LIBRARIES_BYTES_MAX} bytes are used"
+    )]
+    TooManyLibraries,
+    #[error("script `{name}` is no startup script but of kind `{kind}`; see `svc script list`")]
+    WrongKind { name: String, kind: String },
+}
+
+impl ServerApiError {
+    /// Whether the server has not decided yet, so that asking again can help.
+    pub fn is_passing(&self) -> bool {
+        use svc_client::Error;
+        matches!(
+            self,
+            Self::Unwell(_) | Self::Client(Error::Unreachable { .. } | Error::Timeout { .. })
+        )
+    }
+}
+
+pub struct ServerApi {
+    client: Client,
+}
+
+impl ServerApi {
+    pub fn new(server: Target, agent_token: &str, connect_timeout: Duration) -> Self {
+        let policy = svc_client::Policy {
+            connect_timeout,
+            answer_bytes_max: ANSWER_BYTES_MAX,
+            idle_max: 1,
+            ..svc_client::Policy::default()
+        };
+        Self {
+            client: Client::with_policy(server, policy).with_token(agent_token),
+        }
+    }
+
+    /// The script a space runs when its agent starts, if it has one.
+    pub async fn find_startup_script(
+        &self,
+        space: SpaceId,
+    ) -> Result<Option<Script>, ServerApiError> {
+        let space: Space = self.get(&format!("/api/spaces/{space}")).await?;
+        let Some(id) = space.startup_script_id else {
+            return Ok(None);
+        };
+        let script: Script = self.get(&format!("/api/scripts/{id}")).await?;
+        if script.kind != ScriptKind::Startup {
+            return Err(ServerApiError::WrongKind {
+                kind: format!("{:?}", script.kind).to_lowercase(),
+                name: script.name,
+            });
+        }
+        Ok(Some(script))
+    }
+
+    /// Name and source of every library the space's owner has, and of every global one whose
+    /// name the owner has not taken; sorted by name.
+    pub async fn libraries(&self) -> Result<Vec<(String, String)>, ServerApiError> {
+        let mut libraries = Libraries::new();
+        let mut bytes = 0;
+        let mut count = 0;
+        let mut cursor: Option<String> = None;
+        loop {
+            let mut path = format!("/api/scripts?kind=library&limit={PAGE}");
+            if let Some(cursor) = &cursor {
+                path.push_str("&cursor=");
+                path.push_str(cursor);
+            }
+            let page: Scripts = self.get(&path).await?;
+            count += page.scripts.len();
+            for script in page.scripts {
+                bytes += script.source.len();
+                if bytes > LIBRARIES_BYTES_MAX || count > LIBRARIES_MAX {
+                    return Err(ServerApiError::TooManyLibraries);
+                }
+                keep(&mut libraries, script);
+            }
+            match page.next_cursor {
+                None => break,
+                // One that does not move would be followed for ever; one with other characters
+                // would say more than where to go on.
+                Some(next) if cursor.as_ref() == Some(&next) || !is_plain(&next) => {
+                    return Err(ServerApiError::Endless(path));
+                }
+                next => cursor = next,
+            }
+        }
+        Ok(libraries
+            .into_iter()
+            .map(|(name, (_, source))| (name, source))
+            .collect())
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ServerApiError> {
+        let answer = self
+            .client
+            .send_raw(Method::GET, path, HeaderMap::new(), None, None)
+            .await?;
+        if !answer.status.is_success() {
+            let problem = self.client.problem(answer.status, &answer.body);
+            return Err(if answer.status.is_server_error() {
+                ServerApiError::Unwell(problem)
+            } else {
+                ServerApiError::Client(problem)
+            });
+        }
+        serde_json::from_slice(&answer.body).map_err(|source| ServerApiError::Answer {
+            path: path.to_owned(),
+            source,
+        })
+    }
+}
+
+type Libraries = BTreeMap<String, (ScriptOwner, String)>;
+
+fn keep(libraries: &mut Libraries, script: Script) {
+    if script.kind != ScriptKind::Library || !is_module_name(&script.name) {
+        tracing::warn!(script.name = %script.name, "a script cannot be imported as a library");
+        return;
+    }
+    let taken = libraries
+        .get(&script.name)
+        .is_some_and(|(owner, _)| *owner == ScriptOwner::User);
+    if !taken {
+        libraries.insert(script.name, (script.owner, script.source));
+    }
+}
+
+/// Whether `import name` can find a file of this name, and that file lies where it should.
+fn is_module_name(name: &str) -> bool {
+    !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+fn is_plain(cursor: &str) -> bool {
+    cursor
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+}

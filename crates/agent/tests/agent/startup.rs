@@ -1,0 +1,135 @@
+//! What an agent runs by itself at its first link. `sh` stands in for our program: a file named
+//! `run-script` or `methods` says what that command does.
+
+use std::{fs, path::Path};
+
+use svc_agent::{Exit, Options};
+use svc_protocol::link::LogSource;
+
+use crate::{
+    fake_server::FakeServer,
+    test_agent::{TestAgent, eventually},
+};
+
+const SPACE: &str = "/api/spaces/00000000-0000-0000-0000-000000000000";
+
+/// An agent with a methods file in Python; `run` and `register` are the commands' scripts.
+fn scripted(server: &FakeServer, run: &str, register: &str) -> TestAgent {
+    TestAgent::start_with(&server.url(), |folder: &Path, options: &mut Options| {
+        let sub = folder.join("sub");
+        fs::create_dir(&sub).expect("a folder");
+        fs::write(folder.join("run-script"), run).expect("written");
+        fs::write(sub.join("methods"), register).expect("written");
+        options.methods_file = Some("sub/publish.py".into());
+    })
+}
+
+async fn stop(agent: TestAgent) {
+    agent.shutdown.cancel();
+    assert_eq!(agent.exit().await, Exit::Stopped);
+}
+
+#[tokio::test]
+async fn the_startup_script_runs_first_then_the_methods_file_and_each_once() {
+    let server = FakeServer::start().await;
+    server.api.set_startup_script("startup", "print('hello')");
+    let agent = scripted(
+        &server,
+        r#"echo "$1 holds $(cat $1) ($(stat -c %a $1))"; echo run >> order; pwd > where"#,
+        r#"echo "$1 $2 in $SVC_SPACE_NAME"; echo register >> ../order; pwd > where; echo oops >&2; exit 6"#,
+    );
+    let mut link = server.link().await;
+    let (source, line) = link.log_line("holds").await;
+    assert_eq!(source, LogSource::Script);
+    assert_eq!(line, ".svc/startup.py holds print('hello') (600)");
+    let (source, _) = link.log_line("script `boot` is done").await;
+    assert_eq!(source, LogSource::Agent);
+    let file = agent.path().join("sub/publish.py").display().to_string();
+    link.log_line(&format!("register {file} in lab")).await;
+    assert_eq!(link.log_line("oops").await.0, LogSource::Script);
+    link.log_line("publish.py` was not registered").await;
+    let (source, _) = link.log_line("it failed (exit status: 6)").await;
+    assert_eq!(source, LogSource::Agent);
+    let read = |name: &str| fs::read_to_string(agent.path().join(name)).expect("written");
+    assert_eq!(read("where").trim(), agent.path().display().to_string());
+    assert_eq!(
+        read("sub/where").trim(),
+        agent.path().join("sub").display().to_string()
+    );
+    // A second link changes nothing.
+    drop(link);
+    let _link = server.link().await;
+    let client = agent.client();
+    eventually("linked again", async || {
+        client.status().await.is_ok_and(|status| status.linked)
+    })
+    .await;
+    eventually("the libraries were read again", async || {
+        server.api.asked("/api/scripts?kind=library&limit=50") >= 4
+    })
+    .await;
+    assert_eq!(read("order"), "run\nregister\n");
+    assert_eq!(server.api.asked(SPACE), 1);
+    stop(agent).await;
+}
+
+#[tokio::test]
+async fn failures_of_the_startup_script_are_logged_and_the_agent_goes_on() {
+    let server = FakeServer::start().await;
+    server.api.set_startup_script("startup", "");
+    let agent = scripted(&server, "echo broken; exit 3", "echo registered");
+    let mut link = server.link().await;
+    link.log_line("script `boot`: it failed (exit status: 3)")
+        .await;
+    assert_eq!(link.log_line("registered").await.0, LogSource::Script);
+    stop(agent).await;
+
+    server.api.set_startup_script("library", "");
+    let agent = scripted(&server, "echo never", "echo registered");
+    let mut link = server.link().await;
+    link.log_line("script `boot` is no startup script but of kind `library`")
+        .await;
+    link.log_line("registered").await;
+    assert!(!link.log.iter().any(|(_, line)| line == "never"));
+    stop(agent).await;
+}
+
+#[tokio::test]
+async fn a_server_that_stumbles_is_asked_again_and_one_that_refuses_is_not() {
+    let server = FakeServer::start().await;
+    server.api.set_startup_script("startup", "");
+    server.api.fail_with(Some(503));
+    let agent = scripted(&server, "echo ran", "echo registered");
+    let mut link = server.link().await;
+    eventually("asked twice", async || server.api.asked(SPACE) >= 2).await;
+    server.api.fail_with(None);
+    link.log_line("ran").await;
+    stop(agent).await;
+
+    server.api.fail_with(Some(403));
+    let before = server.api.asked(SPACE);
+    let agent = scripted(&server, "echo ran", "echo registered");
+    let mut link = server.link().await;
+    link.log_line("startup script could not be read from the server")
+        .await;
+    link.log_line("registered").await;
+    assert_eq!(server.api.asked(SPACE), before + 1);
+    stop(agent).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_stops_takes_its_startup_script_along() {
+    let server = FakeServer::start().await;
+    server.api.set_startup_script("startup", "");
+    let agent = scripted(&server, "sleep 600 & echo started $!; wait", "exit 0");
+    let mut link = server.link().await;
+    let (_, line) = link.log_line("started").await;
+    let pid = line.rsplit(' ').next().expect("a number").to_owned();
+    let is_alive = move || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    assert!(is_alive());
+    stop(agent).await;
+    eventually("the script is gone", async || !is_alive()).await;
+}

@@ -1,0 +1,262 @@
+//! One interpreter: runs a script, calls a handler, is frozen and thawed.
+//!
+//! Cast: [`find`] knows which modules exist; [`texts`] knows which text a traceback speaks of;
+//! [`drive`] steps the engine and answers what it asks; [`failure`] turns the engine's exceptions
+//! into [`ScriptError`]s; [`snapshot`] holds an idle evaluator as bytes, in the format of
+//! [`pack`]. An evaluator never keeps anything of a host between two calls.
+
+mod drive;
+mod failure;
+mod find;
+mod output;
+mod pack;
+mod snapshot;
+#[cfg(test)]
+mod tests;
+mod texts;
+
+use std::sync::Arc;
+
+use monty::{MontyRepl, MontyRun};
+use monty_types::{
+    AssertMessageAnnotations, CompileOptions, MontyObject, NamedValues, OsPolicy, ProcessTime,
+    ResourceLimits, ResourceTracker, SleepMode,
+};
+
+pub use self::snapshot::Snapshot;
+use self::{drive::Pending, find::Modules, texts::Texts};
+use crate::{
+    Abilities, ErrorKind, Host, ScriptError, Setting, Source,
+    modules::LOADER,
+    rewrite::{Role, normalize, rewrite},
+};
+
+/// As CPython does it, not as the engine would by default.
+const COMPILE: CompileOptions = CompileOptions {
+    assert_message_annotations: AssertMessageAnnotations::Off,
+    source_scan_threshold: monty_types::SOURCE_SCAN_THRESHOLD,
+};
+
+/// `sys.platform`, as CPython has it.
+const PLATFORM: &str = if cfg!(target_os = "macos") {
+    "darwin"
+} else {
+    std::env::consts::OS
+};
+
+/// Runs first, with the loader's text and `sys.argv`.
+const START: &str = "\
+__svc_loader__ = {'__name__': '__svc_loader__', '__svc_host__': __svc_host__}
+__svc_loader__['argv'] = __svc_argv__
+__svc_loader__['platform'] = __svc_platform__
+exec(__svc_text__, __svc_loader__)
+__svc__ = __svc_loader__['tools']
+__svc_text__ = None
+";
+
+/// Runs first in a thawed evaluator whose snapshot may hold random numbers to come: they would be
+/// the same in all of them.
+const RESEED: &str = "\
+import random as __svc_random__
+__svc_random__.seed()
+";
+
+/// Is this Python the embedded engine can run? Compiles, runs nothing.
+pub fn check(script: &Source) -> Result<(), ScriptError> {
+    let text = normalize(&script.text);
+    let path = &script.file;
+    let code = rewrite(&script.file, &text, Role::Main { path })?;
+    compile(&script.file, &text, code)
+}
+
+/// Compiles rewritten `code`; errors show the lines of `text`.
+fn compile(file: &str, text: &str, code: String) -> Result<(), ScriptError> {
+    match MontyRun::new(code, file, Vec::new(), COMPILE) {
+        Ok(_) => Ok(()),
+        Err(exception) => Err(failure::of_compilation(file, text, &exception)),
+    }
+}
+
+pub struct Evaluator {
+    /// `None` only while it runs, and forever if the engine lost it.
+    engine: Option<Box<MontyRepl>>,
+    setting: Arc<Setting>,
+    texts: Texts,
+    routes: Arc<Vec<(String, String)>>,
+    modules: Modules,
+    /// It was thawed, and what was frozen knows of `random`.
+    reseed: bool,
+    pending: Pending,
+}
+
+impl Evaluator {
+    pub fn new(setting: &Setting) -> Self {
+        let policy = OsPolicy {
+            sleep: SleepMode::CallHost,
+            process_time: ProcessTime::Elapsed,
+            ..OsPolicy::default()
+        };
+        let tracker = ResourceTracker::default();
+        let mut engine = MontyRepl::new("__main__", tracker, COMPILE).with_os_policy(policy);
+        if let Abilities::Full { folder } = &setting.abilities
+            && let Some(folder) = folder.to_str()
+        {
+            engine.set_cwd(folder);
+        }
+        let mut evaluator = Self {
+            engine: Some(Box::new(engine)),
+            setting: Arc::new(setting.clone()),
+            texts: Texts::default(),
+            routes: Arc::default(),
+            modules: Modules::default(),
+            reseed: false,
+            pending: Pending::default(),
+        };
+        evaluator.start();
+        evaluator
+    }
+
+    /// Loads the loader, which is no script's and has no limits; what follows has.
+    fn start(&mut self) {
+        let loader = self
+            .texts
+            .add_executed("svc/_loader.py", LOADER, LOADER, true);
+        let args = self.setting.args.iter().map(MontyObject::string);
+        let host = MontyObject::function("__svc_host__", None);
+        let mut inputs = NamedValues::new();
+        inputs.push("__svc_text__", MontyObject::string(loader));
+        inputs.push("__svc_argv__", MontyObject::list(args));
+        inputs.push("__svc_platform__", MontyObject::string(PLATFORM));
+        inputs.push("__svc_host__", host);
+        self.drive(START, inputs, &mut NoHost)
+            .expect("the loader is ours and asks nothing");
+        let limits = &self.setting.limits;
+        let mut bounds = ResourceLimits::default().max_recursion_depth(limits.recursion);
+        bounds.max_memory = limits.memory_bytes;
+        if let Some(engine) = &mut self.engine {
+            *engine.tracker_mut() = ResourceTracker::new(bounds);
+        }
+    }
+
+    /// Runs a script as `__main__`.
+    pub fn run(&mut self, script: &Source, host: &mut dyn Host) -> Result<(), ScriptError> {
+        let text = normalize(&script.text);
+        let path = match &self.setting.abilities {
+            Abilities::Full { folder } => folder.join(&script.file).to_string_lossy().into_owned(),
+            Abilities::None => script.file.clone(),
+        };
+        let code = rewrite(&script.file, &text, Role::Main { path: &path })?;
+        let name = self.engine()?.next_script_name();
+        self.texts.add_fed(name, &script.file, &text);
+        match self.feed(&code, NamedValues::new(), host) {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind == ErrorKind::Exit(0) => Ok(()),
+            Err(error) => {
+                // The engine says it with an exception, whether it ran the script or not.
+                let mut refused = compile(&script.file, &text, code).err();
+                if let Some(refused) = &mut refused {
+                    self.suit_hint(refused);
+                }
+                Err(refused.unwrap_or(error))
+            }
+        }
+    }
+
+    /// Calls `library.function`, or `__main__.function` of the script that ran: parameters and
+    /// result are JSON texts.
+    pub fn call(
+        &mut self,
+        handler: &str,
+        params: &str,
+        host: &mut dyn Host,
+    ) -> Result<String, ScriptError> {
+        let reseed = if self.reseed { RESEED } else { "" };
+        let find = find_handler(handler)?;
+        let code = format!(
+            "{reseed}{find}__svc__.invoke(\"{handler}\", __svc_handler__, __svc_params__)\n"
+        );
+        let mut inputs = NamedValues::new();
+        inputs.push("__svc_params__", MontyObject::string(params));
+        let value = self.feed(&code, inputs, host)?;
+        match value.as_ref().as_str() {
+            Some(text) => Ok(text.to_owned()),
+            None => Err(ScriptError::bare(
+                ErrorKind::Worker,
+                "the engine gave no text for a result",
+            )),
+        }
+    }
+
+    /// Imports the library of every route, so that a snapshot has them, and makes sure that the
+    /// functions exist.
+    pub fn load_routes(&mut self, host: &mut dyn Host) -> Result<(), ScriptError> {
+        for (local_name, handler) in self.routes.clone().iter() {
+            let code = find_handler(handler)?;
+            self.feed(&code, NamedValues::new(), host)
+                .map_err(|mut error| {
+                    error.message = format!(
+                        "method `{local_name}` is routed to `{handler}`: {}",
+                        error.message
+                    );
+                    error
+                })?;
+        }
+        Ok(())
+    }
+
+    /// What `svc.jsonrpc.method` routed so far: local name, handler.
+    pub fn routes(&self) -> &[(String, String)] {
+        &self.routes
+    }
+
+    /// Files that were loaded so far, for those who watch them.
+    pub fn files(&self) -> Vec<String> {
+        self.texts.files()
+    }
+
+    fn engine(&self) -> Result<&MontyRepl, ScriptError> {
+        self.engine.as_deref().ok_or_else(lost)
+    }
+}
+
+fn lost() -> ScriptError {
+    ScriptError::bare(ErrorKind::Worker, "the engine broke off in an earlier run")
+}
+
+/// Statements that bind `__svc_handler__`. The parts of the name become code, so they have to be
+/// names and nothing else.
+fn find_handler(handler: &str) -> Result<String, ScriptError> {
+    let is_name = |part: &str| monty_types::is_identifier(part);
+    let (library, function) = handler.rsplit_once('.').unwrap_or_default();
+    if !handler.split('.').all(is_name) || library.is_empty() {
+        return Err(ScriptError::bare(
+            ErrorKind::Exception,
+            format!("`{handler}` is no handler: it is written `library.function`"),
+        ));
+    }
+    Ok(if library == "__main__" {
+        format!(
+            "try:\n    __svc_handler__ = {function}\nexcept NameError:\n    \
+             raise ImportError(\"the script has no function `{function}`\")\n"
+        )
+    } else {
+        format!("__svc_handler__ = __svc__.get(\"{library}\", \"{function}\")\n")
+    })
+}
+
+/// For code that asks nothing.
+struct NoHost;
+
+impl Host for NoHost {
+    fn library(&mut self, _module: &str) -> Result<Option<Source>, crate::Raise> {
+        Ok(None)
+    }
+
+    fn call(&mut self, operation: &str, _argument: &str) -> Result<String, crate::Raise> {
+        Err(crate::Raise::runtime(format!(
+            "nobody answers `{operation}`"
+        )))
+    }
+
+    fn print(&mut self, _stream: crate::Stream, _text: &str) {}
+}

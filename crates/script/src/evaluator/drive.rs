@@ -1,0 +1,262 @@
+//! Steps the engine through one piece of code and answers what it asks.
+
+use std::{collections::HashMap, sync::Arc, thread, time::Duration};
+
+use monty::{ReplProgress, ReplStartError};
+use monty_types::{
+    CallArgs, ExcType, ExtFunctionResult, MontyException, MontyObject, NameLookupResult,
+    NamedValues, OsFunctionCall, PrintWriter,
+};
+use serde::Deserialize;
+
+use super::{Evaluator, lost, output::Output};
+use crate::{ErrorKind, Exception, Host, Raise, RpcFault, ScriptError, Source, os};
+
+/// What is known of a run beyond what its exceptions can say.
+#[derive(Default)]
+pub struct Pending {
+    host_calls: usize,
+    /// Why we stopped it.
+    pub stopped: Option<ErrorKind>,
+    /// A library that cannot be compiled.
+    pub library: Option<ScriptError>,
+    /// The last `svc.jsonrpc.error`.
+    pub rpc: Option<RpcFault>,
+    /// Modules that were found and not run yet.
+    pub found: HashMap<String, Source>,
+}
+
+/// How a question of the script is answered.
+pub(super) enum Answer {
+    Resume(ExtFunctionResult),
+    /// The run is over, whatever the script would catch.
+    Stop(ErrorKind),
+}
+
+impl Evaluator {
+    /// Runs code to its end within the setting's limits. Gives the value of its last expression.
+    pub(super) fn feed(
+        &mut self,
+        code: &str,
+        inputs: NamedValues,
+        host: &mut dyn Host,
+    ) -> Result<MontyObject, ScriptError> {
+        if let (Some(engine), Some(time)) = (&mut self.engine, self.setting.limits.time) {
+            engine.tracker_mut().set_max_feed_duration(time);
+        }
+        self.drive(code, inputs, host)
+    }
+
+    /// Runs code to its end.
+    pub(super) fn drive(
+        &mut self,
+        code: &str,
+        inputs: NamedValues,
+        host: &mut dyn Host,
+    ) -> Result<MontyObject, ScriptError> {
+        let engine = self.engine.take().ok_or_else(lost)?;
+        self.pending = Pending::default();
+        let mut output = Output::default();
+        let mut step = output.with(host, |print| engine.feed_start(code, inputs, print));
+        loop {
+            let progress = match step {
+                Ok(ReplProgress::Complete { repl, value }) => {
+                    self.engine = Some(Box::new(repl));
+                    output.flush(host);
+                    return Ok(value);
+                }
+                Ok(progress) => progress,
+                Err(failed) => {
+                    let ReplStartError { repl, error } = *failed;
+                    self.engine = Some(Box::new(repl));
+                    output.flush(host);
+                    return Err(self.failed(&error, host));
+                }
+            };
+            step = self.step(progress, &mut output, host);
+        }
+    }
+
+    fn step(
+        &mut self,
+        mut progress: ReplProgress,
+        output: &mut Output,
+        host: &mut dyn Host,
+    ) -> Result<ReplProgress, Box<ReplStartError>> {
+        let answer = match &mut progress {
+            ReplProgress::FunctionCall(call) => {
+                let args = std::mem::take(&mut call.args);
+                output.flush(host);
+                self.native(&args, host)
+            }
+            ReplProgress::OsCall(call) => match delay(&call.function_call) {
+                Some(delay) => {
+                    output.flush(host);
+                    sleep(&mut progress, delay)
+                }
+                None => Answer::Resume(os::answer(&call.function_call, &self.setting.abilities)),
+            },
+            ReplProgress::ResolveFutures(_) => Answer::Stop(ErrorKind::Unsupported),
+            ReplProgress::NameLookup(_) | ReplProgress::Complete { .. } => {
+                Answer::Resume(ExtFunctionResult::Return(MontyObject::none()))
+            }
+        };
+        match answer {
+            Answer::Stop(why) => {
+                self.pending.stopped = Some(why);
+                output.with(host, |print| stop(progress, print))
+            }
+            Answer::Resume(result) => output.with(host, |print| resume(progress, result, print)),
+        }
+    }
+
+    /// `__svc_host__(…)`, of which the loader is the only caller.
+    fn native(&mut self, args: &CallArgs, host: &mut dyn Host) -> Answer {
+        let text = |index| args.arg(index).and_then(|value| value.as_str());
+        match (text(0), text(1), text(2)) {
+            (Some("module"), Some(module), None) => self.module(module, host),
+            (Some("path"), Some(module), child) => {
+                let whole = args.arg(2).is_none_or(|value| value.as_bool().is_none());
+                self.path(module, child, whole, host)
+            }
+            (Some("call"), Some(operation), Some(argument)) => {
+                self.operation(operation, argument, host)
+            }
+            _ => raise(ExcType::TypeError, "`__svc_host__` is not for scripts"),
+        }
+    }
+
+    fn operation(&mut self, operation: &str, argument: &str, host: &mut dyn Host) -> Answer {
+        match operation {
+            "route" => self.route(argument),
+            "rpc_error" => match serde_json::from_str::<RpcFault>(argument) {
+                Ok(fault) => {
+                    let answer = raise(ExcType::RuntimeError, fault.message.clone());
+                    self.pending.rpc = Some(fault);
+                    answer
+                }
+                Err(_) => raise(
+                    ExcType::TypeError,
+                    "a JSON-RPC error has an integer code and a text as its message",
+                ),
+            },
+            _ if !self.may_ask() => Answer::Stop(ErrorKind::HostCallLimit),
+            _ => match host.call(operation, argument) {
+                Ok(answer) => give(MontyObject::string(answer)),
+                Err(raised) => raise_from_host(raised),
+            },
+        }
+    }
+
+    fn route(&mut self, argument: &str) -> Answer {
+        #[derive(Deserialize)]
+        struct Route {
+            local_name: String,
+            handler: String,
+        }
+        let Ok(Route {
+            local_name,
+            handler,
+        }) = serde_json::from_str(argument)
+        else {
+            return raise(
+                ExcType::TypeError,
+                "a route has two texts: the method's local name and `library.function`",
+            );
+        };
+        if super::find_handler(&handler).is_err() {
+            return raise(
+                ExcType::ValueError,
+                format!("`{handler}` is no handler: it is written `library.function`"),
+            );
+        }
+        let routes = Arc::make_mut(&mut self.routes);
+        routes.retain(|(known, _)| *known != local_name);
+        routes.push((local_name, handler));
+        give(MontyObject::string("null"))
+    }
+
+    /// Counts one question to the host.
+    pub(super) fn may_ask(&mut self) -> bool {
+        self.pending.host_calls += 1;
+        self.pending.host_calls <= self.setting.limits.host_calls
+    }
+}
+
+pub(super) fn give(value: MontyObject) -> Answer {
+    Answer::Resume(ExtFunctionResult::Return(value))
+}
+
+pub(super) fn raise(exception: ExcType, message: impl Into<String>) -> Answer {
+    Answer::Resume(ExtFunctionResult::Error(MontyException::new(
+        exception,
+        Some(message.into()),
+    )))
+}
+
+pub(super) fn raise_from_host(raised: Raise) -> Answer {
+    let exception = match raised.exception {
+        Exception::ModuleNotFoundError => ExcType::ModuleNotFoundError,
+        Exception::OSError => ExcType::OSError,
+        Exception::PermissionError => ExcType::PermissionError,
+        Exception::RuntimeError => ExcType::RuntimeError,
+        Exception::TimeoutError => ExcType::TimeoutError,
+        Exception::TypeError => ExcType::TypeError,
+        Exception::ValueError => ExcType::ValueError,
+    };
+    raise(exception, raised.message)
+}
+
+fn resume(
+    progress: ReplProgress,
+    result: ExtFunctionResult,
+    print: PrintWriter<'_>,
+) -> Result<ReplProgress, Box<ReplStartError>> {
+    match progress {
+        ReplProgress::FunctionCall(call) => call.resume(result, print),
+        ReplProgress::OsCall(call) => call.resume(result, print),
+        // There are no names but those a script binds: a `NameError`.
+        ReplProgress::NameLookup(lookup) => lookup.resume(NameLookupResult::Undefined, print),
+        done @ (ReplProgress::ResolveFutures(_) | ReplProgress::Complete { .. }) => Ok(done),
+    }
+}
+
+fn stop(
+    progress: ReplProgress,
+    print: PrintWriter<'_>,
+) -> Result<ReplProgress, Box<ReplStartError>> {
+    let exception = MontyException::new(ExcType::RuntimeError, None);
+    match progress {
+        ReplProgress::FunctionCall(call) => call.abort(exception, print),
+        ReplProgress::OsCall(call) => call.abort(exception, print),
+        ReplProgress::NameLookup(lookup) => lookup.abort(exception, print),
+        ReplProgress::ResolveFutures(futures) => futures.abort(exception, print),
+        done @ ReplProgress::Complete { .. } => Ok(done),
+    }
+}
+
+fn delay(call: &OsFunctionCall) -> Option<Duration> {
+    match call {
+        OsFunctionCall::Sleep(delay)
+        | OsFunctionCall::SystemSleep(delay)
+        | OsFunctionCall::AsyncSleep(delay)
+        | OsFunctionCall::AsyncSystemSleep(delay) => Some(*delay),
+        _ => None,
+    }
+}
+
+/// Really sleeps, and takes it off the time the script has left.
+fn sleep(progress: &mut ReplProgress, delay: Duration) -> Answer {
+    let tracker = progress.tracker();
+    let Some(limit) = tracker.max_feed_duration() else {
+        thread::sleep(delay);
+        return give(MontyObject::none());
+    };
+    let left = limit.saturating_sub(tracker.feed_elapsed());
+    thread::sleep(delay.min(left));
+    if delay >= left {
+        return Answer::Stop(ErrorKind::TimeLimit);
+    }
+    progress.tracker_mut().set_max_feed_duration(left - delay);
+    give(MontyObject::none())
+}

@@ -1,0 +1,247 @@
+//! Turns the engine's exceptions into errors an author understands: their files, their lines.
+
+use std::time::Duration;
+
+use monty_types::{ExcType, MontyException, StackFrame, StringRepr};
+
+use super::{Evaluator, texts::Text};
+use crate::{ErrorKind, Flavour, Frame, Host, ScriptError, Stream, modules::built_in_names};
+
+/// Of a long traceback, this many frames are kept at either end.
+const FRAMES_KEPT: usize = 10;
+
+/// Bytes of a message that are kept; scripts may put anything into one.
+const MESSAGE_BYTES_MAX: usize = 16 * 1024;
+
+/// Columns of a source line that are kept.
+const LINE_BYTES_MAX: usize = 400;
+
+const UNSUPPORTED: &str = "the embedded engine does not support this; put `python3` behind the \
+                           method server's `command`, or rewrite it";
+
+const UNSUPPORTED_ON_SERVER: &str = "the embedded engine does not support this, and scripts on the server run in no other; rewrite it";
+
+/// An error before anything ran. `text` is what the author wrote.
+pub fn of_compilation(file: &str, text: &str, exception: &MontyException) -> ScriptError {
+    let frames = exception.traceback().iter().map(|frame| {
+        let line = frame.start.line;
+        let source_line = text.lines().nth(line.saturating_sub(1) as usize);
+        our_frame(frame, file, line, source_line)
+    });
+    let frames = frames.collect();
+    let (kind, hint) = match exception.exc_type() {
+        ExcType::SyntaxError => (ErrorKind::Syntax, None),
+        _ => (ErrorKind::Unsupported, Some(UNSUPPORTED.to_owned())),
+    };
+    ScriptError {
+        kind,
+        message: message_of(exception),
+        frames,
+        hint,
+    }
+}
+
+impl Evaluator {
+    /// Why the run ended, after the engine said so.
+    pub(super) fn failed(
+        &mut self,
+        exception: &MontyException,
+        host: &mut dyn Host,
+    ) -> ScriptError {
+        let mut error = ScriptError {
+            kind: ErrorKind::Exception,
+            message: message_of(exception),
+            frames: self.frames(exception),
+            hint: None,
+        };
+        if let Some(why) = self.pending.stopped.take() {
+            error.message = self.limit_message(&why);
+            error.kind = why;
+        } else if let Some(kind) = limit_of(exception) {
+            error.message = self.limit_message(&kind);
+            error.kind = kind;
+        } else if exception.exc_type() == ExcType::SystemExit {
+            error.kind = ErrorKind::Exit(exit_code(exception, host));
+        } else if let Some(fault) = self.pending.library.take()
+            && fault.message == error.message
+        {
+            error.kind = fault.kind;
+            error.frames.extend(fault.frames);
+            error.hint = fault.hint;
+        } else if let Some(fault) = self.pending.rpc.take()
+            && exception.exc_type() == ExcType::RuntimeError
+            && exception.message() == Some(fault.message.as_str())
+        {
+            error.kind = ErrorKind::Rpc(Box::new(fault));
+        } else {
+            self.explain(exception, &mut error);
+        }
+        self.suit_hint(&mut error);
+        error
+    }
+
+    /// There is no other engine on the server.
+    pub(super) fn suit_hint(&self, error: &mut ScriptError) {
+        if error.kind == ErrorKind::Unsupported && self.setting.flavour != Flavour::Space {
+            error.hint = Some(UNSUPPORTED_ON_SERVER.to_owned());
+        }
+    }
+
+    fn explain(&self, exception: &MontyException, error: &mut ScriptError) {
+        let message = exception.message().unwrap_or_default();
+        match exception.exc_type() {
+            // The engine says so where CPython would go on.
+            ExcType::NotImplementedError if message.starts_with(PARSER) => {
+                error.kind = ErrorKind::Unsupported;
+                error.hint = Some(UNSUPPORTED.to_owned());
+            }
+            ExcType::RuntimeError if message.starts_with(INTERNAL) => {
+                error.kind = ErrorKind::Unsupported;
+                error.hint = Some(UNSUPPORTED.to_owned());
+            }
+            ExcType::ModuleNotFoundError if message.ends_with('\'') => {
+                error.hint = Some(self.where_modules_are());
+            }
+            _ => {}
+        }
+    }
+
+    fn where_modules_are(&self) -> String {
+        let names = built_in_names().join(", ");
+        match self.setting.flavour {
+            Flavour::Space => format!(
+                "the embedded engine has {names}, subprocess and svc; a library of yours is a file \
+                 beside the script, or a stored library script (`svc script list`); for any \
+                 other module put `python3` behind the method server's `command`"
+            ),
+            Flavour::Tool | Flavour::Sink => format!(
+                "scripts on the server have {names}, svc.event and svc.api, and stored library \
+                 scripts (`svc script list`)"
+            ),
+        }
+    }
+
+    fn limit_message(&self, kind: &ErrorKind) -> String {
+        let limits = &self.setting.limits;
+        match kind {
+            ErrorKind::TimeLimit => format!(
+                "the script ran longer than {}",
+                readable(limits.time.unwrap_or_default())
+            ),
+            ErrorKind::MemoryLimit => format!(
+                "the script used more than {} MiB",
+                limits.memory_bytes.unwrap_or_default() / (1024 * 1024)
+            ),
+            ErrorKind::HostCallLimit => format!(
+                "the script asked for more than {} things outside of it",
+                limits.host_calls
+            ),
+            _ => "the script waits for something that never comes".to_owned(),
+        }
+    }
+
+    fn frames(&self, exception: &MontyException) -> Vec<Frame> {
+        let mut frames: Vec<Frame> = exception
+            .traceback()
+            .iter()
+            .filter_map(|frame| self.frame(frame))
+            .collect();
+        let left_out = frames.len().saturating_sub(2 * FRAMES_KEPT);
+        if left_out > 1 {
+            let gap = Frame {
+                file: String::new(),
+                line: 0,
+                column: 0,
+                function: format!("{left_out} more calls"),
+                source_line: None,
+            };
+            frames.splice(FRAMES_KEPT..FRAMES_KEPT + left_out, [gap]);
+        }
+        frames
+    }
+
+    /// `None` for a frame that is ours.
+    fn frame(&self, frame: &StackFrame) -> Option<Frame> {
+        let name = frame.filename.as_str();
+        match self.texts.find(name, frame.start.line) {
+            Some((Text { hidden: true, .. }, _)) => None,
+            Some((text, line)) => Some(our_frame(frame, &text.file, line, text.line(line))),
+            // What we feed around a call, and modules of the engine that are Python themselves.
+            None if name != "<string>" => None,
+            None => Some(our_frame(frame, name, frame.start.line, None)),
+        }
+    }
+}
+
+/// How the engine's compiler starts what it refuses.
+const PARSER: &str = "The monty syntax parser does not yet support";
+
+/// How the engine starts what it did not expect.
+const INTERNAL: &str = "Internal error in monty";
+
+fn our_frame(frame: &StackFrame, file: &str, line: u32, source_line: Option<&str>) -> Frame {
+    Frame {
+        file: file.to_owned(),
+        line,
+        column: frame.start.column,
+        function: frame
+            .frame_name
+            .clone()
+            .unwrap_or_else(|| "<module>".to_owned()),
+        source_line: source_line.map(|line| cut(line.trim_end(), LINE_BYTES_MAX)),
+    }
+}
+
+fn message_of(exception: &MontyException) -> String {
+    let message = match (exception.exc_type(), exception.message()) {
+        // As Python says it; a key may be empty, or hold spaces.
+        (ExcType::KeyError, Some(key)) => format!("KeyError: {}", StringRepr(key)),
+        _ => exception.summary(),
+    };
+    let message = message
+        .replace(PARSER, "the embedded engine does not support")
+        .replace(INTERNAL, "the embedded engine gave up");
+    cut(&message, MESSAGE_BYTES_MAX)
+}
+
+fn cut(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(bytes_max)])
+}
+
+/// The engine's own limits, which no script can catch.
+fn limit_of(exception: &MontyException) -> Option<ErrorKind> {
+    let message = exception.message().unwrap_or_default();
+    match exception.exc_type() {
+        ExcType::TimeoutError if message.contains("time limit exceeded: ") => {
+            Some(ErrorKind::TimeLimit)
+        }
+        ExcType::MemoryError if message.starts_with("memory limit exceeded: ") => {
+            Some(ErrorKind::MemoryLimit)
+        }
+        _ => None,
+    }
+}
+
+/// As CPython: nothing is success, a number is itself, and anything else is said to stderr.
+fn exit_code(exception: &MontyException, host: &mut dyn Host) -> i32 {
+    match exception.message().unwrap_or("None") {
+        "None" | "False" => 0,
+        "True" => 1,
+        text => text.parse().unwrap_or_else(|_| {
+            host.print(Stream::Stderr, &format!("{text}\n"));
+            1
+        }),
+    }
+}
+
+fn readable(time: Duration) -> String {
+    let millis = time.as_millis();
+    if millis.is_multiple_of(1_000) {
+        format!("{} s", millis / 1_000)
+    } else {
+        format!("{millis} ms")
+    }
+}

@@ -1,0 +1,183 @@
+//! Finds the modules a script imports: ours, then the host's.
+
+use std::{collections::HashMap, sync::Arc};
+
+use monty_types::{ExcType, MontyObject};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Evaluator, compile,
+    drive::{Answer, give, raise, raise_from_host},
+};
+use crate::{
+    ErrorKind, Host, Source, modules,
+    rewrite::{Role, normalize, rewrite},
+};
+
+/// Modules that are known to exist. Cheap to clone: snapshots are thawed for every request.
+#[derive(Clone, Default, Serialize, Deserialize)]
+pub struct Modules(Arc<HashMap<String, Kind>>);
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Kind {
+    /// It has a text.
+    Text,
+    /// A folder without `__init__.py`: there is only something below it.
+    Folder,
+}
+
+impl Modules {
+    fn add(&mut self, module: &str, kind: Kind) {
+        Arc::make_mut(&mut self.0).insert(module.to_owned(), kind);
+    }
+
+    fn kind(&self, module: &str) -> Option<Kind> {
+        // The loader made these by itself.
+        let made = matches!(module, "sys" | "svc._host");
+        made.then_some(Kind::Text)
+            .or_else(|| self.0.get(module).copied())
+    }
+}
+
+impl Evaluator {
+    /// What to load, one after the other, to have `module`: each one's name, and its last part.
+    /// With a `child`, something below `module` will do. Without `whole`, it is itself the child
+    /// of an import, which may have meant a name in its parent.
+    pub(super) fn path(
+        &mut self,
+        module: &str,
+        child: Option<&str>,
+        whole: bool,
+        host: &mut dyn Host,
+    ) -> Answer {
+        let found = self.find_path(module, child, host);
+        match found {
+            Ok(None) => {
+                let parts = module.match_indices('.').map(|(end, _)| &module[..end]);
+                give(MontyObject::list(parts.chain([module]).map(|path| {
+                    let part = path.rsplit('.').next().unwrap_or(path);
+                    MontyObject::tuple([MontyObject::string(path), MontyObject::string(part)])
+                })))
+            }
+            Ok(Some(_)) if !whole => {
+                let (parent, name) = module.rsplit_once('.').unwrap_or(("", module));
+                raise(
+                    ExcType::ImportError,
+                    format!("cannot import name '{name}' from '{parent}'"),
+                )
+            }
+            Ok(Some(missing)) => raise(
+                ExcType::ModuleNotFoundError,
+                format!("No module named '{missing}'"),
+            ),
+            Err(answer) => answer,
+        }
+    }
+
+    /// The part that is missing, if one is.
+    fn find_path(
+        &mut self,
+        module: &str,
+        child: Option<&str>,
+        host: &mut dyn Host,
+    ) -> Result<Option<String>, Answer> {
+        let mut folders = Vec::new();
+        for (end, _) in module.match_indices('.') {
+            let package = &module[..end];
+            if !self.exists(package, host)? {
+                folders.push(package);
+            }
+        }
+        if !self.exists(module, host)? {
+            let below = match child {
+                Some(child) => self.exists(&format!("{module}.{child}"), host)?,
+                None => false,
+            };
+            if !below {
+                let missing = folders.first().copied().unwrap_or(module);
+                return Ok(Some(missing.to_owned()));
+            }
+            folders.push(module);
+        }
+        for folder in folders {
+            self.modules.add(folder, Kind::Folder);
+        }
+        Ok(None)
+    }
+
+    fn exists(&mut self, module: &str, host: &mut dyn Host) -> Result<bool, Answer> {
+        if self.modules.kind(module).is_some() {
+            return Ok(true);
+        }
+        let Some(source) = self.source(module, host)? else {
+            return Ok(false);
+        };
+        self.modules.add(module, Kind::Text);
+        self.pending.found.insert(module.to_owned(), source);
+        Ok(true)
+    }
+
+    fn source(&mut self, module: &str, host: &mut dyn Host) -> Result<Option<Source>, Answer> {
+        if modules::is_own(module) {
+            return modules::own(module, self.setting.flavour).map_err(raise_from_host);
+        }
+        if !self.may_ask() {
+            return Err(Answer::Stop(ErrorKind::HostCallLimit));
+        }
+        host.library(module).map_err(raise_from_host)
+    }
+
+    /// File and code of a module of a path.
+    pub(super) fn module(&mut self, module: &str, host: &mut dyn Host) -> Answer {
+        if self.modules.kind(module) == Some(Kind::Folder) {
+            return give_code(String::new(), String::new());
+        }
+        // Again, after an import that failed.
+        let found = match self.pending.found.remove(module) {
+            Some(source) => Ok(Some(source)),
+            None => self.source(module, host),
+        };
+        let Source { file, text } = match found {
+            Ok(Some(source)) => source,
+            Ok(None) => {
+                return raise(
+                    ExcType::ModuleNotFoundError,
+                    format!("No module named '{module}'"),
+                );
+            }
+            Err(answer) => return answer,
+        };
+        let hidden = modules::is_own(module);
+        let text = normalize(&text);
+        let checked = rewrite(&file, &text, Role::Library).and_then(|code| {
+            // Inside of `exec`, the engine would not say where.
+            if !hidden {
+                compile(&file, &text, code.clone())?;
+            }
+            Ok(code)
+        });
+        match checked {
+            Ok(code) => {
+                let code = self.texts.add_executed(&file, &text, &code, hidden);
+                give_code(file, code)
+            }
+            Err(error) => {
+                let exception = match error.kind {
+                    ErrorKind::Syntax => ExcType::SyntaxError,
+                    _ => ExcType::NotImplementedError,
+                };
+                let message = error.message.split_once(": ").unwrap_or_default().1;
+                let answer = raise(exception, message);
+                self.pending.library = Some(error);
+                answer
+            }
+        }
+    }
+}
+
+fn give_code(file: String, code: String) -> Answer {
+    give(MontyObject::tuple([
+        MontyObject::string(file),
+        MontyObject::string(code),
+    ]))
+}

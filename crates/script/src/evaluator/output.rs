@@ -1,0 +1,78 @@
+//! What a script prints, handed to its host in lines.
+
+use std::borrow::Cow;
+
+use monty_types::{MontyException, PrintWriter, PrintWriterCallback};
+
+use crate::{Host, Stream};
+
+/// Bytes of unfinished output that are kept for the end of its line.
+const LINE_BYTES_MAX: usize = 8 * 1024;
+
+/// What was printed of the current line, per stream.
+#[derive(Default)]
+pub struct Output {
+    stdout: String,
+    stderr: String,
+}
+
+struct Printer<'a> {
+    output: &'a mut Output,
+    host: &'a mut dyn Host,
+}
+
+impl Output {
+    pub fn with<T>(&mut self, host: &mut dyn Host, run: impl FnOnce(PrintWriter<'_>) -> T) -> T {
+        let mut printer = Printer { output: self, host };
+        run(PrintWriter::Callback(&mut printer))
+    }
+
+    pub fn flush(&mut self, host: &mut dyn Host) {
+        for (stream, text) in [
+            (Stream::Stdout, &mut self.stdout),
+            (Stream::Stderr, &mut self.stderr),
+        ] {
+            if !text.is_empty() {
+                host.print(stream, text);
+                text.clear();
+            }
+        }
+    }
+}
+
+impl Printer<'_> {
+    /// Hands on whole lines: a process that is killed has then said what it had to say.
+    fn add(&mut self, stream: Stream, text: &str) {
+        let line = match stream {
+            Stream::Stdout => &mut self.output.stdout,
+            Stream::Stderr => &mut self.output.stderr,
+        };
+        line.push_str(text);
+        if line.ends_with('\n') || line.len() > LINE_BYTES_MAX {
+            self.host.print(stream, line);
+            line.clear();
+        }
+    }
+}
+
+impl PrintWriterCallback for Printer<'_> {
+    fn stdout_write(&mut self, output: Cow<'_, str>) -> Result<(), MontyException> {
+        self.add(Stream::Stdout, &output);
+        Ok(())
+    }
+
+    fn stdout_push(&mut self, end: char) -> Result<(), MontyException> {
+        self.add(Stream::Stdout, end.encode_utf8(&mut [0; 4]));
+        Ok(())
+    }
+
+    fn stderr_write(&mut self, output: Cow<'_, str>) -> Result<(), MontyException> {
+        self.add(Stream::Stderr, &output);
+        Ok(())
+    }
+
+    fn stderr_push(&mut self, end: char) -> Result<(), MontyException> {
+        self.add(Stream::Stderr, end.encode_utf8(&mut [0; 4]));
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! An idle evaluator as bytes.
+
+use std::sync::Arc;
+
+use monty::MontyRepl;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Evaluator,
+    drive::Pending,
+    find::Modules,
+    pack::{pack, unpack},
+    texts::Texts,
+};
+use crate::{ErrorKind, ScriptError, Setting};
+
+/// An evaluator as bytes, never kept anywhere but in memory: they are not authenticated.
+#[derive(Clone)]
+pub struct Snapshot {
+    engine: Arc<[u8]>,
+    rest: Arc<Rest>,
+}
+
+/// What of an evaluator is not the engine's.
+#[derive(Serialize, Deserialize)]
+struct Rest {
+    setting: Arc<Setting>,
+    texts: Texts,
+    routes: Arc<Vec<(String, String)>>,
+    modules: Modules,
+}
+
+impl Evaluator {
+    pub fn snapshot(&self) -> Result<Snapshot, ScriptError> {
+        let unfit = |error| broken(format!("the evaluator cannot be frozen: {error}"));
+        let engine = pack(self.engine()?).map_err(unfit)?;
+        // Proved once, relied on at every request.
+        let thawed: MontyRepl = unpack(&engine).map_err(unfit)?;
+        if pack(&thawed).map_err(unfit)?.len() != engine.len() {
+            return Err(broken("the evaluator does not come back as it was frozen"));
+        }
+        Ok(Snapshot {
+            engine: engine.into(),
+            rest: Arc::new(Rest {
+                setting: Arc::clone(&self.setting),
+                texts: self.texts.clone(),
+                routes: Arc::clone(&self.routes),
+                modules: self.modules.clone(),
+            }),
+        })
+    }
+
+    /// A fresh evaluator with everything the snapshot had loaded.
+    pub fn restore(snapshot: &Snapshot) -> Result<Self, ScriptError> {
+        let engine = unpack(&snapshot.engine)
+            .map_err(|error| broken(format!("the snapshot cannot be thawed: {error}")))?;
+        Ok(Self {
+            engine: Some(Box::new(engine)),
+            setting: Arc::clone(&snapshot.rest.setting),
+            texts: snapshot.rest.texts.clone(),
+            routes: Arc::clone(&snapshot.rest.routes),
+            modules: snapshot.rest.modules.clone(),
+            reseed: snapshot.rest.texts.mention("random"),
+            pending: Pending::default(),
+        })
+    }
+}
+
+impl Snapshot {
+    /// What was routed when it was taken.
+    pub fn routes(&self) -> &[(String, String)] {
+        &self.rest.routes
+    }
+
+    /// A length of 8 bytes (little endian), that much JSON, then the engine's own bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let rest = serde_json::to_vec(&*self.rest).expect("plain values with text keys");
+        let mut bytes = Vec::with_capacity(8 + rest.len() + self.engine.len());
+        bytes.extend_from_slice(&(rest.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&rest);
+        bytes.extend_from_slice(&self.engine);
+        bytes
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ScriptError> {
+        let cut_off = || broken("the snapshot is cut off");
+        let (length, after) = bytes.split_first_chunk::<8>().ok_or_else(cut_off)?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| cut_off())?;
+        let (rest, engine) = after.split_at_checked(length).ok_or_else(cut_off)?;
+        let rest = serde_json::from_slice(rest)
+            .map_err(|error| broken(format!("the snapshot cannot be read: {error}")))?;
+        Ok(Self {
+            engine: engine.into(),
+            rest: Arc::new(rest),
+        })
+    }
+}
+
+fn broken(message: impl Into<String>) -> ScriptError {
+    ScriptError::bare(ErrorKind::Worker, message)
+}

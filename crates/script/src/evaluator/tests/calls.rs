@@ -1,0 +1,234 @@
+//! Handlers, routes and snapshots.
+
+use super::*;
+use crate::{RpcFault, Snapshot};
+
+const NOTES: &str = "\
+count = 0
+def add(params):
+    global count
+    count += 1
+    return {'count': count, 'echo': params}
+def refuse(params):
+    from svc import jsonrpc
+    raise jsonrpc.error(-32001, 'no such note', {'id': params['id']})
+def careful(params):
+    from svc import jsonrpc
+    try:
+        jsonrpc.error(1, 'first')
+    except RuntimeError:
+        pass
+    raise ValueError('second')
+def bad(params):
+    return {1, 2}
+def nan(params):
+    return float('nan')
+";
+
+const SETUP: &str = "\
+from svc import jsonrpc
+jsonrpc.method('add', 'notes.add')
+jsonrpc.method('own', '__main__.own')
+def own(params):
+    return params['b'] + 1
+";
+
+fn served() -> (Evaluator, TestHost) {
+    let mut host = TestHost::with(&[("notes", NOTES)]);
+    let mut evaluator = Evaluator::new(&setting(Flavour::Space));
+    evaluator
+        .run(&source(SETUP), &mut host)
+        .and_then(|()| evaluator.load_routes(&mut host))
+        .unwrap_or_else(|error| panic!("{error}"));
+    (evaluator, host)
+}
+
+fn call(evaluator: &mut Evaluator, host: &mut TestHost, handler: &str, params: &str) -> String {
+    evaluator
+        .call(handler, params, host)
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn routes_and_files_are_known_after_setup() {
+    let (evaluator, _) = served();
+    assert_eq!(
+        evaluator.routes(),
+        [
+            ("add".to_owned(), "notes.add".to_owned()),
+            ("own".to_owned(), "__main__.own".to_owned())
+        ]
+    );
+    assert_eq!(evaluator.files(), ["notes.py", "script.py"]);
+}
+
+#[test]
+fn values_survive_unchanged() {
+    let (mut evaluator, mut host) = served();
+    let params = r#"{"z":1,"a":[12345678901234567890123,1.5,-0.0,1e300,null,true,"é\u0000\""]}"#;
+    let answer = call(&mut evaluator, &mut host, "notes.add", params);
+    assert_eq!(
+        answer,
+        r#"{"count":1,"echo":{"z":1,"a":[12345678901234567890123,1.5,-0.0,1e+300,null,true,"é\u0000\""]}}"#
+    );
+    assert_eq!(
+        call(&mut evaluator, &mut host, "__main__.own", r#"{"b":41}"#),
+        "42"
+    );
+}
+
+#[test]
+fn a_fresh_evaluator_never_sees_the_last_ones_changes() {
+    let (evaluator, mut host) = served();
+    let snapshot = evaluator.snapshot().expect("frozen");
+    let snapshot = Snapshot::from_bytes(&snapshot.to_bytes()).expect("the same bytes");
+    let libraries = host.asked.len();
+    for _ in 0..3 {
+        let mut fresh = Evaluator::restore(&snapshot).expect("thawed");
+        assert_eq!(
+            call(&mut fresh, &mut host, "notes.add", "null"),
+            r#"{"count":1,"echo":null}"#
+        );
+        assert_eq!(
+            call(&mut fresh, &mut host, "notes.add", "null"),
+            r#"{"count":2,"echo":null}"#
+        );
+    }
+    assert_eq!(host.asked.len(), libraries, "libraries are in the snapshot");
+    let mut fresh = Evaluator::restore(&snapshot).expect("thawed");
+    let error = fresh
+        .call("notes.refuse", "{}", &mut host)
+        .expect_err("no id");
+    assert_eq!(
+        place(&error),
+        "notes.py:8 in refuse: raise jsonrpc.error(-32001, 'no such note', {'id': params['id']})"
+    );
+}
+
+#[test]
+fn damaged_snapshots_are_refused() {
+    let bytes = served().0.snapshot().expect("frozen").to_bytes();
+    for cut in [0, 7, 8, 100, bytes.len() - 1] {
+        let loaded = Snapshot::from_bytes(&bytes[..cut]);
+        assert!(
+            loaded
+                .and_then(|it| Evaluator::restore(&it).map(drop))
+                .is_err(),
+            "{cut}"
+        );
+    }
+}
+
+#[test]
+fn a_handler_raises_its_own_json_rpc_error() {
+    let (mut evaluator, mut host) = served();
+    let error = evaluator
+        .call("notes.refuse", r#"{"id":7}"#, &mut host)
+        .expect_err("refused");
+    let fault = RpcFault {
+        code: -32001,
+        message: "no such note".to_owned(),
+        data: Some(serde_json::json!({"id": 7})),
+    };
+    assert_eq!(error.kind, ErrorKind::Rpc(Box::new(fault)));
+    let error = evaluator
+        .call("notes.careful", "{}", &mut host)
+        .expect_err("second");
+    assert_eq!(error.kind, ErrorKind::Exception);
+    assert_eq!(error.message, "ValueError: second");
+}
+
+#[test]
+fn results_that_json_cannot_hold_name_the_handler() {
+    let (mut evaluator, mut host) = served();
+    for handler in ["notes.bad", "notes.nan"] {
+        let error = evaluator
+            .call(handler, "{}", &mut host)
+            .expect_err("no JSON");
+        assert!(
+            error.message.starts_with(&format!(
+                "TypeError: `{handler}` returned what JSON cannot hold: "
+            )),
+            "{}",
+            error.message
+        );
+    }
+}
+
+#[test]
+fn missing_handlers_are_named() {
+    let (mut evaluator, mut host) = served();
+    for (handler, message) in [
+        (
+            "notes.gone",
+            "ImportError: cannot import name 'gone' from 'notes'",
+        ),
+        ("gone.f", "ModuleNotFoundError: No module named 'gone'"),
+        (
+            "__main__.gone",
+            "ImportError: the script has no function `gone`",
+        ),
+        (
+            "plain",
+            "`plain` is no handler: it is written `library.function`",
+        ),
+        (
+            "a.b(); import os",
+            "`a.b(); import os` is no handler: it is written `library.function`",
+        ),
+    ] {
+        let error = evaluator.call(handler, "{}", &mut host).expect_err(handler);
+        assert_eq!(error.message, message);
+    }
+}
+
+#[test]
+fn a_route_to_nothing_is_found_at_setup() {
+    for (handler, message) in [
+        (
+            "notes.gone",
+            "method `x` is routed to `notes.gone`: ImportError: cannot import name 'gone' from 'notes'",
+        ),
+        (
+            "__main__.gone",
+            "method `x` is routed to `__main__.gone`: ImportError: the script has no function `gone`",
+        ),
+    ] {
+        let mut host = TestHost::with(&[("notes", NOTES)]);
+        let mut evaluator = Evaluator::new(&setting(Flavour::Space));
+        let setup = format!("from svc import jsonrpc\njsonrpc.method('x', '{handler}')\n");
+        evaluator
+            .run(&source(&setup), &mut host)
+            .expect("routing alone loads nothing");
+        let error = evaluator.load_routes(&mut host).expect_err("nothing there");
+        assert_eq!(error.message, message);
+    }
+}
+
+#[test]
+fn a_tool_is_a_script_with_a_main() {
+    let mut host = TestHost::default();
+    let mut evaluator = Evaluator::new(&setting(Flavour::Tool));
+    let script = source("def main(params):\n    return [params['n'] * 2]\n");
+    evaluator.run(&script, &mut host).expect("it only defines");
+    assert_eq!(
+        call(&mut evaluator, &mut host, "__main__.main", r#"{"n":4}"#),
+        "[8]"
+    );
+}
+
+#[test]
+fn random_numbers_differ_between_fresh_evaluators() {
+    let dice = "import random\nrandom.random()\ndef roll(params):\n    return random.random()\n";
+    let mut host = TestHost::with(&[("dice", dice)]);
+    let mut evaluator = Evaluator::new(&setting(Flavour::Space));
+    let setup = source("from svc import jsonrpc\njsonrpc.method('roll', 'dice.roll')\n");
+    evaluator.run(&setup, &mut host).expect("it routes");
+    evaluator.load_routes(&mut host).expect("it is there");
+    let snapshot = evaluator.snapshot().expect("frozen");
+    let mut roll = || {
+        let mut fresh = Evaluator::restore(&snapshot).expect("thawed");
+        call(&mut fresh, &mut host, "dice.roll", "null")
+    };
+    assert_ne!(roll(), roll());
+}

@@ -1,0 +1,187 @@
+//! What an author is told, and where.
+
+use super::*;
+
+#[test]
+fn syntax_errors_name_line_and_column() {
+    for broken in [
+        check(&source("x = 1\nif x\n    y = 2\n")),
+        Err(fails("x = 1\nif x\n    y = 2\n", &mut TestHost::default())),
+    ] {
+        let error = broken.expect_err("no Python");
+        assert_eq!(error.kind, ErrorKind::Syntax);
+        assert!(
+            error.message.starts_with("SyntaxError: "),
+            "{}",
+            error.message
+        );
+        assert_eq!(place(&error), "script.py:2 in <module>: if x");
+        assert_eq!(error.frames[0].column, 5);
+    }
+}
+
+#[test]
+fn unsupported_constructs_are_named_with_a_way_out() {
+    for (script, line) in [
+        ("def f():\n    yield 1\n", 2),
+        ("class A:\n    pass\nclass B(A):\n    pass\n", 3),
+        ("x = {}\ndel x\n", 2),
+        ("from shapes import *\n", 1),
+    ] {
+        for refused in [
+            check(&source(script)),
+            Err(fails(script, &mut TestHost::default())),
+        ] {
+            let error = refused.expect_err(script);
+            assert_eq!(error.kind, ErrorKind::Unsupported, "{script}: {error}");
+            assert_eq!(
+                error.place().map(|frame| frame.line),
+                Some(line),
+                "{script}: {error}"
+            );
+            assert!(
+                error
+                    .hint
+                    .as_deref()
+                    .unwrap_or_default()
+                    .contains("python3"),
+                "{script}"
+            );
+            assert!(!error.message.contains("monty"), "{}", error.message);
+        }
+    }
+}
+
+#[test]
+fn a_library_that_cannot_run_is_shown_itself() {
+    let mut host = TestHost::with(&[
+        ("unfinished", "x = 1\ny = (\n"),
+        ("modern", "import json\n\ndef f():\n    yield 1\n"),
+    ]);
+    let error = fails("\nimport unfinished\n", &mut host);
+    assert_eq!(error.kind, ErrorKind::Syntax);
+    let files: Vec<_> = error
+        .frames
+        .iter()
+        .map(|frame| (frame.file.as_str(), frame.line))
+        .collect();
+    assert_eq!(files[0], ("script.py", 2));
+    assert_eq!(files[1].0, "unfinished.py");
+    let error = fails("import modern\n", &mut host);
+    assert_eq!(error.kind, ErrorKind::Unsupported);
+    assert_eq!(place(&error), "modern.py:4 in <module>: yield 1");
+    assert!(error.hint.is_some());
+}
+
+#[test]
+fn tracebacks_show_the_lines_as_they_were_written() {
+    let mut host = TestHost::with(&[
+        (
+            "first",
+            "import json\n\ndef outer(x):\n    return json.loads('1') / x\n",
+        ),
+        (
+            "second",
+            "from first import (\n    outer,\n)\n\ndef call(x):\n    # a comment\n    return outer(x)\n",
+        ),
+    ]);
+    let script =
+        "from second import (\n    call,\n)\n\ndef main():\n    return call(0)\n\nmain()\n";
+    let error = fails(script, &mut host);
+    assert_eq!(error.kind, ErrorKind::Exception);
+    assert_eq!(
+        error.to_string(),
+        "\
+Traceback (most recent call last):
+  File \"script.py\", line 8, in <module>
+    main()
+  File \"script.py\", line 6, in main
+    return call(0)
+  File \"second.py\", line 7, in call
+    return outer(x)
+  File \"first.py\", line 4, in outer
+    return json.loads('1') / x
+ZeroDivisionError: division by zero"
+    );
+}
+
+#[test]
+fn frames_of_our_own_are_left_out() {
+    let script = "from svc.methods import schema as s\ns.string(nonsense=1)\n";
+    let error = fails(script, &mut TestHost::default());
+    assert_eq!(error.frames.len(), 1, "{error}");
+    assert_eq!(
+        place(&error),
+        "script.py:2 in <module>: s.string(nonsense=1)"
+    );
+    let error = fails(
+        "import svc.event as event\nevent.emit('x')\n",
+        &mut TestHost::default(),
+    );
+    assert_eq!(error.message, "RuntimeError: no answer to `emit`");
+    assert_eq!(error.frames.len(), 1, "{error}");
+}
+
+#[test]
+fn exceptions_say_what_they_were_given() {
+    for (script, message) in [
+        ("raise ValueError({'a': 1})", "ValueError: {'a': 1}"),
+        ("raise ValueError('a', 2)", "ValueError: ('a', 2)"),
+        ("raise RuntimeError(3)", "RuntimeError: 3"),
+        ("raise ValueError('plain')", "ValueError: plain"),
+        ("raise ValueError", "ValueError"),
+        ("x = 'n'\nraise KeyError(f'{x}')", "KeyError: 'n'"),
+    ] {
+        assert_eq!(
+            fails(script, &mut TestHost::default()).message,
+            message,
+            "{script}"
+        );
+    }
+    let error = fails("x = ValueError(3)\n", &mut TestHost::default());
+    assert_eq!(error.kind, ErrorKind::Unsupported, "{error}");
+    assert!(!error.message.contains("monty"), "{}", error.message);
+}
+
+#[test]
+fn a_raise_of_the_host_can_be_caught() {
+    let script = "\
+import svc.event as event
+try:
+    event.emit('x')
+except RuntimeError as error:
+    print(error)
+";
+    assert_eq!(
+        printed(script, &mut TestHost::default()),
+        "no answer to `emit`\n"
+    );
+}
+
+#[test]
+fn text_in_exec_is_no_library() {
+    let error = fails("exec('\\n1/0')\n", &mut TestHost::default());
+    assert_eq!(
+        error.place().map(|frame| frame.file.as_str()),
+        Some("<string>"),
+        "{error}"
+    );
+    assert_eq!(error.frames[0].file, "script.py");
+}
+
+#[test]
+fn windows_line_ends_and_marks_change_no_line() {
+    let error = fails(
+        "\u{feff}x = 1\r\n\r\ny = x / 0\r\n",
+        &mut TestHost::default(),
+    );
+    assert_eq!(place(&error), "script.py:3 in <module>: y = x / 0");
+}
+
+#[test]
+fn a_huge_script_is_refused() {
+    let error = check(&source(&"x = 1\n".repeat(300_000))).expect_err("too large");
+    assert_eq!(error.kind, ErrorKind::Unsupported);
+    let error = check(&source(&"(".repeat(200_000))).expect_err("too deep");
+    assert_eq!(error.kind, ErrorKind::Syntax);
+}

@@ -1,0 +1,181 @@
+//! Files and the environment: all for a user's own script, nothing on the server.
+
+use super::*;
+
+#[test]
+fn scripts_on_the_server_reach_no_file_and_no_environment() {
+    for script in [
+        "open('/etc/passwd')",
+        "open('x', 'w')",
+        "import os\nos.listdir('/')",
+        "import os\nos.mkdir('/tmp/x')",
+        "from pathlib import Path\nPath('/etc/passwd').read_text()",
+        "import os\nlist(os.scandir('/'))",
+    ] {
+        let error = run_as(Flavour::Sink, script, &mut TestHost::default()).expect_err(script);
+        assert!(
+            error.message.starts_with(
+                "PermissionError: [Errno 13] scripts on the server have no access to files: "
+            ),
+            "{script}: {error}"
+        );
+    }
+    for script in [
+        "import os\nprint(os.environ['HOME'])",
+        "import os\nos.getenv('HOME')",
+    ] {
+        let error = run_as(Flavour::Sink, script, &mut TestHost::default()).expect_err(script);
+        assert_eq!(
+            error.message,
+            "PermissionError: [Errno 13] scripts on the server have no access to the environment"
+        );
+    }
+}
+
+/// As on CPython, these pass over what they may not read.
+#[test]
+fn searches_on_the_server_find_nothing() {
+    let script = "\
+import os
+from pathlib import Path
+print(list(Path('/').glob('*')), list(os.walk('/')), os.path.exists('/etc'))
+";
+    let mut host = TestHost::default();
+    let result = run_as(Flavour::Sink, script, &mut host);
+    assert!(
+        result.is_err() || host.stdout == "[] [] False\n",
+        "{}",
+        host.stdout
+    );
+}
+
+#[test]
+fn a_script_knows_its_own_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = own(
+        folder.path(),
+        "import os\nprint(os.path.dirname(f'{__file__}'))",
+    );
+    let expected = format!("{}\n", folder.path().display());
+    assert_eq!(output.expect("it has one"), expected);
+}
+
+fn own(folder: &std::path::Path, text: &str) -> Result<String, ScriptError> {
+    let mut host = TestHost::default();
+    let setting = Setting {
+        flavour: Flavour::Space,
+        abilities: Abilities::Full {
+            folder: folder.to_owned(),
+        },
+        limits: Limits::OWN,
+        args: vec!["script.py".to_owned()],
+    };
+    Evaluator::new(&setting).run(&source(text), &mut host)?;
+    Ok(host.stdout)
+}
+
+#[test]
+fn a_script_of_ones_own_works_with_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "\
+import os
+from pathlib import Path
+with open('notes.txt', 'w') as file:
+    file.write('one\\n')
+with open('notes.txt', 'a') as file:
+    file.write('zwei ä\\n')
+with open('notes.txt') as file:
+    print(file.read().splitlines())
+Path('raw.bin').write_bytes(b'\\x00\\xff')
+print(Path('raw.bin').read_bytes())
+os.makedirs('a/b')
+Path('a/b').mkdir(parents=True, exist_ok=True)
+os.rename('raw.bin', 'a/b/raw.bin')
+print(sorted(os.listdir('.')), os.path.exists('raw.bin'), Path('a').is_dir())
+print(Path('a/b/raw.bin').stat().st_size)
+print([str(p) for p in Path('.').rglob('*.bin')])
+print([(d, sorted(n), sorted(f)) for d, n, f in os.walk('a')])
+os.remove('a/b/raw.bin')
+os.rmdir('a/b')
+print(Path('a/b').exists(), Path('..').resolve() == Path(os.getcwd()).parent)
+";
+    let path = folder.path().canonicalize().expect("it exists");
+    let output = own(&path, script).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(
+        output,
+        "['one', 'zwei ä']\nb'\\x00\\xff'\n['a', 'notes.txt'] False True\n2\n['a/b/raw.bin']\n[('a', ['b'], []), ('a/b', [], ['raw.bin'])]\nFalse True\n"
+    );
+    assert_eq!(
+        std::fs::read_to_string(path.join("notes.txt")).expect("written"),
+        "one\nzwei ä\n"
+    );
+}
+
+#[test]
+fn errors_are_cpythons() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("full")).expect("a folder");
+    std::fs::write(folder.path().join("full/x"), b"\xff").expect("a file");
+    for (script, kind, text) in [
+        (
+            "open('gone')",
+            "FileNotFoundError",
+            "[Errno 2] No such file or directory: ",
+        ),
+        (
+            "open('full')",
+            "IsADirectoryError",
+            "[Errno 21] Is a directory: ",
+        ),
+        (
+            "import os\nos.mkdir('full')",
+            "FileExistsError",
+            "[Errno 17] File exists: ",
+        ),
+        (
+            "import os\nos.rmdir('full')",
+            "OSError",
+            "[Errno 39] Directory not empty: ",
+        ),
+        (
+            "import os\nos.listdir('full/x')",
+            "NotADirectoryError",
+            "[Errno 20] Not a directory: ",
+        ),
+        (
+            "open('full/x').read()",
+            "UnicodeDecodeError",
+            "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+        ),
+        ("open('a\\0b')", "ValueError", "embedded null byte"),
+    ] {
+        let error = own(folder.path(), script).expect_err(script);
+        assert!(
+            error.message.starts_with(&format!("{kind}: {text}")),
+            "{script}: {}",
+            error.message
+        );
+    }
+}
+
+#[test]
+fn the_environment_of_ones_own_is_there() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script =
+        "import os\nprint(os.environ['PATH'] == os.getenv('PATH'), os.getenv('SVC_NO_SUCH', 'x'))";
+    assert_eq!(own(folder.path(), script).expect("it is there"), "True x\n");
+}
+
+#[test]
+fn large_files_are_not_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = std::fs::File::create(folder.path().join("large")).expect("a file");
+    file.set_len(65 * 1024 * 1024).expect("sparse");
+    let error = own(folder.path(), "open('large', 'rb').read()").expect_err("too large");
+    assert!(
+        error
+            .message
+            .starts_with("OSError: [Errno 27] File too large: "),
+        "{error}"
+    );
+}

@@ -1,0 +1,202 @@
+//! Hostile scripts end within their limits, and say why.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+
+fn limited(limits: Limits) -> Setting {
+    Setting {
+        limits,
+        ..setting(Flavour::Sink)
+    }
+}
+
+fn ends(setting: &Setting, text: &str) -> ScriptError {
+    Evaluator::new(setting)
+        .run(&source(text), &mut TestHost::default())
+        .expect_err(text)
+}
+
+#[test]
+fn loops_end_even_if_they_catch_everything() {
+    let time = Duration::from_millis(100);
+    let setting = limited(Limits {
+        time: Some(time),
+        ..Limits::SANDBOX
+    });
+    for script in [
+        "while True:\n    pass\n",
+        "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass\n",
+        "try:\n    while True:\n        pass\nfinally:\n    while True:\n        pass\n",
+        "import time\nwhile True:\n    try:\n        time.sleep(0.03)\n    except BaseException:\n        pass\n",
+        "import time\ntime.sleep(1000)\n",
+        "import asyncio\nasync def f():\n    await asyncio.sleep(1000)\nasyncio.run(f())\n",
+        "sorted(range(10**9))",
+    ] {
+        let started = Instant::now();
+        let error = ends(&setting, script);
+        assert_eq!(error.kind, ErrorKind::TimeLimit, "{script}: {error}");
+        assert_eq!(error.message, "the script ran longer than 100 ms");
+        let elapsed = started.elapsed();
+        assert!(
+            elapsed >= time && elapsed < Duration::from_secs(5),
+            "{script}: {elapsed:?}"
+        );
+    }
+}
+
+/// Only a worker measures its memory; here, what the engine would say is said.
+#[test]
+fn the_memory_limit_is_named() {
+    let script = "raise MemoryError('memory limit exceeded: 2 bytes > 1 bytes')";
+    let error = ends(&setting(Flavour::Sink), script);
+    assert_eq!(error.kind, ErrorKind::MemoryLimit);
+    assert_eq!(error.message, "the script used more than 128 MiB");
+}
+
+#[test]
+fn sleeping_is_real_and_counts_once() {
+    let mut host = TestHost::default();
+    let started = Instant::now();
+    assert_eq!(
+        printed(
+            "import time\ntime.sleep(0.05)\ntime.sleep(0.05)\nprint('awake')",
+            &mut host
+        ),
+        "awake\n"
+    );
+    assert!(started.elapsed() >= Duration::from_millis(100));
+}
+
+#[test]
+fn deep_recursion_is_an_error_like_any_other() {
+    let error = ends(
+        &setting(Flavour::Sink),
+        "def f(n):\n    return f(n + 1)\nf(0)\n",
+    );
+    assert_eq!(error.kind, ErrorKind::Exception);
+    assert!(
+        error
+            .message
+            .starts_with("RecursionError: maximum recursion depth exceeded"),
+        "{error}"
+    );
+    assert_eq!(error.frames.len(), 21);
+    assert!(error.frames[10].is_gap());
+    assert!(error.to_string().contains("more calls"), "{error}");
+    let mut host = TestHost::default();
+    let script = "\
+def f(n):
+    return f(n + 1)
+try:
+    f(0)
+except RecursionError:
+    print('caught')
+";
+    assert_eq!(printed(script, &mut host), "caught\n");
+}
+
+/// What recurses in the engine itself rather than in its frames. On a thread as small as those
+/// of tests, so that it is proved for the larger ones of workers too.
+#[test]
+fn native_recursion_does_not_overflow_the_stack() {
+    for script in [
+        "x = []\nfor i in range(100000):\n    x = [x]\nrepr(x)\n",
+        "x = []\nfor i in range(100000):\n    x = [x]\nimport json\njson.dumps(x)\n",
+        "import json\njson.loads('[' * 100000 + ']' * 100000)\n",
+        "x = []\nfor i in range(100000):\n    x = [x]\ny = []\nfor i in range(100000):\n    y = [y]\nx == y\n",
+        "def f(x):\n    return sorted([x, x], key=f)\nf(1)\n",
+        "class C:\n    def __repr__(self):\n        return repr(self)\nrepr(C())\n",
+        "class C:\n    def __eq__(self, other):\n        return self == other\nC() == C()\n",
+        "eval('(' * 5000 + ')' * 5000)\n",
+        "eval('-' * 5000 + '1')\n",
+        "exec('exec(x)', {'x': 'exec(x)'})\nx = 'exec(x)'\nexec(x)\n",
+    ] {
+        let result = std::thread::Builder::new()
+            .stack_size(2 * 1024 * 1024)
+            .spawn(move || run_as(Flavour::Sink, script, &mut TestHost::default()))
+            .expect("a thread")
+            .join()
+            .expect("no panic");
+        if let Err(error) = result {
+            assert!(
+                matches!(error.kind, ErrorKind::Exception | ErrorKind::TimeLimit),
+                "{script}: {error}"
+            );
+        }
+    }
+}
+
+#[test]
+fn questions_to_the_host_are_counted() {
+    let setting = limited(Limits {
+        host_calls: 10,
+        ..Limits::SANDBOX
+    });
+    let script = "\
+from svc import _host
+n = 0
+while True:
+    try:
+        _host.call('api', None)
+    except BaseException:
+        n += 1
+        print(n)
+";
+    let mut host = TestHost::default();
+    let error = Evaluator::new(&setting)
+        .run(&source(script), &mut host)
+        .expect_err("too many");
+    assert_eq!(error.kind, ErrorKind::HostCallLimit);
+    assert_eq!(
+        error.message,
+        "the script asked for more than 10 things outside of it"
+    );
+    assert_eq!(host.asked.len(), 10);
+    let error = ends(
+        &setting,
+        "while True:\n    try:\n        import nothing\n    except ImportError:\n        pass\n",
+    );
+    assert_eq!(error.kind, ErrorKind::HostCallLimit);
+}
+
+#[test]
+fn an_evaluator_goes_on_after_a_limit() {
+    let mut host = TestHost::default();
+    let mut evaluator = Evaluator::new(&limited(Limits {
+        time: Some(Duration::from_millis(50)),
+        ..Limits::SANDBOX
+    }));
+    evaluator
+        .run(&source("while True: pass"), &mut host)
+        .expect_err("too long");
+    evaluator
+        .run(&source("print('on')"), &mut host)
+        .expect("it is idle again");
+    assert_eq!(host.stdout, "on\n");
+}
+
+#[test]
+fn output_comes_in_lines_and_however_much() {
+    let mut host = TestHost::default();
+    let script = "import sys\nprint('a', 1, end='')\nprint(file=sys.stderr)\nprint('b')\nprint('x' * 100000)\nprint('end', end='')";
+    let output = printed(script, &mut host);
+    assert!(
+        output.starts_with("a 1b\nxxx") && output.ends_with("x\nend"),
+        "{}",
+        output.len()
+    );
+    assert_eq!(host.stderr, "\n");
+}
+
+#[test]
+fn clocks_and_randomness_are_everybodys() {
+    let script = "\
+import time, random, os, datetime
+print(time.time() > 1700000000, time.monotonic() >= 0, 0 <= random.random() < 1)
+print(len(os.urandom(16)), datetime.datetime.now().year > 2000)
+";
+    let mut host = TestHost::default();
+    run_as(Flavour::Sink, script, &mut host).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(host.stdout, "True True True\n16 True\n");
+}

@@ -1,0 +1,256 @@
+//! The `svc` Python package of `sdk/python`, and zip archives of modules (spec 4.2).
+//!
+//! An archive is a pure function of its files: no clock, no order of a folder. It must never hold
+//! anything but texts.
+
+use std::fmt::Write;
+
+use sha2::{Digest, Sha256};
+
+/// Path in the package and text of each module, `svc/__init__.py` first.
+pub const SVC_PACKAGE: &[(&str, &str)] = &[
+    (
+        "svc/__init__.py",
+        include_str!("../../../sdk/python/src/svc/__init__.py"),
+    ),
+    (
+        "svc/_host.py",
+        include_str!("../../../sdk/python/src/svc/_host.py"),
+    ),
+    (
+        "svc/_serve.py",
+        include_str!("../../../sdk/python/src/svc/_serve.py"),
+    ),
+    (
+        "svc/_sink_event.py",
+        include_str!("../../../sdk/python/src/svc/_sink_event.py"),
+    ),
+    (
+        "svc/api.py",
+        include_str!("../../../sdk/python/src/svc/api.py"),
+    ),
+    (
+        "svc/event.py",
+        include_str!("../../../sdk/python/src/svc/event.py"),
+    ),
+    (
+        "svc/jsonrpc.py",
+        include_str!("../../../sdk/python/src/svc/jsonrpc.py"),
+    ),
+    (
+        "svc/methods/__init__.py",
+        include_str!("../../../sdk/python/src/svc/methods/__init__.py"),
+    ),
+    (
+        "svc/methods/schema.py",
+        include_str!("../../../sdk/python/src/svc/methods/schema.py"),
+    ),
+    (
+        "svc/py.typed",
+        include_str!("../../../sdk/python/src/svc/py.typed"),
+    ),
+];
+
+/// Local header, central directory entry, end of the directory (APPNOTE 4.3).
+const LOCAL_SIGNATURE: u32 = 0x0403_4b50;
+const CENTRAL_SIGNATURE: u32 = 0x0201_4b50;
+const END_SIGNATURE: u32 = 0x0605_4b50;
+/// Version of the format that is needed to read a stored entry: 1.0.
+const VERSION_NEEDED: u16 = 10;
+/// Made on Unix, so that the permissions below mean something.
+const MADE_BY: u16 = (3 << 8) | VERSION_NEEDED;
+/// Names are UTF-8.
+const UTF8_NAMES: u16 = 1 << 11;
+/// 1980-01-01, the oldest date an archive can hold: the same bytes on every day.
+const DATE: u16 = (1 << 5) | 1;
+/// A regular file, `rw-r--r--`.
+const ATTRIBUTES: u32 = 0o100_644 << 16;
+/// Hex digits of an entity tag.
+const ETAG_DIGITS: usize = 32;
+
+/// The archive of [`SVC_PACKAGE`].
+pub fn svc_libraries() -> Vec<u8> {
+    let files: Vec<(String, String)> = SVC_PACKAGE
+        .iter()
+        .map(|&(path, text)| (path.to_owned(), text.to_owned()))
+        .collect();
+    zip(&files)
+}
+
+/// A zip archive of these files in this order, the same bytes for the same files. What a zip
+/// archive cannot count (65,535 files, 4 GiB) is left out.
+pub fn zip(files: &[(String, String)]) -> Vec<u8> {
+    let mut archive = Vec::new();
+    let mut directory = Vec::new();
+    let mut entries: u16 = 0;
+    for (path, text) in files {
+        let Some(entry) = Entry::new(path, text, archive.len()) else {
+            continue;
+        };
+        let Some(next) = entries.checked_add(1) else {
+            break;
+        };
+        entries = next;
+        entry.write_local(&mut archive);
+        archive.extend_from_slice(text.as_bytes());
+        entry.write_central(&mut directory);
+    }
+    let start = u32::try_from(archive.len()).unwrap_or(u32::MAX);
+    let length = u32::try_from(directory.len()).unwrap_or(u32::MAX);
+    archive.append(&mut directory);
+    put(&mut archive, &END_SIGNATURE.to_le_bytes());
+    // Both disk numbers are 0; all entries are on this disk.
+    put(&mut archive, &[0; 4]);
+    put(&mut archive, &entries.to_le_bytes());
+    put(&mut archive, &entries.to_le_bytes());
+    put(&mut archive, &length.to_le_bytes());
+    put(&mut archive, &start.to_le_bytes());
+    put(&mut archive, &[0; 2]);
+    archive
+}
+
+/// A strong entity tag of these bytes, quotes included.
+pub fn etag(bytes: &[u8]) -> String {
+    let mut tag = String::with_capacity(ETAG_DIGITS + 2);
+    tag.push('"');
+    for byte in Sha256::digest(bytes).iter().take(ETAG_DIGITS / 2) {
+        let _ = write!(tag, "{byte:02x}");
+    }
+    tag.push('"');
+    tag
+}
+
+/// One stored file.
+struct Entry<'a> {
+    path: &'a str,
+    path_length: u16,
+    crc: u32,
+    size: u32,
+    offset: u32,
+}
+
+impl<'a> Entry<'a> {
+    fn new(path: &'a str, text: &str, offset: usize) -> Option<Self> {
+        Some(Self {
+            path,
+            path_length: u16::try_from(path.len()).ok()?,
+            crc: crc32fast::hash(text.as_bytes()),
+            size: u32::try_from(text.len()).ok()?,
+            offset: u32::try_from(offset).ok()?,
+        })
+    }
+
+    fn write_local(&self, out: &mut Vec<u8>) {
+        put(out, &LOCAL_SIGNATURE.to_le_bytes());
+        self.write_common(out);
+        put(out, self.path.as_bytes());
+    }
+
+    fn write_central(&self, out: &mut Vec<u8>) {
+        put(out, &CENTRAL_SIGNATURE.to_le_bytes());
+        put(out, &MADE_BY.to_le_bytes());
+        self.write_common(out);
+        // No comment, disk 0, no internal attributes.
+        put(out, &[0; 6]);
+        put(out, &ATTRIBUTES.to_le_bytes());
+        put(out, &self.offset.to_le_bytes());
+        put(out, self.path.as_bytes());
+    }
+
+    /// What both headers hold: from the version needed to the length of the extra field.
+    fn write_common(&self, out: &mut Vec<u8>) {
+        put(out, &VERSION_NEEDED.to_le_bytes());
+        put(out, &UTF8_NAMES.to_le_bytes());
+        // Stored, at midnight.
+        put(out, &[0; 4]);
+        put(out, &DATE.to_le_bytes());
+        put(out, &self.crc.to_le_bytes());
+        put(out, &self.size.to_le_bytes());
+        put(out, &self.size.to_le_bytes());
+        put(out, &self.path_length.to_le_bytes());
+        put(out, &[0; 2]);
+    }
+}
+
+fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    fn files(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+        pairs
+            .iter()
+            .map(|&(path, text)| (path.to_owned(), text.to_owned()))
+            .collect()
+    }
+
+    fn python(code: &str, archive: &[u8]) -> String {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("libraries.zip");
+        std::fs::write(&path, archive).expect("written");
+        let output = Command::new("python3")
+            .args(["-B", "-c", code])
+            .env("PYTHONPATH", &path)
+            .env("ARCHIVE", &path)
+            .output()
+            .expect("python3 runs: the tests of this repository need it");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    #[test]
+    fn cpython_imports_from_an_archive() {
+        let archive = zip(&files(&[
+            ("one.py", "NAME = 'ünø'\n"),
+            ("pack/__init__.py", ""),
+            ("pack/two.py", "import one\nNAME = one.NAME * 2\n"),
+        ]));
+        let code = "import pack.two; print(ascii(pack.two.NAME))";
+        assert_eq!(python(code, &archive).trim(), r"'\xfcn\xf8\xfcn\xf8'");
+    }
+
+    #[test]
+    fn cpython_finds_an_archive_sound() {
+        let code = "import os, zipfile\nz = zipfile.ZipFile(os.environ['ARCHIVE'])\n\
+                    print(z.testzip(), z.namelist(), z.infolist()[0].date_time[:3])";
+        assert_eq!(
+            python(code, &zip(&files(&[("b.py", "b"), ("a.py", "")]))).trim(),
+            "None ['b.py', 'a.py'] (1980, 1, 1)"
+        );
+        assert_eq!(
+            python("print(__import__('zipfile').ZipFile(__import__('os').environ['ARCHIVE']).namelist())", &zip(&[])).trim(),
+            "[]"
+        );
+    }
+
+    #[test]
+    fn cpython_imports_the_svc_package_from_its_archive() {
+        let code = "import svc, svc.methods, svc.methods.schema, svc.event, svc.api, svc.jsonrpc\n\
+                    print(svc.methods.schema.__file__)";
+        let file = python(code, &svc_libraries());
+        assert!(
+            file.trim().ends_with("libraries.zip/svc/methods/schema.py"),
+            "{file}"
+        );
+    }
+
+    #[test]
+    fn the_same_files_give_the_same_bytes_and_tag_and_others_do_not() {
+        let one = zip(&files(&[("a.py", "1")]));
+        assert_eq!(one, zip(&files(&[("a.py", "1")])));
+        let other = zip(&files(&[("a.py", "2")]));
+        assert_ne!(one, other);
+        assert_ne!(etag(&one), etag(&other));
+        let tag = etag(&one);
+        assert!(
+            tag.starts_with('"') && tag.ends_with('"') && tag.len() == 34,
+            "{tag}"
+        );
+    }
+}

@@ -1,0 +1,108 @@
+"""Keeps modules. Runs in a namespace of its own, before any script.
+
+The engine has no import hook, so `rewrite.rs` turns imports into calls of `get`. A module's text
+runs in a dict; the module object is a copy of that dict, brought up to date whenever the module is
+imported or one of its functions sets a global. Which modules there are is decided outside.
+
+All of this is in every snapshot, and thawed for every request: what can be done outside is.
+"""
+
+import json
+import sys
+
+
+class module:
+    pass
+
+
+loaded = {}
+tools = module()
+
+
+def load(name):
+    made = loaded.get(name)
+    if made is None:
+        file, code = __svc_host__("module", name)
+        made = module()
+        namespace = {"__name__": name, "__file__": file, "__svc__": tools, "__svc_self__": made}
+        made.__svc_namespace__ = namespace
+        loaded[name] = made
+        try:
+            exec(code, namespace)
+        except BaseException:
+            loaded.pop(name)
+            raise
+    for key, value in made.__svc_namespace__.items():
+        if not key.startswith("__svc_"):
+            setattr(made, key, value)
+    return made
+
+
+def walk(name, child):
+    """Loads every package on the way, then the module itself."""
+    made = None
+    for path, part in __svc_host__("path", name, child):
+        parent = made
+        made = load(path)
+        if parent is not None:
+            parent.__svc_namespace__[part] = made
+            setattr(parent, part, made)
+    return made
+
+
+def get(name, attribute=None):
+    """`import name`, or `from name import attribute`."""
+    made = walk(name, attribute)
+    if attribute is None:
+        return made
+    if not hasattr(made, attribute):
+        walk(name + "." + attribute, False)
+    return getattr(made, attribute)
+
+
+def store(target, attribute):
+    """`library.name = value` was said: the library's own functions are to see it."""
+    if isinstance(target, module):
+        target.__svc_namespace__[attribute] = getattr(target, attribute)
+
+
+def said(*values):
+    """What an exception made of these says: the engine's hold one text."""
+    return str(values[0] if len(values) == 1 else values)
+
+
+def invoke(name, handler, text):
+    result = handler(json.loads(text))
+    try:
+        return json.dumps(result, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        reason = str(error)
+    raise TypeError("`" + name + "` returned what JSON cannot hold: " + reason)
+
+
+def call(operation, argument=None):
+    text = json.dumps(argument, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return json.loads(__svc_host__("call", operation, text))
+
+
+def exit(code=None):
+    raise SystemExit(str(code))
+
+
+tools.get = get
+tools.store = store
+tools.said = said
+tools.invoke = invoke
+
+loaded["svc._host"] = module()
+loaded["svc._host"].__svc_namespace__ = {"__name__": "svc._host", "call": call}
+
+# The engine's own has neither arguments nor `exit`, and cannot be changed.
+system = {"__name__": "sys", "argv": argv, "platform": platform, "exit": exit}
+for key in ("byteorder", "float_info", "hexversion", "implementation", "maxsize", "maxunicode"):
+    if hasattr(sys, key):
+        system[key] = getattr(sys, key)
+for key in ("stderr", "stdout", "version", "version_info"):
+    system[key] = getattr(sys, key)
+loaded["sys"] = module()
+loaded["sys"].__svc_namespace__ = system

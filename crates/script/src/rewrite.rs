@@ -1,0 +1,132 @@
+//! Rewrites imports of modules the engine does not have into calls of our loader, line for line.
+//!
+//! The engine runs a library's text in a dict and knows nothing of modules, so three things an
+//! author may write are given their meaning here: imports, names a library's function makes
+//! `global` and sets, and attributes set on an imported library. Lines keep their numbers, so
+//! tracebacks need no map of lines. It never looks at more than the syntax tree and never runs
+//! anything.
+
+mod statements;
+
+use ruff_python_ast::{
+    Expr,
+    visitor::{Visitor, walk_expr},
+};
+use ruff_python_parser::parse_module;
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use crate::{ErrorKind, Frame, ScriptError};
+
+/// Bytes of one script or library at most.
+const SOURCE_BYTES_MAX: usize = 1024 * 1024;
+
+/// Sources longer than this are scanned for nesting before the parser sees them; below it, the
+/// parser cannot recurse too deep.
+const NESTING_SCAN_BYTES: usize = 4 * 1024;
+
+/// What the text becomes, and whose module it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role<'a> {
+    /// The script itself, whose globals are the engine's own; this is its `__file__`.
+    Main { path: &'a str },
+    /// Runs in a dict behind a module object.
+    Library,
+}
+
+/// With `\n` line ends and without a byte order mark: what line numbers are counted in.
+pub fn normalize(text: &str) -> String {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.contains('\r') {
+        text.replace("\r\n", "\n").replace('\r', "\n")
+    } else {
+        text.to_owned()
+    }
+}
+
+/// The text to run instead of `text`, which is normalized.
+pub fn rewrite(file: &str, text: &str, role: Role<'_>) -> Result<String, ScriptError> {
+    if text.len() > SOURCE_BYTES_MAX {
+        let mut error = ScriptError::bare(
+            ErrorKind::Unsupported,
+            format!(
+                "NotImplementedError: `{file}` is larger than {} KiB",
+                SOURCE_BYTES_MAX / 1024
+            ),
+        );
+        error.hint = Some("split it into libraries".to_owned());
+        return Err(error);
+    }
+    if !monty::source_within_nesting_bound(text, NESTING_SCAN_BYTES) {
+        return Err(ScriptError::bare(
+            ErrorKind::Syntax,
+            format!("SyntaxError: `{file}` is too deeply nested"),
+        ));
+    }
+    let parsed = parse_module(text).map_err(|error| {
+        syntax_error(file, text, error.location.start(), &error.error.to_string())
+    })?;
+    let mut edits = statements::edits(text, role, parsed.suite());
+    if let Role::Main { path } = role
+        && text.contains("__file__")
+    {
+        let mut file = FileName {
+            path,
+            edits: &mut edits,
+        };
+        Visitor::visit_body(&mut file, parsed.suite());
+    }
+    Ok(apply(text, edits))
+}
+
+fn syntax_error(file: &str, text: &str, at: TextSize, message: &str) -> ScriptError {
+    let before = &text[..at.to_usize().min(text.len())];
+    let line_start = before.rfind('\n').map_or(0, |index| index + 1);
+    let line = before.matches('\n').count() + 1;
+    let column = before[line_start..].chars().count() + 1;
+    ScriptError {
+        kind: ErrorKind::Syntax,
+        message: format!("SyntaxError: {message}"),
+        frames: vec![Frame {
+            file: file.to_owned(),
+            line: u32::try_from(line).unwrap_or(u32::MAX),
+            column: u32::try_from(column).unwrap_or(u32::MAX),
+            function: "<module>".to_owned(),
+            source_line: text.lines().nth(line - 1).map(str::to_owned),
+        }],
+        hint: None,
+    }
+}
+
+fn apply(text: &str, mut edits: Vec<(TextRange, String)>) -> String {
+    edits.sort_by_key(|(range, _)| (range.start(), range.end()));
+    let mut out = String::with_capacity(text.len() + 256);
+    let mut done = 0;
+    for (range, new) in edits {
+        out.push_str(&text[done..range.start().to_usize()]);
+        out.push_str(&new);
+        done = range.end().to_usize();
+    }
+    out.push_str(&text[done..]);
+    out
+}
+
+/// `__file__`, which the engine would make up.
+struct FileName<'a> {
+    path: &'a str,
+    edits: &'a mut Vec<(TextRange, String)>,
+}
+
+impl<'a> Visitor<'a> for FileName<'_> {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        match expr {
+            Expr::Name(name) if name.id.as_str() == "__file__" && name.ctx.is_load() => {
+                self.edits.push((name.range(), python_text(self.path)));
+            }
+            _ => walk_expr(self, expr),
+        }
+    }
+}
+
+fn python_text(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}

@@ -1,0 +1,250 @@
+//! The host of scripts that run in a space, or on their user's own machine.
+//!
+//! Cast: [`libraries`] finds modules, [`server`] carries operations to the agent or the server,
+//! [`process`] starts programs. Scripts run on a plain thread; the host owns the runtime its
+//! requests need, so it must never be used inside another one.
+
+mod libraries;
+mod process;
+mod server;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
+
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+use svc_client::Client;
+use svc_core::registration::Registration;
+use svc_protocol::{
+    agent_api::{RegisterFile, Registered},
+    api,
+};
+use tokio::runtime::{Builder, Runtime};
+
+use self::{libraries::Libraries, server::Servers};
+use crate::{Exception, Host, Raise, Source, Stream};
+
+/// How to reach the agent of the space, if there is one.
+#[derive(Clone, Debug)]
+pub struct AgentAccess {
+    pub socket: PathBuf,
+}
+
+/// Asks the space's agent; finds libraries beside the script and among the owner's.
+pub struct SpaceHost {
+    script: PathBuf,
+    libraries: Libraries,
+    servers: Servers,
+    replace_conflicting: bool,
+    registered: Option<Registered>,
+    refusal: Option<svc_client::Error>,
+    /// Its stdout is not the script's: what its processes print is kept for the one whose it is.
+    in_worker: bool,
+    printed: Vec<(Stream, String)>,
+    /// Made when first needed: many scripts ask nothing.
+    runtime: Option<Runtime>,
+}
+
+impl SpaceHost {
+    /// `script`: the absolute path of the script; its folder is where sibling modules are.
+    pub fn new(script: PathBuf, agent: Option<AgentAccess>) -> Self {
+        Self {
+            libraries: Libraries::beside(&script),
+            servers: Servers::new(agent),
+            script,
+            replace_conflicting: false,
+            registered: None,
+            refusal: None,
+            in_worker: false,
+            printed: Vec::new(),
+            runtime: None,
+        }
+    }
+
+    /// `--replace-conflicting` for registrations the script makes.
+    #[must_use]
+    pub fn replacing_conflicting(mut self, replace: bool) -> Self {
+        self.replace_conflicting = replace;
+        self
+    }
+
+    /// The server to ask where there is no agent.
+    #[must_use]
+    pub fn with_server(mut self, client: Client) -> Self {
+        self.servers.set_server(client);
+        self
+    }
+
+    /// For a worker process, whose stdout carries frames and whose memory is limited.
+    #[must_use]
+    pub(crate) fn in_worker(mut self) -> Self {
+        self.in_worker = true;
+        self
+    }
+
+    /// What the script registered last.
+    pub fn registered(&self) -> Option<&Registered> {
+        self.registered.as_ref()
+    }
+
+    /// Why the agent or the server refused what the script last asked of them, if the script has
+    /// not succeeded since.
+    pub fn take_refusal(&mut self) -> Option<svc_client::Error> {
+        self.refusal.take()
+    }
+
+    /// What processes of the script printed in a worker.
+    pub(crate) fn take_printed(&mut self) -> Vec<(Stream, String)> {
+        std::mem::take(&mut self.printed)
+    }
+
+    fn register(&mut self, argument: &str) -> Result<String, Raise> {
+        let registration: Registration = read("register", argument)?;
+        let file = RegisterFile {
+            path: self.script.display().to_string(),
+            text: None,
+            registration: Some(registration),
+            replace_conflicting: self.replace_conflicting,
+        };
+        let agent = self.servers.agent_for_methods()?;
+        let runtime = made(&mut self.runtime)?;
+        let answer = runtime.block_on(agent.register(&file));
+        let registered = self.settle(answer)?;
+        let text = write(&json!({
+            "methods": registered.methods,
+            "warnings": registered.warnings,
+        }))?;
+        self.registered = Some(registered);
+        Ok(text)
+    }
+
+    fn unregister(&mut self, argument: &str) -> Result<String, Raise> {
+        #[derive(Deserialize)]
+        struct Unregister {
+            local_name: Option<String>,
+        }
+        let Unregister { local_name } = read("unregister", argument)?;
+        let agent = self.servers.agent_for_methods()?;
+        let runtime = made(&mut self.runtime)?;
+        let answer = runtime.block_on(agent.unregister(local_name.as_deref()));
+        write(&self.settle(answer)?)
+    }
+
+    fn emit(&mut self, argument: &str) -> Result<String, Raise> {
+        let emit: api::Emit = read("emit", argument)?;
+        let runtime = made(&mut self.runtime)?;
+        let answer = runtime.block_on(self.servers.emit(&emit))?;
+        write(&self.settle(answer)?)
+    }
+
+    fn api(&mut self, argument: &str) -> Result<String, Raise> {
+        #[derive(Deserialize)]
+        struct Request<'a> {
+            method: String,
+            path: String,
+            #[serde(borrow, default)]
+            body: Option<&'a RawValue>,
+        }
+        let request: Request<'_> = read("api", argument)?;
+        let runtime = made(&mut self.runtime)?;
+        let Request { method, path, body } = &request;
+        let answer = runtime.block_on(self.servers.api(method, path, *body))?;
+        let answer = self.settle(answer)?;
+        write(&answer)
+    }
+
+    fn process(&mut self, argument: &str) -> Result<String, Raise> {
+        let order: process::Order = read("process", argument)?;
+        let runtime = made(&mut self.runtime)?;
+        let done = runtime.block_on(process::run(&order, self.in_worker))?;
+        if self.in_worker && !order.capture {
+            self.printed.push((Stream::Stdout, done.stdout));
+            self.printed.push((Stream::Stderr, done.stderr));
+            return write(&json!({
+                "returncode": done.returncode, "stdout": null, "stderr": null,
+            }));
+        }
+        write(&done)
+    }
+
+    /// Keeps the typed error for whoever runs the script.
+    fn settle<T>(&mut self, answer: Result<T, svc_client::Error>) -> Result<T, Raise> {
+        match answer {
+            Ok(answer) => {
+                self.refusal = None;
+                Ok(answer)
+            }
+            Err(error) => {
+                let raise = Raise::runtime(error.to_string());
+                self.refusal = Some(error);
+                Err(raise)
+            }
+        }
+    }
+}
+
+impl Host for SpaceHost {
+    fn library(&mut self, module: &str) -> Result<Option<Source>, Raise> {
+        if let Some(source) = self.libraries.find_beside(module)? {
+            return Ok(Some(source));
+        }
+        if !self.servers.any() || module.contains('.') {
+            return Ok(None);
+        }
+        let runtime = made(&mut self.runtime)?;
+        runtime.block_on(self.libraries.find_stored(module, &self.servers))
+    }
+
+    fn call(&mut self, operation: &str, argument: &str) -> Result<String, Raise> {
+        match operation {
+            "register" => self.register(argument),
+            "unregister" => self.unregister(argument),
+            "emit" => self.emit(argument),
+            "api" => self.api(argument),
+            "process" => self.process(argument),
+            "event" => Err(Raise::runtime(
+                "event accessors are for sink scripts, which run on the server",
+            )),
+            other => Err(Raise::runtime(format!("there is no operation `{other}`"))),
+        }
+    }
+
+    fn print(&mut self, stream: Stream, text: &str) {
+        // A script whose reader is gone goes on, as its exit code may still matter to someone.
+        let _ = match stream {
+            Stream::Stdout => {
+                let mut out = io::stdout().lock();
+                out.write_all(text.as_bytes()).and_then(|()| out.flush())
+            }
+            Stream::Stderr => io::stderr().lock().write_all(text.as_bytes()),
+        };
+    }
+}
+
+/// The runtime, made now if it was not needed before.
+fn made(runtime: &mut Option<Runtime>) -> Result<&Runtime, Raise> {
+    if runtime.is_none() {
+        let new = Builder::new_current_thread().enable_all().build();
+        let new = new.map_err(|error| {
+            Raise::new(Exception::OSError, format!("cannot make requests: {error}"))
+        })?;
+        *runtime = Some(new);
+    }
+    Ok(runtime.as_ref().expect("it was made a line before"))
+}
+
+fn read<'de, T: Deserialize<'de>>(operation: &str, argument: &'de str) -> Result<T, Raise> {
+    serde_json::from_str(argument).map_err(|error| {
+        let text = format!("`{operation}` does not take this: {error}");
+        Raise::new(Exception::ValueError, text)
+    })
+}
+
+fn write(answer: &impl serde::Serialize) -> Result<String, Raise> {
+    serde_json::to_string(answer)
+        .map_err(|error| Raise::runtime(format!("the answer is no JSON: {error}")))
+}

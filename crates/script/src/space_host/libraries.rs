@@ -1,0 +1,141 @@
+//! Where `import x` looks: beside the script, then among the owner's stored libraries.
+
+use std::{
+    collections::HashMap,
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use svc_protocol::api::ScriptOwner;
+
+use super::server::Servers;
+use crate::{Exception, Raise, Source};
+
+/// Bytes of a module's text.
+const MODULE_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Pages of libraries that are read: far more than there can be.
+const PAGES_MAX: usize = 100;
+
+pub(super) struct Libraries {
+    folder: Option<PathBuf>,
+    /// Read once for a process: what one request imports, the next does too.
+    stored: Option<HashMap<String, String>>,
+}
+
+impl Libraries {
+    pub(super) fn beside(script: &Path) -> Self {
+        Self {
+            folder: script.parent().map(Path::to_owned),
+            stored: None,
+        }
+    }
+
+    /// `a.b` is `a/b/__init__.py` or `a/b.py` in the script's folder, in the order of CPython.
+    pub(super) fn find_beside(&self, module: &str) -> Result<Option<Source>, Raise> {
+        let Some(folder) = &self.folder else {
+            return Ok(None);
+        };
+        let mut path = folder.clone();
+        for part in module.split('.') {
+            // Names only: nothing that means another folder.
+            let name = |c: char| c.is_alphanumeric() || c == '_';
+            if part.is_empty() || !part.chars().all(name) {
+                return Ok(None);
+            }
+            path.push(part);
+        }
+        for path in [path.join("__init__.py"), path.with_extension("py")] {
+            match read_within(folder, &path) {
+                Ok(Some(text)) => {
+                    let file = path.display().to_string();
+                    return Ok(Some(Source { file, text }));
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    let text = format!("module `{module}` at `{}`: {error}", path.display());
+                    return Err(Raise::new(Exception::OSError, text));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// One of the owner's libraries, or a global one.
+    pub(super) async fn find_stored(
+        &mut self,
+        module: &str,
+        servers: &Servers,
+    ) -> Result<Option<Source>, Raise> {
+        let stored = match &mut self.stored {
+            Some(stored) => stored,
+            none => none.insert(read_stored(module, servers).await?),
+        };
+        Ok(stored.get(module).map(|text| Source {
+            file: format!("<library {module}>"),
+            text: text.clone(),
+        }))
+    }
+}
+
+/// Every library by its name; the owner's own win.
+async fn read_stored(module: &str, servers: &Servers) -> Result<HashMap<String, String>, Raise> {
+    let mut stored: HashMap<String, (ScriptOwner, String)> = HashMap::new();
+    let mut cursor: Option<String> = None;
+    for _ in 0..PAGES_MAX {
+        let page = servers.libraries(cursor.as_deref()).await;
+        let page = page.map_err(|error| {
+            let text = format!(
+                "No module named '{module}' beside the script, and the stored libraries cannot be \
+                 read: {error}"
+            );
+            Raise::new(Exception::ModuleNotFoundError, text)
+        })?;
+        for script in page.scripts {
+            let own = script.owner == ScriptOwner::User;
+            if own || !stored.contains_key(&script.name) {
+                stored.insert(script.name, (script.owner, script.source));
+            }
+        }
+        if page.next_cursor.is_none() || page.next_cursor == cursor {
+            break;
+        }
+        cursor = page.next_cursor;
+    }
+    Ok(stored
+        .into_iter()
+        .map(|(name, (_, source))| (name, source))
+        .collect())
+}
+
+/// The text of a file, unless a link leads out of the folder.
+fn read_within(folder: &Path, path: &Path) -> io::Result<Option<String>> {
+    let real = match path.canonicalize() {
+        Ok(real) => real,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !real.starts_with(folder.canonicalize()?) {
+        let text = "it lies outside the script's folder";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
+    }
+    if !real.is_file() {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    File::open(real)?
+        .take(MODULE_BYTES_MAX + 1)
+        .read_to_string(&mut text)?;
+    if text.len() as u64 > MODULE_BYTES_MAX {
+        let text = format!("it is larger than {MODULE_BYTES_MAX} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(Some(text))
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}

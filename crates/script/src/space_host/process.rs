@@ -1,0 +1,180 @@
+//! Starts programs for a script, waits for them, and kills those that take too long.
+
+use std::{
+    collections::HashMap,
+    io,
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
+    process::{Child, Command},
+};
+
+use crate::{
+    Exception, Raise,
+    worker::{WORKER_VARIABLES, without_memory_limit},
+};
+
+/// Bytes of each stream a script is given.
+const STREAM_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// The argument of the operation.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Order {
+    args: Vec<String>,
+    #[serde(default)]
+    cwd: Option<String>,
+    /// The whole environment, if given.
+    #[serde(default)]
+    env: Option<HashMap<String, String>>,
+    #[serde(default)]
+    input: Option<String>,
+    /// Seconds.
+    #[serde(default)]
+    timeout: Option<f64>,
+    #[serde(default)]
+    pub(super) capture: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Done {
+    /// Negative: the signal that ended it.
+    pub(super) returncode: i32,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+/// Runs it to its end. In a worker its output is read in any case: a worker's stdout is no place
+/// for it.
+pub(super) async fn run(order: &Order, in_worker: bool) -> Result<Done, Raise> {
+    let Some((program, args)) = order.args.split_first() else {
+        let text = "a process needs a program: `args` is empty";
+        return Err(Raise::new(Exception::ValueError, text));
+    };
+    let mut command = Command::new(program);
+    command.args(args).kill_on_drop(true);
+    if let Some(folder) = &order.cwd {
+        command.current_dir(folder);
+    }
+    match &order.env {
+        Some(env) => {
+            command.env_clear().envs(env);
+        }
+        None if in_worker => {
+            for name in WORKER_VARIABLES {
+                command.env_remove(name);
+            }
+        }
+        None => {}
+    }
+    let stdin = || match order.input {
+        Some(_) => Stdio::piped(),
+        None if in_worker => Stdio::null(),
+        None => Stdio::inherit(),
+    };
+    let output = || {
+        if order.capture || in_worker {
+            Stdio::piped()
+        } else {
+            Stdio::inherit()
+        }
+    };
+    command.stdin(stdin()).stdout(output()).stderr(output());
+    let spawned = if in_worker {
+        without_memory_limit(|| command.spawn())
+    } else {
+        command.spawn()
+    };
+    let mut child = spawned.map_err(|error| unstarted(program, &error))?;
+    // Dropped at the end of its time, it is killed.
+    let ended = finish(&mut child, order.input.as_deref(), program);
+    match order.timeout {
+        None => ended.await,
+        Some(seconds) => {
+            let within = Duration::try_from_secs_f64(seconds).map_err(|_| {
+                let text = format!("`{seconds}` is no timeout");
+                Raise::new(Exception::ValueError, text)
+            })?;
+            match tokio::time::timeout(within, ended).await {
+                Ok(done) => done,
+                Err(_) => {
+                    let _ = child.kill().await;
+                    let text = format!("`{program}` did not end within {seconds} s");
+                    Err(Raise::new(Exception::TimeoutError, text))
+                }
+            }
+        }
+    }
+}
+
+async fn finish(child: &mut Child, input: Option<&str>, program: &str) -> Result<Done, Raise> {
+    let stdin = child.stdin.take();
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
+    let feed = async move {
+        if let (Some(mut stdin), Some(input)) = (stdin, input) {
+            // A program need not read what it is given.
+            let _ = stdin.write_all(input.as_bytes()).await;
+        }
+        Ok(())
+    };
+    let failed = |error: io::Error| {
+        let text = format!("the output of `{program}` cannot be read: {error}");
+        Raise::new(Exception::OSError, text)
+    };
+    let ((), stdout, stderr) =
+        tokio::try_join!(feed, collect(stdout), collect(stderr)).map_err(failed)?;
+    let status = child.wait().await.map_err(failed)?;
+    Ok(Done {
+        returncode: code_of(status),
+        stdout,
+        stderr,
+    })
+}
+
+/// A stream to its end; too much of it is an error.
+async fn collect(stream: Option<impl AsyncRead + Unpin>) -> io::Result<String> {
+    let Some(stream) = stream else {
+        return Ok(String::new());
+    };
+    let mut bytes = Vec::new();
+    let most = STREAM_BYTES_MAX as u64;
+    stream.take(most + 1).read_to_end(&mut bytes).await?;
+    if bytes.len() > STREAM_BYTES_MAX {
+        let text = format!("it is larger than {STREAM_BYTES_MAX} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// As CPython counts it.
+fn code_of(status: ExitStatus) -> i32 {
+    use std::os::unix::process::ExitStatusExt;
+
+    status
+        .code()
+        .or_else(|| status.signal().map(|signal| -signal))
+        .unwrap_or(-1)
+}
+
+/// As CPython says it.
+fn unstarted(program: &str, error: &io::Error) -> Raise {
+    let text = match (error.kind(), error.raw_os_error()) {
+        (io::ErrorKind::NotFound, Some(code)) => {
+            format!("[Errno {code}] No such file or directory: '{program}'")
+        }
+        (io::ErrorKind::PermissionDenied, Some(code)) => {
+            format!("[Errno {code}] Permission denied: '{program}'")
+        }
+        _ => format!("`{program}` cannot start: {error}"),
+    };
+    let exception = match error.kind() {
+        io::ErrorKind::PermissionDenied => Exception::PermissionError,
+        _ => Exception::OSError,
+    };
+    Raise::new(exception, text)
+}

@@ -1,0 +1,185 @@
+//! Whom operations go to: the space's agent if there is one, else the server.
+
+use http::{HeaderMap, Method};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use svc_client::{AgentClient, Client, Error, Policy, Target};
+use svc_protocol::{api, env};
+
+use super::AgentAccess;
+use crate::{Exception, Raise};
+
+/// Bytes of an answer a script is given.
+const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Libraries per page: with texts of a quarter of a mebibyte they fit into an answer.
+const PAGE: u32 = 16;
+/// A call may take as long as its method does.
+const CALL_PATH: &str = "/api/methods/call";
+/// An answer without an end.
+const STREAM_PATH: &str = "/api/events/stream";
+
+pub(super) struct Servers {
+    agent: Option<Agent>,
+    server: Option<Client>,
+}
+
+struct Agent {
+    client: AgentClient,
+    /// The server's API through the agent, with bounds for scripts.
+    api: Client,
+}
+
+/// An answer of the API, its body as it came.
+#[derive(Debug, Serialize)]
+pub(super) struct Answer {
+    status: u16,
+    body: Box<RawValue>,
+}
+
+impl Servers {
+    pub(super) fn new(agent: Option<AgentAccess>) -> Self {
+        let agent = agent.map(|AgentAccess { socket }| {
+            let policy = Policy {
+                answer_bytes_max: ANSWER_BYTES_MAX,
+                ..Policy::default()
+            };
+            Agent {
+                api: Client::with_policy(Target::unix(&socket), policy),
+                client: AgentClient::new(socket),
+            }
+        });
+        Self {
+            agent,
+            server: None,
+        }
+    }
+
+    pub(super) fn set_server(&mut self, client: Client) {
+        self.server = Some(client);
+    }
+
+    /// Is there anybody to ask?
+    pub(super) fn any(&self) -> bool {
+        self.agent.is_some() || self.server.is_some()
+    }
+
+    pub(super) fn agent_for_methods(&self) -> Result<&AgentClient, Raise> {
+        self.agent.as_ref().map(|agent| &agent.client).ok_or_else(|| {
+            let socket = env::AGENT_SOCKET;
+            Raise::runtime(format!(
+                "svc.methods works inside a space only: no agent was found ({socket} is not set, \
+                 and no .svc/agent.json is in this folder or above)"
+            ))
+        })
+    }
+
+    /// The outer error is the script's to catch, the inner one what was answered.
+    pub(super) async fn emit(
+        &self,
+        emit: &api::Emit,
+    ) -> Result<Result<api::Emitted, Error>, Raise> {
+        match (&self.agent, &self.server) {
+            (Some(agent), _) => Ok(agent.client.emit(emit, None).await),
+            (None, Some(server)) => Ok(server.emit(emit, None).await),
+            (None, None) => Err(nobody("svc.event")),
+        }
+    }
+
+    pub(super) async fn api(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&RawValue>,
+    ) -> Result<Result<Answer, Error>, Raise> {
+        let method = checked(method, path)?;
+        let client = self.client().ok_or_else(|| nobody("svc.api"))?;
+        let route = path.split('?').next().unwrap_or(path);
+        let within = (route == CALL_PATH).then_some(client.policy().call_timeout);
+        let body = body.map(|body| body.get().as_bytes().to_vec());
+        let sent = client.send_raw(method, path, HeaderMap::new(), body, within);
+        let answer = match sent.await {
+            Ok(answer) => answer,
+            Err(error) => return Ok(Err(error)),
+        };
+        if answer.body.len() > ANSWER_BYTES_MAX {
+            let bytes = answer.body.len();
+            return Err(Raise::runtime(format!(
+                "the answer of `{path}` has {bytes} bytes; a script is given {ANSWER_BYTES_MAX} at most"
+            )));
+        }
+        let status = answer.status.as_u16();
+        body_of(&answer.body).map(|body| Ok(Answer { status, body }))
+    }
+
+    /// One page of libraries the owner sees.
+    pub(super) async fn libraries(&self, cursor: Option<&str>) -> Result<api::Scripts, Error> {
+        let Some(client) = self.client() else {
+            return Ok(api::Scripts {
+                scripts: Vec::new(),
+                next_cursor: None,
+            });
+        };
+        let mut path = format!("/api/scripts?kind=library&limit={PAGE}");
+        if let Some(cursor) = cursor {
+            path.push_str("&cursor=");
+            path.push_str(cursor);
+        }
+        let none = HeaderMap::new();
+        let answer = client
+            .send_raw(Method::GET, &path, none, None, None)
+            .await?;
+        if !answer.status.is_success() {
+            return Err(client.problem(answer.status, &answer.body));
+        }
+        serde_json::from_slice(&answer.body).map_err(|error| Error::Unexpected {
+            target: client.target().to_string(),
+            why: format!("the list of libraries cannot be read: {error}"),
+        })
+    }
+
+    fn client(&self) -> Option<&Client> {
+        let agent = self.agent.as_ref().map(|agent| &agent.api);
+        agent.or(self.server.as_ref())
+    }
+}
+
+/// The bytes as they are if they are JSON, else as a text.
+fn body_of(bytes: &[u8]) -> Result<Box<RawValue>, Raise> {
+    let text = if bytes.is_empty() { b"null" } else { bytes };
+    if let Ok(body) = serde_json::from_slice::<Box<RawValue>>(text) {
+        return Ok(body);
+    }
+    to_raw_value(&String::from_utf8_lossy(bytes))
+        .map_err(|error| Raise::runtime(format!("the answer is no text: {error}")))
+}
+
+/// Only the API, and only what ends.
+fn checked(method: &str, path: &str) -> Result<Method, Raise> {
+    let refuse = |text: String| Err(Raise::new(Exception::ValueError, text));
+    let plain = |byte: u8| byte.is_ascii_graphic() && byte != b'#' && byte != b'\\';
+    if !path.starts_with("/api/") || !path.bytes().all(plain) || path.contains("/..") {
+        return refuse(format!(
+            "`{path}` is not a path of the API: it begins with `/api/`"
+        ));
+    }
+    if path.split('?').next() == Some(STREAM_PATH) {
+        return refuse(format!("`{STREAM_PATH}` never ends: ask `/api/events`"));
+    }
+    match method.to_ascii_uppercase().as_str() {
+        "GET" => Ok(Method::GET),
+        "POST" => Ok(Method::POST),
+        "PUT" => Ok(Method::PUT),
+        "PATCH" => Ok(Method::PATCH),
+        "DELETE" => Ok(Method::DELETE),
+        "HEAD" => Ok(Method::HEAD),
+        _ => refuse(format!("`{method}` is not a method of the API")),
+    }
+}
+
+fn nobody(module: &str) -> Raise {
+    let (socket, url, token) = (env::AGENT_SOCKET, env::URL, env::TOKEN);
+    Raise::runtime(format!(
+        "{module} has nobody to ask: no agent was found ({socket} is not set), and no server is \
+         known; run inside a space, log in with `svc login`, or set {url} and {token}"
+    ))
+}

@@ -1,0 +1,236 @@
+//! The worker process itself.
+//!
+//! It takes one piece of work at a time from stdin, and answers on stdout. It ends with its
+//! parent: at once, also in the middle of a script.
+
+mod host;
+mod pipe;
+
+use std::{fs::File, io, net::TcpListener, os::fd::AsFd, path::PathBuf, process::Command, thread};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use rustix::event::{PollFd, PollFlags, poll};
+use svc_client::{Client, Target};
+use svc_protocol::env;
+
+use self::{
+    host::{PipeHost, PrintingHost},
+    pipe::Pipe,
+};
+use super::{
+    confine::confine,
+    gauge::Gauge,
+    protocol::{FromWorker, Probe, ToWorker},
+};
+use crate::{AgentAccess, ErrorKind, Evaluator, ScriptError, Setting, Snapshot, Source, SpaceHost};
+
+/// Stack of the thread scripts run on: their recursion is the engine's.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
+
+/// What a worker may do besides computing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Nothing: every limit the machine has is on it.
+    Sandbox { memory_bytes: usize },
+    /// What its user may: it serves the user's own handlers, within memory.
+    Space { memory_bytes: usize },
+}
+
+/// Serves stdin until it ends. Returns the exit code.
+pub fn main(role: Role) -> i32 {
+    let served = thread::Builder::new()
+        .name("script".to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(move || Child::start(role).and_then(Child::serve))
+        .map(thread::JoinHandle::join);
+    match served {
+        Ok(Ok(Ok(()))) => 0,
+        Ok(Ok(Err(error))) | Err(error) => {
+            eprintln!("script worker: {error}");
+            1
+        }
+        // The panic has said what it was.
+        Ok(Err(_)) => 1,
+    }
+}
+
+struct Child {
+    role: Role,
+    pipe: Pipe,
+    gauge: Gauge,
+    loaded: Option<Loaded>,
+}
+
+/// What `Invoke` works with.
+struct Loaded {
+    snapshot: Snapshot,
+    host: SpaceHost,
+    /// Made while there is no request, so that none waits for it. Each serves one.
+    next: Option<Evaluator>,
+    /// Of the last request: taken apart when its caller has the answer.
+    spent: Option<Evaluator>,
+}
+
+impl Loaded {
+    fn prepare(&mut self) {
+        self.spent = None;
+        // An error shows when the request comes.
+        self.next = Evaluator::restore(&self.snapshot).ok();
+    }
+}
+
+impl Child {
+    /// Gives up what the role does not need, then says that work may come.
+    fn start(role: Role) -> io::Result<Self> {
+        let mut pipe = Pipe::open()?;
+        let gauge = Gauge::start()?;
+        end_with_parent()?;
+        let warning = confine(role, gauge.usage()?)?;
+        pipe.send(&FromWorker::Ready { warning })?;
+        Ok(Self {
+            role,
+            pipe,
+            gauge,
+            loaded: None,
+        })
+    }
+
+    fn serve(mut self) -> io::Result<()> {
+        while let Some(work) = self.pipe.receive()? {
+            let done = self.work(work);
+            self.pipe.send_done(done)?;
+            if let Some(loaded) = &mut self.loaded {
+                loaded.prepare();
+            }
+        }
+        Ok(())
+    }
+
+    fn work(&mut self, work: ToWorker) -> Result<Option<String>, ScriptError> {
+        match (self.role, work) {
+            (
+                Role::Sandbox { .. },
+                ToWorker::Run {
+                    setting,
+                    script,
+                    function,
+                    params,
+                },
+            ) => self.run(&setting, &script, function.as_deref(), &params),
+            (
+                Role::Space { .. },
+                ToWorker::Load {
+                    snapshot,
+                    script,
+                    agent_socket,
+                },
+            ) => self.load(&snapshot, script, agent_socket),
+            (Role::Space { .. }, ToWorker::Invoke { handler, params }) => {
+                self.invoke(&handler, &params)
+            }
+            (_, ToWorker::Probe) => Ok(Some(probe())),
+            _ => Err(broken("a worker of this kind does not take such work")),
+        }
+    }
+
+    fn run(
+        &mut self,
+        setting: &Setting,
+        script: &Source,
+        function: Option<&str>,
+        params: &str,
+    ) -> Result<Option<String>, ScriptError> {
+        let mut host = PipeHost::new(&mut self.pipe);
+        let done = self.gauge.measure(|| {
+            let mut evaluator = Evaluator::new(setting);
+            evaluator.run(script, &mut host)?;
+            function
+                .map(|function| evaluator.call(&format!("__main__.{function}"), params, &mut host))
+                .transpose()
+        });
+        host.finish();
+        done
+    }
+
+    fn load(
+        &mut self,
+        snapshot: &str,
+        script: String,
+        agent_socket: Option<String>,
+    ) -> Result<Option<String>, ScriptError> {
+        let bytes = STANDARD
+            .decode(snapshot)
+            .map_err(|error| broken(format!("the snapshot is damaged: {error}")))?;
+        let agent = agent_socket.map(|socket| AgentAccess {
+            socket: PathBuf::from(socket),
+        });
+        let snapshot = Snapshot::from_bytes(&bytes)?;
+        let mut host = SpaceHost::new(PathBuf::from(script), agent).in_worker();
+        if let Some(server) = server_of_environment() {
+            host = host.with_server(server);
+        }
+        self.loaded = Some(Loaded {
+            snapshot,
+            host,
+            next: None,
+            spent: None,
+        });
+        Ok(None)
+    }
+
+    fn invoke(&mut self, handler: &str, params: &str) -> Result<Option<String>, ScriptError> {
+        let Some(loaded) = &mut self.loaded else {
+            return Err(broken("no snapshot was loaded"));
+        };
+        let mut evaluator = match loaded.next.take() {
+            Some(next) => next,
+            None => Evaluator::restore(&loaded.snapshot)?,
+        };
+        let mut host = PrintingHost::new(&mut loaded.host, &mut self.pipe);
+        let call = || evaluator.call(handler, params, &mut host).map(Some);
+        let done = self.gauge.measure(call);
+        host.finish();
+        loaded.spent = Some(evaluator);
+        done
+    }
+}
+
+/// Ends the process when the other end of stdin is gone, whatever it does at that moment.
+fn end_with_parent() -> io::Result<()> {
+    let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+    thread::Builder::new()
+        .name("parent".to_owned())
+        .stack_size(128 * 1024)
+        .spawn(move || {
+            // Nothing is asked for, so that only the end is told.
+            let mut ends = [PollFd::new(&stdin, PollFlags::empty())];
+            loop {
+                match poll(&mut ends, None) {
+                    Err(rustix::io::Errno::INTR) | Ok(0) => {}
+                    _ => std::process::exit(0),
+                }
+            }
+        })
+        .map(drop)
+}
+
+/// The server a handler's `svc.api` falls back to when there is no agent.
+fn server_of_environment() -> Option<Client> {
+    let ca_file = std::env::var_os(env::CA_FILE).map(PathBuf::from);
+    let target = Target::parse(&std::env::var(env::URL).ok()?, ca_file.as_deref()).ok()?;
+    Some(Client::new(target).with_token(std::env::var(env::TOKEN).ok()?))
+}
+
+/// Tries what a sandboxed worker must not be able to.
+fn probe() -> String {
+    let probe = Probe {
+        open_file: File::open("/proc/self/status").is_ok(),
+        open_socket: TcpListener::bind("127.0.0.1:0").is_ok(),
+        start_process: Command::new("/bin/sh").args(["-c", ":"]).status().is_ok(),
+    };
+    serde_json::to_string(&probe).unwrap_or_default()
+}
+
+fn broken(text: impl Into<String>) -> ScriptError {
+    ScriptError::bare(ErrorKind::Worker, text)
+}

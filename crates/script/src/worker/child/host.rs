@@ -1,0 +1,113 @@
+//! The hosts of scripts in a worker: one asks the parent for everything, one only has it print.
+
+use super::pipe::Pipe;
+use crate::{
+    Host, Raise, Source, SpaceHost, Stream,
+    worker::{
+        output::Output,
+        protocol::{FromWorker, ToWorker},
+    },
+};
+
+/// The host of sandboxed scripts: asks the parent.
+pub(super) struct PipeHost<'a> {
+    pipe: &'a mut Pipe,
+    output: Output,
+}
+
+impl<'a> PipeHost<'a> {
+    pub(super) fn new(pipe: &'a mut Pipe) -> Self {
+        Self {
+            pipe,
+            output: Output::new(),
+        }
+    }
+
+    /// Sends what was printed and has not gone yet.
+    pub(super) fn finish(self) {
+        let Self { pipe, mut output } = self;
+        pipe.send_or_end(output.take());
+    }
+
+    fn ask(&mut self, question: &FromWorker) -> Result<ToWorker, Raise> {
+        self.pipe.send_or_end(self.output.take());
+        self.pipe.ask(question)
+    }
+}
+
+impl Host for PipeHost<'_> {
+    fn library(&mut self, module: &str) -> Result<Option<Source>, Raise> {
+        let question = FromWorker::Library {
+            module: module.to_owned(),
+        };
+        match self.ask(&question)? {
+            ToWorker::LibraryAnswer(Ok(source)) => Ok(source),
+            _ => Err(no_answer()),
+        }
+    }
+
+    fn call(&mut self, operation: &str, argument: &str) -> Result<String, Raise> {
+        let question = FromWorker::Call {
+            operation: operation.to_owned(),
+            argument: argument.to_owned(),
+        };
+        match self.ask(&question)? {
+            ToWorker::Answer(Ok(Some(answer))) => Ok(answer),
+            _ => Err(no_answer()),
+        }
+    }
+
+    fn print(&mut self, stream: Stream, text: &str) {
+        let now = self.output.print(stream, text);
+        self.pipe.send_or_end(now.into_iter().flatten());
+    }
+}
+
+/// A host of this process whose prints go to the parent.
+pub(super) struct PrintingHost<'a> {
+    host: &'a mut SpaceHost,
+    pipe: &'a mut Pipe,
+    output: Output,
+}
+
+impl<'a> PrintingHost<'a> {
+    pub(super) fn new(host: &'a mut SpaceHost, pipe: &'a mut Pipe) -> Self {
+        Self {
+            host,
+            pipe,
+            output: Output::new(),
+        }
+    }
+
+    /// Sends what was printed and has not gone yet.
+    pub(super) fn finish(self) {
+        let Self {
+            pipe, mut output, ..
+        } = self;
+        pipe.send_or_end(output.take());
+    }
+}
+
+impl Host for PrintingHost<'_> {
+    fn library(&mut self, module: &str) -> Result<Option<Source>, Raise> {
+        self.host.library(module)
+    }
+
+    fn call(&mut self, operation: &str, argument: &str) -> Result<String, Raise> {
+        let answer = self.host.call(operation, argument);
+        // What processes of the script printed.
+        for (stream, text) in self.host.take_printed() {
+            self.print(stream, &text);
+        }
+        answer
+    }
+
+    fn print(&mut self, stream: Stream, text: &str) {
+        let now = self.output.print(stream, text);
+        self.pipe.send_or_end(now.into_iter().flatten());
+    }
+}
+
+fn no_answer() -> Raise {
+    Raise::runtime("the host did not answer")
+}

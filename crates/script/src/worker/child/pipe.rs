@@ -1,0 +1,74 @@
+//! stdin and stdout of a worker, as frames.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, Write},
+    os::fd::AsFd,
+};
+
+use crate::{
+    ErrorKind, Raise, ScriptError,
+    worker::protocol::{self, FromWorker, ToWorker},
+};
+
+const BUFFER_BYTES: usize = 64 * 1024;
+
+pub(super) struct Pipe {
+    input: BufReader<File>,
+    /// Not the library's stdout, which would cut frames at line ends.
+    output: File,
+}
+
+impl Pipe {
+    pub(super) fn open() -> io::Result<Self> {
+        let input = io::stdin().as_fd().try_clone_to_owned()?;
+        let output = io::stdout().as_fd().try_clone_to_owned()?;
+        Ok(Self {
+            input: BufReader::with_capacity(BUFFER_BYTES, input.into()),
+            output: output.into(),
+        })
+    }
+
+    pub(super) fn receive(&mut self) -> io::Result<Option<ToWorker>> {
+        protocol::read(&mut self.input)
+    }
+
+    pub(super) fn send(&mut self, message: &FromWorker) -> io::Result<()> {
+        self.output.write_all(&protocol::encode(message)?)
+    }
+
+    pub(super) fn send_done(
+        &mut self,
+        done: Result<Option<String>, ScriptError>,
+    ) -> io::Result<()> {
+        let frame = protocol::encode(&FromWorker::Done(done)).or_else(|error| {
+            let text = format!("the result cannot be passed on: {error}");
+            let error = ScriptError::bare(ErrorKind::Exception, text);
+            protocol::encode(&FromWorker::Done(Err(error)))
+        })?;
+        self.output.write_all(&frame)
+    }
+
+    /// For the middle of a script: without a parent there is nothing left to do.
+    pub(super) fn send_or_end(&mut self, messages: impl IntoIterator<Item = FromWorker>) {
+        for message in messages {
+            or_end(self.send(&message));
+        }
+    }
+
+    /// Asks the parent.
+    pub(super) fn ask(&mut self, question: &FromWorker) -> Result<ToWorker, Raise> {
+        let frame = protocol::encode(question)
+            .map_err(|error| Raise::runtime(format!("this cannot be asked: {error}")))?;
+        or_end(self.output.write_all(&frame));
+        match or_end(self.receive()) {
+            Some(ToWorker::Answer(Err(raise)) | ToWorker::LibraryAnswer(Err(raise))) => Err(raise),
+            Some(answer) => Ok(answer),
+            None => std::process::exit(0),
+        }
+    }
+}
+
+fn or_end<T>(done: io::Result<T>) -> T {
+    done.unwrap_or_else(|_| std::process::exit(1))
+}

@@ -1,0 +1,73 @@
+//! What a worker says on stderr: the end of it, for whoever asks why it died.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use tokio::{io::AsyncReadExt, process::ChildStderr, task::JoinHandle, time::timeout};
+
+/// Bytes that are kept.
+const KEPT_BYTES_MAX: usize = 4 * 1024;
+/// What Rust says before it aborts because memory is refused.
+const OUT_OF_MEMORY: &str = "memory allocation of ";
+
+/// What Rust says after a panic's message, for people at a terminal.
+const ADVICE: &str = "note: ";
+
+/// Reads the stderr of one process until it ends; dropped, it stops reading.
+#[derive(Debug)]
+pub(super) struct Complaints {
+    kept: Arc<Mutex<VecDeque<u8>>>,
+    reader: JoinHandle<()>,
+    ended: bool,
+}
+
+/// The end of what it said.
+pub(super) struct LastWords {
+    pub(super) out_of_memory: bool,
+    pub(super) line: Option<String>,
+}
+
+impl Complaints {
+    pub(super) fn of(mut stderr: ChildStderr) -> Self {
+        let kept = Arc::new(Mutex::new(VecDeque::new()));
+        let into = kept.clone();
+        let reader = tokio::spawn(async move {
+            let mut chunk = [0; 1024];
+            while let Ok(length @ 1..) = stderr.read(&mut chunk).await {
+                let mut kept = into.lock();
+                kept.extend(&chunk[..length]);
+                let over = kept.len().saturating_sub(KEPT_BYTES_MAX);
+                kept.drain(..over);
+            }
+        });
+        Self {
+            kept,
+            reader,
+            ended: false,
+        }
+    }
+
+    /// Waits for the end of it, but no longer than this.
+    pub(super) async fn last(&mut self, within: Duration) -> LastWords {
+        // A reader that has ended was asked before; asked again it would panic.
+        if !self.ended {
+            self.ended = timeout(within, &mut self.reader).await.is_ok();
+        }
+        let kept: Vec<u8> = self.kept.lock().iter().copied().collect();
+        let text = String::from_utf8_lossy(&kept);
+        LastWords {
+            out_of_memory: text.contains(OUT_OF_MEMORY),
+            line: text
+                .lines()
+                .map(str::trim)
+                .rfind(|line| !line.is_empty() && !line.starts_with(ADVICE))
+                .map(str::to_owned),
+        }
+    }
+}
+
+impl Drop for Complaints {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}

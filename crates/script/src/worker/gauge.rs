@@ -1,0 +1,137 @@
+//! Measures the process's memory while a script runs, so that the engine can stop the script with
+//! an exception that names the line.
+//!
+//! The engine compares two counters of its own with the limit; whoever embeds it has to keep them.
+//! They are per process, which is why a worker runs one script at a time. A hard limit of the
+//! operating system stands behind this one.
+
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::FileExt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use monty_types::{BASELINE_MEMORY, LIVE_MEMORY};
+
+/// Time between two looks: some megabytes at the speed of memory.
+const INTERVAL: Duration = Duration::from_millis(1);
+/// Sizes of the process in pages: address space, resident, shared, text, -, data, -.
+const STATM: &str = "/proc/self/statm";
+
+/// What the operating system counts for this process, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Usage {
+    pub(super) address_space: usize,
+    pub(super) resident: usize,
+}
+
+/// The file the usage is read from, opened while files can be.
+#[derive(Debug)]
+struct Meter {
+    file: File,
+    page_bytes: usize,
+}
+
+impl Meter {
+    fn open() -> io::Result<Self> {
+        Ok(Self {
+            file: File::open(STATM)?,
+            page_bytes: rustix::param::page_size(),
+        })
+    }
+
+    fn read(&self) -> io::Result<Usage> {
+        let mut text = [0; 128];
+        let length = self.file.read_at(&mut text, 0)?;
+        let mut pages = text[..length]
+            .split(u8::is_ascii_whitespace)
+            .map_while(|number| str::from_utf8(number).ok()?.parse::<usize>().ok());
+        let mut next = || pages.next().map(|pages| pages * self.page_bytes);
+        match (next(), next()) {
+            (Some(address_space), Some(resident)) => Ok(Usage {
+                address_space,
+                resident,
+            }),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+}
+
+/// Owns the thread that looks, which sleeps unless a script runs.
+#[derive(Debug)]
+pub(super) struct Gauge {
+    meter: Arc<Meter>,
+    running: Arc<AtomicBool>,
+    looker: JoinHandle<()>,
+}
+
+impl Gauge {
+    pub(super) fn start() -> io::Result<Self> {
+        let meter = Arc::new(Meter::open()?);
+        let running = Arc::new(AtomicBool::new(false));
+        let looker = {
+            let (meter, running) = (meter.clone(), running.clone());
+            thread::Builder::new()
+                .name("gauge".to_owned())
+                .stack_size(128 * 1024)
+                .spawn(move || look(&meter, &running))?
+        };
+        Ok(Self {
+            meter,
+            running,
+            looker,
+        })
+    }
+
+    pub(super) fn usage(&self) -> io::Result<Usage> {
+        self.meter.read()
+    }
+
+    /// Does the work with the engine's counters kept; what the process has now is not the work's.
+    pub(super) fn measure<T>(&self, work: impl FnOnce() -> T) -> T {
+        let before = self.usage().map_or(0, |usage| usage.resident);
+        BASELINE_MEMORY.store(before, Ordering::Relaxed);
+        LIVE_MEMORY.store(before, Ordering::Relaxed);
+        self.running.store(true, Ordering::Release);
+        self.looker.thread().unpark();
+        let done = work();
+        self.running.store(false, Ordering::Release);
+        done
+    }
+}
+
+fn look(meter: &Meter, running: &AtomicBool) {
+    loop {
+        while !running.load(Ordering::Acquire) {
+            thread::park();
+        }
+        thread::sleep(INTERVAL);
+        if let Ok(usage) = meter.read() {
+            LIVE_MEMORY.store(usage.resident, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_meter_sees_memory_that_is_used() {
+        let meter = Meter::open().expect("a /proc");
+        let before = meter.read().expect("read");
+        let block = vec![1_u8; 32 * 1024 * 1024];
+        let after = meter.read().expect("read");
+        assert!(
+            after.resident > before.resident + block.len() / 2,
+            "{before:?} {after:?}"
+        );
+        assert!(after.address_space >= after.resident);
+    }
+}

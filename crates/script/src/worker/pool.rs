@@ -1,0 +1,241 @@
+//! A few sandboxed workers: made when needed, kept for a moment, never shared between owners.
+//!
+//! There are never more processes than `workers_max`, those that wait for their owner's next
+//! script included: one that waits is ended to make room for another owner's. A worker that hit a
+//! limit is not used again.
+
+mod idle;
+
+use std::{future::Future, time::Duration};
+
+use tokio::{
+    sync::{Semaphore, SemaphorePermit, watch},
+    time::Instant,
+};
+use uuid::Uuid;
+
+use self::idle::Idle;
+use super::{Patience, Program, Surroundings, Worker, protocol::ToWorker, self_test};
+use crate::{ErrorKind, Raise, ScriptError, Setting, Source};
+
+/// Ends an output that was cut.
+const CUT: &str = "\n[cut]";
+
+#[derive(Clone, Debug)]
+pub struct PoolOptions {
+    pub program: Program,
+    /// Scripts that run at once.
+    pub workers_max: usize,
+    /// How long an idle worker waits for the next script of its owner.
+    pub idle: Duration,
+    /// After its limit, a script that does not stop by itself is killed this much later.
+    pub kill_after: Duration,
+    /// Bytes of output that are kept.
+    pub output_max: usize,
+}
+
+/// One script to run, and for whom.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub owner: Uuid,
+    pub setting: Setting,
+    pub script: Source,
+    /// Called with `params` after the script ran.
+    pub function: Option<String>,
+    pub params: String,
+}
+
+/// Answers what the script asks; see [`crate::Host`] for the operations.
+pub trait JobHost: Send + Sync {
+    fn library(&self, module: &str) -> impl Future<Output = Result<Option<Source>, Raise>> + Send;
+
+    fn call(
+        &self,
+        operation: &str,
+        argument: &str,
+    ) -> impl Future<Output = Result<String, Raise>> + Send;
+}
+
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// JSON text of what the function returned.
+    pub result: Result<Option<String>, ScriptError>,
+    /// What was printed, cut at the limit.
+    pub output: String,
+    pub elapsed: Duration,
+}
+
+pub struct Pool {
+    options: PoolOptions,
+    slots: Semaphore,
+    idle: Idle,
+    closing: watch::Sender<bool>,
+}
+
+impl Pool {
+    pub fn new(mut options: PoolOptions) -> Self {
+        let most = u32::MAX as usize;
+        options.workers_max = options
+            .workers_max
+            .clamp(1, Semaphore::MAX_PERMITS.min(most));
+        Self {
+            slots: Semaphore::new(options.workers_max),
+            idle: Idle::new(options.idle),
+            closing: watch::channel(false).0,
+            options,
+        }
+    }
+
+    /// Starts one worker and has it prove that its limits fire; an error says which does not.
+    pub async fn self_test(&self) -> Result<(), String> {
+        let _slot = self.slots.acquire().await.map_err(|_| closed().message)?;
+        self.idle.make_room(self.options.workers_max - 1).await;
+        self_test::run(&self.options).await
+    }
+
+    /// Scripts that run now.
+    pub fn running(&self) -> usize {
+        self.options.workers_max - self.slots.available_permits()
+    }
+
+    /// Workers that wait for the next script of their owner.
+    pub fn idle(&self) -> usize {
+        self.idle.count()
+    }
+
+    /// Runs a job; waits for a free worker first. `time` of the setting bounds the whole run on
+    /// the wall clock, waiting for the host included.
+    pub async fn run(&self, job: Job, host: &impl JobHost) -> Outcome {
+        let mut closing = self.closing.subscribe();
+        let mut outcome = Outcome {
+            result: Err(closed()),
+            output: String::new(),
+            elapsed: Duration::ZERO,
+        };
+        tokio::select! {
+            biased;
+            // Dropped in the middle, a worker is killed.
+            _ = closing.wait_for(|&closing| closing) => {}
+            () = self.run_into(job, host, &mut outcome) => {}
+        }
+        outcome
+    }
+
+    async fn run_into(&self, job: Job, host: &impl JobHost, outcome: &mut Outcome) {
+        let Ok(slot) = self.slots.acquire().await else {
+            return;
+        };
+        let owner = job.owner;
+        let start = Instant::now();
+        let mut worker = match self.worker_of(owner, &slot).await {
+            Ok(worker) => worker,
+            Err(error) => {
+                outcome.result = Err(error);
+                return;
+            }
+        };
+        let patience = Patience {
+            time: job.setting.limits.time,
+            kill_after: self.options.kill_after,
+        };
+        let work = ToWorker::Run {
+            setting: job.setting,
+            script: job.script,
+            function: job.function,
+            params: job.params,
+        };
+        let mut kept = Kept::new(self.options.output_max);
+        let print = |_, text: &str| kept.add(text);
+        outcome.result = worker.run(&work, host, print, patience).await;
+        outcome.output = kept.text;
+        outcome.elapsed = start.elapsed();
+        if worker.is_usable() {
+            self.idle.put(owner, worker);
+        } else {
+            worker.stop().await;
+        }
+    }
+
+    /// One of this owner's that waits, or a new one in the place of another's.
+    async fn worker_of(
+        &self,
+        owner: Uuid,
+        _slot: &SemaphorePermit<'_>,
+    ) -> Result<Worker, ScriptError> {
+        if let Some(worker) = self.idle.take(owner) {
+            return Ok(worker);
+        }
+        // Those that run, this one included, have a permit each.
+        self.idle
+            .make_room(self.options.workers_max - self.running())
+            .await;
+        let worker = Worker::start(&self.options.program, Surroundings::Nothing).await?;
+        if let Some(warning) = worker.warning() {
+            self.idle.warn_once(warning);
+        }
+        Ok(worker)
+    }
+
+    /// Ends every worker.
+    pub async fn close(&self) {
+        self.closing.send_replace(true);
+        // Every run has given back its permit when all are ours.
+        let all = u32::try_from(self.options.workers_max).unwrap_or(u32::MAX);
+        drop(self.slots.acquire_many(all).await);
+        self.slots.close();
+        self.idle.close().await;
+    }
+}
+
+/// What is kept of an output.
+struct Kept {
+    text: String,
+    bytes_max: usize,
+    cut: bool,
+}
+
+impl Kept {
+    fn new(bytes_max: usize) -> Self {
+        Self {
+            text: String::new(),
+            bytes_max,
+            cut: false,
+        }
+    }
+
+    fn add(&mut self, text: &str) {
+        if self.cut {
+            return;
+        }
+        self.text.push_str(text);
+        if self.text.len() > self.bytes_max {
+            self.cut = true;
+            let room = self.bytes_max.saturating_sub(CUT.len());
+            self.text.truncate(self.text.floor_char_boundary(room));
+            self.text.push_str(CUT);
+        }
+    }
+}
+
+fn closed() -> ScriptError {
+    ScriptError::bare(
+        ErrorKind::Worker,
+        "scripts are not run any more: svc is stopping",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_is_cut_at_its_limit_and_says_so() {
+        let mut kept = Kept::new(10);
+        kept.add("0123456789");
+        assert_eq!(kept.text, "0123456789");
+        kept.add("é");
+        assert_eq!(kept.text, "0123\n[cut]");
+        kept.add("more");
+        assert_eq!(kept.text, "0123\n[cut]");
+    }
+}

@@ -1,0 +1,147 @@
+//! Workers that wait for the next script of their owner, and the task that ends them when none
+//! comes.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tokio::{task::JoinHandle, time::Instant};
+use uuid::Uuid;
+
+use crate::worker::Worker;
+
+pub(super) struct Idle {
+    shared: Arc<Mutex<Shared>>,
+    patience: Duration,
+    reaper: Mutex<Option<JoinHandle<()>>>,
+    warned: AtomicBool,
+}
+
+#[derive(Default)]
+struct Shared {
+    /// Oldest first.
+    waiting: Vec<Waiting>,
+    /// A reaper looks at them.
+    reaping: bool,
+}
+
+struct Waiting {
+    owner: Uuid,
+    worker: Worker,
+    until: Instant,
+}
+
+impl Idle {
+    pub(super) fn new(patience: Duration) -> Self {
+        Self {
+            shared: Arc::default(),
+            patience,
+            reaper: Mutex::default(),
+            warned: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.shared.lock().waiting.len()
+    }
+
+    /// The one of this owner that waited least, if it is still alive.
+    pub(super) fn take(&self, owner: Uuid) -> Option<Worker> {
+        let waiting = &mut self.shared.lock().waiting;
+        while let Some(at) = waiting.iter().rposition(|one| one.owner == owner) {
+            let mut worker = waiting.remove(at).worker;
+            if worker.is_usable() {
+                return Some(worker);
+            }
+        }
+        None
+    }
+
+    pub(super) fn put(&self, owner: Uuid, worker: Worker) {
+        let mut shared = self.shared.lock();
+        shared.waiting.push(Waiting {
+            owner,
+            worker,
+            until: Instant::now() + self.patience,
+        });
+        if !std::mem::replace(&mut shared.reaping, true) {
+            let reaper = tokio::spawn(reap(self.shared.clone(), self.patience));
+            *self.reaper.lock() = Some(reaper);
+        }
+    }
+
+    /// Ends the oldest until no more than this many are left.
+    pub(super) async fn make_room(&self, most: usize) {
+        let ended: Vec<Waiting> = {
+            let waiting = &mut self.shared.lock().waiting;
+            let over = waiting.len().saturating_sub(most);
+            waiting.drain(..over).collect()
+        };
+        end(ended).await;
+    }
+
+    pub(super) async fn close(&self) {
+        let reaper = self.reaper.lock().take();
+        if let Some(reaper) = reaper {
+            reaper.abort();
+            // Cancelled: what it was ending ends when dropped.
+            let _ = reaper.await;
+        }
+        self.make_room(0).await;
+    }
+
+    /// Every worker of a machine has the same to say.
+    pub(super) fn warn_once(&self, warning: &str) {
+        if !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                warning,
+                "scripts run with less confinement than they could have"
+            );
+        }
+    }
+}
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        if let Some(reaper) = self.reaper.lock().take() {
+            reaper.abort();
+        }
+    }
+}
+
+/// Ends those whose time is up. Runs on while a pool is in use, so that it need not be started
+/// for every script, and ends when a second look finds nothing either.
+async fn reap(shared: Arc<Mutex<Shared>>, patience: Duration) {
+    let mut looked = false;
+    loop {
+        let next = {
+            let mut shared = shared.lock();
+            let next = shared.waiting.first().map(|oldest| oldest.until);
+            shared.reaping = next.is_some() || !looked;
+            next
+        };
+        match next {
+            Some(next) => tokio::time::sleep_until(next).await,
+            None if looked => return,
+            None => tokio::time::sleep(patience).await,
+        }
+        looked = next.is_none();
+        let now = Instant::now();
+        let ended: Vec<Waiting> = {
+            let waiting = &mut shared.lock().waiting;
+            waiting.extract_if(.., |one| one.until <= now).collect()
+        };
+        end(ended).await;
+    }
+}
+
+async fn end(ended: Vec<Waiting>) {
+    for one in ended {
+        one.worker.stop().await;
+    }
+}

@@ -1,0 +1,102 @@
+//! Proof that a worker's limits fire, in real workers, before the first script of a user.
+
+use std::time::Duration;
+
+use super::{
+    NoHost, Patience, PoolOptions, Surroundings, Worker,
+    protocol::{Probe, ToWorker},
+};
+use crate::{Abilities, ErrorKind, Flavour, Limits, ScriptError, Setting, Source};
+
+/// Time limit of the test scripts.
+const TIME: Duration = Duration::from_millis(500);
+/// Memory limit of the test scripts, well below what a worker could have.
+const MEMORY_BYTES: usize = 32 * 1024 * 1024;
+
+/// An error says which limit does not fire.
+pub(super) async fn run(options: &PoolOptions) -> Result<(), String> {
+    let fires =
+        |name: &str, kind: ErrorKind, ended: Result<Option<String>, ScriptError>| match ended {
+            Err(error) if error.kind == kind => Ok(()),
+            Err(error) => Err(format!("the {name} limit did not fire: {}", error.message)),
+            Ok(_) => Err(format!("the {name} limit did not fire")),
+        };
+    let loops = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass\n";
+    let eats = "kept = []\nwhile True:\n    kept.append('x' * 1000 + str(len(kept)))\n";
+    fires(
+        "time",
+        ErrorKind::TimeLimit,
+        try_out(options, loops, TIME).await,
+    )?;
+    // Time enough to fill its memory on a machine under load.
+    let eaten = try_out(options, eats, TIME * 40).await;
+    fires("memory", ErrorKind::MemoryLimit, eaten)?;
+    check_confinement(options).await
+}
+
+async fn try_out(
+    options: &PoolOptions,
+    text: &str,
+    time: Duration,
+) -> Result<Option<String>, ScriptError> {
+    let mut worker = Worker::start(&options.program, Surroundings::Nothing).await?;
+    let work = ToWorker::Run {
+        setting: Setting {
+            flavour: Flavour::Tool,
+            abilities: Abilities::None,
+            limits: Limits {
+                time: Some(time),
+                memory_bytes: Some(MEMORY_BYTES),
+                ..Limits::SANDBOX
+            },
+            args: vec!["self_test.py".to_owned()],
+        },
+        script: Source {
+            file: "self_test.py".to_owned(),
+            text: text.to_owned(),
+        },
+        function: None,
+        params: "null".to_owned(),
+    };
+    let patience = Patience {
+        time: Some(time),
+        kill_after: options.kill_after,
+    };
+    let done = worker.run(&work, &NoHost, |_, _| {}, patience).await;
+    worker.stop().await;
+    done
+}
+
+/// A worker that says it is confined must be. One on a machine without filters says so itself.
+async fn check_confinement(options: &PoolOptions) -> Result<(), String> {
+    let mut worker = Worker::start(&options.program, Surroundings::Nothing)
+        .await
+        .map_err(|error| error.message)?;
+    let warning = worker.warning().map(str::to_owned);
+    let patience = Patience {
+        time: Some(Duration::from_secs(10)),
+        kill_after: options.kill_after,
+    };
+    let tried = worker
+        .run(&ToWorker::Probe, &NoHost, |_, _| {}, patience)
+        .await;
+    worker.stop().await;
+    if let Some(warning) = warning {
+        tracing::warn!(
+            warning,
+            "scripts run with less confinement than they could have"
+        );
+        return Ok(());
+    }
+    let answer = tried.map_err(|error| error.message)?.unwrap_or_default();
+    let probe: Probe = serde_json::from_str(&answer)
+        .map_err(|error| format!("the confinement was not tested: {error}"))?;
+    match probe {
+        Probe {
+            open_file: false,
+            open_socket: false,
+            start_process: false,
+        } => Ok(()),
+        open => Err(format!("the confinement has a hole: {open:?}")),
+    }
+}

@@ -1,0 +1,259 @@
+//! The pool: who shares a process with whom, what is left of it, and what its host can do.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::{Duration, Instant},
+};
+
+use svc_script::{
+    ErrorKind, Exception, Raise, Source,
+    worker::{JobHost, NoHost},
+};
+
+use crate::support::{
+    HONEST, MEMORY_BYTES, OUTPUT_MAX, SOON, TIME, eventually, is_alive, job, pool,
+    serves_an_honest_script,
+};
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// Processes whose parent is this test and that belong to it: ids of this thread's children.
+fn children() -> Vec<u32> {
+    let own = format!("/proc/self/task/{}/children", own_thread());
+    let text = std::fs::read_to_string(own).expect("a kernel that lists children");
+    text.split_whitespace()
+        .map(|pid| pid.parse().expect("an id"))
+        .collect()
+}
+
+/// Each test has a thread of its own, and starts its workers from it.
+fn own_thread() -> String {
+    let path = std::fs::read_link("/proc/thread-self").expect("a /proc");
+    let name = path.file_name().expect("ends in the id");
+    name.to_string_lossy().into_owned()
+}
+
+#[tokio::test]
+async fn limits_prove_themselves() {
+    let pool = pool(1, LONG);
+    assert_eq!(pool.self_test().await, Ok(()));
+    assert!(children().is_empty());
+    serves_an_honest_script(&pool, 1).await;
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn one_owner_keeps_a_process_and_two_never_share_one() {
+    let pool = pool(2, LONG);
+    serves_an_honest_script(&pool, 1).await;
+    let [first] = children()[..] else {
+        panic!("{:?}", children());
+    };
+    serves_an_honest_script(&pool, 1).await;
+    assert_eq!(
+        children(),
+        [first],
+        "the same process serves its owner again"
+    );
+    serves_an_honest_script(&pool, 2).await;
+    let both = children();
+    assert_eq!(both.len(), 2);
+    assert!(both.contains(&first), "there is room for two");
+    serves_an_honest_script(&pool, 3).await;
+    let after = children();
+    assert!(
+        after.len() == 2 && !after.contains(&first),
+        "{both:?} {after:?}"
+    );
+    assert_eq!((pool.running(), pool.idle()), (0, 2));
+    pool.close().await;
+    assert!(children().is_empty());
+}
+
+#[tokio::test]
+async fn nothing_of_one_script_is_there_for_the_next() {
+    let pool = pool(1, LONG);
+    let first = "import json\njson.found = True\nkept = 1\n";
+    let outcome = pool.run(job(1, first, None), &NoHost).await;
+    assert!(children().len() == 1, "{outcome:?}");
+    let second = "import json\ndef main(params):\n    try:\n        return [kept]\n    \
+                  except NameError:\n        return hasattr(json, 'found')\n";
+    let outcome = pool.run(job(1, second, Some("main")), &NoHost).await;
+    assert_eq!(outcome.result, Ok(Some("false".to_owned())));
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_hit_a_limit_is_not_used_again() {
+    let pool = pool(1, LONG);
+    for text in ["while True: pass", "x = 'a' * 10**10"] {
+        let outcome = pool.run(job(1, text, None), &NoHost).await;
+        assert!(outcome.result.is_err());
+        assert_eq!((children(), pool.idle()), (vec![], 0), "{text}");
+    }
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn an_idle_worker_ends_by_itself() {
+    let pool = pool(1, Duration::from_millis(50));
+    for _ in 0..2 {
+        serves_an_honest_script(&pool, 1).await;
+        let until = Instant::now() + SOON;
+        while !children().is_empty() {
+            assert!(Instant::now() < until, "it never ended");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(pool.idle(), 0);
+    }
+}
+
+#[tokio::test]
+async fn closing_ends_what_runs_and_what_waits() {
+    let pool = pool(2, LONG);
+    serves_an_honest_script(&pool, 1).await;
+    let running = pool.run(job(2, "import time\ntime.sleep(60)", None), &NoHost);
+    let closing = async {
+        while children().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        let pids = children();
+        pool.close().await;
+        pids
+    };
+    let (outcome, pids) = tokio::join!(running, closing);
+    let error = outcome.result.expect_err("broken off");
+    assert_eq!(error.kind, ErrorKind::Worker);
+    eventually("no process is left", || {
+        !pids.iter().any(|&pid| is_alive(pid))
+    });
+    let late = pool.run(job(1, HONEST, None), &NoHost).await;
+    assert!(late.result.is_err());
+    assert!(children().is_empty());
+}
+
+#[tokio::test]
+async fn the_hard_limit_on_memory_stands_behind_the_soft_one() {
+    let pool = pool(1, LONG);
+    let mut bomb = job(1, "l = []\nwhile True: l.append('x' * 100000)", None);
+    // As if the engine did not look.
+    bomb.setting.limits.memory_bytes = None;
+    bomb.setting.limits.time = Some(SOON);
+    let outcome = pool.run(bomb, &NoHost).await;
+    let error = outcome.result.expect_err("it cannot go on for ever");
+    assert_eq!(error.kind, ErrorKind::MemoryLimit, "{error:?}");
+    serves_an_honest_script(&pool, 1).await;
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn what_fits_into_memory_may_be_used() {
+    let pool = pool(1, LONG);
+    let bytes = MEMORY_BYTES * 3 / 4;
+    let text = format!("def main(params):\n    return len('x' * {bytes})\n");
+    for _ in 0..3 {
+        let outcome = pool.run(job(1, &text, Some("main")), &NoHost).await;
+        assert_eq!(outcome.result, Ok(Some(bytes.to_string())));
+    }
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn a_step_that_needs_too_much_memory_is_named() {
+    let pool = pool(1, LONG);
+    let text = "text = 'a'\nwhile True:\n    text = text + text\n";
+    let error = pool.run(job(1, text, None), &NoHost).await.result;
+    let error = error.expect_err("too much");
+    assert_eq!(error.kind, ErrorKind::MemoryLimit);
+    let place = error.place().expect("a place");
+    assert_eq!((place.file.as_str(), place.line), ("tool.py", 3));
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn output_is_kept_up_to_its_limit() {
+    let pool = pool(1, LONG);
+    let outcome = pool
+        .run(job(1, "print('é', 1)\nprint('two')", None), &NoHost)
+        .await;
+    assert_eq!(outcome.output, "é 1\ntwo\n");
+    let flood = "for i in range(300000): print(i)\n";
+    let mut flood = job(1, flood, None);
+    flood.setting.limits.time = Some(SOON);
+    let outcome = pool.run(flood, &NoHost).await;
+    assert_eq!(outcome.result, Ok(None));
+    assert!(outcome.output.starts_with("0\n1\n2\n"));
+    assert!(outcome.output.ends_with("[cut]") && outcome.output.len() <= OUTPUT_MAX);
+    // What came before a failure is kept too.
+    let outcome = pool
+        .run(job(1, "print('here')\nwhile True: pass", None), &NoHost)
+        .await;
+    assert_eq!(outcome.output, "here\n");
+    pool.close().await;
+}
+
+/// Knows one library and counts what it is asked.
+#[derive(Default)]
+struct Library {
+    asked: AtomicUsize,
+}
+
+impl JobHost for Library {
+    async fn library(&self, module: &str) -> Result<Option<Source>, Raise> {
+        Ok((module == "texts").then(|| Source {
+            file: "texts.py".to_owned(),
+            text: "def shout(text):\n    return text.upper()\n".to_owned(),
+        }))
+    }
+
+    async fn call(&self, operation: &str, argument: &str) -> Result<String, Raise> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        match operation {
+            "emit" if argument.contains("refused") => {
+                let text = "you may not emit";
+                Err(Raise::new(Exception::PermissionError, text))
+            }
+            "emit" => Ok(r#"{"event_id": "e1", "event_type": "custom.x"}"#.to_owned()),
+            _ => std::future::pending().await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_host_is_asked_for_libraries_and_operations() {
+    let pool = pool(1, LONG);
+    let host = Library::default();
+    let text = "import texts\nimport svc.event as event\n\ndef main(params):\n    \
+                try:\n        event.emit('refused')\n    except PermissionError as error:\n        \
+                return [texts.shout('ok'), event.emit('x', {'n': 2**70}), str(error)]\n";
+    let outcome = pool.run(job(1, text, Some("main")), &host).await;
+    assert_eq!(
+        outcome.result,
+        Ok(Some(r#"["OK","e1","you may not emit"]"#.to_owned()))
+    );
+    assert_eq!(host.asked.load(Ordering::Relaxed), 2);
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn waiting_for_the_host_counts() {
+    let pool = pool(1, LONG);
+    let text = "from svc import api\napi.me()\n";
+    let start = Instant::now();
+    let outcome = pool.run(job(1, text, None), &Library::default()).await;
+    let error = outcome.result.expect_err("the host never answers");
+    assert_eq!(error.kind, ErrorKind::TimeLimit);
+    assert!(start.elapsed() >= TIME && start.elapsed() < TIME + SOON);
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_takes_its_worker_along() {
+    let pool = pool(1, LONG);
+    let hanging = pool.run(job(1, "import time\ntime.sleep(60)", None), &NoHost);
+    let left = tokio::time::timeout(Duration::from_millis(300), hanging).await;
+    assert!(left.is_err());
+    serves_an_honest_script(&pool, 1).await;
+    pool.close().await;
+    assert_eq!((pool.running(), pool.idle()), (0, 0));
+}

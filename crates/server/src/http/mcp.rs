@@ -1,0 +1,243 @@
+//! `/mcp`: extracts what the protocol needs of HTTP, and puts its answers into HTTP again.
+
+use std::{
+    collections::VecDeque,
+    convert::Infallible,
+    net::IpAddr,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::{
+    body::Body,
+    extract::{Request, State},
+    response::{
+        IntoResponse, Response, Sse,
+        sse::{Event as Line, KeepAlive},
+    },
+};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{
+    HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header, request::Parts, uri::Authority,
+};
+use hyper::body::{Frame, SizeHint};
+use serde::Deserialize;
+
+use super::{
+    error::{ApiError, ApiResult},
+    extract::{PAYLOAD_TIME_MAX, Query, read_body, require_json},
+    listen::Peer,
+};
+use crate::{
+    app::App,
+    identity::Caller,
+    mcp::{Answer, Era, Mode, Stream},
+};
+
+/// Between comments that keep an idle stream alive through proxies.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+#[derive(Deserialize)]
+pub struct Asked {
+    tools: Option<String>,
+}
+
+impl Asked {
+    fn mode(&self) -> ApiResult<Mode> {
+        match self.tools.as_deref() {
+            None | Some("all") => Ok(Mode::All),
+            Some("search") => Ok(Mode::Search),
+            Some(other) => Err(ApiError::bad_request(
+                "invalid_query",
+                format!("`tools={other}` is not known; it is `all` or `search`"),
+            )),
+        }
+    }
+}
+
+pub async fn post(
+    State(app): State<App>,
+    caller: Caller,
+    Query(asked): Query<Asked>,
+    request: Request,
+) -> ApiResult<Response> {
+    let (parts, body) = request.into_parts();
+    check_origin(&app, &parts)?;
+    require_json(&parts.headers)?;
+    let mode = asked.mode()?;
+    let body = read_body(body, app.limits.call_bytes_max, PAYLOAD_TIME_MAX).await?;
+    let answer = app.mcp.answer(&caller, &parts.headers, mode, &body).await;
+    into_response(answer)
+}
+
+/// The stream of a legacy client; modern ones have none.
+pub async fn get(
+    State(app): State<App>,
+    caller: Caller,
+    Query(asked): Query<Asked>,
+    request: Request,
+) -> ApiResult<Response> {
+    let (parts, _) = request.into_parts();
+    check_origin(&app, &parts)?;
+    if Era::of_headers(&parts.headers) == Era::Modern {
+        return Err(ApiError::new(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "method_not_allowed",
+            "this version of MCP has no stream by GET; POST `subscriptions/listen` instead",
+        ));
+    }
+    if !takes_events(&parts.headers) {
+        return Err(ApiError::new(
+            StatusCode::NOT_ACCEPTABLE,
+            "not_acceptable",
+            "this is a stream; send `Accept: text/event-stream`",
+        ));
+    }
+    into_response(app.mcp.open_legacy_stream(caller, asked.mode()?))
+}
+
+fn takes_events(headers: &HeaderMap) -> bool {
+    let accepted = headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
+    accepted.flat_map(|list| list.split(',')).any(|kind| {
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        ["text/event-stream", "text/*", "*/*"].contains(&kind.to_ascii_lowercase().as_str())
+    })
+}
+
+fn into_response(answer: Answer) -> ApiResult<Response> {
+    match answer {
+        Answer::Json(status, chunks) => {
+            let json = HeaderValue::from_static("application/json");
+            let body = Body::new(Pieces(chunks.0.into()));
+            Ok((status, [(header::CONTENT_TYPE, json)], body).into_response())
+        }
+        Answer::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
+        Answer::Stream(stream) => Ok(event_stream(stream)),
+        Answer::TooManyCalls(over) => {
+            let detail = "you make more calls per second than this server allows";
+            let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail);
+            Err(error.retry_after(over.retry_after.as_secs() + 1))
+        }
+        Answer::TooManyStreams => {
+            let detail = "you have as many streams open as one user may; close some";
+            let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", detail);
+            Err(error.retry_after(HEARTBEAT.as_secs()))
+        }
+    }
+}
+
+fn event_stream(stream: Box<Stream>) -> Response {
+    let lines = stream::unfold(stream, async |mut stream| {
+        let message = stream.next().await?;
+        let line = Line::default().event("message").data(message);
+        Some((Ok::<_, Infallible>(line), stream))
+    });
+    // Proxies that gather an answer before they pass it on would keep a stream back for ever.
+    let unbuffered = (
+        HeaderName::from_static("x-accel-buffering"),
+        HeaderValue::from_static("no"),
+    );
+    let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("still here");
+    ([unbuffered], Sse::new(lines).keep_alive(heartbeat)).into_response()
+}
+
+/// Refuses what a foreign page made a browser send, also by a name that it lets resolve to this
+/// machine.
+fn check_origin(app: &App, parts: &Parts) -> ApiResult<()> {
+    let foreign = |what: &str| {
+        let detail = format!(
+            "{what} is foreign to this server; set its public URL if people know it by that name"
+        );
+        Err(ApiError::forbidden("foreign_origin", detail))
+    };
+    let host = host(parts);
+    let is_local = app.loopback_only && is_direct(app, parts);
+    if is_local && !host.as_ref().is_some_and(|host| is_own_host(app, host)) {
+        return foreign("the `Host`");
+    }
+    let mut origins = parts.headers.get_all(header::ORIGIN).iter();
+    let is_own = |origin: &HeaderValue| {
+        let authority = origin.to_str().ok().and_then(authority_of);
+        authority.is_some_and(|authority| {
+            is_own_host(app, &authority) && (is_local || !is_loopback(&authority))
+                || host.as_ref().is_some_and(|host| is_same(host, &authority))
+        })
+    };
+    if origins.all(is_own) {
+        Ok(())
+    } else {
+        foreign("the `Origin`")
+    }
+}
+
+fn host(parts: &Parts) -> Option<Authority> {
+    match parts.headers.get(header::HOST) {
+        Some(host) => host.to_str().ok()?.parse().ok(),
+        None => parts.uri.authority().cloned(),
+    }
+}
+
+fn authority_of(origin: &str) -> Option<Authority> {
+    let uri: Uri = origin.parse().ok()?;
+    let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
+    uri.authority().filter(|_| is_web).cloned()
+}
+
+/// A name of this machine itself, or the one people know the server by.
+fn is_own_host(app: &App, authority: &Authority) -> bool {
+    let public = app.public_authority.as_deref();
+    is_loopback(authority)
+        || public.is_some_and(|public| authority.as_str().eq_ignore_ascii_case(public))
+}
+
+fn is_loopback(authority: &Authority) -> bool {
+    let host = authority
+        .host()
+        .trim_start_matches('[')
+        .trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || host
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.to_canonical().is_loopback())
+}
+
+fn is_same(one: &Authority, other: &Authority) -> bool {
+    one.as_str().eq_ignore_ascii_case(other.as_str())
+}
+
+/// From a connection of its own: not through a proxy that is trusted, and not from in here.
+fn is_direct(app: &App, parts: &Parts) -> bool {
+    let peer = parts.extensions.get::<Peer>();
+    peer.is_some_and(|peer| {
+        let address = peer.address.ip().to_canonical();
+        !app.trusted_proxies.iter().any(|net| net.contains(&address))
+    })
+}
+
+/// A body in pieces of known length.
+struct Pieces(VecDeque<Bytes>);
+
+impl hyper::body::Body for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.iter().map(|piece| piece.len() as u64).sum())
+    }
+}

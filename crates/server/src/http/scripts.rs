@@ -1,0 +1,83 @@
+//! `/api/scripts`.
+
+use axum::extract::State;
+use http::StatusCode;
+use serde::Deserialize;
+use svc_core::ScriptId;
+use svc_protocol::api::{
+    NewScript, RanScript, RunScript, Script, ScriptKind, ScriptOwner, ScriptPatch, Scripts,
+};
+
+use super::{
+    error::ApiResult,
+    extract::{Created, Json, PathId, Query},
+};
+use crate::{app::App, identity::Caller, scripts::Narrow, store::PageRequest};
+
+#[derive(Deserialize)]
+pub struct Asked {
+    kind: Option<ScriptKind>,
+    owner: Option<ScriptOwner>,
+    name: Option<String>,
+}
+
+pub async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Query(asked): Query<Asked>,
+    page: PageRequest,
+) -> ApiResult<Json<Scripts>> {
+    let narrow = Narrow {
+        kind: asked.kind,
+        owner: asked.owner,
+        name: asked.name,
+    };
+    let page = app.scripts.list(&caller, narrow, page).await?;
+    Ok(Json(Scripts {
+        scripts: page.items,
+        next_cursor: page.next_cursor,
+    }))
+}
+
+pub async fn create(
+    State(app): State<App>,
+    caller: Caller,
+    Json(new): Json<NewScript>,
+) -> ApiResult<Created<Script>> {
+    Ok(Created(app.scripts.create(&caller, new).await?))
+}
+
+pub async fn get(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<ScriptId>,
+) -> ApiResult<Json<Script>> {
+    Ok(Json(app.scripts.get(&caller, id).await?))
+}
+
+pub async fn patch(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<ScriptId>,
+    Json(patch): Json<ScriptPatch>,
+) -> ApiResult<Json<Script>> {
+    Ok(Json(app.scripts.patch(&caller, id, patch).await?))
+}
+
+pub async fn delete(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<ScriptId>,
+) -> ApiResult<StatusCode> {
+    app.scripts.delete(&caller, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub async fn run(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<ScriptId>,
+    Json(asked): Json<RunScript>,
+) -> ApiResult<Json<RanScript>> {
+    Ok(Json(app.scripts.run(&caller, id, asked).await?))
+}

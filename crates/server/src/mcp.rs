@@ -1,0 +1,396 @@
+//! `/mcp`: the methods a user sees, as tools of any agent that speaks MCP.
+//!
+//! Cast: `message` reads a request, `era` tells which of the two protocols it speaks and whether
+//! it says what it must, `legacy` and `modern` answer it. `tools` makes a tool of a method or a
+//! stored script; a `view` is the list of one user, written once; `search` finds in it. `results`
+//! puts what a method answers into the form clients read. `stream` tells of changes.
+//!
+//! Nothing is kept between requests: each says who it is and what it wants. Who may see and call
+//! what is decided where it always is, in `methods`; a tool is a name for it and no more.
+
+mod era;
+mod legacy;
+mod message;
+mod modern;
+mod refusal;
+mod results;
+pub mod scripts;
+mod search;
+mod stream;
+mod tools;
+mod view;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::join_all;
+use http::{HeaderMap, StatusCode};
+use svc_protocol::jsonrpc::{Body, Invalid, Request, RpcError, parse_body};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub use era::Era;
+pub use stream::Stream;
+
+use self::{
+    message::{Message, Params},
+    refusal::Refusal,
+    results::ToolResult,
+    scripts::ToolScripts,
+    stream::{Places, Sources, Wanted},
+    tools::{Target, Tool, param_headers},
+    view::Views,
+};
+use crate::{
+    identity::{Caller, Directory},
+    methods::{
+        calls::{ANSWER_BYTES_MAX, Calls},
+        rate_limit::OverLimit,
+        registry::Registry,
+    },
+    metrics::{McpOutcome, Metrics},
+};
+
+/// Messages of one batch.
+const BATCH_MAX: usize = 100;
+/// The answers to `server/discover` and `initialize` say who answers.
+pub const SERVER_NAME: &str = "svc";
+
+pub struct Mcp {
+    views: Arc<Views>,
+    calls: Arc<Calls>,
+    registry: Arc<Registry>,
+    directory: Arc<Directory>,
+    scripts: Arc<dyn ToolScripts>,
+    metrics: Arc<Metrics>,
+    streams: Places,
+    shutdown: CancellationToken,
+}
+
+/// Which tools a list holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mode {
+    #[default]
+    All,
+    /// Only those that find and run the others.
+    Search,
+}
+
+/// What goes back.
+pub enum Answer {
+    Json(StatusCode, Chunks),
+    /// A notification was taken.
+    Accepted,
+    Stream(Box<Stream>),
+    TooManyCalls(OverLimit),
+    TooManyStreams,
+}
+
+/// A body in pieces, so that a list need not be copied into it.
+#[derive(Default)]
+pub struct Chunks(pub Vec<Bytes>);
+
+impl Chunks {
+    fn len(&self) -> usize {
+        self.0.iter().map(Bytes::len).sum()
+    }
+}
+
+impl From<Vec<u8>> for Chunks {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(vec![bytes.into()])
+    }
+}
+
+/// One request and who makes it.
+struct Exchange<'a> {
+    caller: &'a Caller,
+    headers: &'a HeaderMap,
+    mode: Mode,
+    arrived: Instant,
+}
+
+impl Mcp {
+    pub fn new(
+        registry: Arc<Registry>,
+        directory: Arc<Directory>,
+        calls: Arc<Calls>,
+        scripts: Arc<dyn ToolScripts>,
+        metrics: Arc<Metrics>,
+        shutdown: CancellationToken,
+    ) -> Self {
+        let views = Views::new(registry.clone(), directory.clone(), scripts.clone());
+        Self {
+            views: Arc::new(views),
+            calls,
+            registry,
+            directory,
+            scripts,
+            metrics,
+            streams: Places::default(),
+            shutdown,
+        }
+    }
+
+    /// Answers the body of one `POST /mcp`.
+    pub async fn answer(
+        &self,
+        caller: &Caller,
+        headers: &HeaderMap,
+        mode: Mode,
+        body: &[u8],
+    ) -> Answer {
+        let exchange = Exchange {
+            caller,
+            headers,
+            mode,
+            arrived: Instant::now(),
+        };
+        match parse_body(body) {
+            Err(error) => self.refuse("", Refusal::of_body(&error), None),
+            Ok(Body::Single(request)) => self.answer_single(&exchange, request).await,
+            Ok(Body::Batch(_)) if !era::takes_batches(headers) => {
+                let why = "this version of the protocol has no batches; send one message at a time";
+                self.refuse("", Refusal::invalid_request(why), None)
+            }
+            Ok(Body::Batch(requests)) => self.answer_batch(&exchange, requests).await,
+        }
+    }
+
+    async fn answer_single(
+        &self,
+        exchange: &Exchange<'_>,
+        request: Result<Request<'_>, Invalid<'_>>,
+    ) -> Answer {
+        let message = match read(request) {
+            Ok(Some(message)) => message,
+            Ok(None) => return Answer::Accepted,
+            Err((refusal, id)) => return self.refuse("", refusal, id),
+        };
+        if let Err(over) = self.admit(exchange, std::slice::from_ref(&message)) {
+            return Answer::TooManyCalls(over);
+        }
+        match Era::of(exchange.headers, &message) {
+            Era::Legacy => self.answer_legacy(exchange, &message).await,
+            Era::Modern => self.answer_modern(exchange, &message).await,
+        }
+    }
+
+    /// Batches exist in one legacy version only, so every message of one is legacy.
+    async fn answer_batch(
+        &self,
+        exchange: &Exchange<'_>,
+        requests: Vec<Result<Request<'_>, Invalid<'_>>>,
+    ) -> Answer {
+        if requests.len() > BATCH_MAX {
+            let why = format!("a batch has at most {BATCH_MAX} messages");
+            return self.refuse("", Refusal::invalid_request(why), None);
+        }
+        let mut answers: Vec<Vec<u8>> = Vec::new();
+        let mut messages = Vec::with_capacity(requests.len());
+        for request in requests {
+            match read(request) {
+                Ok(message) => messages.extend(message),
+                Err((refusal, id)) => answers.push(refusal.to_response(id)),
+            }
+        }
+        if let Err(over) = self.admit(exchange, &messages) {
+            return Answer::TooManyCalls(over);
+        }
+        let answering = messages
+            .iter()
+            .map(|message| self.answer_legacy(exchange, message));
+        let mut bytes = 0;
+        for (answer, message) in join_all(answering).await.into_iter().zip(&messages) {
+            let Answer::Json(_, chunks) = answer else {
+                continue;
+            };
+            bytes += chunks.len();
+            answers.push(if bytes > ANSWER_BYTES_MAX {
+                Refusal::answer_too_large().to_response(Some(message.id))
+            } else {
+                chunks.0.concat()
+            });
+        }
+        if answers.is_empty() {
+            return Answer::Accepted;
+        }
+        let mut body = b"[".to_vec();
+        body.extend(answers.join(&b','));
+        body.push(b']');
+        Answer::Json(StatusCode::OK, body.into())
+    }
+
+    /// The stream of a legacy client, which has no request to answer.
+    pub fn open_legacy_stream(&self, caller: Caller, mode: Mode) -> Answer {
+        let wanted = Wanted {
+            era: Era::Legacy,
+            mode,
+            list_changed: true,
+            subscription: None,
+        };
+        self.open_stream(caller, wanted)
+    }
+
+    fn open_stream(&self, caller: Caller, wanted: Wanted) -> Answer {
+        let Some(place) = self.streams.take(caller.user.id) else {
+            return Answer::TooManyStreams;
+        };
+        let sources = Sources {
+            views: self.views.clone(),
+            directory: self.directory.clone(),
+            methods: self.registry.watch_tools(),
+            scripts: self.scripts.watch(),
+            shutdown: self.shutdown.clone(),
+        };
+        let counted = self.metrics.mcp.stream_opened();
+        let stream = Stream::new(sources, caller, wanted, place, counted);
+        Answer::Stream(Box::new(stream))
+    }
+
+    /// Calls count toward the user's limit, whichever way they come.
+    fn admit(&self, exchange: &Exchange<'_>, messages: &[Message<'_>]) -> Result<(), OverLimit> {
+        let is_call = |message: &&Message<'_>| message.method == "tools/call";
+        let calls = messages.iter().filter(is_call).count();
+        if calls == 0 {
+            return Ok(());
+        }
+        self.calls.admit(exchange.caller, calls, exchange.arrived)
+    }
+
+    fn refuse(&self, method: &str, refusal: Refusal, id: Option<&str>) -> Answer {
+        self.count(method, McpOutcome::Refused);
+        Answer::Json(refusal.status, refusal.to_response(id).into())
+    }
+
+    fn count(&self, method: &str, outcome: McpOutcome) {
+        self.metrics.mcp.count(method, outcome);
+    }
+
+    /// One page of tools as JSON, and the cursor of the next.
+    fn list(
+        &self,
+        exchange: &Exchange<'_>,
+        era: Era,
+        params: &Params<'_>,
+    ) -> Result<(Bytes, Option<String>), Refusal> {
+        let bad_cursor = || Refusal::invalid_params("the cursor is none of this list");
+        let cursor = params.cursor();
+        let cursor = cursor
+            .map(|cursor| cursor.ok_or_else(bad_cursor))
+            .transpose()?;
+        if exchange.mode == Mode::Search {
+            return match cursor {
+                Some(_) => Err(bad_cursor()),
+                None => Ok((Bytes::from_static(search::LIST.as_bytes()), None)),
+            };
+        }
+        let view = self.views.of(&exchange.caller.user);
+        let page = view.page(era, cursor.as_deref()).ok_or_else(bad_cursor)?;
+        Ok((page.tools, page.next))
+    }
+
+    /// Answers `tools/call`.
+    async fn call(
+        &self,
+        exchange: &Exchange<'_>,
+        era: Era,
+        params: &Params<'_>,
+    ) -> Result<ToolResult, Refusal> {
+        let name = params
+            .name()
+            .ok_or_else(|| Refusal::invalid_params("`name` must be the name of a tool"))?;
+        let arguments = params
+            .arguments()
+            .map_err(|_| Refusal::invalid_params("`arguments` must be an object"))?;
+        let view = self.views.of(&exchange.caller.user);
+        if exchange.mode == Mode::Search {
+            return match &*name {
+                search::SEARCH => Ok(search::search(&view, era, arguments)),
+                search::EXECUTE => Ok(self.execute(exchange, era, &view, arguments).await),
+                _ => Err(Refusal::unknown_tool(&name)),
+            };
+        }
+        let tool = view
+            .find(&name)
+            .ok_or_else(|| Refusal::unknown_tool(&name))?;
+        if era == Era::Modern {
+            param_headers::check(&tool.headers, exchange.headers, arguments)?;
+        }
+        self.run(exchange, era, tool, arguments)
+            .await
+            .ok_or_else(|| Refusal::unknown_tool(&name))
+    }
+
+    /// Answers `execute_tool`: what is wrong with it is told the model, which chose the name.
+    async fn execute(
+        &self,
+        exchange: &Exchange<'_>,
+        era: Era,
+        view: &view::View,
+        arguments: &str,
+    ) -> ToolResult {
+        let (name, arguments) = match search::read_execution(arguments) {
+            Ok(read) => read,
+            Err(error) => return error,
+        };
+        let unknown = || {
+            let name = refusal::echo(&name);
+            ToolResult::error(&format!(
+                "there is no tool `{name}`; find names with tool_search"
+            ))
+        };
+        let Some(tool) = view.find(&name) else {
+            return unknown();
+        };
+        let result = self.run(exchange, era, tool, arguments).await;
+        result.unwrap_or_else(unknown)
+    }
+
+    /// Runs a tool; `None` if it has vanished since it was listed.
+    async fn run(
+        &self,
+        exchange: &Exchange<'_>,
+        era: Era,
+        tool: &Tool,
+        arguments: &str,
+    ) -> Option<ToolResult> {
+        let caller = exchange.caller;
+        let reply = match &tool.target {
+            Target::Method { visible, .. } => {
+                let arrived = exchange.arrived;
+                self.calls
+                    .call_one(caller, visible, arguments, arrived)
+                    .await
+            }
+            Target::Script(script) => self.scripts.run(caller, script, arguments).await,
+        };
+        match reply {
+            Ok(reply) => Some(ToolResult::of(&reply, tool.output, era)),
+            Err(RpcError::MethodNotFound) => None,
+            Err(error) => Some(ToolResult::of_failure(&error)),
+        }
+    }
+}
+
+/// A message; `None` for a notification, which nothing is done about: there is no state that one
+/// could change.
+fn read<'a>(
+    request: Result<Request<'a>, Invalid<'a>>,
+) -> Result<Option<Message<'a>>, (Refusal, Option<&'a str>)> {
+    let request = request.map_err(|invalid| {
+        // A null id is no id of MCP's.
+        let id = invalid.id.filter(|id| *id != "null");
+        (Refusal::of_body(&invalid.error), id)
+    })?;
+    let Some(id) = request.id else {
+        return Ok(None);
+    };
+    match Message::read(id, request) {
+        Some(message) => Ok(Some(message)),
+        None => {
+            let why = "`id` must be a string or a number";
+            Err((Refusal::invalid_request(why), None))
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Which of the two protocols a request speaks, and what a modern one must say about itself.
+//!
+//! Modern (2026-07-28) requests carry version and capabilities themselves, and repeat in headers
+//! what proxies want to know; header and body must agree. Legacy ones (2025-11-25 and before)
+//! begin with `initialize`, of which a server without sessions keeps nothing.
+
+use std::borrow::Cow;
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::{
+    message::Message,
+    refusal::{Refusal, echo},
+};
+
+pub const MODERN: &str = "2026-07-28";
+/// Newest first.
+pub const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// Every version that is spoken here, newest first.
+pub const SUPPORTED: [&str; 5] = [
+    MODERN,
+    "2025-11-25",
+    "2025-06-18",
+    "2025-03-26",
+    "2024-11-05",
+];
+/// What a request without the header speaks, and the only version that knows batches.
+const WITHOUT_HEADER: &str = "2025-03-26";
+
+const VERSION_HEADER: &str = "mcp-protocol-version";
+const METHOD_HEADER: &str = "mcp-method";
+const NAME_HEADER: &str = "mcp-name";
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Era {
+    Legacy,
+    Modern,
+}
+
+/// A header that must stand at most once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Header<'a> {
+    Absent,
+    One(&'a str),
+    /// Twice, or not plain text.
+    Malformed,
+}
+
+impl<'a> Header<'a> {
+    pub fn find(headers: &'a HeaderMap, name: &str) -> Self {
+        let mut values = headers.get_all(name).iter();
+        match (values.next().map(HeaderValue::to_str), values.next()) {
+            (None, _) => Self::Absent,
+            (Some(Ok(value)), None) => Self::One(value.trim()),
+            _ => Self::Malformed,
+        }
+    }
+}
+
+impl Era {
+    pub fn of(headers: &HeaderMap, message: &Message<'_>) -> Self {
+        let is_modern = message.meta().has_version()
+            || message.method == "server/discover"
+            || Self::of_headers(headers) == Self::Modern;
+        if is_modern {
+            Self::Modern
+        } else {
+            Self::Legacy
+        }
+    }
+
+    /// As far as the headers tell: an unknown version can only be one to come.
+    pub fn of_headers(headers: &HeaderMap) -> Self {
+        match Header::find(headers, VERSION_HEADER) {
+            Header::Absent => Self::Legacy,
+            Header::One(version) if LEGACY.contains(&version) => Self::Legacy,
+            Header::One(_) | Header::Malformed => Self::Modern,
+        }
+    }
+}
+
+/// Whether a body may be a batch: one legacy version has them.
+pub fn takes_batches(headers: &HeaderMap) -> bool {
+    matches!(
+        Header::find(headers, VERSION_HEADER),
+        Header::Absent | Header::One(WITHOUT_HEADER)
+    )
+}
+
+/// What every modern request must say, in the order it is asked.
+pub fn check_modern(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Refusal> {
+    check_version(headers, message)?;
+    let bad_params = |why: &str| Refusal::invalid_params(why).with_status(StatusCode::BAD_REQUEST);
+    let params = message.params.as_ref().map_err(|why| bad_params(why))?;
+    if message.meta().version().is_none() {
+        return Err(bad_params(
+            "`_meta` must hold `io.modelcontextprotocol/protocolVersion`",
+        ));
+    }
+    if !message.meta().has_capabilities() {
+        return Err(bad_params(
+            "`_meta` must hold `io.modelcontextprotocol/clientCapabilities`, an object",
+        ));
+    }
+    agree(headers, METHOD_HEADER, "Mcp-Method", &message.method)?;
+    if message.method == "tools/call" {
+        agree(
+            headers,
+            NAME_HEADER,
+            "Mcp-Name",
+            &params.name().unwrap_or_default(),
+        )?;
+    }
+    Ok(())
+}
+
+fn check_version(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Refusal> {
+    let version = match Header::find(headers, VERSION_HEADER) {
+        Header::One(version) => version,
+        Header::Absent => {
+            return Err(Refusal::header_mismatch(
+                "the header MCP-Protocol-Version is required",
+            ));
+        }
+        Header::Malformed => {
+            return Err(Refusal::header_mismatch(
+                "the header MCP-Protocol-Version must stand once, as plain text",
+            ));
+        }
+    };
+    if let Some(said) = message.meta().version()
+        && said != version
+    {
+        return Err(Refusal::header_mismatch(format!(
+            "MCP-Protocol-Version is '{}', but `_meta` says '{}'",
+            echo(version),
+            echo(&said)
+        )));
+    }
+    if version != MODERN {
+        return Err(Refusal::unsupported_version(version));
+    }
+    Ok(())
+}
+
+/// Refuses a header that is not what the body says.
+fn agree(headers: &HeaderMap, name: &str, shown: &str, body: &str) -> Result<(), Refusal> {
+    match Header::find(headers, name) {
+        Header::Absent => Err(Refusal::header_mismatch(format!(
+            "the header {shown} is required"
+        ))),
+        Header::Malformed => Err(Refusal::header_mismatch(format!(
+            "the header {shown} must stand once, as plain text"
+        ))),
+        Header::One(value) => match decode(value) {
+            Some(decoded) if decoded == body => Ok(()),
+            _ => Err(Refusal::header_mismatch(format!(
+                "{shown} header value '{}' does not match body value '{}'",
+                echo(value),
+                echo(body)
+            ))),
+        },
+    }
+}
+
+/// The value of a header that may be written as `=?base64?…?=`; `None` if it is not well-formed.
+pub fn decode(value: &str) -> Option<Cow<'_, str>> {
+    let encoded = value
+        .strip_prefix("=?base64?")
+        .and_then(|rest| rest.strip_suffix("?="));
+    match encoded {
+        None => Some(Cow::Borrowed(value)),
+        Some(encoded) => {
+            let bytes = BASE64_STANDARD.decode(encoded).ok()?;
+            String::from_utf8(bytes).ok().map(Cow::Owned)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_decoded_only_in_the_exact_wrapper() {
+        let check = |value, expected: Option<&str>| {
+            assert_eq!(decode(value).as_deref(), expected, "{value}");
+        };
+        check("us-west1", Some("us-west1"));
+        check("=?base64?SGVsbG8sIOS4lueVjA==?=", Some("Hello, 世界"));
+        check("=?BASE64?SGVsbG8=?=", Some("=?BASE64?SGVsbG8=?="));
+        check("=?base64?!!!?=", None);
+        check("=?base64?/w==?=", None);
+        check("=?base64??=", Some(""));
+    }
+
+    #[test]
+    fn only_known_legacy_versions_are_legacy() {
+        let check = |values: &[&str], expected| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(VERSION_HEADER, value.parse().expect("a header value"));
+            }
+            assert_eq!(Era::of_headers(&headers), expected, "{values:?}");
+        };
+        check(&[], Era::Legacy);
+        check(&["2025-11-25"], Era::Legacy);
+        check(&["2024-11-05"], Era::Legacy);
+        check(&[MODERN], Era::Modern);
+        check(&["2099-01-01"], Era::Modern);
+        check(&["2025-11-25", "2025-11-25"], Era::Modern);
+    }
+}

@@ -1,0 +1,107 @@
+//! The versions that begin with `initialize`: 2025-11-25 and before. Every outcome of a request is
+//! HTTP 200, because their clients take anything else for a broken connection.
+
+use bytes::Bytes;
+use http::StatusCode;
+use serde_json::json;
+
+use super::{
+    Answer, Chunks, Era, Exchange, Mcp, Mode, SERVER_NAME,
+    era::LEGACY,
+    message::{Message, Params},
+    refusal::Refusal,
+    results::ToolResult,
+};
+use crate::metrics::McpOutcome;
+
+/// Told with `initialize` in search mode, where the list alone does not explain itself.
+pub const SEARCH_INSTRUCTIONS: &str = "Find tools with tool_search and run them with execute_tool.";
+
+impl Mcp {
+    pub(super) async fn answer_legacy(
+        &self,
+        exchange: &Exchange<'_>,
+        message: &Message<'_>,
+    ) -> Answer {
+        match self.legacy_result(exchange, message).await {
+            Ok((body, outcome)) => {
+                self.count(&message.method, outcome);
+                Answer::Json(StatusCode::OK, body)
+            }
+            Err(refusal) => {
+                let refusal = refusal.with_status(StatusCode::OK);
+                self.refuse(&message.method, refusal, Some(message.id))
+            }
+        }
+    }
+
+    async fn legacy_result(
+        &self,
+        exchange: &Exchange<'_>,
+        message: &Message<'_>,
+    ) -> Result<(Chunks, McpOutcome), Refusal> {
+        let (id, params) = (message.id, &message.params);
+        let params = params.as_ref().map_err(Refusal::invalid_params)?;
+        let ok = |body| (body, McpOutcome::Ok);
+        match &*message.method {
+            "initialize" => Ok(ok(initialize(id, params, exchange.mode))),
+            "ping" => Ok(ok(wrap(id, &[]))),
+            "tools/list" => {
+                let (tools, next) = self.list(exchange, Era::Legacy, params)?;
+                Ok(ok(list(id, tools, next)))
+            }
+            "tools/call" => {
+                let result = self.call(exchange, Era::Legacy, params).await?;
+                let outcome = McpOutcome::of_tool(result.is_error);
+                Ok((call(id, result), outcome))
+            }
+            _ => Err(Refusal::unknown_method()),
+        }
+    }
+}
+
+/// A known version is echoed; else the newest is offered.
+fn initialize(id: &str, params: &Params<'_>, mode: Mode) -> Chunks {
+    let asked = params.protocol_version().unwrap_or_default();
+    let version = LEGACY.into_iter().find(|known| *known == asked);
+    let mut result = json!({
+        "protocolVersion": version.unwrap_or(LEGACY[0]),
+        "capabilities": {"tools": {"listChanged": true}},
+        "serverInfo": {"name": SERVER_NAME, "version": env!("CARGO_PKG_VERSION")},
+    });
+    if mode == Mode::Search {
+        result["instructions"] = json!(SEARCH_INSTRUCTIONS);
+    }
+    let result = result.to_string();
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+        .into_bytes()
+        .into()
+}
+
+fn list(id: &str, tools: Bytes, next: Option<String>) -> Chunks {
+    let end = match next {
+        Some(cursor) => format!(r#"],"nextCursor":"{cursor}"}}}}"#),
+        None => "]}}".to_owned(),
+    };
+    let begin = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"tools":["#);
+    Chunks(vec![begin.into(), tools, end.into()])
+}
+
+fn call(id: &str, result: ToolResult) -> Chunks {
+    let mut members = result.members;
+    if let Some(meta) = result.meta {
+        members.extend_from_slice(br#","_meta":"#);
+        members.extend_from_slice(meta.as_bytes());
+    }
+    wrap(id, &members)
+}
+
+fn wrap(id: &str, members: &[u8]) -> Chunks {
+    let mut body = Vec::with_capacity(members.len() + id.len() + 40);
+    body.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    body.extend_from_slice(id.as_bytes());
+    body.extend_from_slice(br#","result":{"#);
+    body.extend_from_slice(members);
+    body.extend_from_slice(b"}}");
+    body.into()
+}

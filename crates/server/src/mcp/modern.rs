@@ -1,0 +1,175 @@
+//! The version without sessions: 2026-07-28. Each request stands alone, and each result says that
+//! it is complete and who made it.
+
+use bytes::Bytes;
+use http::StatusCode;
+use serde_json::{Value, json};
+
+use super::{
+    Answer, Chunks, Era, Exchange, Mcp, Mode, SERVER_NAME,
+    era::{SUPPORTED, check_modern},
+    legacy::SEARCH_INSTRUCTIONS,
+    message::{Message, Params},
+    refusal::Refusal,
+    results::{ToolResult, merge_meta},
+    stream::Wanted,
+};
+use crate::metrics::McpOutcome;
+
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// How long what the server can do stays true: as long as a connection usually lives.
+const DISCOVER_TTL_MS: u32 = 60 * 60 * 1_000;
+/// A list may change at any moment.
+const LIST_TTL_MS: u32 = 0;
+
+impl Mcp {
+    pub(super) async fn answer_modern(
+        &self,
+        exchange: &Exchange<'_>,
+        message: &Message<'_>,
+    ) -> Answer {
+        let checked = check_modern(exchange.headers, message);
+        let answered = match checked {
+            Err(refusal) => Err(refusal),
+            Ok(()) if message.method == "subscriptions/listen" => self.listen(exchange, message),
+            Ok(()) => self.modern_result(exchange, message).await,
+        };
+        answered.unwrap_or_else(|refusal| self.refuse(&message.method, refusal, Some(message.id)))
+    }
+
+    async fn modern_result(
+        &self,
+        exchange: &Exchange<'_>,
+        message: &Message<'_>,
+    ) -> Result<Answer, Refusal> {
+        let (id, params) = (message.id, read_params(message)?);
+        let (body, outcome) = match &*message.method {
+            "server/discover" => (discover(id, exchange.mode), McpOutcome::Ok),
+            "tools/list" => {
+                let (tools, next) = self.list(exchange, Era::Modern, params)?;
+                (list(id, tools, next), McpOutcome::Ok)
+            }
+            "tools/call" => {
+                let result = self.call(exchange, Era::Modern, params).await?;
+                let outcome = McpOutcome::of_tool(result.is_error);
+                (call(id, &result), outcome)
+            }
+            _ => return Err(Refusal::unknown_method().with_status(StatusCode::NOT_FOUND)),
+        };
+        self.count(&message.method, outcome);
+        Ok(Answer::Json(StatusCode::OK, body))
+    }
+
+    fn listen(&self, exchange: &Exchange<'_>, message: &Message<'_>) -> Result<Answer, Refusal> {
+        let list_changed = read_params(message)?
+            .wants_tools_list_changed()
+            .map_err(|_| {
+                Refusal::invalid_params("`notifications` must be an object of booleans")
+            })?;
+        self.count(&message.method, McpOutcome::Ok);
+        let wanted = Wanted {
+            era: Era::Modern,
+            mode: exchange.mode,
+            list_changed,
+            subscription: Some(message.id.to_owned()),
+        };
+        Ok(self.open_stream(exchange.caller.clone(), wanted))
+    }
+}
+
+fn read_params<'m, 'a>(message: &'m Message<'a>) -> Result<&'m Params<'a>, Refusal> {
+    message
+        .params
+        .as_ref()
+        .map_err(|why| Refusal::invalid_params(why).with_status(StatusCode::BAD_REQUEST))
+}
+
+fn server_info() -> Value {
+    json!({"name": SERVER_NAME, "version": env!("CARGO_PKG_VERSION")})
+}
+
+fn discover(id: &str, mode: Mode) -> Chunks {
+    let mut result = json!({
+        "resultType": "complete",
+        "supportedVersions": SUPPORTED,
+        "capabilities": {"tools": {"listChanged": true}},
+        "ttlMs": DISCOVER_TTL_MS,
+        "cacheScope": "private",
+        "_meta": {SERVER_INFO: server_info()},
+    });
+    if mode == Mode::Search {
+        result["instructions"] = json!(SEARCH_INSTRUCTIONS);
+    }
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+        .into_bytes()
+        .into()
+}
+
+fn list(id: &str, tools: Bytes, next: Option<String>) -> Chunks {
+    let begin =
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","tools":["#);
+    let next = next.map_or_else(String::new, |cursor| format!(r#","nextCursor":"{cursor}""#));
+    let end = format!(
+        r#"]{next},"ttlMs":{LIST_TTL_MS},"cacheScope":"private","_meta":{}}}}}"#,
+        own_meta()
+    );
+    Chunks(vec![begin.into(), tools, end.into()])
+}
+
+fn call(id: &str, result: &ToolResult) -> Chunks {
+    let meta = match &result.meta {
+        None => own_meta(),
+        Some(meta) => merge_meta(meta, SERVER_INFO, server_info()),
+    };
+    let mut body = Vec::with_capacity(result.members.len() + id.len() + meta.len() + 80);
+    body.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    body.extend_from_slice(id.as_bytes());
+    body.extend_from_slice(br#","result":{"resultType":"complete","#);
+    body.extend_from_slice(&result.members);
+    body.extend_from_slice(br#","_meta":"#);
+    body.extend_from_slice(meta.as_bytes());
+    body.extend_from_slice(b"}}");
+    body.into()
+}
+
+fn own_meta() -> String {
+    concat!(
+        r#"{"io.modelcontextprotocol/serverInfo":{"name":"svc","version":""#,
+        env!("CARGO_PKG_VERSION"),
+        r#""}}"#
+    )
+    .to_owned()
+}
+
+/// The first message of a subscription: what it will tell of.
+pub fn acknowledgement(subscription: &str, list_changed: bool) -> String {
+    let notifications = if list_changed {
+        json!({"toolsListChanged": true})
+    } else {
+        json!({})
+    };
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{{"_meta":{{"{SUBSCRIPTION_ID}":{subscription}}},"notifications":{notifications}}}}}"#
+    )
+}
+
+/// Legacy streams have no subscription to name.
+pub fn list_changed(subscription: Option<&str>) -> String {
+    let method = "notifications/tools/list_changed";
+    match subscription {
+        None => format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#),
+        Some(id) => format!(
+            r#"{{"jsonrpc":"2.0","method":"{method}","params":{{"_meta":{{"{SUBSCRIPTION_ID}":{id}}}}}}}"#
+        ),
+    }
+}
+
+/// The answer to the request that opened a subscription: it is over, and was not just cut off.
+pub fn subscription_ended(subscription: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{subscription},"result":{{"resultType":"complete","_meta":{{"{SUBSCRIPTION_ID}":{subscription},"{SERVER_INFO}":{}}}}}}}"#,
+        server_info()
+    )
+}

@@ -1,0 +1,111 @@
+//! Errors of the protocol itself. What a tool answers is never one of these.
+
+use std::fmt::Display;
+
+use http::StatusCode;
+use serde_json::{Value, json};
+use svc_protocol::jsonrpc::{
+    INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError,
+};
+
+use super::era::SUPPORTED;
+
+pub const INVALID_PARAMS: i32 = -32602;
+/// Headers and body disagree, or a required header is missing or doubled.
+pub const HEADER_MISMATCH: i32 = -32020;
+pub const UNSUPPORTED_VERSION: i32 = -32022;
+
+/// Characters of a client's own words that an answer repeats.
+const ECHO_MAX: usize = 100;
+
+#[derive(Debug)]
+pub struct Refusal {
+    pub status: StatusCode,
+    pub code: i32,
+    pub message: String,
+    pub data: Option<Value>,
+}
+
+impl Refusal {
+    fn new(status: StatusCode, code: i32, message: impl Into<String>) -> Self {
+        Self {
+            status,
+            code,
+            message: message.into(),
+            data: None,
+        }
+    }
+
+    /// A body that is no message.
+    pub fn of_body(error: &RpcError) -> Self {
+        match error {
+            RpcError::Parse => Self::new(StatusCode::BAD_REQUEST, PARSE_ERROR, "Parse error"),
+            RpcError::InvalidRequest(why) => Self::invalid_request(why),
+            _ => Self::invalid_request("not a message"),
+        }
+    }
+
+    pub fn invalid_request(why: impl Display) -> Self {
+        let message = format!("Invalid Request: {why}");
+        Self::new(StatusCode::BAD_REQUEST, INVALID_REQUEST, message)
+    }
+
+    pub fn header_mismatch(why: impl Display) -> Self {
+        let message = format!("Header mismatch: {why}");
+        Self::new(StatusCode::BAD_REQUEST, HEADER_MISMATCH, message)
+    }
+
+    pub fn unsupported_version(requested: &str) -> Self {
+        let message = "Unsupported protocol version";
+        let mut refusal = Self::new(StatusCode::BAD_REQUEST, UNSUPPORTED_VERSION, message);
+        refusal.data = Some(json!({"supported": SUPPORTED, "requested": echo(requested)}));
+        refusal
+    }
+
+    /// Of a request that was understood as far as it goes.
+    pub fn invalid_params(why: impl Display) -> Self {
+        let message = format!("Invalid params: {why}");
+        Self::new(StatusCode::OK, INVALID_PARAMS, message)
+    }
+
+    pub fn unknown_tool(name: &str) -> Self {
+        let message = format!("Unknown tool: {}", echo(name));
+        Self::new(StatusCode::OK, INVALID_PARAMS, message)
+    }
+
+    pub fn unknown_method() -> Self {
+        Self::new(StatusCode::OK, METHOD_NOT_FOUND, "Method not found")
+    }
+
+    /// The answers of one batch are larger together than the server holds.
+    pub fn answer_too_large() -> Self {
+        let message = "the answers to this batch are too large together; ask one by one";
+        Self::new(StatusCode::OK, INTERNAL_ERROR, message)
+    }
+
+    pub fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// The response; MCP leaves an id out that is not known.
+    pub fn to_response(&self, id: Option<&str>) -> Vec<u8> {
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let Some(data) = &self.data {
+            error["data"] = data.clone();
+        }
+        match id {
+            Some(id) => format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#),
+            None => format!(r#"{{"jsonrpc":"2.0","error":{error}}}"#),
+        }
+        .into_bytes()
+    }
+}
+
+/// A client's own words, cut to a length that fits a message.
+pub fn echo(text: &str) -> String {
+    match text.char_indices().nth(ECHO_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}

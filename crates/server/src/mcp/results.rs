@@ -1,0 +1,345 @@
+//! What a tool answers, in the form clients read: blocks for people and models, and the same as
+//! data. The bytes of a result are passed on; only text has to be escaped.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+use svc_protocol::jsonrpc::RpcError;
+
+use super::{
+    era::Era,
+    message::{is_object, text},
+    tools::Output,
+};
+use crate::methods::calls::Reply;
+
+/// The members of a result, without the braces around them.
+pub struct ToolResult {
+    pub members: Vec<u8>,
+    pub is_error: bool,
+    /// The method's own `_meta`, an object.
+    pub meta: Option<String>,
+}
+
+/// A result that already has the form of MCP.
+#[derive(Deserialize)]
+struct Ready<'a> {
+    #[serde(borrow)]
+    content: &'a RawValue,
+    #[serde(borrow, default, rename = "structuredContent")]
+    structured: Option<&'a RawValue>,
+    #[serde(default, rename = "isError")]
+    is_error: Option<bool>,
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<&'a RawValue>,
+}
+
+/// As much of a block as tells whether it is one.
+#[derive(Deserialize)]
+struct Block<'a> {
+    #[serde(borrow)]
+    r#type: Cow<'a, str>,
+}
+
+/// The kinds of blocks that clients know; anything else makes them drop the whole answer.
+const BLOCKS: [&str; 5] = ["text", "image", "audio", "resource", "resource_link"];
+
+/// An error object as method servers write it, as far as they keep to its form.
+#[derive(Deserialize)]
+struct ErrorMembers<'a> {
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    data: Option<&'a RawValue>,
+}
+
+impl ToolResult {
+    pub fn of(reply: &Reply, output: Output, era: Era) -> Self {
+        match reply {
+            // The link let only JSON through, and JSON is UTF-8.
+            Reply::Result(bytes) => match std::str::from_utf8(bytes) {
+                Ok(result) => Self::success(result.trim(), output, era),
+                Err(_) => Self::error("the method's result is not text"),
+            },
+            Reply::Error(bytes) => Self::method_error(&String::from_utf8_lossy(bytes)),
+        }
+    }
+
+    /// Of a call that came to nothing. What to do about it is the model's to decide, so it is
+    /// told in words.
+    pub fn of_failure(error: &RpcError) -> Self {
+        let message = match error {
+            RpcError::TimedOut {
+                timeout_seconds, ..
+            } => format!("Method timed out after {timeout_seconds} seconds"),
+            RpcError::Unavailable => {
+                "Method unavailable: the space that offers it is not running or not connected"
+                    .to_owned()
+            }
+            RpcError::Interrupted => {
+                "Method interrupted: its server went away during the call, which may have had an effect"
+                    .to_owned()
+            }
+            error => error.message().to_owned(),
+        };
+        Self::error(&message)
+    }
+
+    /// An error in words.
+    pub fn error(message: &str) -> Self {
+        let mut members = Vec::with_capacity(message.len() + 60);
+        members.extend_from_slice(br#""content":["#);
+        push_text_block(&mut members, message);
+        members.extend_from_slice(br#"],"isError":true"#);
+        Self {
+            members,
+            is_error: true,
+            meta: None,
+        }
+    }
+
+    /// An object, as data and as text.
+    pub fn object(json: &str) -> Self {
+        let mut members = Vec::with_capacity(json.len() * 2 + json.len() / 4 + 80);
+        members.extend_from_slice(br#""content":["#);
+        push_text_block(&mut members, json);
+        members.extend_from_slice(br#"],"structuredContent":"#);
+        members.extend_from_slice(json.as_bytes());
+        members.extend_from_slice(br#","isError":false"#);
+        Self {
+            members,
+            is_error: false,
+            meta: None,
+        }
+    }
+
+    fn success(result: &str, output: Output, era: Era) -> Self {
+        if is_object(result) {
+            return match read_ready(result) {
+                Some(ready) => Self::ready(&ready, result, output, era),
+                None => Self::object(result),
+            };
+        }
+        match output {
+            Output::Object => {
+                return Self::error(&format!(
+                    "the method's result is not the object that its schema promises: {result}"
+                ));
+            }
+            // A modern client that was told of a schema wants the value as data, whatever it is.
+            Output::AnyValue if era == Era::Modern => return Self::object(result),
+            Output::AnyValue | Output::Unsaid => {}
+        }
+        let mut members = Vec::with_capacity(result.len() + 80);
+        members.extend_from_slice(br#""content":["#);
+        if result.starts_with('"') {
+            // A text is its own escaped form already.
+            members.extend_from_slice(br#"{"type":"text","text":"#);
+            members.extend_from_slice(result.as_bytes());
+            members.push(b'}');
+        } else {
+            push_text_block(&mut members, result);
+        }
+        members.extend_from_slice(br#"],"isError":false"#);
+        Self {
+            members,
+            is_error: false,
+            meta: None,
+        }
+    }
+
+    /// Passes a ready-made result through; what is no member of one stays behind.
+    fn ready(ready: &Ready<'_>, whole: &str, output: Output, era: Era) -> Self {
+        let is_error = ready.is_error.unwrap_or(false);
+        let promised = match output {
+            Output::Unsaid => false,
+            Output::Object => true,
+            Output::AnyValue => era == Era::Modern,
+        };
+        let takes_any = era == Era::Modern;
+        let structured = ready
+            .structured
+            .map(RawValue::get)
+            .filter(|structured| takes_any || is_object(structured))
+            // Where data is promised, the method's whole result is what its schema speaks of.
+            .or_else(|| (promised && !is_error).then_some(whole));
+        let mut members = Vec::with_capacity(whole.len() + 40);
+        members.extend_from_slice(br#""content":"#);
+        members.extend_from_slice(ready.content.get().as_bytes());
+        if let Some(structured) = structured {
+            members.extend_from_slice(br#","structuredContent":"#);
+            members.extend_from_slice(structured.as_bytes());
+        }
+        members.extend_from_slice(if is_error {
+            br#","isError":true"#
+        } else {
+            br#","isError":false"#
+        });
+        let meta = ready.meta.map(RawValue::get).filter(|meta| is_object(meta));
+        Self {
+            members,
+            is_error,
+            meta: meta.map(str::to_owned),
+        }
+    }
+
+    /// A method's own error: its message, and its data as a second block.
+    fn method_error(error: &str) -> Self {
+        let read: Option<ErrorMembers<'_>> = serde_json::from_str(error).ok();
+        let message = read.as_ref().and_then(|read| read.message.and_then(text));
+        let data = read.as_ref().and_then(|read| read.data);
+        let Some(message) = message else {
+            return Self::error(error.trim());
+        };
+        let mut members = br#""content":["#.to_vec();
+        push_text_block(&mut members, &message);
+        if let Some(data) = data {
+            members.push(b',');
+            push_text_block(&mut members, data.get());
+        }
+        members.extend_from_slice(br#"],"isError":true"#);
+        Self {
+            members,
+            is_error: true,
+            meta: None,
+        }
+    }
+}
+
+/// Reads `{"content":[…]}`, if it is one: its blocks must be blocks.
+fn read_ready(result: &str) -> Option<Ready<'_>> {
+    // Most results are none, and a look at the bytes tells.
+    if !result.contains(r#""content""#) {
+        return None;
+    }
+    let ready: Ready<'_> = serde_json::from_str(result).ok()?;
+    if !ready.content.get().starts_with('[') {
+        return None;
+    }
+    let blocks: Vec<&RawValue> = serde_json::from_str(ready.content.get()).ok()?;
+    blocks.iter().all(|block| is_block(block)).then_some(ready)
+}
+
+fn is_block(raw: &RawValue) -> bool {
+    // Serde would also fill a block from an array.
+    is_object(raw.get())
+        && serde_json::from_str::<Block<'_>>(raw.get())
+            .is_ok_and(|block| BLOCKS.contains(&&*block.r#type))
+}
+
+fn push_text_block(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(br#"{"type":"text","text":"#);
+    serde_json::to_writer(&mut *out, text).expect("a text is always JSON, and memory takes it");
+    out.push(b'}');
+}
+
+/// `extra` with one more member, as JSON.
+pub fn merge_meta(extra: &str, name: &str, value: Value) -> String {
+    let mut meta: serde_json::Map<String, Value> = serde_json::from_str(extra).unwrap_or_default();
+    meta.insert(name.to_owned(), value);
+    Value::Object(meta).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn result(text: &'static str, output: Output, era: Era) -> Value {
+        let result = ToolResult::of(&Reply::Result(text.into()), output, era);
+        read(&result)
+    }
+
+    fn read(result: &ToolResult) -> Value {
+        let text = format!("{{{}}}", String::from_utf8_lossy(&result.members));
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    #[test]
+    fn objects_are_data_and_text_and_other_values_are_text() {
+        let check = |text, expected: Value| {
+            assert_eq!(
+                result(text, Output::Unsaid, Era::Modern),
+                expected,
+                "{text}"
+            );
+        };
+        check(
+            r#"{"b":1, "a":"\"x"}"#,
+            json!({
+                "content": [{"type": "text", "text": "{\"b\":1, \"a\":\"\\\"x\"}"}],
+                "structuredContent": {"b": 1, "a": "\"x"},
+                "isError": false,
+            }),
+        );
+        let text = |text| json!({"content": [{"type": "text", "text": text}], "isError": false});
+        check(r#""a\nb""#, text("a\nb"));
+        check("[1,2]", text("[1,2]"));
+        check("null", text("null"));
+        check(" 7 ", text("7"));
+    }
+
+    #[test]
+    fn what_was_promised_is_there() {
+        let broken = result("[1]", Output::Object, Era::Legacy);
+        assert_eq!(broken["isError"], true);
+        let any = result("[1]", Output::AnyValue, Era::Modern);
+        assert_eq!(any["structuredContent"], json!([1]));
+        let legacy = result("[1]", Output::AnyValue, Era::Legacy);
+        assert_eq!(legacy.get("structuredContent"), None);
+        let ready = r#"{"content":[{"type":"text","text":"x"}]}"#;
+        let promised = result(ready, Output::Object, Era::Legacy);
+        assert_eq!(promised["structuredContent"]["content"][0]["text"], "x");
+    }
+
+    #[test]
+    fn ready_made_content_passes_through() {
+        let ready = r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}],"isError":true,"structuredContent":{"a":1},"_meta":{"k":1},"other":1}"#;
+        let reply = Reply::Result(ready.into());
+        let passed = ToolResult::of(&reply, Output::Unsaid, Era::Legacy);
+        assert!(passed.is_error);
+        assert_eq!(passed.meta.as_deref(), Some(r#"{"k":1}"#));
+        assert_eq!(
+            read(&passed),
+            json!({
+                "content": [{"type": "image", "data": "AA==", "mimeType": "image/png"}],
+                "structuredContent": {"a": 1},
+                "isError": true,
+            })
+        );
+        // Ordinary data that happens to have such a member.
+        for data in [
+            r#"{"content":["a"]}"#,
+            r#"{"content":"a"}"#,
+            r#"{"content":[["text"]]}"#,
+            r#"{"content":[{"type":"chapter"}]}"#,
+            r#"{"a":{"content":[]}}"#,
+        ] {
+            let result = result(data, Output::Unsaid, Era::Modern);
+            assert_eq!(result["structuredContent"].to_string(), data);
+        }
+    }
+
+    #[test]
+    fn errors_are_told_in_words() {
+        let check = |error: &'static str, blocks: &[&str]| {
+            let result = ToolResult::of(&Reply::Error(error.into()), Output::Object, Era::Modern);
+            let result = read(&result);
+            assert_eq!(result["isError"], true);
+            let content = result["content"].as_array().expect("blocks");
+            let texts: Vec<_> = content
+                .iter()
+                .filter_map(|block| block["text"].as_str())
+                .collect();
+            assert_eq!(texts, blocks, "{error}");
+        };
+        check(r#"{"code":5,"message":"disk full"}"#, &["disk full"]);
+        check(
+            r#"{"code":5,"message":"disk full","data":{"free":0}}"#,
+            &["disk full", r#"{"free":0}"#],
+        );
+        check(r#"{"code":5}"#, &[r#"{"code":5}"#]);
+    }
+}

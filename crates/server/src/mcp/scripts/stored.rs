@@ -1,0 +1,203 @@
+//! The tool scripts of the store, kept in memory as far as a list of tools shows them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use parking_lot::RwLock;
+use serde_json::{Value, json};
+use svc_core::UserId;
+use svc_protocol::{
+    api::{Script, ScriptKind},
+    jsonrpc::{ErrorObject, RpcError, UNAVAILABLE},
+};
+use svc_script::{ErrorKind, ScriptError};
+use tokio::sync::{Mutex, watch};
+use tracing::error;
+
+use super::{ScriptTool, ToolScripts};
+use crate::{
+    identity::{Caller, Credential},
+    methods::calls::Reply,
+    scripts::{Run, ScriptRunner, What, libraries_of, outline, source_of},
+    store::{
+        Store, StoreError,
+        scripts::{self, ToolRow},
+        sinks::GLOBAL,
+    },
+};
+
+/// Code of a script that failed without choosing one.
+const SCRIPT_FAILED: i64 = -32000;
+
+pub struct StoredTools {
+    store: Store,
+    runner: Arc<ScriptRunner>,
+    /// Held while the store is read again, so that what is read last is what is kept.
+    reading: Mutex<()>,
+    /// By user; `None` holds those of everyone.
+    known: RwLock<HashMap<Option<UserId>, OfOwner>>,
+    changed: watch::Sender<u64>,
+}
+
+/// The tool scripts of one owner, or of everyone.
+struct OfOwner {
+    /// Never used twice.
+    version: u64,
+    tools: Vec<Arc<ScriptTool>>,
+}
+
+impl StoredTools {
+    pub fn new(store: Store, runner: Arc<ScriptRunner>) -> Self {
+        Self {
+            store,
+            runner,
+            reading: Mutex::default(),
+            known: RwLock::default(),
+            changed: watch::Sender::new(0),
+        }
+    }
+
+    /// Reads all of them, once, before anyone asks.
+    pub async fn load(&self) -> Result<(), StoreError> {
+        let rows = self.store.read(scripts::list_tools).await?;
+        let mut of_owner: HashMap<String, Vec<ToolRow>> = HashMap::new();
+        for row in rows {
+            of_owner.entry(row.owner_key.clone()).or_default().push(row);
+        }
+        for (owner_key, rows) in of_owner {
+            self.put(&owner_key, rows);
+        }
+        Ok(())
+    }
+
+    /// A script was made, changed or deleted.
+    pub async fn refresh(&self, script: &Script) {
+        if script.kind == ScriptKind::Tool {
+            self.reread(scripts::owner_key(script)).await;
+        }
+    }
+
+    async fn reread(&self, owner_key: String) {
+        let _reading = self.reading.lock().await;
+        let key = owner_key.clone();
+        let read = self.store.read(move |tx| scripts::list_tools_of(tx, &key));
+        match read.await {
+            Ok(rows) => self.put(&owner_key, rows),
+            Err(failed) => error!("the list of tool scripts could not be read: {failed}"),
+        }
+    }
+
+    fn put(&self, owner_key: &str, rows: Vec<ToolRow>) {
+        let tools = rows.into_iter().map(|row| Arc::new(ScriptTool::from(row)));
+        let tools = tools.collect();
+        self.changed.send_modify(|version| {
+            *version += 1;
+            let version = *version;
+            let owner = owner_key.parse().ok();
+            self.known.write().insert(owner, OfOwner { version, tools });
+        });
+    }
+
+    async fn start(
+        &self,
+        caller: &Caller,
+        script: &ScriptTool,
+        arguments: &str,
+    ) -> Result<Reply, RpcError> {
+        // Each would hold a worker while it waits for the next.
+        if caller.credential == Credential::Script {
+            return Ok(failed("a script does not start another one"));
+        }
+        let (id, user) = (script.id, caller.user.id);
+        let found = self
+            .store
+            .read(move |tx| scripts::find_visible(tx, id, user))
+            .await;
+        let found = match found {
+            Ok(found) => found.filter(|script| script.kind == ScriptKind::Tool),
+            Err(error) => {
+                error!("a tool script could not be read: {error}");
+                return Ok(failed("the script could not be read"));
+            }
+        };
+        let script = found.ok_or(RpcError::MethodNotFound)?;
+        let run = Run {
+            what: What::Tool {
+                params: arguments.to_owned(),
+            },
+            user,
+            libraries: libraries_of(&script),
+            script: source_of(script),
+        };
+        Ok(match self.runner.run(run).await {
+            Ok(outcome) => match outcome.result {
+                Ok(result) => Reply::Result(Bytes::from(result.unwrap_or_else(|| "null".into()))),
+                Err(error) => Reply::Error(describe(&error).to_bytes().into()),
+            },
+            Err(unavailable) => failed(&unavailable.to_string()),
+        })
+    }
+}
+
+impl From<ToolRow> for ScriptTool {
+    fn from(row: ToolRow) -> Self {
+        Self {
+            id: row.id,
+            name: row.name,
+            is_own: row.owner_key != GLOBAL,
+            description: row.description,
+            params_schema: row.params_schema,
+        }
+    }
+}
+
+impl ToolScripts for StoredTools {
+    fn version(&self, user: UserId) -> u64 {
+        let known = self.known.read();
+        let visible = [Some(user), None].map(|owner| known.get(&owner));
+        let versions = visible.into_iter().flatten().map(|found| found.version);
+        versions.max().unwrap_or(0)
+    }
+
+    fn list(&self, user: UserId) -> Vec<Arc<ScriptTool>> {
+        let known = self.known.read();
+        let visible = [Some(user), None].map(|owner| known.get(&owner));
+        let visible = visible.into_iter().flatten();
+        visible.flat_map(|found| found.tools.clone()).collect()
+    }
+
+    fn watch(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    fn run<'a>(
+        &'a self,
+        caller: &'a Caller,
+        script: &'a ScriptTool,
+        arguments: &'a str,
+    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
+        Box::pin(self.start(caller, script, arguments))
+    }
+}
+
+/// A script's failure as a method server would tell it.
+fn describe(error: &ScriptError) -> ErrorObject {
+    match &error.kind {
+        ErrorKind::Rpc(fault) => ErrorObject {
+            code: fault.code,
+            message: fault.message.clone(),
+            data: fault.data.clone(),
+        },
+        _ => ErrorObject {
+            code: SCRIPT_FAILED,
+            message: outline(error),
+            data: None,
+        },
+    }
+}
+
+fn failed(why: &str) -> Reply {
+    let error: Value = json!({"code": UNAVAILABLE, "message": why});
+    Reply::Error(error.to_string().into())
+}

@@ -1,0 +1,149 @@
+//! Search mode: for users with hundreds of tools, the list holds two that find and run the others.
+
+mod index;
+
+pub use index::Index;
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::{
+    era::Era,
+    message::{is_object, text},
+    results::ToolResult,
+    view::View,
+};
+
+pub const SEARCH: &str = "tool_search";
+pub const EXECUTE: &str = "execute_tool";
+
+/// Tools that a search answers, unless it asks for another number, and at most.
+const LIMIT_DEFAULT: usize = 10;
+const LIMIT_MAX: usize = 50;
+/// Bytes of tools that a search answers: very large schemas come with the next, narrower search.
+const FOUND_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of a query that are looked at.
+const QUERY_MAX: usize = 1_024;
+
+/// The list in search mode, as JSON with a comma between.
+pub const LIST: &str = concat!(
+    r#"{"name":"tool_search","description":"Find tools by what they do. Answers the best matches with names, descriptions and input schemas; run one with execute_tool. An empty query lists the first tools by name.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"Words to look for in names, keywords and descriptions"},"limit":{"type":"integer","minimum":1,"maximum":50,"default":10,"description":"How many tools to answer at most"}},"required":["query"]}},"#,
+    r#"{"name":"execute_tool","description":"Run a tool that tool_search found.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"The tool's name, exactly as tool_search gave it"},"arguments":{"type":"object","description":"The tool's arguments, as its input schema asks for"}},"required":["name"]}}"#
+);
+
+#[derive(Deserialize)]
+struct Query<'a> {
+    #[serde(borrow, default)]
+    query: Option<&'a RawValue>,
+    #[serde(default)]
+    limit: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Execution<'a> {
+    #[serde(borrow, default)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+/// Answers `tool_search`.
+pub fn search(view: &View, era: Era, arguments: &str) -> ToolResult {
+    let wanted: Query<'_> = match serde_json::from_str(arguments) {
+        Ok(wanted) => wanted,
+        Err(_) => return ToolResult::error("`limit` must be a number from 1 to 50"),
+    };
+    let query = match wanted.query.map(text) {
+        None => Cow::Borrowed(""),
+        Some(Some(query)) => query,
+        Some(None) => return ToolResult::error("`query` must be a text"),
+    };
+    // A float becomes the nearest number there is, and never a strange one.
+    let limit = wanted.limit.map_or(LIMIT_DEFAULT, |limit| limit as usize);
+    let found = view
+        .index()
+        .search(cut(&query, QUERY_MAX), limit.clamp(1, LIMIT_MAX));
+    ToolResult::object(&write(view, era, &found))
+}
+
+fn write(view: &View, era: Era, found: &[usize]) -> String {
+    let list = view.list(era);
+    let mut tools = String::new();
+    for at in found {
+        let tool = String::from_utf8_lossy(list.tool(*at));
+        if !tools.is_empty() {
+            if tools.len() + tool.len() > FOUND_BYTES_MAX {
+                break;
+            }
+            tools.push(',');
+        }
+        tools.push_str(&tool);
+    }
+    let total = view.tools().len();
+    format!(r#"{{"tools":[{tools}],"total":{total}}}"#)
+}
+
+/// The tool that `execute_tool` names and its arguments; an error in words for the model.
+pub fn read_execution(arguments: &str) -> Result<(Cow<'_, str>, &str), ToolResult> {
+    let read: Execution<'_> = serde_json::from_str(arguments)
+        .map_err(|_| ToolResult::error("`name` and `arguments` must stand once"))?;
+    let name = read
+        .name
+        .and_then(text)
+        .ok_or_else(|| ToolResult::error("`name` must be the name of a tool; see tool_search"))?;
+    match read.arguments.map(RawValue::get) {
+        None => Ok((name, "{}")),
+        Some(arguments) if is_object(arguments) => Ok((name, arguments)),
+        Some(_) => Err(ToolResult::error("`arguments` must be an object")),
+    }
+}
+
+fn cut(text: &str, max: usize) -> &str {
+    let mut end = text.len().min(max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn the_list_of_search_mode_is_two_tools() {
+        let list: Value = serde_json::from_str(&format!("[{LIST}]")).expect("JSON");
+        let names: Vec<_> = list
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|tool| &tool["name"])
+            .collect();
+        assert_eq!(names, [SEARCH, EXECUTE]);
+    }
+
+    #[test]
+    fn executions_are_read_strictly() {
+        let read = |arguments| {
+            read_execution(arguments)
+                .ok()
+                .map(|(name, arguments)| (name.into_owned(), arguments))
+        };
+        let check = |arguments, expected: Option<(&str, &'static str)>| {
+            let expected = expected.map(|(name, arguments)| (name.to_owned(), arguments));
+            assert_eq!(read(arguments), expected, "{arguments}");
+        };
+        check(r#"{"name":"a"}"#, Some(("a", "{}")));
+        check(
+            r#"{"name":"a","arguments":{"b":1}}"#,
+            Some(("a", r#"{"b":1}"#)),
+        );
+        check(r#"{"arguments":{}}"#, None);
+        check(r#"{"name":7}"#, None);
+        check(r#"{"name":"a","arguments":[]}"#, None);
+    }
+}

@@ -1,0 +1,199 @@
+//! Ranks tools for a query: the exact name before words of the name, those before keywords, and
+//! those before words of the description; rare words count for more. Equal ranks go by name.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::mcp::tools::Tool;
+
+/// What a word counts for, by where it stands.
+const IN_NAME: f64 = 8.0;
+const IN_KEYWORDS: f64 = 4.0;
+const IN_DESCRIPTION: f64 = 1.0;
+/// A word that only begins with what was asked for.
+const AS_PREFIX: f64 = 0.4;
+/// The query is the tool's name.
+const EXACT: f64 = 1e6;
+/// Shorter words are no beginnings of others.
+const PREFIX_MIN: usize = 3;
+/// Words of a query that are looked at, and characters of each.
+const WORDS_MAX: usize = 32;
+const WORD_MAX: usize = 64;
+
+pub struct Index {
+    /// The tools that have a word, by their number, and what it counts for in each.
+    words: BTreeMap<String, Vec<(usize, f64)>>,
+    /// By lower-case tool name and name of what stands behind it.
+    names: HashMap<String, usize>,
+    tools: usize,
+}
+
+impl Index {
+    pub fn new(tools: &[Tool]) -> Self {
+        let mut words: BTreeMap<String, Vec<(usize, f64)>> = BTreeMap::new();
+        let mut names = HashMap::new();
+        for (at, tool) in tools.iter().enumerate() {
+            names.entry(tool.source().to_lowercase()).or_insert(at);
+            names.insert(tool.name.to_lowercase(), at);
+            let texts = [
+                (tool.source(), IN_NAME),
+                (tool.description(), IN_DESCRIPTION),
+            ];
+            let keywords = tool
+                .keywords()
+                .iter()
+                .map(|word| (word.as_str(), IN_KEYWORDS));
+            let mut counts: HashMap<String, f64> = HashMap::new();
+            for (text, worth) in texts.into_iter().chain(keywords) {
+                for word in split(text) {
+                    let count = counts.entry(word).or_default();
+                    // The best place counts whole; more of them count less and less.
+                    *count = count.max(worth) + count.min(worth) * 0.2;
+                }
+            }
+            for (word, worth) in counts {
+                words.entry(word).or_default().push((at, worth));
+            }
+        }
+        Self {
+            words,
+            names,
+            tools: tools.len(),
+        }
+    }
+
+    /// The best tools for a query, by their numbers; the first ones for an empty query.
+    pub fn search(&self, query: &str, limit: usize) -> Vec<usize> {
+        let asked: Vec<_> = split(query).take(WORDS_MAX).collect();
+        if asked.is_empty() {
+            return (0..self.tools.min(limit)).collect();
+        }
+        let mut scores: HashMap<usize, f64> = HashMap::new();
+        for word in &asked {
+            for (at, score) in self.score(word) {
+                *scores.entry(at).or_default() += score;
+            }
+        }
+        if let Some(at) = self.names.get(&query.trim().to_lowercase()) {
+            *scores.entry(*at).or_default() += EXACT;
+        }
+        let mut ranked: Vec<_> = scores.into_iter().collect();
+        ranked.sort_by(|(a, x), (b, y)| y.total_cmp(x).then(a.cmp(b)));
+        ranked.truncate(limit);
+        ranked.into_iter().map(|(at, _)| at).collect()
+    }
+
+    /// What one word of a query is worth, by tool: its best match counts.
+    fn score(&self, word: &str) -> HashMap<usize, f64> {
+        let mut best: HashMap<usize, f64> = HashMap::new();
+        let begins = |found: &str| found.starts_with(word);
+        let range = self.words.range(word.to_owned()..);
+        for (found, tools) in range.take_while(|(found, _)| begins(found)) {
+            let is_whole = found == word;
+            if !is_whole && word.chars().count() < PREFIX_MIN {
+                break;
+            }
+            let factor = if is_whole { 1.0 } else { AS_PREFIX };
+            let rarity = self.rarity(tools.len());
+            for (at, worth) in tools {
+                let score = best.entry(*at).or_default();
+                *score = score.max(worth * factor * rarity);
+            }
+        }
+        best
+    }
+
+    fn rarity(&self, having: usize) -> f64 {
+        let (all, having) = (self.tools as f64, having as f64);
+        (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
+    }
+}
+
+/// Words of a text: at anything but letters and digits, and where `camelCase` has its humps.
+fn split(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(|c: char| !c.is_alphanumeric())
+        .flat_map(humps)
+        .filter(|word| !word.is_empty())
+        .map(|word| {
+            word.chars()
+                .take(WORD_MAX)
+                .collect::<String>()
+                .to_lowercase()
+        })
+}
+
+fn humps(word: &str) -> Vec<&str> {
+    let mut starts = vec![0];
+    let mut before_is_small = false;
+    for (at, character) in word.char_indices() {
+        if character.is_uppercase() && before_is_small {
+            starts.push(at);
+        }
+        before_is_small = character.is_lowercase();
+    }
+    starts.push(word.len());
+    starts
+        .windows(2)
+        .map(|pair| &word[pair[0]..pair[1]])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use svc_core::ScriptId;
+
+    use super::*;
+    use crate::mcp::{scripts::ScriptTool, tools::of_script};
+
+    fn tool(name: &str, description: &str) -> Tool {
+        let script = ScriptTool {
+            id: ScriptId::NIL,
+            name: name.to_owned(),
+            is_own: true,
+            description: description.to_owned(),
+            params_schema: None,
+        };
+        of_script(&Arc::new(script)).tool
+    }
+
+    #[test]
+    fn names_come_before_descriptions_and_the_exact_name_before_all() {
+        let tools = [
+            tool("deploy.app", "Ships a version"),
+            tool("notes.search", "Finds notes"),
+            tool("search", "Looks up anything"),
+            tool("web.crawl", "Search the web, search it all"),
+            tool("searchEngine.restart", "Restarts it"),
+        ];
+        let index = Index::new(&tools);
+        let check = |query: &str, expected: &[&str]| {
+            let found = index.search(query, 10);
+            let names: Vec<_> = found.iter().map(|at| tools[*at].source()).collect();
+            assert_eq!(names, expected, "{query}");
+        };
+        check(
+            "search",
+            &[
+                "search",
+                "notes.search",
+                "searchEngine.restart",
+                "web.crawl",
+            ],
+        );
+        check(
+            "NOTES_SEARCH",
+            &[
+                "notes.search",
+                "search",
+                "searchEngine.restart",
+                "web.crawl",
+            ],
+        );
+        check("engine", &["searchEngine.restart"]);
+        check("ver", &["deploy.app"]);
+        check("nothing like it", &["web.crawl", "searchEngine.restart"]);
+        assert_eq!(index.search("", 2), [0, 1]);
+        assert_eq!(index.search("search", 1).len(), 1);
+    }
+}

@@ -1,0 +1,244 @@
+//! Streams that tell one user that their list of tools has changed, and nobody else.
+//!
+//! A change anywhere wakes them all; each then compares a few numbers, and only if its own list
+//! really reads differently it says so.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use svc_core::{Permission, UserId};
+use tokio::{
+    sync::{
+        broadcast::{self, error::RecvError},
+        watch,
+    },
+    time::{Instant, Interval, MissedTickBehavior, interval, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{Mode, era::Era, modern, view::Views};
+use crate::{
+    clock,
+    identity::{Caller, Directory, DirectoryChange},
+    metrics::StreamCounted,
+};
+
+/// Streams one user may have open.
+pub const STREAMS_PER_USER_MAX: usize = 100;
+/// How often an open stream asks whether its credential still holds.
+const RECHECK_EVERY: Duration = Duration::from_secs(1);
+/// Changes within this time are told as one.
+const SETTLE: Duration = Duration::from_millis(100);
+
+/// Counts open streams by user.
+#[derive(Clone, Default)]
+pub struct Places(Arc<Mutex<HashMap<UserId, usize>>>);
+
+/// One stream's place among its user's; free again when it is dropped.
+pub struct Place {
+    places: Places,
+    user: UserId,
+}
+
+impl Places {
+    /// `None` when the user has as many as they may.
+    pub fn take(&self, user: UserId) -> Option<Place> {
+        let mut counts = self.0.lock();
+        let count = counts.entry(user).or_default();
+        if *count >= STREAMS_PER_USER_MAX {
+            return None;
+        }
+        *count += 1;
+        Some(Place {
+            places: self.clone(),
+            user,
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut counts = self.places.0.lock();
+        if let Some(count) = counts.get_mut(&self.user) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.user);
+            }
+        }
+    }
+}
+
+/// What a stream is told of.
+pub struct Sources {
+    pub views: Arc<Views>,
+    pub directory: Arc<Directory>,
+    pub methods: watch::Receiver<u64>,
+    pub scripts: watch::Receiver<u64>,
+    pub shutdown: CancellationToken,
+}
+
+/// What a stream was opened for.
+pub struct Wanted {
+    pub era: Era,
+    pub mode: Mode,
+    /// Whether changes of the list are told at all.
+    pub list_changed: bool,
+    /// The id of the request that opened a modern stream.
+    pub subscription: Option<String>,
+}
+
+pub struct Stream {
+    sources: Sources,
+    users: broadcast::Receiver<DirectoryChange>,
+    caller: Caller,
+    wanted: Wanted,
+    recheck: Interval,
+    /// When to look at the list again.
+    look_at: Option<Instant>,
+    /// The list as it was told last.
+    digest: u64,
+    state: State,
+    _place: Place,
+    _counted: StreamCounted,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Opening,
+    Open,
+    Ended,
+}
+
+impl Stream {
+    pub fn new(
+        sources: Sources,
+        caller: Caller,
+        wanted: Wanted,
+        place: Place,
+        counted: StreamCounted,
+    ) -> Self {
+        let mut recheck = interval(RECHECK_EVERY);
+        recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // In this order: what changes after the list was read is heard of.
+        let users = sources.directory.subscribe();
+        let digest = sources.views.of(&caller.user).list(wanted.era).digest();
+        let state = match wanted.subscription {
+            Some(_) => State::Opening,
+            None => State::Open,
+        };
+        Self {
+            sources,
+            users,
+            caller,
+            wanted,
+            recheck,
+            look_at: None,
+            digest,
+            state,
+            _place: place,
+            _counted: counted,
+        }
+    }
+
+    /// The next message as JSON; `None` once the credential is refused or the server stops.
+    pub async fn next(&mut self) -> Option<String> {
+        match self.state {
+            State::Ended => return None,
+            State::Opening => {
+                self.state = State::Open;
+                let acknowledged =
+                    modern::acknowledgement(self.subscription(), self.wanted.list_changed);
+                return Some(acknowledged);
+            }
+            State::Open => {}
+        }
+        if self.next_change().await {
+            return Some(modern::list_changed(self.wanted.subscription.as_deref()));
+        }
+        self.state = State::Ended;
+        let subscription = self.wanted.subscription.as_deref();
+        subscription.map(modern::subscription_ended)
+    }
+
+    fn subscription(&self) -> &str {
+        self.wanted.subscription.as_deref().unwrap_or("null")
+    }
+
+    /// Waits until the list has changed; false at the end of the stream.
+    async fn next_change(&mut self) -> bool {
+        loop {
+            let look_at = self.look_at.unwrap_or_else(Instant::now);
+            tokio::select! {
+                biased;
+                () = self.sources.shutdown.cancelled() => return false,
+                _ = self.recheck.tick() => {
+                    if !self.is_let_in() {
+                        return false;
+                    }
+                }
+                () = sleep_until(look_at), if self.look_at.is_some() => {
+                    self.look_at = None;
+                    if !self.is_let_in() {
+                        return false;
+                    }
+                    if self.has_changed() {
+                        return true;
+                    }
+                }
+                changed = self.sources.methods.changed() => {
+                    if changed.is_err() {
+                        return false;
+                    }
+                    self.look_soon();
+                }
+                changed = self.sources.scripts.changed() => {
+                    if changed.is_err() {
+                        return false;
+                    }
+                    self.look_soon();
+                }
+                change = self.users.recv() => {
+                    match change {
+                        Ok(change) if !self.concerns(change) => {}
+                        Ok(_) | Err(RecvError::Lagged(_)) => self.look_soon(),
+                        Err(RecvError::Closed) => return false,
+                    }
+                }
+            }
+        }
+    }
+
+    fn look_soon(&mut self) {
+        let soon = Instant::now() + SETTLE;
+        self.look_at.get_or_insert(soon);
+    }
+
+    fn concerns(&self, change: DirectoryChange) -> bool {
+        match change {
+            DirectoryChange::UserChanged(user)
+            | DirectoryChange::UserDeactivated(user)
+            | DirectoryChange::CredentialsRevoked(user) => user == self.caller.user.id,
+            DirectoryChange::AgentTokensRevoked(_) | DirectoryChange::GroupsChanged => true,
+        }
+    }
+
+    /// Whether the caller would be let in now, and as whom.
+    fn is_let_in(&mut self) -> bool {
+        match self.sources.directory.recheck(&self.caller, clock::now()) {
+            Ok(caller) if caller.may(Permission::UseMcp) => {
+                self.caller = caller;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn has_changed(&mut self) -> bool {
+        if !self.wanted.list_changed || self.wanted.mode == Mode::Search {
+            return false;
+        }
+        let view = self.sources.views.of(&self.caller.user);
+        let digest = view.list(self.wanted.era).digest();
+        std::mem::replace(&mut self.digest, digest) != digest
+    }
+}

@@ -1,0 +1,281 @@
+//! Makes schemas safe for a list that is read as a whole.
+//!
+//! Clients read `inputSchema` by a narrow form and compile each `outputSchema` while they list,
+//! with a validator of their own. What either cannot take would cost the user every tool.
+
+use serde_json::{Value, json};
+
+/// Dialects whose keywords mean the same to every validator in use, as far as they are kept.
+const DIALECTS: [&str; 3] = [
+    "https://json-schema.org/draft/2020-12/schema",
+    "https://json-schema.org/draft/2019-09/schema",
+    "http://json-schema.org/draft-07/schema",
+];
+
+/// Keywords that hold no schema and that no validator trips over.
+const PLAIN: &[&str] = &[
+    "$comment",
+    "const",
+    "contentEncoding",
+    "contentMediaType",
+    "default",
+    "dependentRequired",
+    "deprecated",
+    "description",
+    "example",
+    "examples",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "maxContains",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minContains",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "readOnly",
+    "required",
+    "title",
+    "type",
+    "uniqueItems",
+    "writeOnly",
+];
+const ONE: &[&str] = &[
+    "additionalItems",
+    "additionalProperties",
+    "contains",
+    "contentSchema",
+    "else",
+    "if",
+    "not",
+    "propertyNames",
+    "then",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+];
+const LIST: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
+const MAP: &[&str] = &["$defs", "definitions", "dependentSchemas", "properties"];
+
+/// Lets the root be what every client asks for: the type `object`, and an object for each
+/// property.
+pub fn make_object_root(schema: &mut Value) {
+    let Value::Object(root) = schema else {
+        *schema = json!({"type": "object"});
+        return;
+    };
+    root.insert("type".to_owned(), json!("object"));
+    let Some(Value::Object(properties)) = root.get_mut("properties") else {
+        return;
+    };
+    for property in properties.values_mut() {
+        match property {
+            Value::Bool(true) => *property = json!({}),
+            Value::Bool(false) => *property = json!({"not": {}}),
+            _ => {}
+        }
+    }
+}
+
+/// The schema of a result, if every validator can compile it; a list without it loses nothing but
+/// a promise.
+pub fn portable_output(schema: &Value) -> Option<Value> {
+    let mut root = schema.as_object()?.clone();
+    if let Some(dialect) = root.remove("$schema") {
+        let dialect = dialect.as_str()?.trim_end_matches('#');
+        if !DIALECTS.contains(&dialect) {
+            return None;
+        }
+    }
+    let mut schema = Value::Object(root);
+    if !(Portable { root: &schema }).takes(&schema) {
+        return None;
+    }
+    if schema.get("type") == Some(&json!("object")) {
+        make_object_root(&mut schema);
+    }
+    Some(schema)
+}
+
+/// What every validator can compile, and compiles to the same.
+struct Portable<'a> {
+    root: &'a Value,
+}
+
+impl Portable<'_> {
+    fn takes(&self, schema: &Value) -> bool {
+        match schema {
+            Value::Bool(_) => true,
+            Value::Object(object) => object
+                .iter()
+                .all(|(key, value)| self.takes_keyword(key, value)),
+            _ => false,
+        }
+    }
+
+    fn takes_keyword(&self, key: &str, value: &Value) -> bool {
+        match (key, value) {
+            ("enum", Value::Array(values)) => !values.is_empty(),
+            ("$ref", Value::String(reference)) => self.takes_reference(reference),
+            ("pattern", Value::String(pattern)) => is_portable_pattern(pattern),
+            ("patternProperties", Value::Object(schemas)) => schemas
+                .iter()
+                .all(|(pattern, schema)| is_portable_pattern(pattern) && self.takes(schema)),
+            ("items", Value::Array(schemas)) => schemas.iter().all(|schema| self.takes(schema)),
+            ("items", schema) => self.takes(schema),
+            (key, schema) if ONE.contains(&key) => self.takes(schema),
+            (key, Value::Array(schemas)) if LIST.contains(&key) => {
+                schemas.iter().all(|schema| self.takes(schema))
+            }
+            (key, Value::Object(schemas)) if MAP.contains(&key) => {
+                schemas.values().all(|schema| self.takes(schema))
+            }
+            (key, _) => PLAIN.contains(&key) || key.starts_with("x-"),
+        }
+    }
+
+    /// Within the schema, by plain names, and never to another reference: a ring of those has
+    /// validators run for ever.
+    fn takes_reference(&self, reference: &str) -> bool {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/_-.$".contains(c);
+        let Some(pointer) = reference.strip_prefix('#') else {
+            return false;
+        };
+        let target = self.root.pointer(pointer);
+        pointer.chars().all(is_plain) && target.is_some_and(|target| target.get("$ref").is_none())
+    }
+}
+
+/// A regular expression that means the same everywhere, also where unknown escapes are errors:
+/// the common classes, escapes of punctuation that has a meaning, plain groups and quantifiers.
+fn is_portable_pattern(pattern: &str) -> bool {
+    let mut rest = pattern.chars();
+    let mut in_class = false;
+    while let Some(character) = rest.next() {
+        match character {
+            '\\' => match rest.next() {
+                Some(escaped) if r"dDwWsStnr.\/()[]{}^$|?*+".contains(escaped) => {}
+                Some('b' | 'B') if !in_class => {}
+                Some('-') if in_class => {}
+                _ => return false,
+            },
+            '[' if in_class => return false,
+            '[' => in_class = true,
+            ']' if !in_class => return false,
+            ']' => in_class = false,
+            // Set operations of some dialects.
+            '&' | '~' if in_class => return false,
+            '(' if !in_class && rest.as_str().starts_with('?') => {
+                if !rest.as_str().starts_with("?:") {
+                    return false;
+                }
+                rest.nth(1);
+            }
+            '{' if !in_class => {
+                let Some((bounds, _)) = rest.as_str().split_once('}') else {
+                    return false;
+                };
+                let is_bound = |c: char| c.is_ascii_digit() || c == ',';
+                if !bounds.starts_with(|c: char| c.is_ascii_digit())
+                    || !bounds.chars().all(is_bound)
+                {
+                    return false;
+                }
+                rest.nth(bounds.len());
+            }
+            '}' if !in_class => return false,
+            _ => {}
+        }
+    }
+    !in_class
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_input_root_is_an_object_whose_properties_are_objects() {
+        let check = |mut schema: Value, expected: Value| {
+            make_object_root(&mut schema);
+            assert_eq!(schema, expected);
+        };
+        check(json!({}), json!({"type": "object"}));
+        check(
+            json!({"properties": {"a": true, "b": false, "c": {"type": "string"}}}),
+            json!({
+                "type": "object",
+                "properties": {"a": {}, "b": {"not": {}}, "c": {"type": "string"}}
+            }),
+        );
+    }
+
+    #[test]
+    fn an_output_is_said_only_where_every_validator_takes_it() {
+        let check = |schema: Value, is_said: bool| {
+            assert_eq!(portable_output(&schema).is_some(), is_said, "{schema}");
+        };
+        check(json!({"type": "object"}), true);
+        check(json!({"type": "array", "items": {"type": "integer"}}), true);
+        check(
+            json!({
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "type": "object",
+                "properties": {"a": {"$ref": "#/$defs/a"}, "b": {"pattern": "^[a-z]{1,3}\\d+$"}},
+                "$defs": {"a": {"anyOf": [{"type": "null"}, {"enum": [1]}]}},
+                "x-order": [1]
+            }),
+            true,
+        );
+        check(
+            json!({"$schema": "http://json-schema.org/draft-04/schema#"}),
+            false,
+        );
+        check(json!({"type": "object", "$id": "urn:x"}), false);
+        check(json!({"properties": {"a": {"$anchor": "x"}}}), false);
+        check(json!({"properties": {"a": {"nullable": true}}}), false);
+        check(json!({"$async": true}), false);
+        check(json!({"enum": []}), false);
+        check(
+            json!({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}),
+            false,
+        );
+        check(json!({"properties": {"next": {"$ref": "#"}}}), true);
+        check(json!({"$ref": "#"}), false);
+        check(json!({"allOf": [{"pattern": "(?P<x>a)"}]}), false);
+    }
+
+    #[test]
+    fn patterns_are_kept_to_what_all_engines_share() {
+        for good in [
+            "^a+$",
+            r"\d{4}-\d{2}",
+            "[a-z_.-]+",
+            "(?:a|b)?",
+            r"\/\.",
+            "^[^@]+@[^@]+$",
+        ] {
+            assert!(is_portable_pattern(good), "{good}");
+        }
+        for bad in [
+            r"\-",
+            r"\z",
+            r"\p{L}",
+            "(?i)a",
+            "(?<=a)b",
+            "[[:alpha:]]",
+            "a{",
+            "a{,3}",
+            "[a",
+            "}",
+            r"\_",
+            "[a&&b]",
+        ] {
+            assert!(!is_portable_pattern(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The tools of one user, written once: an answer to `tools/list` copies nothing of them.
+
+mod cache;
+mod list;
+
+pub use cache::Views;
+pub use list::{List, Page};
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
+
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
+
+use super::{
+    era::Era,
+    search::Index,
+    tools::{Projected, Tool},
+};
+use crate::{identity::User, methods::registry::ToolsVersion};
+
+/// What a view depends on: while this is the same, the view is.
+#[derive(Clone)]
+pub struct Stamp {
+    user: Arc<User>,
+    tools: ToolsVersion,
+    scripts: u64,
+}
+
+impl PartialEq for Stamp {
+    fn eq(&self, other: &Self) -> bool {
+        let is_same_user = Arc::ptr_eq(&self.user, &other.user)
+            || self.user.id == other.user.id
+                && self.user.permissions == other.user.permissions
+                && self.user.groups == other.user.groups;
+        is_same_user && self.tools == other.tools && self.scripts == other.scripts
+    }
+}
+
+/// The tools of one user.
+pub struct View {
+    stamp: Stamp,
+    /// Sorted by name.
+    tools: Vec<Tool>,
+    by_name: HashMap<Arc<str>, usize>,
+    legacy: List,
+    modern: List,
+    index: OnceLock<Index>,
+}
+
+/// A tool that is not in the list, because another one has its name.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Shadowed {
+    pub tool: String,
+    /// What stands behind the one left out, and behind the one kept.
+    pub source: String,
+    pub by: String,
+}
+
+impl View {
+    /// Of several tools with one name the user's own stays, else the one registered first.
+    fn new(stamp: Stamp, mut projected: Vec<Projected>) -> (Self, Vec<Shadowed>) {
+        projected.sort_by(|a, b| {
+            let rank = |p: &Projected| (!p.is_own, p.place);
+            let by_name = a.tool.name.cmp(&b.tool.name);
+            by_name
+                .then_with(|| rank(a).cmp(&rank(b)))
+                .then_with(|| a.tool.source().cmp(b.tool.source()))
+        });
+        let mut shadowed = Vec::new();
+        projected.dedup_by(|later, kept| {
+            let is_doubled = later.tool.name == kept.tool.name;
+            if is_doubled {
+                shadowed.push(Shadowed {
+                    tool: kept.tool.name.to_string(),
+                    source: later.tool.source().to_owned(),
+                    by: kept.tool.source().to_owned(),
+                });
+            }
+            is_doubled
+        });
+        let modern = List::new(projected.iter().map(|p| p.modern.as_str()));
+        let legacy = if projected.iter().any(|p| p.legacy.is_some()) {
+            List::new(
+                projected
+                    .iter()
+                    .map(|p| p.legacy.as_ref().unwrap_or(&p.modern).as_str()),
+            )
+        } else {
+            modern.clone()
+        };
+        let tools: Vec<_> = projected.into_iter().map(|p| p.tool).collect();
+        let by_name = tools.iter().enumerate();
+        let view = Self {
+            by_name: by_name
+                .map(|(at, tool)| (Arc::clone(&tool.name), at))
+                .collect(),
+            stamp,
+            tools,
+            legacy,
+            modern,
+            index: OnceLock::new(),
+        };
+        (view, shadowed)
+    }
+
+    pub fn find(&self, name: &str) -> Option<&Tool> {
+        self.by_name.get(name).map(|&at| &self.tools[at])
+    }
+
+    pub fn list(&self, era: Era) -> &List {
+        match era {
+            Era::Legacy => &self.legacy,
+            Era::Modern => &self.modern,
+        }
+    }
+
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    /// Built when somebody searches.
+    pub fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::new(&self.tools))
+    }
+
+    /// The page after a cursor; `None` for a cursor that is none of ours.
+    pub fn page(&self, era: Era, cursor: Option<&str>) -> Option<Page> {
+        let from = match cursor {
+            None => 0,
+            Some(cursor) => {
+                let after = read_cursor(cursor)?;
+                // The list may have changed since: what counts is the name, not the number.
+                self.tools.partition_point(|tool| *tool.name <= *after)
+            }
+        };
+        let (tools, end) = self.list(era).page(from);
+        let next = (end < self.tools.len()).then(|| write_cursor(&self.tools[end - 1].name));
+        Some(Page { tools, next })
+    }
+
+    /// About how much memory it takes.
+    fn bytes(&self) -> usize {
+        let lists = self.legacy.bytes() + self.modern.bytes();
+        // The index is about as large as what it is made of.
+        lists + self.modern.bytes() + self.tools.len() * 500
+    }
+}
+
+/// A cursor is the last name before the page; the mark tells ours from others.
+const CURSOR_MARK: &str = "after:";
+
+fn write_cursor(name: &str) -> String {
+    BASE64_URL_SAFE_NO_PAD.encode(format!("{CURSOR_MARK}{name}"))
+}
+
+fn read_cursor(cursor: &str) -> Option<String> {
+    let decoded = BASE64_URL_SAFE_NO_PAD.decode(cursor).ok()?;
+    let text = String::from_utf8(decoded).ok()?;
+    text.strip_prefix(CURSOR_MARK).map(str::to_owned)
+}

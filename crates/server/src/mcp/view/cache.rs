@@ -1,0 +1,178 @@
+//! Views by user, each built anew only when what it depends on has changed.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use parking_lot::{Mutex, RwLock};
+use svc_core::UserId;
+use tracing::warn;
+
+use super::{Shadowed, Stamp, View};
+use crate::{
+    identity::{Directory, User},
+    mcp::{
+        scripts::ToolScripts,
+        tools::{self, Projected},
+    },
+    methods::registry::Registry,
+};
+
+/// Users whose views are kept, and bytes of all views together; then the least recently used go.
+const VIEWS_MAX: usize = 10_000;
+const BYTES_MAX: usize = 256 * 1024 * 1024;
+/// Reports of names taken that are remembered, so that each is made once.
+const REPORTS_MAX: usize = 10_000;
+
+pub struct Views {
+    registry: Arc<Registry>,
+    directory: Arc<Directory>,
+    scripts: Arc<dyn ToolScripts>,
+    kept: RwLock<Kept>,
+    /// Counts uses, to tell which view was used last.
+    clock: AtomicU64,
+    reported: Mutex<HashSet<(UserId, String)>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    views: HashMap<UserId, Entry>,
+    bytes: usize,
+}
+
+struct Entry {
+    view: Arc<View>,
+    used: AtomicU64,
+}
+
+impl Views {
+    pub fn new(
+        registry: Arc<Registry>,
+        directory: Arc<Directory>,
+        scripts: Arc<dyn ToolScripts>,
+    ) -> Self {
+        Self {
+            registry,
+            directory,
+            scripts,
+            kept: RwLock::default(),
+            clock: AtomicU64::new(0),
+            reported: Mutex::default(),
+        }
+    }
+
+    /// The view of a user as things are now.
+    pub fn of(&self, user: &Arc<User>) -> Arc<View> {
+        // Taken before the view is built: a change meanwhile makes it old, never unnoticed.
+        let stamp = self.stamp(user);
+        if let Some(view) = self.find(&stamp) {
+            return view;
+        }
+        let view = Arc::new(self.build(stamp));
+        let entry = Entry {
+            view: Arc::clone(&view),
+            used: AtomicU64::new(self.tick()),
+        };
+        self.kept.write().put(user.id, entry);
+        view
+    }
+
+    fn stamp(&self, user: &Arc<User>) -> Stamp {
+        Stamp {
+            user: Arc::clone(user),
+            tools: self.registry.tools_version(user.viewer()),
+            scripts: self.scripts.version(user.id),
+        }
+    }
+
+    fn find(&self, stamp: &Stamp) -> Option<Arc<View>> {
+        let kept = self.kept.read();
+        let entry = kept.views.get(&stamp.user.id)?;
+        if entry.view.stamp != *stamp {
+            return None;
+        }
+        entry.used.store(self.tick(), Ordering::Relaxed);
+        Some(Arc::clone(&entry.view))
+    }
+
+    fn tick(&self) -> u64 {
+        self.clock.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn build(&self, stamp: Stamp) -> View {
+        let user = Arc::clone(&stamp.user);
+        let visible = self.registry.list_visible(user.viewer());
+        let mut owners: HashMap<UserId, Option<Arc<User>>> = HashMap::new();
+        let mut projected: Vec<Projected> = Vec::with_capacity(visible.len());
+        for (owner, entry) in &visible {
+            let owner = owners
+                .entry(*owner)
+                .or_insert_with(|| self.directory.find_user(*owner));
+            let place = entry.providers.first().map_or(u64::MAX, |p| p.place);
+            projected.extend(
+                owner
+                    .as_ref()
+                    .and_then(|owner| tools::of_method(user.id, owner, &entry.definition, place)),
+            );
+        }
+        let scripts = self.scripts.list(user.id);
+        projected.extend(scripts.iter().map(tools::of_script));
+        let (view, shadowed) = View::new(stamp, projected);
+        self.report(&user, &shadowed);
+        view
+    }
+
+    fn report(&self, user: &User, shadowed: &[Shadowed]) {
+        let mut reported = self.reported.lock();
+        for shadowed in shadowed {
+            if reported.len() >= REPORTS_MAX {
+                reported.clear();
+            }
+            if reported.insert((user.id, shadowed.source.clone())) {
+                warn!(
+                    user.name = %user.name,
+                    method.name = shadowed.source,
+                    "`{}` is not among the user's MCP tools: the name `{}` belongs to `{}`",
+                    shadowed.source,
+                    shadowed.tool,
+                    shadowed.by
+                );
+            }
+        }
+    }
+}
+
+impl Kept {
+    fn put(&mut self, user: UserId, entry: Entry) {
+        self.bytes += entry.view.bytes();
+        if let Some(before) = self.views.insert(user, entry) {
+            self.bytes -= before.view.bytes();
+        }
+        if self.views.len() > VIEWS_MAX || self.bytes > BYTES_MAX {
+            self.shrink(user);
+        }
+    }
+
+    /// Lets an eighth go, so that this is not done for each new view; never the newest.
+    fn shrink(&mut self, newest: UserId) {
+        let mut by_use: Vec<_> = self
+            .views
+            .iter()
+            .filter(|(user, _)| **user != newest)
+            .map(|(user, entry)| (entry.used.load(Ordering::Relaxed), *user))
+            .collect();
+        by_use.sort_unstable();
+        for (_, user) in by_use {
+            if self.views.len() <= VIEWS_MAX / 8 * 7 && self.bytes <= BYTES_MAX / 8 * 7 {
+                return;
+            }
+            if let Some(gone) = self.views.remove(&user) {
+                self.bytes -= gone.view.bytes();
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! When the MCP tools of an owner, of a group or of everyone last changed.
+//!
+//! A number is never used twice, so that equal numbers mean equal tools. What one user sees
+//! depends on few of them, however many methods, spaces and users there are.
+
+use std::collections::HashMap;
+
+use svc_core::{
+    GroupId, Permission, UserId,
+    visibility::{MethodScope, Viewer},
+};
+
+use super::state::Definition;
+
+#[derive(Default)]
+pub struct ToolVersions {
+    latest: u64,
+    of_owner: HashMap<UserId, u64>,
+    of_group: HashMap<GroupId, u64>,
+    of_everyone: u64,
+}
+
+/// When the tools one user sees last changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ToolsVersion {
+    pub own: u64,
+    /// Of others' shared tools: the newest number decides, because numbers only grow.
+    pub shared: u64,
+}
+
+impl ToolVersions {
+    /// A method came or went.
+    pub fn changed(&mut self, owner: UserId, definition: &Definition) {
+        if definition.tool_name.is_none() {
+            return;
+        }
+        self.latest += 1;
+        self.of_owner.insert(owner, self.latest);
+        match (definition.scope, &definition.groups) {
+            (MethodScope::Private, _) => {}
+            (MethodScope::Shared, None) => self.of_everyone = self.latest,
+            (MethodScope::Shared, Some(groups)) => {
+                for group in groups {
+                    self.of_group.insert(*group, self.latest);
+                }
+            }
+        }
+    }
+
+    /// The number of the last change of all.
+    pub fn latest(&self) -> u64 {
+        self.latest
+    }
+
+    pub fn seen_by(&self, viewer: Viewer<'_>) -> ToolsVersion {
+        let of_groups = viewer.groups.iter().map(|group| self.of_group.get(group));
+        let shared = if viewer.permissions.contains(Permission::UseMethods) {
+            of_groups
+                .flatten()
+                .copied()
+                .fold(self.of_everyone, u64::max)
+        } else {
+            0
+        };
+        ToolsVersion {
+            own: self.of_owner.get(&viewer.id).copied().unwrap_or_default(),
+            shared,
+        }
+    }
+}

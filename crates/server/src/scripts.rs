@@ -1,0 +1,26 @@
+//! Stored scripts, and running those that run on the server: sinks and tools.
+//!
+//! Cast: [`Scripts`] is how people manage and try them; [`ScriptRunner`] runs one in a worker
+//! process, within its limits, and answers what it asks as the user it runs for. Startup scripts
+//! and libraries are kept here and run elsewhere: in spaces.
+//!
+//! Invariant: no line of a script runs in this process. A script is never more than the user it
+//! runs for is at that moment, and less than they are: it reaches no credentials, no users, no
+//! management of spaces.
+
+pub mod check;
+mod error;
+mod host;
+mod report;
+mod runner;
+mod service;
+mod trying;
+mod turns;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::ScriptsError;
+pub use report::{OUTPUT_BYTES_MAX, fault, outline};
+pub use runner::{Libraries, Run, ScriptRunner, Unavailable, What};
+pub use service::{Narrow, SCRIPTS_PER_OWNER_MAX, Scripts, libraries_of, source_of};

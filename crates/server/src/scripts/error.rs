@@ -1,0 +1,81 @@
+//! Why a request about scripts is refused.
+
+use std::time::Duration;
+
+use svc_core::{event::EmitError, name::NameError};
+use thiserror::Error;
+
+use super::{SCRIPTS_PER_OWNER_MAX, runner::Unavailable};
+use crate::{events::sinks_service::TooOften, store::StoreError};
+
+#[derive(Debug, Error)]
+pub enum ScriptsError {
+    /// Also for scripts of other users: nobody learns of them.
+    #[error("the script does not exist")]
+    NotFound,
+    #[error(transparent)]
+    Name(#[from] NameError),
+    #[error("{message}")]
+    Invalid { code: &'static str, message: String },
+    /// The source is nothing the embedded engine can run.
+    #[error("{0}")]
+    Source(String),
+    #[error(
+        "this needs the permission `manage_scripts`; ask an administrator for a role with it, or leave `owner` out for a script of your own"
+    )]
+    GlobalDenied,
+    #[error("a {kind} script named `{name}` exists already")]
+    NameTaken { kind: &'static str, name: String },
+    #[error(
+        "there are {SCRIPTS_PER_OWNER_MAX} scripts already, and no more are allowed; remove one first"
+    )]
+    TooMany,
+    #[error("script `{name}` is used by {by}; change those first")]
+    InUse { name: String, by: String },
+    #[error("a {0} script does not run on the server; only sink and tool scripts do")]
+    NotRunnable(&'static str),
+    #[error("a script does not start another one; import what both need from a library")]
+    Nested,
+    #[error("at most {per_minute} runs a minute; try again in {} seconds", retry_after.as_secs() + 1)]
+    TooOften {
+        per_minute: usize,
+        retry_after: Duration,
+    },
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    #[error(transparent)]
+    Store(StoreError),
+}
+
+impl ScriptsError {
+    pub(super) fn invalid(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Invalid {
+            code,
+            message: message.into(),
+        }
+    }
+}
+
+impl From<StoreError> for ScriptsError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Missing { .. } => Self::NotFound,
+            other => Self::Store(other),
+        }
+    }
+}
+
+impl From<TooOften> for ScriptsError {
+    fn from(over: TooOften) -> Self {
+        Self::TooOften {
+            per_minute: over.per_minute,
+            retry_after: over.retry_after,
+        }
+    }
+}
+
+impl From<EmitError> for ScriptsError {
+    fn from(error: EmitError) -> Self {
+        Self::invalid("invalid_event", error.to_string())
+    }
+}

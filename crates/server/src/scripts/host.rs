@@ -1,0 +1,210 @@
+//! Answers what a script on the server asks: libraries, and the API as the user it runs for.
+//!
+//! Every operation looks the user up again: what they may no longer do, their script may not do
+//! either, in the middle of its run. Nothing here touches a file, a process or the network.
+
+use std::sync::Arc;
+
+use http::{Method, Uri};
+use serde::Deserialize;
+use serde_json::{json, value::RawValue};
+use svc_core::UserId;
+use svc_protocol::{api::ScriptKind, problem::Problem};
+use svc_script::{Exception, Raise, Source, worker::JobHost};
+use tracing::error;
+
+use super::runner::Libraries;
+use crate::{
+    http::{Asked, InternalApi, Reply},
+    identity::Directory,
+    store::{Store, scripts, sinks::GLOBAL},
+};
+
+const EMIT: &str = "/api/events/emit";
+const STREAM: &str = "/api/events/stream";
+
+pub struct RunHost {
+    pub store: Store,
+    pub directory: Arc<Directory>,
+    pub api: Arc<InternalApi>,
+    pub user: UserId,
+    pub libraries: Libraries,
+    /// The event (JSON) that a sink's script runs for; `None` for tools.
+    pub event: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ApiCall {
+    method: String,
+    path: String,
+    #[serde(default)]
+    body: Option<Box<RawValue>>,
+}
+
+impl JobHost for RunHost {
+    async fn library(&self, module: &str) -> Result<Option<Source>, Raise> {
+        self.check_user()?;
+        let keys = match self.libraries {
+            Libraries::Of(user) => scripts::visible_keys(user),
+            Libraries::Global => vec![GLOBAL.to_owned()],
+        };
+        let name = module.to_owned();
+        let found = self.store.read(move |tx| {
+            for key in &keys {
+                if let Some(found) = scripts::find_by_name(tx, key, ScriptKind::Library, &name)? {
+                    return Ok(Some(found));
+                }
+            }
+            Ok(None)
+        });
+        let found = found.await.map_err(|failed| {
+            error!("a script's library was not read: {failed}");
+            Raise::runtime("the server could not read its libraries")
+        })?;
+        Ok(found.map(|script| Source {
+            file: format!("{}.py", script.name),
+            text: script.source,
+        }))
+    }
+
+    async fn call(&self, operation: &str, argument: &str) -> Result<String, Raise> {
+        self.check_user()?;
+        match operation {
+            "api" => self.api(argument).await,
+            "emit" => self.emit(argument).await,
+            "event" => self
+                .event
+                .clone()
+                .ok_or_else(|| Raise::runtime("a tool script runs for a caller, not for an event")),
+            "register" | "unregister" | "process" => Err(Raise::new(
+                Exception::PermissionError,
+                "this works inside a space only, not in a script on the server",
+            )),
+            other => Err(Raise::new(
+                Exception::ValueError,
+                format!("the server does not know the operation `{other}`"),
+            )),
+        }
+    }
+}
+
+impl RunHost {
+    /// The API of this server, without a connection.
+    async fn api(&self, argument: &str) -> Result<String, Raise> {
+        let call: ApiCall = serde_json::from_str(argument).map_err(|error| {
+            Raise::new(
+                Exception::TypeError,
+                format!("this is no API request: {error}"),
+            )
+        })?;
+        let invalid = |message: String| Raise::new(Exception::ValueError, message);
+        let method = match call.method.as_str() {
+            "GET" => Method::GET,
+            "POST" => Method::POST,
+            "PATCH" => Method::PATCH,
+            "DELETE" => Method::DELETE,
+            other => {
+                let message = format!("the API takes GET, POST, PATCH and DELETE, not `{other}`");
+                return Err(invalid(message));
+            }
+        };
+        let uri = parse_path(&call.path).map_err(invalid)?;
+        if uri.path() == STREAM {
+            return Err(invalid("a script cannot follow a stream".to_owned()));
+        }
+        if uri.path() == EMIT && self.event.is_some() {
+            return Err(no_emit());
+        }
+        let body = call.body.map(|body| body.get().as_bytes().to_vec());
+        let reply = self.ask(Asked { method, uri, body }).await?;
+        Ok(format!(
+            r#"{{"status":{},"body":{}}}"#,
+            reply.status,
+            body_of(&reply)
+        ))
+    }
+
+    /// A custom event of the user's, from no space (spec 6.2).
+    async fn emit(&self, argument: &str) -> Result<String, Raise> {
+        if self.event.is_some() {
+            return Err(no_emit());
+        }
+        let reply = self
+            .ask(Asked {
+                method: Method::POST,
+                uri: Uri::from_static(EMIT),
+                body: Some(argument.as_bytes().to_vec()),
+            })
+            .await?;
+        match reply.status {
+            200..300 => Ok(String::from_utf8_lossy(&reply.body).into_owned()),
+            _ => Err(refused(&reply)),
+        }
+    }
+
+    async fn ask(&self, asked: Asked) -> Result<Reply, Raise> {
+        self.api
+            .ask(self.user, asked)
+            .await
+            .map_err(|error| Raise::runtime(error.to_string()))
+    }
+
+    pub fn check_user(&self) -> Result<(), Raise> {
+        match self.directory.find_user(self.user) {
+            Some(user) if user.active => Ok(()),
+            Some(user) => Err(Raise::new(
+                Exception::PermissionError,
+                format!(
+                    "user `{}`, for whom this script runs, is not active",
+                    user.name
+                ),
+            )),
+            None => Err(Raise::new(
+                Exception::PermissionError,
+                "the user for whom this script runs does not exist any more",
+            )),
+        }
+    }
+}
+
+/// Otherwise an event could keep itself going for ever.
+fn no_emit() -> Raise {
+    Raise::new(
+        Exception::PermissionError,
+        "a script that runs for an event emits no events",
+    )
+}
+
+fn parse_path(path: &str) -> Result<Uri, String> {
+    let shown: String = path.chars().take(200).collect();
+    let wrong = || format!("`{shown}` is no path of the API, such as `/api/methods?q=notes`");
+    if !path.starts_with("/api/") {
+        return Err(wrong());
+    }
+    path.parse().map_err(|_| wrong())
+}
+
+/// The bytes themselves where they are JSON, so that numbers and the order of keys survive.
+fn body_of(reply: &Reply) -> String {
+    let text = String::from_utf8_lossy(&reply.body);
+    if text.is_empty() {
+        return "null".to_owned();
+    }
+    if reply.is_json && serde_json::from_str::<&RawValue>(&text).is_ok() {
+        return text.into_owned();
+    }
+    json!(text).to_string()
+}
+
+fn refused(reply: &Reply) -> Raise {
+    let detail = serde_json::from_slice::<Problem>(&reply.body).map_or_else(
+        |_| format!("the server answered {}", reply.status),
+        |problem| problem.detail,
+    );
+    let exception = match reply.status {
+        401 | 403 => Exception::PermissionError,
+        400 | 413 | 422 => Exception::ValueError,
+        _ => Exception::RuntimeError,
+    };
+    Raise::new(exception, detail)
+}

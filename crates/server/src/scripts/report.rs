@@ -1,0 +1,48 @@
+//! How a script's failure is told: in one line for a log, in full for its author. Everything in it
+//! is the script's own text, and bounded.
+
+use svc_protocol::api::{ScriptFault, ScriptKind};
+use svc_script::ScriptError;
+
+/// Bytes that are kept of what a script prints (and of each text of its failure).
+pub const OUTPUT_BYTES_MAX: usize = 16 * 1024;
+/// Characters of a one-line failure.
+const LINE_MAX: usize = 2_000;
+
+/// `notes.py:3: ValueError: no such note`.
+pub fn outline(error: &ScriptError) -> String {
+    let message: String = error.message.chars().take(LINE_MAX).collect();
+    match error.place() {
+        Some(place) => format!("{}:{}: {message}", place.file, place.line),
+        None => message,
+    }
+}
+
+pub fn fault(error: &ScriptError) -> ScriptFault {
+    let mut fault = ScriptFault::from(error);
+    cut(&mut fault.message);
+    cut(&mut fault.traceback);
+    if let Some(line) = &mut fault.source_line {
+        cut(line);
+    }
+    if let Some(hint) = &error.hint {
+        fault.traceback.push_str(&format!("\nhint: {hint}"));
+    }
+    fault
+}
+
+/// Leaves at most [`OUTPUT_BYTES_MAX`] bytes.
+pub fn cut(text: &mut String) {
+    if text.len() > OUTPUT_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(OUTPUT_BYTES_MAX));
+    }
+}
+
+pub fn kind_name(kind: ScriptKind) -> &'static str {
+    match kind {
+        ScriptKind::Startup => "startup",
+        ScriptKind::Library => "library",
+        ScriptKind::Sink => "sink",
+        ScriptKind::Tool => "tool",
+    }
+}

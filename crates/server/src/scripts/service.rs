@@ -1,0 +1,262 @@
+//! Scripts as people manage and try them.
+//!
+//! A user has scripts of their own, and sees the global ones, which `manage_scripts` changes;
+//! another user's do not exist for them. A change and its audit entry are one transaction. The
+//! source is in no audit entry.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use svc_core::{Permission, ScriptId};
+use svc_protocol::api::{NewScript, Script, ScriptKind, ScriptOwner, ScriptPatch};
+use svc_script::Source;
+use uuid::Uuid;
+
+use super::{Libraries, ScriptRunner, check, error::ScriptsError, report::kind_name};
+use crate::{
+    clock,
+    events::sinks_service::TestLimit,
+    identity::Caller,
+    mcp::scripts::StoredTools,
+    store::{
+        Page, PageRequest, Store, Tx,
+        audit::{self, Entry},
+        scripts::{self, Filter, Use},
+        sinks::GLOBAL,
+    },
+};
+
+/// Scripts a user may have, and global ones.
+pub const SCRIPTS_PER_OWNER_MAX: i64 = 200;
+/// Names in the refusal to delete a script that is used.
+const USES_NAMED: usize = 5;
+
+pub struct Scripts {
+    pub store: Store,
+    pub runner: Arc<ScriptRunner>,
+    /// Hears of every change, for those who list tools.
+    pub tools: Arc<StoredTools>,
+    /// Runs take a worker's time, whoever wants them.
+    pub runs: TestLimit,
+}
+
+/// Which of the visible scripts to list.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Narrow {
+    pub kind: Option<ScriptKind>,
+    pub owner: Option<ScriptOwner>,
+    pub name: Option<String>,
+}
+
+impl Scripts {
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        narrow: Narrow,
+        page: PageRequest,
+    ) -> Result<Page<Script>, ScriptsError> {
+        let owner_keys = match narrow.owner {
+            Some(ScriptOwner::User) => vec![caller.user.id.to_string()],
+            Some(ScriptOwner::Global) => vec![GLOBAL.to_owned()],
+            None => scripts::visible_keys(caller.user.id),
+        };
+        let filter = Filter {
+            owner_keys,
+            kind: narrow.kind,
+            name: narrow.name,
+        };
+        let list = self.store.read(move |tx| scripts::list(tx, &filter, page));
+        Ok(list.await?)
+    }
+
+    pub async fn get(&self, caller: &Caller, id: ScriptId) -> Result<Script, ScriptsError> {
+        let user = caller.user.id;
+        let found = self
+            .store
+            .read(move |tx| scripts::find_visible(tx, id, user));
+        found.await?.ok_or(ScriptsError::NotFound)
+    }
+
+    pub async fn create(&self, caller: &Caller, new: NewScript) -> Result<Script, ScriptsError> {
+        check_may_own(caller, new.owner)?;
+        check::name(new.kind, &new.name)?;
+        let now = clock::now();
+        let script = Script {
+            id: ScriptId(Uuid::now_v7()),
+            name: new.name,
+            kind: new.kind,
+            owner: new.owner,
+            owner_id: caller.user.id,
+            description: new.description,
+            source: new.source,
+            params_schema: new.params_schema,
+            created_at: now,
+            updated_at: now,
+        };
+        check_description_and_schema(&script)?;
+        self.check_source(&script).await?;
+        let entry = entry(caller, "script.created", &script);
+        let script = self
+            .store
+            .try_write(move |tx| {
+                check_name_free(tx, &script)?;
+                if scripts::count(tx, &scripts::owner_key(&script))? >= SCRIPTS_PER_OWNER_MAX {
+                    return Err(ScriptsError::TooMany);
+                }
+                scripts::insert(tx, &script)?;
+                audit::append(tx, &entry)?;
+                Ok(script)
+            })
+            .await?;
+        self.tools.refresh(&script).await;
+        Ok(script)
+    }
+
+    /// Whatever uses the script gets the new one from its next run on.
+    pub async fn patch(
+        &self,
+        caller: &Caller,
+        id: ScriptId,
+        patch: ScriptPatch,
+    ) -> Result<Script, ScriptsError> {
+        let before = self.get(caller, id).await?;
+        check_may_own(caller, before.owner)?;
+        let after = patched(before, patch.clone());
+        check::name(after.kind, &after.name)?;
+        check_description_and_schema(&after)?;
+        // Slow, so not while others wait for the store; what another patch changed meanwhile was
+        // checked by that one.
+        if patch.source.is_some() {
+            self.check_source(&after).await?;
+        }
+        let who = caller.clone();
+        let script = self
+            .store
+            .try_write(move |tx| {
+                let before = managed(tx, &who, id)?;
+                let after = patched(before, patch);
+                check_name_free(tx, &after)?;
+                scripts::update(tx, &after)?;
+                audit::append(tx, &entry(&who, "script.updated", &after))?;
+                Ok::<_, ScriptsError>(after)
+            })
+            .await?;
+        self.tools.refresh(&script).await;
+        Ok(script)
+    }
+
+    async fn check_source(&self, script: &Script) -> Result<(), ScriptsError> {
+        let file = format!("{}.py", script.name);
+        let checking = self.runner.checker.source(file, script.source.clone());
+        checking.await.map_err(ScriptsError::Source)
+    }
+
+    pub async fn delete(&self, caller: &Caller, id: ScriptId) -> Result<(), ScriptsError> {
+        let who = caller.clone();
+        let script = self
+            .store
+            .try_write(move |tx| {
+                let script = managed(tx, &who, id)?;
+                let uses = scripts::list_uses(tx, id)?;
+                if !uses.is_empty() {
+                    return Err(ScriptsError::InUse {
+                        name: script.name,
+                        by: name_uses(&who, &uses),
+                    });
+                }
+                scripts::delete(tx, id)?;
+                audit::append(tx, &entry(&who, "script.deleted", &script))?;
+                Ok(script)
+            })
+            .await?;
+        self.tools.refresh(&script).await;
+        Ok(())
+    }
+}
+
+/// Where the imports of a stored script are looked for.
+pub fn libraries_of(script: &Script) -> Libraries {
+    match script.owner {
+        ScriptOwner::User => Libraries::Of(script.owner_id),
+        ScriptOwner::Global => Libraries::Global,
+    }
+}
+
+/// A stored script by the name its tracebacks know it by.
+pub fn source_of(script: Script) -> Source {
+    Source {
+        file: format!("{}.py", script.name),
+        text: script.source,
+    }
+}
+
+fn check_may_own(caller: &Caller, owner: ScriptOwner) -> Result<(), ScriptsError> {
+    match owner {
+        ScriptOwner::Global if !caller.may(Permission::ManageScripts) => {
+            Err(ScriptsError::GlobalDenied)
+        }
+        ScriptOwner::Global | ScriptOwner::User => Ok(()),
+    }
+}
+
+/// A script the caller may change. What they may not even see does not exist for them.
+fn managed(tx: &mut Tx<'_>, caller: &Caller, id: ScriptId) -> Result<Script, ScriptsError> {
+    let found = scripts::find_visible(tx, id, caller.user.id)?;
+    let script = found.ok_or(ScriptsError::NotFound)?;
+    check_may_own(caller, script.owner)?;
+    Ok(script)
+}
+
+fn patched(before: Script, patch: ScriptPatch) -> Script {
+    Script {
+        name: patch.name.unwrap_or(before.name),
+        description: patch.description.unwrap_or(before.description),
+        source: patch.source.unwrap_or(before.source),
+        params_schema: patch.params_schema.unwrap_or(before.params_schema),
+        updated_at: clock::now(),
+        ..before
+    }
+}
+
+fn check_description_and_schema(script: &Script) -> Result<(), ScriptsError> {
+    check::description(&script.description)?;
+    check::params_schema(script.kind, script.params_schema.as_ref())
+}
+
+fn check_name_free(tx: &mut Tx<'_>, script: &Script) -> Result<(), ScriptsError> {
+    let key = scripts::owner_key(script);
+    match scripts::find_by_name(tx, &key, script.kind, &script.name)? {
+        Some(other) if other.id != script.id => Err(ScriptsError::NameTaken {
+            kind: kind_name(script.kind),
+            name: script.name.clone(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// What the caller may know by name, the rest as a number.
+fn name_uses(caller: &Caller, uses: &[Use]) -> String {
+    let known = |used: &&Use| used.owner.is_none_or(|owner| owner == caller.user.id);
+    let mut named: Vec<_> = uses
+        .iter()
+        .filter(known)
+        .take(USES_NAMED)
+        .map(|used| format!("{} `{}`", used.what, used.name))
+        .collect();
+    let others = uses.len() - named.len();
+    if others > 0 {
+        named.push(format!("{others} more"));
+    }
+    named.join(", ")
+}
+
+fn entry(caller: &Caller, action: &'static str, script: &Script) -> Entry {
+    Entry {
+        at: clock::now(),
+        actor: caller.user.name.to_string(),
+        action,
+        target_type: "script",
+        target_id: script.id.to_string(),
+        detail: json!({"name": script.name, "kind": script.kind, "owner": script.owner}),
+    }
+}

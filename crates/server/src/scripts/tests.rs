@@ -1,0 +1,110 @@
+//! Managing scripts, and what a running one reaches: on a real server, without its workers.
+
+mod acting;
+mod managing;
+mod used;
+
+use std::{path::PathBuf, sync::Arc};
+
+use serde_json::{Value, json};
+use svc_core::UserId;
+use svc_protocol::api::{NewUser, Script, UserPatch};
+use tokio_util::sync::CancellationToken;
+
+use super::ScriptsError;
+use crate::{
+    EventOptions, Limits, Options, Policy, ScriptOptions, Server,
+    app::App,
+    identity::{Caller, User},
+};
+
+struct Fixture {
+    app: App,
+    server: Server,
+    shutdown: CancellationToken,
+    _folder: tempfile::TempDir,
+}
+
+impl Fixture {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let options = Options {
+            listen: ([127, 0, 0, 1], 0).into(),
+            data_dir: folder.path().to_owned(),
+            tls: None,
+            trusted_proxies: vec![],
+            allow_local_spaces: false,
+            wildcard_domain: None,
+            public_url: None,
+            admin_password: Some("a long enough password".to_owned()),
+            agent_program: PathBuf::from("no such program"),
+            events: EventOptions::default(),
+            scripts: ScriptOptions::default(),
+            limits: Limits::default(),
+            policy: Policy::default(),
+        };
+        let shutdown = CancellationToken::new();
+        let server = Server::start(options, shutdown.clone()).await;
+        let server = server.expect("started");
+        Self {
+            app: server.app().clone(),
+            server,
+            shutdown,
+            _folder: folder,
+        }
+    }
+
+    fn admin(&self) -> Caller {
+        self.caller("admin")
+    }
+
+    fn caller(&self, name: &str) -> Caller {
+        let user = self.app.directory.find_user_by_name(name);
+        Caller::process(user.expect("such a user"))
+    }
+
+    async fn user(&self, name: &str) -> Caller {
+        let new = NewUser {
+            username: name.to_owned(),
+            password: "a long enough password".to_owned(),
+            roles: None,
+            groups: vec![],
+            active: true,
+        };
+        let created = self.app.identity.create_user(&self.admin(), new).await;
+        created.expect("created");
+        self.caller(name)
+    }
+
+    async fn deactivate(&self, id: UserId) {
+        let patch = UserPatch {
+            active: Some(false),
+            ..UserPatch::default()
+        };
+        let changed = self
+            .app
+            .identity
+            .update_user(&self.admin(), id, patch)
+            .await;
+        changed.expect("deactivated");
+    }
+
+    async fn create(&self, caller: &Caller, body: Value) -> Result<Script, ScriptsError> {
+        let new = serde_json::from_value(body).expect("a new script");
+        self.app.scripts.create(caller, new).await
+    }
+
+    async fn library(&self, caller: &Caller, name: &str, owner: &str, source: &str) -> Script {
+        let body = json!({"name": name, "kind": "library", "owner": owner, "source": source});
+        self.create(caller, body).await.expect("created")
+    }
+
+    async fn close(self) {
+        self.shutdown.cancel();
+        self.server.join().await;
+    }
+}
+
+fn as_script(user: &Arc<User>) -> Caller {
+    Caller::script(user.clone())
+}

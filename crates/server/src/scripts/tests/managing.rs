@@ -1,0 +1,257 @@
+//! Who sees and changes which scripts, and what is refused.
+
+use serde_json::{Value, json};
+use svc_protocol::api::{RunScript, ScriptPatch};
+
+use super::*;
+use crate::{
+    scripts::{Narrow, SCRIPTS_PER_OWNER_MAX},
+    store::{self, PageRequest, audit},
+};
+
+fn tool(name: &str) -> Value {
+    json!({"name": name, "kind": "tool", "source": "def main(params):\n    return params\n"})
+}
+
+async fn names(fixture: &Fixture, caller: &Caller, narrow: Narrow) -> Vec<String> {
+    let page = PageRequest::default();
+    let listed = fixture.app.scripts.list(caller, narrow, page).await;
+    let items = listed.expect("listed").items;
+    items.into_iter().map(|script| script.name).collect()
+}
+
+#[tokio::test]
+async fn own_and_global_scripts_are_seen_and_others_do_not_exist() {
+    let fixture = Fixture::new().await;
+    let (admin, ann, ben) = (
+        fixture.admin(),
+        fixture.user("ann").await,
+        fixture.user("ben").await,
+    );
+    let mine = fixture.create(&ann, tool("mine")).await.expect("created");
+    fixture.library(&ann, "notes", "user", "x = 1").await;
+    let global = fixture.library(&admin, "shared", "global", "x = 1").await;
+
+    let scripts = &fixture.app.scripts;
+    assert_eq!(
+        names(&fixture, &ann, Narrow::default()).await,
+        ["mine", "notes", "shared"]
+    );
+    assert_eq!(names(&fixture, &ben, Narrow::default()).await, ["shared"]);
+    let narrow: Narrow = Narrow {
+        kind: Some(svc_protocol::api::ScriptKind::Library),
+        owner: Some(svc_protocol::api::ScriptOwner::User),
+        name: Some("notes".to_owned()),
+    };
+    assert_eq!(names(&fixture, &ann, narrow).await, ["notes"]);
+
+    let patch = || ScriptPatch {
+        description: Some("x".to_owned()),
+        ..ScriptPatch::default()
+    };
+    assert!(matches!(
+        scripts.get(&ben, mine.id).await,
+        Err(ScriptsError::NotFound)
+    ));
+    let patched = scripts.patch(&ben, mine.id, patch()).await;
+    assert!(matches!(patched, Err(ScriptsError::NotFound)));
+    assert!(matches!(
+        scripts.delete(&ben, mine.id).await,
+        Err(ScriptsError::NotFound)
+    ));
+    // An administrator sees no script of others either.
+    assert!(matches!(
+        scripts.get(&admin, mine.id).await,
+        Err(ScriptsError::NotFound)
+    ));
+
+    assert!(scripts.get(&ben, global.id).await.is_ok());
+    let patched = scripts.patch(&ben, global.id, patch()).await;
+    assert!(matches!(patched, Err(ScriptsError::GlobalDenied)));
+    assert!(matches!(
+        scripts.delete(&ben, global.id).await,
+        Err(ScriptsError::GlobalDenied)
+    ));
+    let refused = fixture
+        .create(
+            &ben,
+            json!({"name": "x", "kind": "sink", "owner": "global", "source": ""}),
+        )
+        .await;
+    assert!(matches!(refused, Err(ScriptsError::GlobalDenied)));
+
+    let changed = scripts
+        .patch(&ann, mine.id, patch())
+        .await
+        .expect("patched");
+    assert_eq!(changed.description, "x");
+    scripts.delete(&ann, mine.id).await.expect("deleted");
+    let entries = fixture.app.store.read(|tx| {
+        let filter = audit::Filter {
+            target_type: Some("script".to_owned()),
+            ..audit::Filter::default()
+        };
+        audit::list(tx, &filter, PageRequest::default())
+    });
+    let mut actions: Vec<_> = entries.await.expect("listed").items;
+    actions.reverse();
+    let actions: Vec<_> = actions.iter().map(|entry| entry.action.as_str()).collect();
+    let created = "script.created";
+    assert_eq!(
+        actions,
+        [
+            created,
+            created,
+            created,
+            "script.updated",
+            "script.deleted"
+        ]
+    );
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn what_cannot_work_is_refused() {
+    let fixture = Fixture::new().await;
+    let ann = fixture.user("ann").await;
+    let code = async |body: Value| match fixture.create(&ann, body).await {
+        Err(ScriptsError::Invalid { code, .. }) => code,
+        Err(ScriptsError::Name(_)) => "name",
+        Err(ScriptsError::Source(_)) => "source",
+        Err(ScriptsError::NameTaken { .. }) => "taken",
+        other => panic!("{other:?}"),
+    };
+    let library = |name: &str| json!({"name": name, "kind": "library", "source": ""});
+    for name in [
+        "svc",
+        "json",
+        "sys",
+        "subprocess",
+        "a-b",
+        "1a",
+        "a.b",
+        "class",
+        "",
+        "ä",
+    ] {
+        assert_eq!(code(library(name)).await, "invalid_name", "{name}");
+    }
+    assert_eq!(
+        code(json!({"name": " x", "kind": "tool", "source": ""})).await,
+        "name"
+    );
+    let long = "#".repeat(256 * 1024 + 1);
+    assert_eq!(
+        code(json!({"name": "x", "kind": "tool", "source": long})).await,
+        "source"
+    );
+    let described =
+        json!({"name": "x", "kind": "tool", "source": "", "description": "x".repeat(1001)});
+    assert_eq!(code(described).await, "invalid");
+    let schema = |kind: &str, schema: Value| json!({"name": "x", "kind": kind, "source": "", "params_schema": schema});
+    assert_eq!(code(schema("sink", json!({}))).await, "invalid_schema");
+    assert_eq!(
+        code(schema("tool", json!({"type": "array"}))).await,
+        "invalid_schema"
+    );
+    assert_eq!(
+        code(schema("tool", json!({"type": "objekt"}))).await,
+        "invalid_schema"
+    );
+
+    fixture.create(&ann, tool("x")).await.expect("created");
+    assert_eq!(code(tool("x")).await, "taken");
+    let other_kind = json!({"name": "x", "kind": "sink", "source": "pass"});
+    fixture
+        .create(&ann, other_kind)
+        .await
+        .expect("another kind, another name space");
+
+    for kind in ["startup", "library", "sink", "tool"] {
+        let body = json!({"name": "y", "kind": kind, "source": "a = 1\ndef f(:\n"});
+        let refused = fixture
+            .create(&ann, body)
+            .await
+            .expect_err("no Python")
+            .to_string();
+        assert!(refused.contains("y.py:2"), "{refused}");
+        assert!(refused.contains("def f(:"), "{refused}");
+    }
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn an_owner_has_room_for_so_many() {
+    let fixture = Fixture::new().await;
+    let ann = fixture.user("ann").await;
+    let first = fixture.create(&ann, tool("first")).await.expect("created");
+    let fill = fixture.app.store.write(move |tx| {
+        for n in 1..SCRIPTS_PER_OWNER_MAX {
+            let script = Script {
+                id: svc_core::ScriptId(uuid::Uuid::now_v7()),
+                name: format!("s{n}"),
+                source: "#".repeat(100 * 1024),
+                ..first.clone()
+            };
+            store::scripts::insert(tx, &script)?;
+        }
+        Ok(())
+    });
+    fill.await.expect("filled");
+    let over = fixture.create(&ann, tool("over")).await;
+    assert!(matches!(over, Err(ScriptsError::TooMany)), "{over:?}");
+
+    // 20 MB of sources come in pages that end before there is too much of them.
+    let (mut page, mut seen, mut pages) = (PageRequest::default(), 0, 0);
+    loop {
+        let listed = fixture
+            .app
+            .scripts
+            .list(&ann, Narrow::default(), page)
+            .await;
+        let listed = listed.expect("listed");
+        let bytes: usize = listed.items.iter().map(|script| script.source.len()).sum();
+        assert!(bytes <= 4 * 1024 * 1024, "{bytes}");
+        (seen, pages) = (seen + listed.items.len(), pages + 1);
+        let Some(next) = listed.next_cursor else {
+            break;
+        };
+        page = PageRequest::parse(Some(&next), None).expect("a cursor");
+    }
+    assert_eq!(seen as i64, SCRIPTS_PER_OWNER_MAX);
+    assert!(pages >= 5, "{pages}");
+    fixture.close().await;
+}
+
+#[tokio::test]
+async fn only_sinks_and_tools_run_and_only_where_a_worker_does() {
+    let fixture = Fixture::new().await;
+    let ann = fixture.user("ann").await;
+    let scripts = &fixture.app.scripts;
+    let library = fixture.library(&ann, "lib", "user", "").await;
+    let refused = scripts.run(&ann, library.id, RunScript::default()).await;
+    assert!(
+        matches!(refused, Err(ScriptsError::NotRunnable("library"))),
+        "{refused:?}"
+    );
+    let tool = fixture.create(&ann, tool("t")).await.expect("created");
+    let with = |body: Value| serde_json::from_value::<RunScript>(body).expect("a run");
+    for body in [json!({"params": [1]}), json!({"event_type": "custom.x"})] {
+        let refused = scripts.run(&ann, tool.id, with(body)).await;
+        assert!(
+            matches!(refused, Err(ScriptsError::Invalid { .. })),
+            "{refused:?}"
+        );
+    }
+    let nested = scripts
+        .run(&as_script(&ann.user), tool.id, RunScript::default())
+        .await;
+    assert!(matches!(nested, Err(ScriptsError::Nested)), "{nested:?}");
+    // The program of this server's workers does not exist: closed, with the reason.
+    let unproved = scripts.run(&ann, tool.id, RunScript::default()).await;
+    assert!(
+        matches!(unproved, Err(ScriptsError::Unavailable(_))),
+        "{unproved:?}"
+    );
+    fixture.close().await;
+}

@@ -1,0 +1,87 @@
+//! Trying a script out, as whoever asks for it.
+
+use std::{collections::BTreeMap, time::Instant};
+
+use serde_json::{json, value::RawValue};
+use svc_core::ScriptId;
+use svc_protocol::api::{RanScript, RunScript, ScriptKind};
+
+use super::{
+    Run, Scripts, What,
+    error::ScriptsError,
+    libraries_of,
+    report::{fault, kind_name},
+    source_of,
+};
+use crate::{
+    events::{sinks, sinks_service::sample},
+    identity::{Caller, Credential},
+};
+
+impl Scripts {
+    /// Runs a tool or a sink's script as the caller. A script that fails is an answer.
+    pub async fn run(
+        &self,
+        caller: &Caller,
+        id: ScriptId,
+        asked: RunScript,
+    ) -> Result<RanScript, ScriptsError> {
+        // Each would hold a worker while it waits for the next.
+        if caller.credential == Credential::Script {
+            return Err(ScriptsError::Nested);
+        }
+        let script = self.get(caller, id).await?;
+        let what = what_to_run(caller, script.kind, asked)?;
+        self.runs.take(caller.user.id, Instant::now())?;
+        let run = Run {
+            what,
+            user: caller.user.id,
+            libraries: libraries_of(&script),
+            script: source_of(script),
+        };
+        let outcome = self.runner.run(run).await?;
+        let (result, error) = match outcome.result {
+            Ok(result) => (result, None),
+            Err(error) => (None, Some(fault(&error))),
+        };
+        let result = result.and_then(|text| RawValue::from_string(text).ok());
+        Ok(RanScript {
+            result: result.unwrap_or_else(|| RawValue::NULL.to_owned()),
+            error,
+            output: outcome.output,
+            ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+}
+
+fn what_to_run(caller: &Caller, kind: ScriptKind, asked: RunScript) -> Result<What, ScriptsError> {
+    let misplaced = |message| Err(ScriptsError::invalid("invalid", message));
+    match kind {
+        ScriptKind::Tool => {
+            let params = asked.params.unwrap_or_else(|| json!({}));
+            if asked.event_type.is_some() {
+                return misplaced("`event_type` is for sink scripts; a tool takes `params`");
+            }
+            if !params.is_object() {
+                return misplaced("`params` must be an object: a tool takes named arguments");
+            }
+            Ok(What::Tool {
+                params: params.to_string(),
+            })
+        }
+        ScriptKind::Sink => {
+            if asked.params.is_some() {
+                return misplaced(
+                    "`params` is for tools; a sink script gets an event (`event_type`)",
+                );
+            }
+            let event = sample::made_up_by(&caller.user, asked.event_type, None)?;
+            let space = sample::space_of(&event);
+            let event = sinks::script::event_json(&event, space.as_ref(), &BTreeMap::new());
+            Ok(What::Sink { event })
+        }
+        ScriptKind::Startup | ScriptKind::Library => {
+            Err(ScriptsError::NotRunnable(kind_name(kind)))
+        }
+    }
+}

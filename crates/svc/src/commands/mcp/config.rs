@@ -1,0 +1,360 @@
+//! `svc mcp config`: what to put where, for each client.
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+use svc_protocol::api::{NewToken, Token};
+
+use crate::{
+    commands::Shell,
+    context,
+    exit::{Exit, Failure, Outcome},
+};
+
+/// Variable that holds the token unless another is named.
+const TOKEN_VARIABLE: &str = "SVC_MCP_TOKEN";
+/// Stands where a token must be written by hand.
+const PLACEHOLDER: &str = "<token>";
+const NAME_MAX: usize = 32;
+
+/// Print the configuration for a client
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc mcp config --client claude-code --create-token | sh\n  \
+                   svc mcp config --client vscode > .vscode/mcp.json\n  \
+                   svc mcp config --client codex --token-env SVC_MCP_TOKEN >> ~/.codex/config.toml"
+)]
+pub struct Args {
+    /// The client to print for
+    #[arg(long, value_enum)]
+    client: ClientKind,
+    /// What the client calls this server
+    #[arg(long, default_value = "svc")]
+    name: String,
+    /// Environment variable the client takes the token from
+    #[arg(long, value_name = "VAR", conflicts_with = "create_token")]
+    token_env: Option<String>,
+    /// Create a token with the scope `mcp` and write it into the configuration
+    #[arg(long)]
+    create_token: bool,
+    /// Offer two tools that find and run the others, for users with hundreds
+    #[arg(long)]
+    search: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum ClientKind {
+    ClaudeCode,
+    ClaudeDesktop,
+    Cursor,
+    Vscode,
+    Codex,
+    Json,
+}
+
+/// Where the token comes from.
+#[derive(Debug, PartialEq, Eq)]
+enum Secret {
+    /// Written into the configuration.
+    Written(String),
+    /// Taken from a variable; whether somebody chose it.
+    Variable { name: String, chosen: bool },
+}
+
+struct Entry<'a> {
+    name: &'a str,
+    url: &'a str,
+    secret: &'a Secret,
+}
+
+pub async fn run(shell: &Shell, args: Args) -> Outcome {
+    check_name(&args.name)?;
+    let connection = context::to_server(shell.globals.context.as_deref(), &shell.environment)?;
+    let query = if args.search { "?tools=search" } else { "" };
+    let url = connection.client.target().url(&format!("/mcp{query}"));
+    let secret = match args.token_env {
+        Some(name) => {
+            check_variable(&name)?;
+            Secret::Variable { name, chosen: true }
+        }
+        None if args.create_token => {
+            let new = NewToken {
+                name: format!("mcp {} {}", args.client.label(), args.name),
+                scopes: Some(vec!["mcp".to_owned()]),
+                expires_in_days: None,
+            };
+            let token = connection.client.create::<Token>(&new).await?;
+            eprintln!(
+                "created the token `{}` with the scope `mcp`; svc token revoke ends it",
+                token.name
+            );
+            Secret::Written(token.token.unwrap_or_default())
+        }
+        None => Secret::Variable {
+            name: TOKEN_VARIABLE.to_owned(),
+            chosen: false,
+        },
+    };
+    let entry = Entry {
+        name: &args.name,
+        url: &url,
+        secret: &secret,
+    };
+    shell.output.line(args.client.write(&entry).trim_end())?;
+    eprintln!("{}", args.client.advice(&secret));
+    Ok(Exit::Ok)
+}
+
+fn check_name(name: &str) -> Result<(), Failure> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(fits) {
+        let what = format!("`{name}` is no name that every client takes");
+        return Err(Failure::usage(what).hint("use letters, digits, `-` and `_`"));
+    }
+    Ok(())
+}
+
+fn check_variable(name: &str) -> Result<(), Failure> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if name.is_empty() || !name.chars().all(fits) || name.starts_with(|c: char| c.is_ascii_digit())
+    {
+        return Err(Failure::usage(format!(
+            "`{name}` is no name of an environment variable"
+        )));
+    }
+    Ok(())
+}
+
+impl ClientKind {
+    fn label(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::ClaudeDesktop => "claude-desktop",
+            Self::Cursor => "cursor",
+            Self::Vscode => "vscode",
+            Self::Codex => "codex",
+            Self::Json => "json",
+        }
+    }
+
+    fn write(self, entry: &Entry<'_>) -> String {
+        match self {
+            Self::ClaudeCode => entry.claude_code(),
+            Self::ClaudeDesktop => pretty(&entry.claude_desktop()),
+            Self::Cursor => pretty(&entry.cursor()),
+            Self::Vscode => pretty(&entry.vscode()),
+            Self::Codex => entry.codex(),
+            Self::Json => pretty(&entry.json()),
+        }
+    }
+
+    /// Where it goes, and what is still missing.
+    fn advice(self, secret: &Secret) -> String {
+        let place = match self {
+            Self::ClaudeCode => "run this command in your shell",
+            Self::ClaudeDesktop => {
+                "merge this into claude_desktop_config.json (Settings, Developer, Edit Config) and restart Claude; it needs Node.js"
+            }
+            Self::Cursor => {
+                "put this into .cursor/mcp.json, or ~/.cursor/mcp.json for all projects"
+            }
+            Self::Vscode => "put this into .vscode/mcp.json",
+            Self::Codex => "add this to ~/.codex/config.toml",
+            Self::Json => "put this where your client keeps its MCP servers",
+        };
+        let token = match (self, secret) {
+            (Self::Codex, Secret::Written(token)) => {
+                format!("and set its variable: export {TOKEN_VARIABLE}={token}")
+            }
+            (_, Secret::Written(_)) => "the token is in it: keep it to yourself".to_owned(),
+            (Self::ClaudeDesktop, _) | (Self::Json, Secret::Variable { chosen: false, .. }) => {
+                format!("and put a token for {PLACEHOLDER}: svc token create agent --scope mcp")
+            }
+            (Self::Vscode, Secret::Variable { chosen: false, .. }) => {
+                "VS Code will ask for a token: svc token create agent --scope mcp".to_owned()
+            }
+            (_, Secret::Variable { name, .. }) => {
+                format!("and set {name} to a token: svc token create agent --scope mcp")
+            }
+        };
+        format!("{place}\n{token}")
+    }
+}
+
+impl Entry<'_> {
+    /// The header's value, with the variable in the client's own notation.
+    fn bearer(&self, variable: impl Fn(&str) -> String) -> String {
+        match self.secret {
+            Secret::Written(token) => format!("Bearer {token}"),
+            Secret::Variable { name, .. } => format!("Bearer {}", variable(name)),
+        }
+    }
+
+    fn claude_code(&self) -> String {
+        let bearer = self.bearer(|name| format!("${name}"));
+        format!(
+            "claude mcp add --transport http {} '{}' --header \"Authorization: {bearer}\"",
+            self.name, self.url
+        )
+    }
+
+    /// Remote servers with a token go through `mcp-remote`. The header has no space: some systems
+    /// split arguments at them.
+    fn claude_desktop(&self) -> Value {
+        let bearer = self.bearer(|_| PLACEHOLDER.to_owned());
+        let mut args = vec!["-y", "mcp-remote", self.url];
+        if !is_private(self.url) {
+            args.push("--allow-http");
+        }
+        args.extend(["--header", "Authorization:${AUTH_HEADER}"]);
+        json!({"mcpServers": {self.name: {
+            "command": "npx",
+            "args": args,
+            "env": {"AUTH_HEADER": bearer},
+        }}})
+    }
+
+    fn cursor(&self) -> Value {
+        let bearer = self.bearer(|name| format!("${{env:{name}}}"));
+        json!({"mcpServers": {self.name: {
+            "url": self.url,
+            "headers": {"Authorization": bearer},
+        }}})
+    }
+
+    fn vscode(&self) -> Value {
+        let asks = matches!(self.secret, Secret::Variable { chosen: false, .. });
+        let input = format!("{}-token", self.name);
+        let bearer = self.bearer(|name| {
+            if asks {
+                format!("${{input:{input}}}")
+            } else {
+                format!("${{env:{name}}}")
+            }
+        });
+        let mut config = json!({"servers": {self.name: {
+            "type": "http",
+            "url": self.url,
+            "headers": {"Authorization": bearer},
+        }}});
+        if asks {
+            config["inputs"] = json!([{
+                "type": "promptString",
+                "id": input,
+                "description": format!("API token of {}", self.name),
+                "password": true,
+            }]);
+        }
+        config
+    }
+
+    /// Codex takes tokens from variables only.
+    fn codex(&self) -> String {
+        let variable = match self.secret {
+            Secret::Written(_) => TOKEN_VARIABLE,
+            Secret::Variable { name, .. } => name,
+        };
+        format!(
+            "[mcp_servers.{}]\nurl = {}\nbearer_token_env_var = {}",
+            self.name,
+            Value::from(self.url),
+            Value::from(variable)
+        )
+    }
+
+    fn json(&self) -> Value {
+        let chosen = matches!(self.secret, Secret::Variable { chosen: true, .. });
+        let bearer = self.bearer(|name| {
+            if chosen {
+                format!("${{{name}}}")
+            } else {
+                PLACEHOLDER.to_owned()
+            }
+        });
+        json!({"mcpServers": {self.name: {
+            "type": "http",
+            "url": self.url,
+            "headers": {"Authorization": bearer},
+        }}})
+    }
+}
+
+/// Encrypted, or not leaving this machine.
+fn is_private(url: &str) -> bool {
+    let rest = url.strip_prefix("http://").unwrap_or_default();
+    url.starts_with("https://")
+        || ["localhost", "127.0.0.1"].iter().any(|host| {
+            let rest = rest.strip_prefix(host);
+            rest.is_some_and(|rest| rest.starts_with([':', '/']))
+        })
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(client: ClientKind, secret: Secret) -> String {
+        client.write(&Entry {
+            name: "svc",
+            url: "http://127.0.0.1:12200/mcp",
+            secret: &secret,
+        })
+    }
+
+    fn variable(chosen: bool) -> Secret {
+        Secret::Variable {
+            name: "TOKEN".to_owned(),
+            chosen,
+        }
+    }
+
+    #[test]
+    fn each_client_gets_its_own_form() {
+        let read = |text: &str| serde_json::from_str::<Value>(text).expect("JSON");
+        assert_eq!(
+            write(ClientKind::ClaudeCode, variable(false)),
+            "claude mcp add --transport http svc 'http://127.0.0.1:12200/mcp' --header \"Authorization: Bearer $TOKEN\""
+        );
+        assert_eq!(
+            write(ClientKind::Codex, variable(true)),
+            "[mcp_servers.svc]\nurl = \"http://127.0.0.1:12200/mcp\"\nbearer_token_env_var = \"TOKEN\""
+        );
+        let desktop = read(&write(
+            ClientKind::ClaudeDesktop,
+            Secret::Written("x".into()),
+        ));
+        let desktop = &desktop["mcpServers"]["svc"];
+        assert_eq!(desktop["env"]["AUTH_HEADER"], "Bearer x");
+        assert_eq!(desktop["args"][2], "http://127.0.0.1:12200/mcp");
+        let cursor = read(&write(ClientKind::Cursor, variable(false)));
+        assert_eq!(
+            cursor["mcpServers"]["svc"]["headers"]["Authorization"],
+            "Bearer ${env:TOKEN}"
+        );
+        let vscode = read(&write(ClientKind::Vscode, variable(false)));
+        assert_eq!(vscode["servers"]["svc"]["type"], "http");
+        assert_eq!(vscode["inputs"][0]["id"], "svc-token");
+        let vscode = read(&write(ClientKind::Vscode, variable(true)));
+        assert_eq!(vscode.get("inputs"), None);
+        let json = read(&write(ClientKind::Json, variable(false)));
+        let header = &json["mcpServers"]["svc"]["headers"]["Authorization"];
+        assert_eq!(header, "Bearer <token>");
+    }
+
+    #[test]
+    fn plain_http_to_elsewhere_must_be_allowed_by_name() {
+        for private in [
+            "https://x.example/mcp",
+            "http://localhost:1/mcp",
+            "http://127.0.0.1/mcp",
+        ] {
+            assert!(is_private(private), "{private}");
+        }
+        for open in ["http://10.0.0.1/mcp", "http://localhost.example/mcp"] {
+            assert!(!is_private(open), "{open}");
+        }
+    }
+}

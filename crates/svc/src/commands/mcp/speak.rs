@@ -1,0 +1,174 @@
+//! Speaks MCP to the server: version 2026-07-28, in which each request stands alone.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+use svc_client::Client;
+
+use super::param_headers;
+use crate::exit::{Exit, Failure};
+
+const VERSION: &str = "2026-07-28";
+/// The error of headers that do not fit the tool's schema.
+const HEADER_MISMATCH: i64 = -32020;
+const INVALID_PARAMS: i64 = -32602;
+/// Pages of tools that are read: far more than anyone has.
+const PAGES_MAX: usize = 1_000;
+
+pub struct Speaker {
+    client: Client,
+}
+
+/// A result as it came, or what the server said was wrong.
+pub struct Answer {
+    body: Bytes,
+}
+
+#[derive(Deserialize)]
+struct Response<'a> {
+    #[serde(borrow, default)]
+    result: Option<&'a RawValue>,
+    #[serde(default)]
+    error: Option<RpcError>,
+}
+
+#[derive(Deserialize)]
+struct RpcError {
+    code: i64,
+    #[serde(default)]
+    message: String,
+}
+
+impl Speaker {
+    pub fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    /// Every tool, page after page.
+    pub async fn tools(&self) -> Result<Vec<Value>, Failure> {
+        let mut tools = Vec::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..PAGES_MAX {
+            let members = match &cursor {
+                Some(cursor) => format!(r#""cursor":{},"#, Value::from(cursor.as_str())),
+                None => String::new(),
+            };
+            let answer = self
+                .request("tools/list", &members, HeaderMap::new(), None)
+                .await?;
+            let mut page: Value =
+                serde_json::from_str(answer.result()?.get()).map_err(unreadable)?;
+            if let Some(Value::Array(items)) = page.get_mut("tools").map(Value::take) {
+                tools.extend(items);
+            }
+            let next = page["nextCursor"].as_str().map(str::to_owned);
+            if next.is_none() || next == cursor {
+                return Ok(tools);
+            }
+            cursor = next;
+        }
+        Ok(tools)
+    }
+
+    /// Calls a tool. A server that wants arguments in headers says so; then it gets them.
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: &str,
+        within: Option<Duration>,
+    ) -> Result<Answer, Failure> {
+        let members = format!(r#""name":{},"arguments":{arguments},"#, Value::from(tool));
+        let name = HeaderValue::from_str(&param_headers::encode(tool))
+            .map_err(|_| Failure::usage(format!("`{tool}` is no name of a tool")))?;
+        let mut headers = HeaderMap::new();
+        headers.insert(HeaderName::from_static("mcp-name"), name);
+        let answer = self
+            .request("tools/call", &members, headers.clone(), within)
+            .await?;
+        if answer.error_code() != Some(HEADER_MISMATCH) {
+            return Ok(answer);
+        }
+        let tools = self.tools().await?;
+        let schema = tools.iter().find(|found| found["name"] == tool);
+        let arguments: Value = serde_json::from_str(arguments).map_err(unreadable)?;
+        if let Some(schema) = schema {
+            headers.extend(param_headers::mirror(&schema["inputSchema"], &arguments));
+        }
+        self.request("tools/call", &members, headers, within).await
+    }
+
+    /// `members` are members of `params`, each with a comma after it.
+    async fn request(
+        &self,
+        method: &'static str,
+        members: &str,
+        mut headers: HeaderMap,
+        within: Option<Duration>,
+    ) -> Result<Answer, Failure> {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{members}"_meta":{{"io.modelcontextprotocol/protocolVersion":"{VERSION}","io.modelcontextprotocol/clientInfo":{{"name":"svc-cli","version":"{}"}},"io.modelcontextprotocol/clientCapabilities":{{}}}}}}}}"#,
+            env!("CARGO_PKG_VERSION")
+        );
+        for (name, value) in [
+            ("mcp-protocol-version", VERSION),
+            ("mcp-method", method),
+            ("accept", "application/json, text/event-stream"),
+        ] {
+            headers.insert(
+                HeaderName::from_static(name),
+                HeaderValue::from_static(value),
+            );
+        }
+        let within = within.unwrap_or(self.client.policy().call_timeout);
+        let answer = self
+            .client
+            .send_raw(
+                Method::POST,
+                "/mcp",
+                headers,
+                Some(body.into_bytes()),
+                Some(within),
+            )
+            .await?;
+        let is_response = serde_json::from_slice::<Response<'_>>(&answer.body)
+            .is_ok_and(|response| response.result.is_some() || response.error.is_some());
+        if is_response {
+            Ok(Answer { body: answer.body })
+        } else {
+            Err(self.client.problem(answer.status, &answer.body).into())
+        }
+    }
+}
+
+impl Answer {
+    fn read(&self) -> Option<Response<'_>> {
+        serde_json::from_slice(&self.body).ok()
+    }
+
+    fn error_code(&self) -> Option<i64> {
+        self.read()?.error.map(|error| error.code)
+    }
+
+    /// The result as it came.
+    pub fn result(&self) -> Result<&RawValue, Failure> {
+        let response: Response<'_> = serde_json::from_slice(&self.body).map_err(unreadable)?;
+        match (response.result, response.error) {
+            (_, Some(error)) if error.code == INVALID_PARAMS => {
+                Err(Failure::new(Exit::NotFound, error.message).hint("svc mcp tools"))
+            }
+            (_, Some(error)) => Err(Failure::new(
+                Exit::Failure,
+                format!("{} ({})", error.message, error.code),
+            )),
+            (Some(result), None) => Ok(result),
+            (None, None) => Err(Failure::new(Exit::Failure, "the answer holds no result")),
+        }
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> Failure {
+    Failure::new(Exit::Failure, "the answer is not what MCP says").why(error)
+}

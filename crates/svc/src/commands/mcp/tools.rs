@@ -1,0 +1,175 @@
+//! `svc mcp tools` and `svc mcp call`.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, IsTerminal},
+    time::Duration,
+};
+
+use serde_json::{Value, json, value::RawValue};
+use svc_client::MethodFilter;
+
+use super::speak::Speaker;
+use crate::{
+    commands::Shell,
+    exit::{Exit, Failure, Outcome},
+    output::{Format, Table, clean},
+    prompt,
+};
+
+/// Call a tool as an agent would
+#[derive(clap::Args, Debug)]
+#[command(before_help = "  svc mcp call notes_add '{\"text\":\"hello\"}'\n  \
+                   svc mcp call user_ann_notes_search '{\"query\":\"he\"}' -o json")]
+pub struct Args {
+    /// Name as `svc mcp tools` shows it
+    tool: String,
+    /// Arguments as a JSON object; `-`, or nothing off a terminal, reads stdin; empty means {}
+    #[arg(allow_hyphen_values = true)]
+    arguments: Option<String>,
+    /// Seconds this command waits for an answer
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<f64>,
+}
+
+pub async fn list(shell: &Shell) -> Outcome {
+    let connection = shell.connect()?;
+    // Names that are taken stand in no list of tools, only in that of methods.
+    let methods = connection.client.methods(&MethodFilter::default()).await;
+    let tools = Speaker::new(connection.client).tools().await?;
+    let text = |tool: &Value, key: &str| tool[key].as_str().unwrap_or_default().to_owned();
+    shell.output.document(&json!({ "tools": tools }), || {
+        let mut table = Table::new(&["NAME", "DESCRIPTION"])
+            .or_when_empty("no tools yet; a method is one with: mcp_tool = true");
+        for tool in &tools {
+            table.row(vec![text(tool, "name"), text(tool, "description")]);
+        }
+        table
+    })?;
+    // A token for MCP alone does not reach the list of methods, and needs not.
+    let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for method in methods.map(|methods| methods.methods).unwrap_or_default() {
+        if let Some(tool) = method.mcp_tool_name {
+            named.entry(tool).or_default().push(method.name);
+        }
+    }
+    for (tool, names) in named.iter().filter(|(_, names)| names.len() > 1) {
+        eprintln!(
+            "the name `{tool}` belongs to one of {}; call the others by `svc method call`",
+            clean(&names.join(", "))
+        );
+    }
+    Ok(Exit::Ok)
+}
+
+pub async fn call(shell: &Shell, args: Args) -> Outcome {
+    let arguments = match args.arguments.as_deref() {
+        Some("-") => prompt::read_stdin()?,
+        Some(arguments) => arguments.to_owned(),
+        None if io::stdin().is_terminal() => String::new(),
+        None => prompt::read_stdin()?,
+    };
+    let arguments = check(&arguments)?;
+    let within = args.timeout.map(|seconds| {
+        Duration::try_from_secs_f64(seconds).map_err(|error| {
+            Failure::usage(format!("`--timeout {seconds}` cannot be waited")).why(error)
+        })
+    });
+    let speaker = Speaker::new(shell.client()?);
+    let answer = speaker
+        .call(&args.tool, arguments, within.transpose()?)
+        .await?;
+    let raw = answer.result()?;
+    let result: Value = serde_json::from_str(raw.get())
+        .map_err(|error| Failure::new(Exit::Failure, "the result cannot be read").why(error))?;
+    match shell.output.format {
+        Format::Json => shell.output.raw(raw.get().as_bytes())?,
+        Format::Yaml => shell.output.document(&result, || Table::new(&[]))?,
+        Format::Table => {
+            for line in lines(&result) {
+                shell.output.line(clean(&line))?;
+            }
+        }
+    }
+    Ok(if result["isError"] == true {
+        Exit::MethodError
+    } else {
+        Exit::Ok
+    })
+}
+
+/// Arguments are named; nothing at all means none.
+fn check(arguments: &str) -> Result<&str, Failure> {
+    let arguments = arguments.trim();
+    if arguments.is_empty() {
+        return Ok("{}");
+    }
+    serde_json::from_str::<&RawValue>(arguments).map_err(|error| {
+        Failure::usage("the arguments are not JSON")
+            .why(error)
+            .hint("quote them for the shell: svc mcp call <tool> '{\"key\": \"value\"}'")
+    })?;
+    if arguments.starts_with('{') {
+        Ok(arguments)
+    } else {
+        Err(Failure::usage("the arguments must be a JSON object"))
+    }
+}
+
+/// What a person reads of a result: texts, and a word for everything else.
+fn lines(result: &Value) -> Vec<String> {
+    let blocks = result["content"].as_array().cloned().unwrap_or_default();
+    let text = |block: &Value, key: &str| block[key].as_str().unwrap_or_default().to_owned();
+    blocks
+        .iter()
+        .flat_map(|block| match block["type"].as_str() {
+            Some("text") => text(block, "text").lines().map(str::to_owned).collect(),
+            Some(kind @ ("image" | "audio")) => {
+                let bytes = text(block, "data").len() / 4 * 3;
+                vec![format!(
+                    "[{kind} {}, about {bytes} bytes]",
+                    text(block, "mimeType")
+                )]
+            }
+            Some("resource_link") => vec![format!("[link {}]", text(block, "uri"))],
+            Some("resource") => match block["resource"]["text"].as_str() {
+                Some(text) => text.lines().map(str::to_owned).collect(),
+                None => vec![format!("[resource {}]", text(&block["resource"], "uri"))],
+            },
+            _ => vec!["[something this version of svc does not know]".to_owned()],
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_read_texts_and_a_word_for_the_rest() {
+        let result = json!({"content": [
+            {"type": "text", "text": "a\nb"},
+            {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+            {"type": "resource", "resource": {"uri": "x:y", "text": "inside"}},
+            {"type": "news"},
+        ]});
+        assert_eq!(
+            lines(&result),
+            [
+                "a",
+                "b",
+                "[image image/png, about 3 bytes]",
+                "inside",
+                "[something this version of svc does not know]"
+            ]
+        );
+    }
+
+    #[test]
+    fn arguments_are_an_object() {
+        assert_eq!(check(" ").expect("nothing"), "{}");
+        assert_eq!(check(" {\"a\": 1} ").expect("an object"), "{\"a\": 1}");
+        assert!(check("[1]").is_err());
+        assert!(check("nope").is_err());
+    }
+}

@@ -1,0 +1,97 @@
+//! `svc methods validate`: what a registration comes to, without an agent or a server.
+
+use std::path::Path;
+
+use serde_json::Value;
+use svc_core::registration::Registration;
+use svc_protocol::registration_file::without_text;
+
+use super::{Names, Source, faulty, script, warn};
+use crate::{
+    commands::{Shell, own_script::on_plain_thread},
+    exit::{Exit, Outcome},
+    output::{Format, Table},
+};
+
+pub fn run(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
+    let names = Names::parse(space, owner)?;
+    let (name, registration, checked) = if script::is_script(file) {
+        let script = script::read(shell, file)?;
+        let registration = on_plain_thread(|| script::record(shell, &script))?;
+        let name = script.source.file;
+        let checked = registration
+            .clone()
+            .check(&names.space, &names.owner)
+            .map_err(|violations| faulty(&name, &without_text(&name, &violations)))?;
+        (name, registration, checked)
+    } else {
+        let source = Source::read(shell, file)?;
+        let registration = source.parse()?;
+        let checked = source.check(registration.clone(), &names)?;
+        (source.name, registration, checked)
+    };
+    warn(&checked.warnings);
+    if shell.output.format == Format::Table {
+        let mut table = Table::new(&["METHOD", "LOCAL NAME", "SCOPE"]);
+        for method in &checked.methods {
+            table.row(vec![
+                method.name.to_string(),
+                method.local_name.clone(),
+                method.scope.to_string(),
+            ]);
+        }
+        shell.output.table(&table)?;
+    } else {
+        let document = normal_form(registration);
+        shell.output.document(&document, || Table::new(&[]))?;
+    }
+    eprintln!("`{name}` is valid");
+    Ok(Exit::Ok)
+}
+
+/// Every default is written out, and the keys of schemas are in order: equal registrations have
+/// equal texts, whatever they were written in.
+fn normal_form(mut registration: Registration) -> Registration {
+    for method in &mut registration.methods {
+        for schema in [&mut method.params_schema, &mut method.result_schema] {
+            schema.iter_mut().for_each(Value::sort_all_objects);
+        }
+    }
+    registration
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use svc_protocol::registration_file::parse;
+
+    use super::*;
+
+    #[test]
+    fn equal_registrations_have_one_normal_form() {
+        let toml = r#"
+            [server]
+            command = "svc"
+            [[methods]]
+            name = "a"
+            local_name = "a"
+            description = "d"
+            params_schema = { type = "object", properties = { b = { minLength = 1, type = "string" } } }
+        "#;
+        let object = json!({
+            "server": {"type": "stdio", "command": "svc", "args": [], "timeout": 30,
+                       "mode": "concurrent"},
+            "methods": [{
+                "name": "a", "local_name": "a", "description": "d", "keywords": [],
+                "scope": "private", "groups": [], "mcp_tool": false,
+                "params_schema": {"properties": {"b": {"type": "string", "minLength": 1}},
+                                  "type": "object"},
+                "result_schema": null, "events": [], "event_sinks": [],
+            }],
+        });
+        let written = parse("a.toml", toml).expect("valid");
+        let built: Registration = serde_json::from_value(object).expect("valid");
+        let text = |registration| json!(normal_form(registration)).to_string();
+        assert_eq!(text(written), text(built));
+    }
+}

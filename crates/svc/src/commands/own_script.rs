@@ -1,0 +1,192 @@
+//! A script of the user's own, run in this process with all that its user may do.
+//!
+//! It never runs inside a runtime: the host waits for answers, and has a runtime of its own.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use svc_script::{
+    Abilities, AgentAccess, ErrorKind, Flavour, Host, Limits, Raise, ScriptError, Setting, Source,
+    SpaceHost, Stream,
+};
+
+use crate::{
+    context,
+    environment::Environment,
+    exit::{Exit, Failure},
+    prompt,
+};
+
+/// Bytes a script may have.
+const SCRIPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Python text, and where it stands.
+pub struct OwnScript {
+    pub source: Source,
+    /// Absolute; libraries are looked for in its folder.
+    pub path: PathBuf,
+}
+
+impl OwnScript {
+    /// A file, or stdin for `-`.
+    pub fn read(environment: &Environment, file: &Path) -> Result<Self, Failure> {
+        if file == Path::new("-") {
+            return Ok(Self {
+                source: Source {
+                    file: "<stdin>".to_owned(),
+                    text: prompt::read_stdin()?,
+                },
+                path: environment.absolute(Path::new("<stdin>")),
+            });
+        }
+        Ok(Self {
+            source: Source {
+                file: file.display().to_string(),
+                text: read_bounded(environment, file)?,
+            },
+            path: environment.absolute(file),
+        })
+    }
+
+    /// `args` are what follows the script's own name.
+    pub fn setting(&self, environment: &Environment, args: &[String], limits: Limits) -> Setting {
+        let name = match self.source.file.as_str() {
+            "<stdin>" => "-",
+            file => file,
+        };
+        Setting {
+            flavour: Flavour::Space,
+            abilities: Abilities::Full {
+                folder: environment.working_folder.clone(),
+            },
+            limits,
+            args: [name.to_owned()]
+                .into_iter()
+                .chain(args.iter().cloned())
+                .collect(),
+        }
+    }
+
+    /// What answers the script: the agent of this space, else the server. With `--context` the
+    /// script runs as if outside of a space.
+    pub fn host(
+        &self,
+        context: Option<&str>,
+        environment: &Environment,
+    ) -> Result<SpaceHost, Failure> {
+        let agent = find_agent_socket(context, environment);
+        let host = SpaceHost::new(
+            self.path.clone(),
+            agent.map(|socket| AgentAccess { socket }),
+        );
+        match (context::to_server(context, environment), context) {
+            (Ok(connection), _) => Ok(host.with_server(connection.client)),
+            // Most scripts need no server; one that does is told.
+            (Err(_), None) => Ok(host),
+            (Err(failure), Some(_)) => Err(failure),
+        }
+    }
+}
+
+/// The agent a script speaks to.
+pub fn find_agent_socket(context: Option<&str>, environment: &Environment) -> Option<PathBuf> {
+    match context {
+        None => context::find_agent_socket(environment),
+        Some(_) => None,
+    }
+}
+
+/// The text of a file that may be a script.
+pub fn read_bounded(environment: &Environment, file: &Path) -> Result<String, Failure> {
+    let name = file.display();
+    let unreadable = |why: String| {
+        Failure::usage(format!("cannot read `{name}`"))
+            .why(why)
+            .hint("name a Python file, or `-` for standard input")
+    };
+    let mut text = String::new();
+    let file = File::open(environment.absolute(file)).map_err(|e| unreadable(e.to_string()))?;
+    let read = file
+        .take(SCRIPT_BYTES_MAX + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| unreadable(error.to_string()))?;
+    if read as u64 > SCRIPT_BYTES_MAX {
+        return Err(unreadable(format!(
+            "it has more than {SCRIPT_BYTES_MAX} bytes"
+        )));
+    }
+    Ok(text)
+}
+
+/// Does something with scripts on a thread that no runtime knows, and waits for it.
+pub fn on_plain_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| match scope.spawn(work).join() {
+        Ok(done) => done,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}
+
+/// Tells of a failure as Python does, on stderr; how a process ends that failed so.
+pub fn report(error: &ScriptError) -> Exit {
+    if let ErrorKind::Exit(code) = error.kind {
+        // As the system counts it.
+        return Exit::Script((code & 0xFF) as u8);
+    }
+    eprintln!("{error}");
+    if let Some(hint) = &error.hint {
+        eprintln!("hint: {hint}");
+    }
+    Exit::Failure
+}
+
+/// What a script prints goes to stderr: stdout is for answers.
+pub struct Aside<H>(pub H);
+
+impl<H: Host> Host for Aside<H> {
+    fn library(&mut self, module: &str) -> Result<Option<Source>, Raise> {
+        self.0.library(module)
+    }
+
+    fn call(&mut self, operation: &str, argument: &str) -> Result<String, Raise> {
+        self.0.call(operation, argument)
+    }
+
+    fn print(&mut self, _: Stream, text: &str) {
+        print_aside(text);
+    }
+}
+
+/// Nobody to read it is no reason to fail.
+pub fn print_aside(text: &str) {
+    let _ = io::Write::write_all(&mut io::stderr().lock(), text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_file_is_a_usage_error_with_a_way_out() {
+        let environment = Environment::of(Path::new("/nowhere"), &[]);
+        let failure = OwnScript::read(&environment, Path::new("none.py"))
+            .err()
+            .expect("missing");
+        assert_eq!(failure.exit, Exit::Usage);
+        assert!(failure.to_string().contains("`none.py`"), "{failure}");
+        assert!(failure.hint.is_some());
+    }
+
+    #[test]
+    fn an_exit_of_the_script_is_the_exit_of_the_program() {
+        let check = |code: i32, expected: u8| {
+            let error = ScriptError::bare(ErrorKind::Exit(code), "SystemExit");
+            assert_eq!(report(&error), Exit::Script(expected));
+        };
+        check(3, 3);
+        check(256 + 7, 7);
+        check(-1, 255);
+    }
+}

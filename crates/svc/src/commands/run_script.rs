@@ -1,0 +1,179 @@
+//! `svc run-script`: Python without a Python, from a file or as a method server.
+//!
+//! Cast of the method server (spec 4.4): [`setup`] runs the setup script once and freezes what it
+//! made; [`serve`] reads [`requests`] and hands them to seats ([`seat`]) through one queue ([`jobs`]);
+//! each seat has a worker process, which makes a fresh evaluator for every request; what comes
+//! out goes back over [`answers`]. [`watch`] runs the setup again when a file changes.
+
+mod answers;
+mod jobs;
+mod requests;
+mod seat;
+mod serve;
+mod setup;
+mod watch;
+
+use std::{
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use svc_script::{Evaluator, Limits};
+
+use super::{
+    Shell,
+    own_script::{self, OwnScript},
+};
+use crate::{
+    exit::{Exit, Outcome},
+    logging,
+};
+
+/// Run a Python script, or serve methods with one; no Python needs to be installed
+#[derive(clap::Args, Debug)]
+#[command(before_help = "  svc run-script tidy.py --dry-run\n  \
+                   svc run-script --json-rpc setup.py --watch")]
+pub struct Args {
+    /// The script and its arguments; `-` reads it from stdin
+    #[arg(
+        trailing_var_arg = true,
+        required_unless_present = "json_rpc",
+        value_name = "FILE [ARGS]"
+    )]
+    script: Vec<String>,
+    /// Be a method server: this script says which handler each method has
+    #[arg(long, value_name = "SETUP", help_heading = SERVING)]
+    json_rpc: Option<PathBuf>,
+    /// Run the setup script again when a file it loaded changes
+    #[arg(long, requires = "json_rpc", help_heading = SERVING)]
+    watch: bool,
+    /// Seconds a request may take [default: 30]
+    #[arg(
+        long,
+        requires = "json_rpc",
+        help_heading = SERVING,
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u32).range(1..=3600)
+    )]
+    timeout: Option<u32>,
+    /// Memory a request may use, in MiB [default: 256]
+    #[arg(
+        long,
+        requires = "json_rpc",
+        help_heading = SERVING,
+        value_name = "MIB",
+        value_parser = clap::value_parser!(u32).range(16..=65_536)
+    )]
+    memory_mb: Option<u32>,
+    /// Requests that run at once, each in a process of its own [default: one per core]
+    #[arg(
+        long,
+        requires = "json_rpc",
+        help_heading = SERVING,
+        value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=256)
+    )]
+    workers: Option<u16>,
+}
+
+/// Heading of what only a method server takes.
+const SERVING: &str = "Options of a method server";
+
+/// What one request may take, and how many run.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    /// From its arrival, so that it includes waiting for a worker.
+    timeout_seconds: u32,
+    memory_mb: u32,
+    workers: usize,
+}
+
+impl Bounds {
+    fn of(args: &Args) -> Self {
+        let cores = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self {
+            timeout_seconds: args.timeout.unwrap_or(30),
+            memory_mb: args.memory_mb.unwrap_or(256),
+            workers: args.workers.map_or_else(cores, usize::from),
+        }
+    }
+
+    fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout_seconds.into())
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.memory_mb as usize * 1024 * 1024
+    }
+}
+
+pub fn run(shell: &Shell, args: Args) -> Outcome {
+    let format = shell.globals.log_format.unwrap_or_default();
+    logging::start(format, logging::Default::Warn, &shell.environment)?;
+    let bounds = Bounds::of(&args);
+    match args.json_rpc {
+        Some(file) => serve::run(shell, file, args.script, bounds, args.watch),
+        None => run_once(shell, &args.script),
+    }
+}
+
+fn run_once(shell: &Shell, script_and_args: &[String]) -> Outcome {
+    let (file, args) = script_and_args
+        .split_first()
+        .expect("the parser requires a script");
+    let environment = &shell.environment;
+    let script = OwnScript::read(environment, Path::new(file))?;
+    let mut host = script.host(shell.globals.context.as_deref(), environment)?;
+    let setting = script.setting(environment, args, Limits::OWN);
+    Ok(
+        match Evaluator::new(&setting).run(&script.source, &mut host) {
+            Ok(()) => Exit::Ok,
+            Err(error) => own_script::report(&error),
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn parse(arguments: &[&str]) -> Option<Args> {
+        let arguments = ["svc", "run-script"].iter().chain(arguments);
+        match Cli::try_parse_from(arguments).ok()?.command {
+            Command::RunScript(args) => Some(*args),
+            _ => panic!("another command"),
+        }
+    }
+
+    #[test]
+    fn what_follows_the_script_is_the_scripts() {
+        let args = parse(&["a.py", "-o", "--watch", "x"]).expect("accepted");
+        assert_eq!(args.script, ["a.py", "-o", "--watch", "x"]);
+        assert!(!args.watch);
+        assert_eq!(parse(&["-"]).expect("accepted").script, ["-"]);
+    }
+
+    #[test]
+    fn options_of_a_method_server_need_one() {
+        let args = parse(&["--json-rpc", "setup.py", "--watch", "--timeout", "5"]);
+        let args = args.expect("accepted");
+        assert!(args.watch && args.script.is_empty());
+        let bounds = Bounds::of(&args);
+        assert_eq!((bounds.timeout_seconds, bounds.memory_mb), (5, 256));
+        assert!(bounds.workers >= 1);
+        for refused in [
+            &[][..],
+            &["--watch", "a.py"],
+            &["--timeout", "5", "a.py"],
+            &["--json-rpc", "a.py", "--timeout", "0"],
+            &["--json-rpc", "a.py", "--workers", "0"],
+            &["--json-rpc", "a.py", "--memory-mb", "1"],
+        ] {
+            assert!(parse(refused).is_none(), "{refused:?}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The queue between the reader and the seats: bounded by bytes, and closed once.
+
+use std::{
+    collections::VecDeque,
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    time::Instant,
+};
+
+use tokio::sync::oneshot;
+
+/// A request as it came, and when.
+#[derive(Debug)]
+pub struct Job {
+    pub method: String,
+    /// JSON text; `None` when there were none.
+    pub params: Option<String>,
+    /// JSON text; `None` for a notification.
+    pub id: Option<String>,
+    pub arrived: Instant,
+}
+
+impl Job {
+    fn bytes(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        self.method.len() + length(&self.params) + length(&self.id)
+    }
+}
+
+pub struct Jobs {
+    state: Mutex<State>,
+    /// Something left the queue, or it was closed.
+    room: Condvar,
+    bytes_max: usize,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Job>,
+    bytes: usize,
+    /// Seats without work. The last to become idle is the first to get some: its process is warm,
+    /// and those that are never needed are never started.
+    idle: Vec<oneshot::Sender<Job>>,
+    closed: bool,
+}
+
+impl Jobs {
+    pub fn new(bytes_max: usize) -> Self {
+        Self {
+            state: Mutex::default(),
+            room: Condvar::new(),
+            bytes_max,
+        }
+    }
+
+    /// Hands a job over, once there is room for it; not for the runtime's thread. Whether anyone
+    /// still takes jobs.
+    pub fn put(&self, mut job: Job) -> bool {
+        let bytes = job.bytes();
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return false;
+            }
+            // One that is larger than the whole queue waits until it is empty.
+            if state.bytes == 0 || state.bytes + bytes <= self.bytes_max {
+                break;
+            }
+            state = self
+                .room
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        while let Some(seat) = state.idle.pop() {
+            match seat.send(job) {
+                Ok(()) => return true,
+                // That seat is gone.
+                Err(back) => job = back,
+            }
+        }
+        state.bytes += bytes;
+        state.queue.push_back(job);
+        true
+    }
+
+    /// The next job; `None` once no more will come.
+    pub async fn next(&self) -> Option<Job> {
+        let waiting = {
+            let mut state = self.lock();
+            if let Some(job) = state.queue.pop_front() {
+                state.bytes -= job.bytes();
+                self.room.notify_all();
+                return Some(job);
+            }
+            if state.closed {
+                return None;
+            }
+            let (sender, receiver) = oneshot::channel();
+            state.idle.push(sender);
+            receiver
+        };
+        waiting.await.ok()
+    }
+
+    /// Takes no more jobs; those that wait are still given out.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        state.idle.clear();
+        self.room.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, thread};
+
+    use super::*;
+
+    fn job(method: &str) -> Job {
+        Job {
+            method: method.to_owned(),
+            params: None,
+            id: None,
+            arrived: Instant::now(),
+        }
+    }
+
+    #[tokio::test]
+    async fn jobs_come_in_order_and_end_with_the_queue() {
+        let jobs = Jobs::new(1_000);
+        assert!(jobs.put(job("a")) && jobs.put(job("b")));
+        jobs.close();
+        assert!(!jobs.put(job("c")));
+        assert_eq!(jobs.next().await.expect("waits").method, "a");
+        assert_eq!(jobs.next().await.expect("waits").method, "b");
+        assert!(jobs.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn the_last_idle_seat_gets_the_next_job() {
+        let jobs = Jobs::new(1_000);
+        let mut first = Box::pin(jobs.next());
+        let mut second = Box::pin(jobs.next());
+        tokio::select! {
+            biased;
+            _ = &mut first => panic!("there is no job"),
+            _ = &mut second => panic!("there is no job"),
+            () = std::future::ready(()) => {}
+        }
+        assert!(jobs.put(job("a")) && jobs.put(job("b")));
+        assert_eq!(second.await.expect("given").method, "a");
+        assert_eq!(first.await.expect("given").method, "b");
+        let waiting = jobs.next();
+        jobs.close();
+        assert!(waiting.await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_holds_the_reader_up() {
+        let jobs = Arc::new(Jobs::new(4));
+        assert!(jobs.put(job("1234")));
+        let reader = {
+            let jobs = Arc::clone(&jobs);
+            thread::spawn(move || jobs.put(job("56")) && jobs.put(job("a longer one")))
+        };
+        for expected in ["1234", "56", "a longer one"] {
+            assert_eq!(jobs.next().await.expect("comes").method, expected);
+        }
+        assert!(reader.join().expect("ends"));
+    }
+}

@@ -1,0 +1,176 @@
+//! What comes from the agent: one JSON-RPC request a line.
+
+use std::{
+    io::{self, BufRead, Read},
+    time::Instant,
+};
+
+use svc_protocol::jsonrpc::{Body, Invalid, RpcError, error_response, parse_body};
+
+use super::jobs::{Job, Jobs};
+
+/// A line buffer that grew beyond this is given back.
+const LINE_BUFFER_KEPT: usize = 64 * 1024;
+
+/// Puts every request into the queue, until the input ends or the queue is closed.
+pub fn read(
+    input: &mut impl BufRead,
+    line_bytes_max: usize,
+    jobs: &Jobs,
+    answer: impl Fn(Vec<u8>),
+) -> io::Result<()> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut bounded = input.by_ref().take(line_bytes_max as u64 + 1);
+        if bounded.read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        if line.len() > line_bytes_max && !line.ends_with(b"\n") {
+            skip_line(input)?;
+            eprintln!("a line of more than {line_bytes_max} bytes is discarded");
+            continue;
+        }
+        match take(line.trim_ascii()) {
+            Taken::Job(job) => {
+                if !jobs.put(job) {
+                    return Ok(());
+                }
+            }
+            Taken::Answer(line) => answer(line),
+            Taken::Noise(why) => eprintln!("a line on standard input is {why}"),
+        }
+        line.shrink_to(LINE_BUFFER_KEPT);
+    }
+}
+
+fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let buffer = input.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        match buffer.iter().position(|&byte| byte == b'\n') {
+            Some(end) => {
+                input.consume(end + 1);
+                return Ok(());
+            }
+            None => {
+                let all = buffer.len();
+                input.consume(all);
+            }
+        }
+    }
+}
+
+/// What a line is.
+enum Taken {
+    Job(Job),
+    /// No request; this is what to say to it.
+    Answer(Vec<u8>),
+    Noise(&'static str),
+}
+
+fn take(line: &[u8]) -> Taken {
+    if line.is_empty() {
+        return Taken::Noise("empty");
+    }
+    match parse_body(line) {
+        Ok(Body::Single(Ok(request))) => Taken::Job(Job {
+            method: request.method.into_owned(),
+            params: request.params.map(str::to_owned),
+            id: request.id.map(str::to_owned),
+            arrived: Instant::now(),
+        }),
+        Ok(Body::Single(Err(Invalid { error, id }))) => refuse(&error, id),
+        Ok(Body::Batch(_)) => refuse(
+            &RpcError::InvalidRequest("a method server takes no batches".into()),
+            None,
+        ),
+        Err(RpcError::Parse) => Taken::Noise("not JSON"),
+        Err(error) => refuse(&error, None),
+    }
+}
+
+fn refuse(error: &RpcError, id: Option<&str>) -> Taken {
+    let mut line = Vec::new();
+    error_response(&mut line, &error.to_object().to_bytes(), id);
+    line.push(b'\n');
+    Taken::Answer(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// Methods of the jobs, and the answers.
+    fn talk(input: &str, line_bytes_max: usize) -> (Vec<String>, Vec<String>) {
+        let jobs = Jobs::new(1_000_000);
+        let answers = RefCell::new(Vec::new());
+        read(&mut input.as_bytes(), line_bytes_max, &jobs, |line| {
+            let line = String::from_utf8(line).expect("UTF-8");
+            answers.borrow_mut().push(line);
+        })
+        .expect("a text can be read");
+        jobs.close();
+        let runtime = crate::runtime::single().expect("a runtime");
+        let mut methods = Vec::new();
+        while let Some(job) = runtime.block_on(jobs.next()) {
+            methods.push(format!("{} {:?} {:?}", job.method, job.params, job.id));
+        }
+        (methods, answers.into_inner())
+    }
+
+    #[test]
+    fn requests_and_notifications_are_jobs_with_the_bytes_they_had() {
+        let input = concat!(
+            r#"{"jsonrpc":"2.0","method":"a","params":{"b": 1.50},"id":9007199254740993}"#,
+            "\r\n\n",
+            r#"{"jsonrpc":"2.0","method":"n"}"#,
+            "\nnoise\n",
+            r#"{"jsonrpc":"2.0","method":"last","id":null}"#,
+        );
+        let (jobs, answers) = talk(input, 1_000);
+        assert_eq!(
+            jobs,
+            [
+                r#"a Some("{\"b\": 1.50}") Some("9007199254740993")"#,
+                "n None None",
+                r#"last None Some("null")"#
+            ]
+        );
+        assert!(answers.is_empty(), "{answers:?}");
+    }
+
+    #[test]
+    fn what_is_no_request_is_told_so() {
+        let input = concat!(
+            "[]\n",
+            r#"[{"jsonrpc":"2.0","method":"a","id":1}]"#,
+            "\n",
+            r#"{"method":"a","id":7}"#,
+            "\n",
+        );
+        let (jobs, answers) = talk(input, 1_000);
+        assert!(jobs.is_empty());
+        let ids: Vec<_> = answers
+            .iter()
+            .map(|line| {
+                let answer: serde_json::Value = serde_json::from_str(line).expect(line);
+                assert_eq!(answer["error"]["code"], -32600, "{line}");
+                answer["id"].clone()
+            })
+            .collect();
+        assert_eq!(serde_json::json!(ids), serde_json::json!([null, null, 7]));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_costs_only_itself() {
+        let long = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, "x".repeat(200));
+        let good = r#"{"jsonrpc":"2.0","method":"a"}"#;
+        let (jobs, _) = talk(&format!("{good}\n{long}\n{good}\n{long}"), 100);
+        assert_eq!(jobs, ["a None None", "a None None"]);
+    }
+}

@@ -1,0 +1,183 @@
+//! `svc script`: scripts the server keeps.
+
+mod change;
+mod find;
+mod trying;
+
+pub use find::find_id;
+
+use clap::{Subcommand, ValueEnum};
+use svc_client::{Listing, Resource, ScriptFilter};
+use svc_protocol::api::{Script, ScriptKind, ScriptOwner, Scripts};
+
+use super::{
+    Shell,
+    records::{self, ListArgs},
+};
+use crate::{
+    exit::{Exit, Outcome},
+    output::{Format, Table, or_dash},
+};
+
+/// Manage stored scripts: run at a space's start, for events, as tools, or imported by others
+#[derive(Subcommand, Debug)]
+#[command(
+    before_help = "  svc script create words --kind library --file words.py\n  \
+                   svc script create summary --kind tool --file summary.py --params-schema @params.json\n  \
+                   svc script run summary '{\"days\": 7}'"
+)]
+pub enum Command {
+    /// List your scripts and the global ones
+    #[command(before_help = "  svc script list\n  svc script list --kind library -o json")]
+    List {
+        /// Only scripts of this kind
+        #[arg(long, value_enum)]
+        kind: Option<Kind>,
+        #[command(flatten)]
+        page: ListArgs,
+    },
+    /// Show a script's source, or all of it with -o json
+    #[command(
+        visible_alias = "get",
+        before_help = "  svc script show words > words.py\n  svc script show global/words --kind library -o json"
+    )]
+    Show(One),
+    Create(change::CreateArgs),
+    Update(change::UpdateArgs),
+    /// Delete scripts; one that is in use is refused
+    #[command(visible_alias = "rm", before_help = "  svc script delete words")]
+    Delete {
+        /// Names, global/names or ids
+        #[arg(required = true, value_name = "SCRIPT")]
+        scripts: Vec<String>,
+        /// Their kind, where a name alone does not say which is meant
+        #[arg(long, value_enum)]
+        kind: Option<Kind>,
+    },
+    Run(trying::Args),
+}
+
+/// The script that is meant.
+#[derive(clap::Args, Debug)]
+pub struct One {
+    /// Name, global/name or id
+    script: String,
+    /// Its kind, where a name alone does not say which is meant
+    #[arg(long, value_enum)]
+    kind: Option<Kind>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Kind {
+    /// Run by a space's agent when it starts
+    Startup,
+    /// Imported by other scripts, under its name
+    Library,
+    /// Run on the server for each event of a sink
+    Sink,
+    /// Run on the server for a caller: defines `main(params)`
+    Tool,
+}
+
+impl From<Kind> for ScriptKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Startup => Self::Startup,
+            Kind::Library => Self::Library,
+            Kind::Sink => Self::Sink,
+            Kind::Tool => Self::Tool,
+        }
+    }
+}
+
+pub async fn run(shell: &Shell, command: Command) -> Outcome {
+    match command {
+        Command::List { kind, page } => list(shell, kind.map(Into::into), &page).await,
+        Command::Show(one) => show(shell, &one).await,
+        Command::Create(args) => change::create(shell, args).await,
+        Command::Update(args) => change::update(shell, args).await,
+        Command::Delete { scripts, kind } => delete(shell, &scripts, kind.map(Into::into)).await,
+        Command::Run(args) => trying::run(shell, args).await,
+    }
+}
+
+async fn list(shell: &Shell, kind: Option<ScriptKind>, page: &ListArgs) -> Outcome {
+    let client = shell.client()?;
+    let filter = ScriptFilter {
+        kind,
+        ..ScriptFilter::default()
+    };
+    let scripts = if page.is_whole() {
+        Scripts::whole(client.all_scripts(&filter).await?)
+    } else {
+        client.scripts(&page.page(), &filter).await?
+    };
+    shell.output.document(&scripts, || {
+        let mut table = Table::new(&["NAME", "KIND", "OWNER", "UPDATED", "DESCRIPTION"]);
+        for script in &scripts.scripts {
+            table.row(vec![
+                script.name.clone(),
+                kind_name(script.kind).to_owned(),
+                owner_name(script.owner).to_owned(),
+                script.updated_at.to_string(),
+                script.description.clone(),
+            ]);
+        }
+        table
+    })?;
+    Ok(Exit::Ok)
+}
+
+async fn show(shell: &Shell, one: &One) -> Outcome {
+    let kind = one.kind.map(Into::into);
+    let script = find::find(&shell.client()?, &one.script, kind).await?;
+    if shell.output.format == Format::Table {
+        shell.output.text(&script.source)?;
+        return Ok(Exit::Ok);
+    }
+    records::show(shell, &script, fields)
+}
+
+async fn delete(shell: &Shell, references: &[String], kind: Option<ScriptKind>) -> Outcome {
+    let client = shell.client()?;
+    for reference in references {
+        let script = find::find(&client, reference, kind).await?;
+        client.delete::<Script>(script.id()).await?;
+        eprintln!(
+            "removed {} script `{}`",
+            kind_name(script.kind),
+            script.name
+        );
+    }
+    Ok(Exit::Ok)
+}
+
+pub fn kind_name(kind: ScriptKind) -> &'static str {
+    match kind {
+        ScriptKind::Startup => "startup",
+        ScriptKind::Library => "library",
+        ScriptKind::Sink => "sink",
+        ScriptKind::Tool => "tool",
+    }
+}
+
+fn owner_name(owner: ScriptOwner) -> &'static str {
+    match owner {
+        ScriptOwner::User => "user",
+        ScriptOwner::Global => "global",
+    }
+}
+
+fn fields(script: &Script) -> Vec<(&'static str, String)> {
+    vec![
+        ("name", script.name.clone()),
+        ("id", script.id.to_string()),
+        ("kind", kind_name(script.kind).to_owned()),
+        ("owner", owner_name(script.owner).to_owned()),
+        ("description", script.description.clone()),
+        ("params schema", or_dash(script.params_schema.as_ref())),
+        ("source", format!("{} bytes", script.source.len())),
+        ("created", script.created_at.to_string()),
+        ("updated", script.updated_at.to_string()),
+    ]
+}

@@ -1,0 +1,179 @@
+//! Creating and changing a script.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use svc_client::Resource;
+use svc_protocol::api::{NewScript, Script, ScriptOwner, ScriptPatch};
+
+use super::{Kind, One, fields, find};
+use crate::{
+    commands::{Shell, own_script, records, sink::read_text},
+    environment::Environment,
+    exit::{Failure, Outcome},
+    prompt,
+};
+
+/// Store a script; it is checked first
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc script create words --kind library --file words.py\n  \
+                   svc script create alarm --kind sink --file alarm.py --description 'Tells the team'\n  \
+                   svc script create sum --kind tool --file sum.py --params-schema '{\"type\":\"object\"}'"
+)]
+pub struct CreateArgs {
+    /// Its name, unique among yours of its kind; of a library, what others import
+    name: String,
+    /// What it is for
+    #[arg(long, value_enum)]
+    kind: Kind,
+    /// Let everybody use it
+    #[arg(long)]
+    global: bool,
+    #[command(flatten)]
+    content: Content,
+}
+
+/// Change a script; what uses it takes the new source at its next run
+#[derive(clap::Args, Debug)]
+#[command(
+    before_help = "  svc script update words --file words.py\n  svc script update words --name word_lists"
+)]
+pub struct UpdateArgs {
+    #[command(flatten)]
+    which: One,
+    /// Its new name
+    #[arg(long)]
+    name: Option<String>,
+    #[command(flatten)]
+    content: Content,
+}
+
+#[derive(clap::Args, Debug, Default)]
+struct Content {
+    /// File with its source; `-` reads stdin, which is also the default of create
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// What it does
+    #[arg(long)]
+    description: Option<String>,
+    /// Of a tool: JSON Schema of what `main` takes, or @file; on update '' removes it
+    #[arg(long, value_name = "JSON|@FILE")]
+    params_schema: Option<String>,
+}
+
+impl Content {
+    /// `Some(None)` for an empty text.
+    fn params_schema(&self, environment: &Environment) -> Result<Option<Option<Value>>, Failure> {
+        let Some(text) = read_text(environment, self.params_schema.clone())? else {
+            return Ok(None);
+        };
+        if text.trim().is_empty() {
+            return Ok(Some(None));
+        }
+        serde_json::from_str(&text)
+            .map(|schema| Some(Some(schema)))
+            .map_err(|error| Failure::usage("`--params-schema` is not JSON").why(error))
+    }
+}
+
+fn read_source(environment: &Environment, file: &Path) -> Result<String, Failure> {
+    if file == Path::new("-") {
+        return prompt::read_stdin();
+    }
+    own_script::read_bounded(environment, file)
+}
+
+pub async fn create(shell: &Shell, args: CreateArgs) -> Outcome {
+    let params_schema = args.content.params_schema(&shell.environment)?.flatten();
+    let file = args.content.file.unwrap_or_else(|| PathBuf::from("-"));
+    if file == Path::new("-") && prompt::can_ask() {
+        return Err(Failure::usage("the script needs a source")
+            .hint("name a file with --file, or pipe the source in"));
+    }
+    let new = NewScript {
+        name: args.name,
+        kind: args.kind.into(),
+        owner: if args.global {
+            ScriptOwner::Global
+        } else {
+            ScriptOwner::User
+        },
+        source: read_source(&shell.environment, &file)?,
+        description: args.content.description.unwrap_or_default(),
+        params_schema,
+    };
+    let script = shell.client()?.create::<Script>(&new).await?;
+    records::show(shell, &script, fields)
+}
+
+pub async fn update(shell: &Shell, args: UpdateArgs) -> Outcome {
+    let patch = patch(&shell.environment, args.name, &args.content)?;
+    let client = shell.client()?;
+    let kind = args.which.kind.map(Into::into);
+    let script = find::find(&client, &args.which.script, kind).await?;
+    let script = client.update::<Script>(script.id(), &patch).await?;
+    records::show(shell, &script, fields)
+}
+
+fn patch(
+    environment: &Environment,
+    name: Option<String>,
+    content: &Content,
+) -> Result<ScriptPatch, Failure> {
+    let source = match &content.file {
+        Some(file) => Some(read_source(environment, file)?),
+        None => None,
+    };
+    let patch = ScriptPatch {
+        name,
+        source,
+        description: content.description.clone(),
+        params_schema: content.params_schema(environment)?,
+    };
+    let is_empty = patch.name.is_none()
+        && patch.source.is_none()
+        && patch.description.is_none()
+        && patch.params_schema.is_none();
+    if is_empty {
+        return Err(Failure::usage("nothing to change was given").hint("svc script update --help"));
+    }
+    Ok(patch)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::exit::Exit;
+
+    #[test]
+    fn an_update_sends_what_was_given_and_null_for_what_was_emptied() {
+        let environment = Environment::of(Path::new("/nowhere"), &[]);
+        let check = |name: Option<&str>, schema: Option<&str>, expected: Value| {
+            let content = Content {
+                params_schema: schema.map(str::to_owned),
+                ..Content::default()
+            };
+            let patch = patch(&environment, name.map(str::to_owned), &content).expect("valid");
+            assert_eq!(json!(patch), expected);
+        };
+        check(Some("n"), None, json!({"name": "n"}));
+        check(None, Some(""), json!({"params_schema": null}));
+        let schema = r#"{"type":"object"}"#;
+        check(
+            None,
+            Some(schema),
+            json!({"params_schema": {"type": "object"}}),
+        );
+        for schema in [None, Some("{"), Some("@missing")] {
+            let content = Content {
+                params_schema: schema.map(str::to_owned),
+                ..Content::default()
+            };
+            let failure = patch(&environment, None, &content).expect_err("refused");
+            assert_eq!(failure.exit, Exit::Usage, "{schema:?}");
+        }
+    }
+}

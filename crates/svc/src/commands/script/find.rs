@@ -1,0 +1,141 @@
+//! Which script a name means: names are unique per owner and kind only.
+
+use std::fmt::Write as _;
+
+use svc_client::{Client, ScriptFilter};
+use svc_core::ScriptId;
+use svc_protocol::api::{Script, ScriptKind, ScriptOwner};
+use uuid::Uuid;
+
+use super::{kind_name, owner_name};
+use crate::{
+    commands::records,
+    exit::{Exit, Failure},
+};
+
+/// Before a name: the global script is meant, not the caller's own.
+const GLOBAL: &str = "global/";
+
+/// A script by id, by `name`, or by `global/name`. Of one kind the caller's own is meant, as an
+/// import would find it; of several kinds none is.
+pub async fn find(
+    client: &Client,
+    reference: &str,
+    kind: Option<ScriptKind>,
+) -> Result<Script, Failure> {
+    let hinted = |failure: Failure| records::with_list_hint::<Script>(failure);
+    if let Ok(id) = Uuid::parse_str(reference) {
+        let script: Script = client
+            .read_one(id)
+            .await
+            .map_err(|error| hinted(error.into()))?;
+        return match kind {
+            Some(kind) if kind != script.kind => Err(Failure::new(
+                Exit::Refused,
+                format!(
+                    "script `{}` is of kind {}, not {}",
+                    script.name,
+                    kind_name(script.kind),
+                    kind_name(kind)
+                ),
+            )),
+            _ => Ok(script),
+        };
+    }
+    let filter = ScriptFilter {
+        kind,
+        name: Some(bare_name(reference).to_owned()),
+        ..ScriptFilter::default()
+    };
+    let found = client.all_scripts(&filter).await?;
+    choose(found, reference).map_err(hinted)
+}
+
+/// The id of a script of one kind, for what refers to it.
+pub async fn find_id(
+    client: &Client,
+    reference: &str,
+    kind: ScriptKind,
+) -> Result<ScriptId, Failure> {
+    find(client, reference, Some(kind))
+        .await
+        .map(|script| script.id)
+}
+
+fn bare_name(reference: &str) -> &str {
+    reference.strip_prefix(GLOBAL).unwrap_or(reference)
+}
+
+fn choose(scripts: Vec<Script>, reference: &str) -> Result<Script, Failure> {
+    let name = bare_name(reference);
+    let global_only = name != reference;
+    let is_global = |script: &Script| script.owner == ScriptOwner::Global;
+    let mut found: Vec<Script> = scripts
+        .into_iter()
+        .filter(|script| script.name == name && (is_global(script) || !global_only))
+        .collect();
+    found.sort_by_key(is_global);
+    let Some(first) = found.first() else {
+        return Err(Failure::new(
+            Exit::NotFound,
+            format!("script `{reference}` does not exist, or is not yours to see"),
+        ));
+    };
+    if found.iter().all(|script| script.kind == first.kind) {
+        return Ok(found.swap_remove(0));
+    }
+    let mut candidates = String::new();
+    for script in &found {
+        let separator = if candidates.is_empty() { "" } else { ", " };
+        let (kind, owner) = (kind_name(script.kind), owner_name(script.owner));
+        let _ = write!(candidates, "{separator}{} ({kind}, {owner})", script.id);
+    }
+    Err(
+        Failure::usage(format!("`{reference}` is the name of several scripts"))
+            .why(candidates)
+            .hint("say which with --kind, or by its id"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn script(name: &str, kind: &str, owner: &str) -> Script {
+        serde_json::from_value(json!({
+            "id": Uuid::nil(), "name": name, "kind": kind, "owner": owner,
+            "owner_id": Uuid::nil(), "description": "", "source": "", "params_schema": null,
+            "created_at": "1970-01-01T00:00:00.000Z", "updated_at": "1970-01-01T00:00:00.000Z",
+        }))
+        .expect("a script")
+    }
+
+    #[test]
+    fn of_one_kind_the_own_one_is_meant_and_of_two_none() {
+        let scripts = || {
+            vec![
+                script("a", "library", "global"),
+                script("a", "library", "user"),
+                script("b", "sink", "user"),
+                script("b", "tool", "global"),
+            ]
+        };
+        let check = |reference, expected: Result<ScriptOwner, Exit>| {
+            let found = choose(scripts(), reference);
+            let found = found
+                .map(|script| script.owner)
+                .map_err(|failure| failure.exit);
+            assert_eq!(found, expected, "{reference}");
+        };
+        check("a", Ok(ScriptOwner::User));
+        check("global/a", Ok(ScriptOwner::Global));
+        check("b", Err(Exit::Usage));
+        check("global/b", Ok(ScriptOwner::Global));
+        check("c", Err(Exit::NotFound));
+        let failure = choose(scripts(), "b").expect_err("ambiguous").to_string();
+        assert!(failure.contains("(sink, user)") && failure.contains("(tool, global)"));
+        assert!(failure.contains("--kind"), "{failure}");
+    }
+}

@@ -1,0 +1,114 @@
+//! `svc script run`: tries a tool or a sink script on the server.
+
+use std::io::{self, IsTerminal};
+
+use serde_json::Value;
+use svc_protocol::api::{RanScript, RunScript};
+
+use super::{One, find};
+use crate::{
+    commands::Shell,
+    exit::{Exit, Failure, Outcome},
+    output::{Format, Table, clean_text},
+    prompt,
+};
+
+/// Run a tool, or a sink script with a made-up event, on the server as yourself; exit 1 if it fails
+#[derive(clap::Args, Debug)]
+#[command(before_help = "  svc script run summary '{\"days\": 7}'\n  \
+                   svc script run alarm --event-type space.unhealthy")]
+pub struct Args {
+    #[command(flatten)]
+    which: One,
+    /// Parameters of a tool, as a JSON object; `-` reads stdin, as does nothing at all off a
+    /// terminal
+    #[arg(allow_hyphen_values = true)]
+    params: Option<String>,
+    /// Of a sink script: type of the made-up event
+    #[arg(long, value_name = "TYPE", conflicts_with = "params")]
+    event_type: Option<String>,
+}
+
+pub async fn run(shell: &Shell, args: Args) -> Outcome {
+    let request = RunScript {
+        params: match &args.event_type {
+            Some(_) => None,
+            None => read_params(args.params)?,
+        },
+        event_type: args.event_type,
+    };
+    let client = shell.client()?;
+    let kind = args.which.kind.map(Into::into);
+    let script = find::find(&client, &args.which.script, kind).await?;
+    let ran = client.run_script(script.id, &request).await?;
+    print(shell, &ran)?;
+    Ok(match ran.error {
+        Some(_) => Exit::Failure,
+        None => Exit::Ok,
+    })
+}
+
+fn read_params(given: Option<String>) -> Result<Option<Value>, Failure> {
+    let text = match given {
+        Some(text) if text != "-" => text,
+        None if io::stdin().is_terminal() => return Ok(None),
+        _ => prompt::read_stdin()?,
+    };
+    parse_params(&text)
+}
+
+fn parse_params(text: &str) -> Result<Option<Value>, Failure> {
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let refuse = || Failure::usage("the parameters must be a JSON object");
+    let params: Value = serde_json::from_str(text).map_err(|error| refuse().why(error))?;
+    if params.is_object() {
+        Ok(Some(params))
+    } else {
+        Err(refuse())
+    }
+}
+
+fn print(shell: &Shell, ran: &RanScript) -> Result<(), Failure> {
+    if shell.output.format != Format::Table {
+        return shell.output.document(ran, || Table::new(&[]));
+    }
+    say(&ran.output);
+    if let Some(error) = &ran.error {
+        say(&error.traceback);
+        return Ok(());
+    }
+    shell.output.line(ran.result.get())
+}
+
+/// On stderr, with the end of its last line.
+fn say(text: &str) {
+    if text.is_empty() {
+        return;
+    }
+    let shown = if io::stderr().is_terminal() {
+        clean_text(text)
+    } else {
+        text.to_owned()
+    };
+    if shown.ends_with('\n') {
+        eprint!("{shown}");
+    } else {
+        eprintln!("{shown}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn params_are_an_object_or_nothing() {
+        assert_eq!(parse_params(" ").expect("valid"), None);
+        assert!(parse_params("{\"a\": 1}").expect("valid").is_some());
+        for bad in ["[]", "1", "{", "null"] {
+            assert_eq!(parse_params(bad).expect_err(bad).exit, Exit::Usage);
+        }
+    }
+}

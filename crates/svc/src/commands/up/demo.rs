@@ -1,0 +1,75 @@
+//! The demo space: `examples/notes`, as files of the space's folder.
+
+use std::{fs, io, os::unix::fs::DirBuilderExt, path::Path};
+
+/// What the demo publishes.
+pub const METHODS_FILE: &str = "methods.toml";
+
+/// Name and text of each file.
+const FILES: [(&str, &str); 4] = [
+    (METHODS_FILE, METHODS),
+    (
+        "methods.py",
+        include_str!("../../../../../examples/notes/methods.py"),
+    ),
+    (
+        "setup.py",
+        include_str!("../../../../../examples/notes/setup.py"),
+    ),
+    (
+        "notes.py",
+        include_str!("../../../../../examples/notes/notes.py"),
+    ),
+];
+
+const METHODS: &str = include_str!("../../../../../examples/notes/methods.toml");
+
+/// Writes what is not there; what its owner changed stays as it is.
+pub fn write_missing(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)?;
+    for (name, text) in FILES {
+        let file = folder.join(name);
+        if !file.exists() {
+            fs::write(file, text)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::{SpaceName, UserName};
+    use svc_protocol::registration_file::parse_and_check;
+
+    use super::*;
+
+    #[test]
+    fn the_registration_is_valid_and_the_setup_routes_every_method_of_it() {
+        let space = SpaceName::parse("demo").expect("a name");
+        let owner = UserName::parse("admin").expect("a name");
+        let checked = parse_and_check(METHODS_FILE, METHODS, &space, &owner).expect("valid");
+        assert!(checked.warnings.is_empty());
+        let (_, setup) = FILES[2];
+        for method in checked.methods {
+            let route = format!("jsonrpc.method(\"{}\"", method.local_name);
+            assert!(setup.contains(&route), "`{}` is not routed", method.name);
+        }
+    }
+
+    #[test]
+    fn a_file_of_the_owners_stays() {
+        let folder = std::env::temp_dir().join(format!("svc-demo-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        write_missing(&folder).expect("writable");
+        fs::write(folder.join("notes.py"), "# mine").expect("writable");
+        fs::remove_file(folder.join("setup.py")).expect("removable");
+        write_missing(&folder).expect("writable");
+        let read = |name: &str| fs::read_to_string(folder.join(name)).expect("there");
+        assert_eq!(read("notes.py"), "# mine");
+        assert!(read("setup.py").contains("jsonrpc.method"));
+        fs::remove_dir_all(&folder).expect("removable");
+    }
+}

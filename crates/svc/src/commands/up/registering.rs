@@ -1,0 +1,88 @@
+//! Registers a methods file with the demo space's agent: TOML as it is, a script by running it.
+
+use std::{path::Path, process::Stdio, time::Duration};
+
+use svc_client::AgentClient;
+use svc_protocol::{
+    agent_api::{Discovery, RegisterFile, Registered},
+    env,
+};
+use tokio::{process::Command, time::timeout};
+
+use crate::{
+    commands::methods::is_script,
+    exit::{Exit, Failure},
+    runtime,
+};
+
+/// What a script may take to register.
+const SCRIPT_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Whatever goes wrong is a refusal of the methods.
+pub async fn register(
+    file: &Path,
+    discovery: &Discovery,
+    agent: &AgentClient,
+) -> Result<Registered, Failure> {
+    let registered = if is_script(file) {
+        run_script(file, discovery).await
+    } else {
+        send_text(file, agent).await
+    };
+    registered.map_err(|failure| {
+        let mut failure = failure.doing(format!("the methods of `{}` are refused", file.display()));
+        failure.exit = Exit::Refused;
+        failure
+    })
+}
+
+async fn send_text(file: &Path, agent: &AgentClient) -> Result<Registered, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::new(Exit::Refused, error.to_string()))?;
+    let body = RegisterFile {
+        path: file.display().to_string(),
+        text: Some(text),
+        registration: None,
+        replace_conflicting: false,
+    };
+    let registered = agent.register(&body).await?;
+    for warning in &registered.warnings {
+        eprintln!("warning: {warning}");
+    }
+    Ok(registered)
+}
+
+/// In a process of its own, which ends with this one at the latest. It tells of its warnings and
+/// its failure itself.
+async fn run_script(file: &Path, discovery: &Discovery) -> Result<Registered, Failure> {
+    let cannot =
+        |error: std::io::Error| Failure::new(Exit::Failure, "the script cannot be run").why(error);
+    let child = Command::new(runtime::own_program()?)
+        .args(["methods", "register", "-o", "json"])
+        .arg(file)
+        .env(env::AGENT_SOCKET, &discovery.agent_socket)
+        .env(env::AGENT_URL, &discovery.agent_url)
+        .current_dir(file.parent().unwrap_or(Path::new("/")))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(cannot)?;
+    let output = match timeout(SCRIPT_TIMEOUT, child.wait_with_output()).await {
+        Ok(output) => output.map_err(cannot)?,
+        Err(_) => {
+            let seconds = SCRIPT_TIMEOUT.as_secs();
+            let what = format!("the script has not ended within {seconds} s");
+            return Err(Failure::new(Exit::Timeout, what));
+        }
+    };
+    if !output.status.success() {
+        return Err(Failure::new(
+            Exit::Refused,
+            format!("the script ended with {}", output.status),
+        ));
+    }
+    serde_json::from_slice(&output.stdout)
+        .map_err(|error| Failure::new(Exit::Failure, "what it registered is unknown").why(error))
+}

@@ -1,0 +1,264 @@
+"""What the library asks of its surroundings, on CPython.
+
+In the engine inside `svc` another module stands in this place, with the same `call`. Here the
+space's agent is asked over its Unix socket; outside a space the server itself, with `SVC_URL` and
+`SVC_TOKEN`.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import ssl
+import sys
+from typing import Any, Callable, Dict, Iterator, NamedTuple, NoReturn, Optional
+from urllib.parse import quote, urlsplit
+
+CONNECT_SECONDS = 10
+# A registration waits for the new method server and for the server's word.
+REGISTER_SECONDS = 120
+ANSWER_SECONDS = 30
+# A method may take an hour (spec 8).
+CALL_SECONDS = 3615
+ANSWER_BYTES_MAX = 8 * 1024 * 1024
+
+# What `svc.jsonrpc.method` routed: local name to handler.
+routes: Dict[str, str] = {}
+
+
+class RpcError(RuntimeError):
+    """Ends a handler with a JSON-RPC error of its own: `svc.jsonrpc.error`."""
+
+    def __init__(self, code: int, message: str, data: Any) -> None:
+        super().__init__(message)
+        self.error: Dict[str, Any] = {"code": code, "message": message}
+        if data is not None:
+            self.error["data"] = data
+
+
+def call(operation: str, argument: Any) -> Any:
+    """Does one of the named operations; arguments and answers are JSON values."""
+    do = _OPERATIONS.get(operation)
+    if do is None:
+        raise RuntimeError(f"there is no operation `{operation}`")
+    return do(argument)
+
+
+def serve() -> None:
+    """Serves what is routed over stdin and stdout."""
+    from svc import _serve
+
+    _serve.serve()
+
+
+def _register(registration: Any) -> Any:
+    body = {"path": _script_path(), "registration": registration}
+    answer = _agent_for_methods().ask("POST", "/registration", body, REGISTER_SECONDS)
+    registered = answer.get()
+    for warning in registered.get("warnings", []):
+        print(f"warning: {warning}", file=sys.stderr)
+    return registered
+
+
+def _unregister(argument: Any) -> Any:
+    path = "/registration"
+    if argument["local_name"] is not None:
+        path += "?local_name=" + quote(argument["local_name"], safe="")
+    return _agent_for_methods().ask("DELETE", path, None, REGISTER_SECONDS).get()
+
+
+def _emit(argument: Any) -> Any:
+    agent = _find_agent()
+    if agent is not None:
+        return agent.ask("POST", "/event", argument, ANSWER_SECONDS).get()
+    server = _server("svc.event")
+    return server.ask("POST", "/api/events/emit", argument, ANSWER_SECONDS).get()
+
+
+def _api(argument: Any) -> Any:
+    path = argument["path"]
+    seconds = CALL_SECONDS if path == "/api/methods/call" else ANSWER_SECONDS
+    peer = _find_agent() or _server("svc.api")
+    answer = peer.ask(argument["method"], path, argument.get("body"), seconds)
+    return {"status": answer.status, "body": answer.body}
+
+
+def _event(_argument: Any) -> NoReturn:
+    raise RuntimeError("event accessors are for sink scripts, which run on the server")
+
+
+def _route(argument: Any) -> None:
+    routes[argument["local_name"]] = argument["handler"]
+
+
+def _rpc_error(argument: Any) -> NoReturn:
+    # Data that JSON cannot hold is a mistake where it was given.
+    json.dumps(argument, allow_nan=False)
+    raise RpcError(argument["code"], argument["message"], argument["data"])
+
+
+_OPERATIONS: Dict[str, Callable[[Any], Any]] = {
+    "register": _register,
+    "unregister": _unregister,
+    "emit": _emit,
+    "api": _api,
+    "event": _event,
+    "route": _route,
+    "rpc_error": _rpc_error,
+}
+
+
+class _Answer(NamedTuple):
+    status: int
+    body: Any
+
+    def get(self) -> Any:
+        """The body, unless it is a refusal."""
+        if self.status < 400:
+            return self.body
+        if isinstance(self.body, dict) and "detail" in self.body:
+            raise RuntimeError(str(self.body["detail"]))
+        raise RuntimeError(f"it answered {self.status}")
+
+
+class _Peer:
+    """An agent or a server, and how to speak HTTP with it."""
+
+    def __init__(
+        self,
+        name: str,
+        connect: Callable[[], http.client.HTTPConnection],
+        token: Optional[str] = None,
+        prefix: str = "",
+    ) -> None:
+        self.name = name
+        self._connect = connect
+        self._token = token
+        self._prefix = prefix
+
+    def ask(self, method: str, path: str, body: Any, seconds: float) -> _Answer:
+        headers = {"Accept": "application/json"}
+        data = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            data = json.dumps(body, allow_nan=False).encode()
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        connection = self._connect()
+        try:
+            connection.connect()
+            connection.sock.settimeout(seconds)
+            connection.request(method, self._prefix + path, data, headers)
+            answer = connection.getresponse()
+            text = answer.read(ANSWER_BYTES_MAX + 1)
+        except socket.timeout:
+            raise RuntimeError(f"{self.name} did not answer within {seconds} s") from None
+        except (OSError, http.client.HTTPException) as error:
+            raise RuntimeError(f"cannot reach {self.name}: {error}") from None
+        finally:
+            connection.close()
+        if len(text) > ANSWER_BYTES_MAX:
+            raise RuntimeError(f"{self.name} answered more than {ANSWER_BYTES_MAX} bytes")
+        return _Answer(answer.status, _read_body(text, answer.headers.get_content_type()))
+
+
+def _read_body(text: bytes, content_type: str) -> Any:
+    if not text:
+        return None
+    if content_type == "application/json" or content_type.endswith("+json"):
+        return json.loads(text)
+    return text.decode("utf-8", "replace")
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str) -> None:
+        super().__init__("localhost", timeout=CONNECT_SECONDS)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = _connect_unix(self._path)
+
+
+def _connect_unix(path: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(CONNECT_SECONDS)
+        connection.connect(path)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _agent_for_methods() -> _Peer:
+    agent = _find_agent()
+    if agent is None:
+        raise RuntimeError(
+            "svc.methods works inside a space only: no agent was found (SVC_AGENT_SOCKET is not"
+            " set, and no .svc/agent.json is in this folder or above)"
+        )
+    return agent
+
+
+def _find_agent() -> Optional[_Peer]:
+    path = _find_agent_socket()
+    if path is None:
+        return None
+    return _Peer(f"the agent at `{path}`", lambda: _UnixConnection(path))
+
+
+def _find_agent_socket() -> Optional[str]:
+    """The agent's socket: named by the environment, or by the file it leaves in its folder."""
+    named = os.environ.get("SVC_AGENT_SOCKET")
+    if named:
+        return os.path.abspath(named)
+    for folder in _folders_up(os.getcwd()):
+        try:
+            with open(os.path.join(folder, ".svc", "agent.json"), encoding="utf-8") as file:
+                path = str(json.load(file)["agent_socket"])
+            # An agent that crashed leaves its file behind.
+            _connect_unix(path).close()
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        return path
+    return None
+
+
+def _folders_up(folder: str) -> Iterator[str]:
+    while True:
+        yield folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return
+        folder = parent
+
+
+def _server(module: str) -> _Peer:
+    url, token = os.environ.get("SVC_URL"), os.environ.get("SVC_TOKEN")
+    if not url or not token:
+        raise RuntimeError(
+            f"{module} has nobody to ask: no agent was found (SVC_AGENT_SOCKET is not set), and"
+            " no server is known; run inside a space, or set SVC_URL and SVC_TOKEN"
+        )
+    parts = urlsplit(url)
+    host, port = parts.hostname, parts.port
+    if parts.scheme not in ("http", "https") or host is None:
+        raise RuntimeError(f"SVC_URL `{url}` is no http or https address")
+
+    def connect() -> http.client.HTTPConnection:
+        if parts.scheme == "http":
+            return http.client.HTTPConnection(host, port, timeout=CONNECT_SECONDS)
+        trust = ssl.create_default_context()
+        if os.environ.get("SVC_CA_FILE"):
+            trust.load_verify_locations(os.environ["SVC_CA_FILE"])
+        return http.client.HTTPSConnection(host, port, timeout=CONNECT_SECONDS, context=trust)
+
+    return _Peer(f"the server at `{url}`", connect, token, parts.path.rstrip("/"))
+
+
+def _script_path() -> str:
+    """The script that registers: its folder is where the method server runs."""
+    path = getattr(sys.modules.get("__main__"), "__file__", None)
+    return os.path.abspath(path or "script.py")

@@ -1,0 +1,196 @@
+"""Serves JSON-RPC over stdin and stdout on CPython: `python3 -m svc.jsonrpc setup.py`.
+
+A line is a request, and so is its answer. Requests run on threads, so that a slow one holds up no
+other; the answers are those of `svc run-script --json-rpc`. It must never write anything but
+answers to stdout: what handlers and their child processes print goes to stderr.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import threading
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
+from typing import Any, BinaryIO, Callable, Dict, List, Optional, Tuple
+
+from svc import _host
+
+# A request or an answer is at most this long (the agent discards longer lines).
+LINE_BYTES_MAX = 16 * 1024 * 1024
+# What stands around a result in its line.
+ENVELOPE_BYTES = 1024
+# Handlers mostly wait: for files, for other services.
+THREADS = 32
+# Requests that are read but not answered; beyond that the next one waits in the pipe.
+WAITING_MAX = 1024
+
+Handler = Callable[[Any], Any]
+
+
+def main(arguments: List[str]) -> int:
+    """Runs the setup script as `__main__` and serves what it routed."""
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        print("usage: python3 -m svc.jsonrpc <setup.py>", file=sys.stderr)
+        return 2
+    path = os.path.abspath(arguments[0])
+    try:
+        with open(path, "rb") as file:
+            text = file.read()
+    except OSError as error:
+        print(f"cannot read `{arguments[0]}`: {error.strerror}", file=sys.stderr)
+        return 2
+    # As `python3 setup.py` would have it.
+    setup = ModuleType("__main__")
+    setup.__file__ = path
+    sys.modules["__main__"] = setup
+    sys.argv = [arguments[0]]
+    sys.path.insert(0, os.path.dirname(path))
+    streams = _take_streams()
+    exec(compile(text, path, "exec"), setup.__dict__)
+    _Server(streams).run()
+    return 0
+
+
+def serve() -> None:
+    """Serves what was routed so far, until stdin ends and every request is answered."""
+    _Server(_take_streams()).run()
+
+
+def _take_streams() -> Tuple[BinaryIO, BinaryIO]:
+    """Keeps stdin and stdout for the protocol, and gives everybody else nothing and stderr."""
+    sys.stdout.flush()
+    requests = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    # What is printed is in the log at once, in order with stderr.
+    sys.stdout = sys.stderr
+    return requests, answers
+
+
+class _Server:
+    def __init__(self, streams: Tuple[BinaryIO, BinaryIO]) -> None:
+        self._requests, self._answers = streams
+        self._handlers = {name: _find(handler) for name, handler in _host.routes.items()}
+        if not self._handlers:
+            raise RuntimeError("nothing is routed: call svc.jsonrpc.method(local_name, handler)")
+        self._writing = threading.Lock()
+        self._waiting = threading.BoundedSemaphore(WAITING_MAX)
+
+    def run(self) -> None:
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="svc-handler") as threads:
+            for line in iter(lambda: self._requests.readline(LINE_BYTES_MAX + 1), b""):
+                if len(line) > LINE_BYTES_MAX:
+                    _log(f"a line of more than {LINE_BYTES_MAX} bytes is passed over")
+                    while line and not line.endswith(b"\n"):
+                        line = self._requests.readline(LINE_BYTES_MAX)
+                    continue
+                try:
+                    request = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    _log(f"a line that is not JSON is passed over: {error}")
+                    continue
+                self._waiting.acquire()
+                threads.submit(self._handle, request)
+
+    def _handle(self, request: Any) -> None:
+        try:
+            answer = self._answer(request)
+            if answer is not None:
+                with self._writing:
+                    self._answers.write(answer)
+                    self._answers.flush()
+        except OSError as error:
+            _log(f"an answer cannot be written: {error}")
+        finally:
+            self._waiting.release()
+
+    def _answer(self, request: Any) -> Optional[bytes]:
+        """The line of an answer; None for a notification."""
+        if not _is_request(request):
+            return _response("error", {"code": -32600, "message": "Invalid Request"}, None)
+        member, outcome = self._outcome(request["method"], request.get("params"))
+        if "id" in request:
+            return _response(member, outcome, request["id"])
+        if member == "error":
+            _log(f"notification `{request['method']}` failed: {outcome['message']}")
+        return None
+
+    def _outcome(self, name: str, params: Any) -> Tuple[str, Any]:
+        """`result` and its JSON, or `error` and its object."""
+        handler = self._handlers.get(name)
+        if handler is None:
+            return "error", {"code": -32601, "message": "Method not found"}
+        try:
+            return "result", _encode(_host.routes[name], handler({} if params is None else params))
+        except _host.RpcError as error:
+            return "error", error.error
+        except BaseException as error:  # Not even `sys.exit` in a handler ends the others.
+            return "error", _describe(error)
+
+
+def _find(handler: str) -> Handler:
+    library, _, function = handler.rpartition(".")
+    found = getattr(importlib.import_module(library), function, None)
+    if found is None:
+        raise AttributeError(f"library `{library}` has no function `{function}`")
+    make: Handler = found
+    return make
+
+
+def _is_request(request: Any) -> bool:
+    return (
+        isinstance(request, dict)
+        and isinstance(request.get("method"), str)
+        and isinstance(request.get("id"), (str, int, float, type(None)))
+    )
+
+
+def _encode(handler: str, result: Any) -> bytes:
+    try:
+        text = _dump(result)
+    except (TypeError, ValueError, RecursionError) as error:
+        said = str(error)
+    else:
+        if len(text) <= LINE_BYTES_MAX - ENVELOPE_BYTES:
+            return text
+        data = {"reason": "answer_too_large", "limit_bytes": LINE_BYTES_MAX}
+        said = f"the result has {len(text)} bytes; at most {LINE_BYTES_MAX} are allowed"
+        raise _host.RpcError(-32603, said, data)
+    raise TypeError(f"`{handler}` returned what JSON cannot hold: {said}")
+
+
+def _response(member: str, outcome: Any, id: Any) -> bytes:
+    text = outcome if isinstance(outcome, bytes) else _dump(outcome)
+    return b'{"jsonrpc":"2.0","%s":%s,"id":%s}\n' % (member.encode(), text, _dump(id))
+
+
+def _dump(value: Any) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # Half a surrogate pair is no UTF-8; as an escape it is still JSON.
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _describe(error: BaseException) -> Dict[str, Any]:
+    """What the caller learns of an exception; the log gets the whole of it."""
+    _log("".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip())
+    said = str(error)
+    name = type(error).__name__
+    data: Dict[str, Any] = {"reason": "exception", "file": None, "line": None}
+    ours = os.path.dirname(os.path.abspath(__file__))
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not os.path.abspath(frame.filename).startswith(ours + os.sep):
+            data["file"] = frame.filename
+            data["line"] = frame.lineno
+            break
+    return {"code": -32603, "message": f"{name}: {said}" if said else name, "data": data}
+
+
+def _log(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

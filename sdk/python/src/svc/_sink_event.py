@@ -1,0 +1,102 @@
+"""The event a sink's script runs for; such a script finds this module as `svc.event` (spec 6.3).
+
+    import svc.event as event
+
+    if event.type() == "space.unhealthy" and event.get_int("consecutive_failures") > 3:
+        print(f"{event.space()['name']} is unwell")
+
+What is printed is kept with the delivery. There is no `emit` here: an event that emits events has
+no end.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+from svc import _host
+
+_read: List[Dict[str, Any]] = []
+
+
+def _event() -> Dict[str, Any]:
+    # Asked for once: every question to the host counts toward a limit.
+    if not _read:
+        _read.append(_host.call("event", None))
+    return _read[0]
+
+
+def id() -> str:
+    """The event's UUID; the same for every attempt, so that work is not done twice."""
+    return str(_event()["id"])
+
+
+def type() -> str:
+    """Such as `space.started` or `custom.build.done`."""
+    return str(_event()["type"])
+
+
+def ts() -> str:
+    """When it happened: RFC 3339, UTC."""
+    return str(_event()["ts"])
+
+
+def space() -> Any:
+    """`{"id", "name", "urls"}`, or None for an event of no space."""
+    return _event()["space"]
+
+
+def actor() -> Any:
+    """Who caused it: `{"id", "username", "kind"}`."""
+    return _event()["actor"]
+
+
+def custom() -> Any:
+    """The values of the space's custom fields, a dict."""
+    return _event()["custom"]
+
+
+def data() -> Any:
+    """The whole payload, a dict."""
+    return _event()["data"]
+
+
+def get(name: str, default: Any = None) -> Any:
+    """A value of the payload, whatever it is; `default` where it is missing or null."""
+    value = (_event()["data"] or {}).get(name)
+    return default if value is None else value
+
+
+def get_string(name: str, default: str = "") -> str:
+    """A text of the payload; `default` where there is none."""
+    value = get(name)
+    return value if isinstance(value, str) else default
+
+
+def get_int(name: str, default: int = 0) -> int:
+    """A whole number of the payload; `default` where there is none."""
+    value = get(name)
+    if isinstance(value, float) and value == value // 1:
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+
+def get_bool(name: str, default: bool = False) -> bool:
+    """True or false of the payload; `default` where there is neither."""
+    value = get(name)
+    return value if isinstance(value, bool) else default
+
+
+def get_list(name: str, default: Optional[List[Any]] = None) -> List[Any]:
+    """A list of the payload; `default`, or an empty one, where there is none."""
+    value = get(name)
+    if isinstance(value, list):
+        return value
+    return [] if default is None else default
+
+
+def get_dict(name: str, default: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+    """An object of the payload; `default`, or an empty one, where there is none."""
+    value = get(name)
+    if isinstance(value, dict):
+        return value
+    return {} if default is None else default

@@ -1,0 +1,112 @@
+"""The service's own API, as oneself (spec 4.1).
+
+    from svc import api
+
+    api.call("notes.search", {"query": "milk"})
+    [method["name"] for method in api.list_methods(q="notes")]
+
+Inside a space the agent vouches for its owner, and in a script on the server the server knows
+whom it runs for: no address and no token is needed. Elsewhere `SVC_URL` and `SVC_TOKEN` say where
+and who. What fails raises `RuntimeError`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Union
+
+from svc import _host
+
+# Letters that stand for themselves in a path or a query (RFC 3986).
+_UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+
+
+def call(name: str, params: Union[Dict[str, Any], List[Any], None] = None) -> Any:
+    """Calls a method, by the name it has for oneself, and returns its result."""
+    response = call_response(name, params)
+    error = response.get("error")
+    if error is not None:
+        raise RuntimeError(f"`{name}` answered error {error['code']}: {error['message']}")
+    return response["result"]
+
+
+def call_response(
+    name: str, params: Union[Dict[str, Any], List[Any], None] = None
+) -> Dict[str, Any]:
+    """Calls a method and returns the JSON-RPC response, `error` and its `data` included."""
+    message: Dict[str, Any] = {"jsonrpc": "2.0", "method": name, "id": 1}
+    if params is not None:
+        message["params"] = params
+    response: Dict[str, Any] = request("POST", "/api/methods/call", message)
+    return response
+
+
+def list_methods(q: Optional[str] = None, name: Optional[str] = None) -> List[Dict[str, Any]]:
+    """The methods one may call; `q` searches names, descriptions and keywords."""
+    methods: List[Dict[str, Any]] = request("GET", _path("/api/methods", q=q, name=name))["methods"]
+    return methods
+
+
+def list_spaces() -> List[Dict[str, Any]]:
+    """The spaces one sees."""
+    spaces: List[Dict[str, Any]] = []
+    cursor: Optional[str] = None
+    while True:
+        page = request("GET", _path("/api/spaces", cursor=cursor))
+        spaces.extend(page["spaces"])
+        cursor = page["next_cursor"]
+        if cursor is None:
+            return spaces
+
+
+def get_space(id_or_name: str) -> Dict[str, Any]:
+    """One space, by its id or its name."""
+    if len(id_or_name) == 36 and id_or_name.count("-") == 4:
+        space: Dict[str, Any] = request("GET", f"/api/spaces/{_quote(id_or_name)}")
+        return space
+    found = [space for space in list_spaces() if space["name"] == id_or_name]
+    if len(found) > 1:
+        # Who sees everybody's spaces may see this name more than once.
+        own = me()["id"]
+        found = [space for space in found if space["owner_id"] == own]
+    if len(found) != 1:
+        raise RuntimeError(f"there is no space `{id_or_name}`")
+    return found[0]
+
+
+def me() -> Dict[str, Any]:
+    """Who one is: user, roles and permissions."""
+    user: Dict[str, Any] = request("GET", "/api/auth/me")
+    return user
+
+
+def request(method: str, path: str, body: Any = None) -> Any:
+    """Any request to `/api/...`; returns the parsed answer, None where there is none."""
+    if not path.startswith("/api/") or not all("!" <= letter <= "~" for letter in path):
+        raise ValueError(f"request() path `{path}` must be `/api/...`, escaped as in a URL")
+    argument = {"method": method, "path": path}
+    if body is not None:
+        argument["body"] = body
+    answer = _host.call("api", argument)
+    status = answer["status"]
+    if status >= 400:
+        raise RuntimeError(f"{method} {path}: {status} {_problem(answer['body'])}")
+    return answer["body"]
+
+
+def _problem(body: Any) -> str:
+    if isinstance(body, dict) and "detail" in body:
+        return f"{body.get('code')}: {body['detail']}"
+    return "" if body is None else str(body)[:200]
+
+
+def _path(path: str, **query: Optional[str]) -> str:
+    pairs = [f"{key}={_quote(value)}" for key, value in query.items() if value is not None]
+    return f"{path}?{'&'.join(pairs)}" if pairs else path
+
+
+def _quote(text: str) -> str:
+    quoted = ""
+    for byte in text.encode("utf-8"):
+        letter = chr(byte)
+        quoted += letter if letter in _UNRESERVED else f"%{byte:02X}"
+    return quoted

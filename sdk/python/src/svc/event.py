@@ -1,0 +1,30 @@
+"""Emits events (spec 6.2).
+
+    import svc.event as event
+
+    event.emit("build.done", {"ok": True})     # becomes `custom.build.done`
+
+In a space the event is the space's, emitted through its agent; elsewhere it belongs to the caller
+and to no space. The script of a sink finds another module under this name: it reads the event it
+runs for, and emits none.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Optional
+
+from svc import _host
+
+# `emit` has an argument of that name.
+_class_of = type
+
+
+def emit(type: str, payload: Optional[Dict[str, Any]] = None) -> str:
+    """Emits an event and returns its id. `custom.` is put before the type, whatever it is."""
+    if not isinstance(type, str):
+        raise TypeError(f"emit() type must be a str, not {_class_of(type).__name__}")
+    if payload is not None and not isinstance(payload, dict):
+        raise TypeError(f"emit() payload must be a dict, not {_class_of(payload).__name__}")
+    answer = _host.call("emit", {"type": type, "payload": {} if payload is None else payload})
+    event_id: str = answer["event_id"]
+    return event_id

@@ -1,0 +1,71 @@
+"""Answers the calls of a space's methods (spec 4.4).
+
+A setup script says which handler answers which local name:
+
+    from svc import jsonrpc
+
+    jsonrpc.method("search", "notes.search")     # `search` in notes.py beside it
+
+A handler takes the params as a dict and returns what JSON can say:
+
+    def search(params):
+        if not params.get("query"):
+            raise jsonrpc.error(-32602, "query is missing")
+        return {"notes": []}
+
+`svc run-script --json-rpc setup.py` serves it with no Python installed, each request in a fresh
+evaluator, so that handlers share nothing but files. `python3 -m svc.jsonrpc setup.py` serves the
+same handlers on CPython, on threads of one process: there, globals of a module are shared. Both
+are method servers to name in a registration. An exception in a handler becomes a JSON-RPC error;
+what a handler prints goes to the space's log.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from svc import _host
+
+
+def method(local_name: str, handler: str) -> None:
+    """Routes calls of `local_name` to `handler`, "library.function"."""
+    if not isinstance(local_name, str):
+        raise TypeError(f"method() local_name must be a str, not {type(local_name).__name__}")
+    if not isinstance(handler, str):
+        raise TypeError(
+            f'method() handler must be a str "library.function", not {type(handler).__name__}'
+        )
+    library, dot, function = handler.rpartition(".")
+    if not library or not function:
+        raise ValueError(f"method() handler `{handler}` is not of the form `library.function`")
+    _host.call("route", {"local_name": local_name, "handler": handler})
+
+
+def error(code: int, message: str, data: Any = None) -> NoReturn:
+    """Ends the handler with this JSON-RPC error. It raises by itself; `raise` only says so."""
+    if isinstance(code, bool) or not isinstance(code, int):
+        raise TypeError(f"error() code must be an int, not {type(code).__name__}")
+    if not isinstance(message, str):
+        raise TypeError(f"error() message must be a str, not {type(message).__name__}")
+    _host.call("rpc_error", {"code": code, "message": message, "data": data})
+    raise RuntimeError(message)
+
+
+def serve() -> None:
+    """Serves stdin and stdout until stdin ends; on CPython only.
+
+    For a script that routes and then serves by itself: `python3 server.py`.
+    """
+    if not hasattr(_host, "serve"):
+        raise RuntimeError(
+            "serve() is for CPython; here it is `svc run-script --json-rpc <setup.py>` that serves"
+        )
+    _host.serve()
+
+
+if __name__ == "__main__":
+    import sys
+
+    from svc import _serve
+
+    sys.exit(_serve.main(sys.argv[1:]))

@@ -1,0 +1,220 @@
+"""Publishes methods from a space (spec 2.1).
+
+    from svc.methods import Server
+    from svc.methods import schema as s
+
+    server = Server("python3", args=["notes.py"])
+    server.method(
+        name="notes.search",
+        local_name="search",
+        description="Find notes",
+        params=s.object(query=s.string()),
+    )
+    server.register()
+
+A script with this text is registered by `svc methods register <file>`, and works wherever an
+agent is: in a startup script, or in any Python of the space. Outside a space `register` and
+`unregister` raise `RuntimeError`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, NoReturn, Optional, Sequence
+
+from svc import _host
+from svc.methods import schema
+
+
+class Server:
+    """One method server (a program that answers over stdio) and the methods it answers."""
+
+    def __init__(
+        self,
+        command: str,
+        *,
+        type: str = "stdio",
+        timeout: int = 30,
+        args: Optional[Sequence[str]] = None,
+        mode: str = "concurrent",
+        env: Optional[Dict[str, str]] = None,
+        **unknown: NoReturn,
+    ) -> None:
+        """`command` starts it, with `args`; with a `/` it is relative to the script's folder.
+
+        `timeout` is the seconds a call may take. `mode` "serial" sends one call at a time. `env`
+        adds to the environment of the program.
+        """
+        _refuse("Server", unknown)
+        self._server: Dict[str, Any] = {}
+        if _text("Server() type", type) != "stdio":
+            self._server["type"] = type
+        self._server["command"] = _text("Server() command", command)
+        if args:
+            self._server["args"] = _texts("Server() args", args)
+        if isinstance(timeout, bool) or not isinstance(timeout, int):
+            raise TypeError(f"Server() timeout must be an int, not {_kind(timeout)}")
+        if timeout != 30:
+            self._server["timeout"] = timeout
+        if _text("Server() mode", mode) != "concurrent":
+            self._server["mode"] = mode
+        if env:
+            self._server["env"] = _environment(env)
+        self._methods: List[Dict[str, Any]] = []
+
+    def method(
+        self,
+        name: str,
+        local_name: Optional[str] = None,
+        description: Optional[str] = None,
+        keywords: Optional[Sequence[str]] = None,
+        scope: str = "private",
+        groups: Optional[Sequence[str]] = None,
+        mcp_tool: bool = False,
+        params: Optional[Dict[str, Any]] = None,
+        result: Optional[Dict[str, Any]] = None,
+        events: Optional[Sequence[str]] = None,
+        event_sinks: Optional[Sequence[str]] = None,
+        **unknown: NoReturn,
+    ) -> None:
+        """Adds a method; nothing is published before `register`.
+
+        `name` is what callers use, and may hold `{{space}}`; `local_name` is what the method
+        server is asked for. `description` is required. `scope` is "private" or "shared", `groups`
+        narrows a shared one down. `params` and `result` are JSON Schemas, by `svc.methods.schema`
+        or by hand. `events` are patterns of events the method is called with; `event_sinks` names
+        the json-rpc sinks that format them.
+        """
+        _refuse("method", unknown)
+        if description is None:
+            raise TypeError("method() missing required argument: 'description'")
+        method: Dict[str, Any] = {"name": _text("method() name", name)}
+        if local_name is not None:
+            method["local_name"] = _text("method() local_name", local_name)
+        method["description"] = _text("method() description", description)
+        if keywords:
+            method["keywords"] = _texts("method() keywords", keywords)
+        if _text("method() scope", scope) != "private":
+            method["scope"] = scope
+        if groups:
+            method["groups"] = _texts("method() groups", groups)
+        if not isinstance(mcp_tool, bool):
+            raise TypeError(f"method() mcp_tool must be a bool, not {_kind(mcp_tool)}")
+        if mcp_tool:
+            method["mcp_tool"] = True
+        if params is not None:
+            method["params_schema"] = _schema("method() params", params)
+        if result is not None:
+            method["result_schema"] = _schema("method() result", result)
+        if events:
+            method["events"] = _texts("method() events", events)
+        if event_sinks:
+            method["event_sinks"] = _texts("method() event_sinks", event_sinks)
+        self._methods.append(method)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """The registration as JSON, with the keys of the TOML file; defaults are left out."""
+        server: Dict[str, Any] = _json("server", self._server)
+        methods: List[Dict[str, Any]] = _json("methods", self._methods)
+        return {"server": server, "methods": methods}
+
+    def register(self) -> Dict[str, Any]:
+        """Publishes the methods in place of everything the space published before.
+
+        All or nothing: if it is refused, this raises and the old ones keep serving. Returns
+        `{"methods": [names], "warnings": [texts]}`.
+        """
+        answer: Dict[str, Any] = _host.call("register", self.to_dict())
+        return answer
+
+    def unregister(self, local_name: Optional[str] = None) -> Dict[str, Any]:
+        """Takes back the methods with this local name, or all of them.
+
+        With the last one the method server is stopped. What was taken back is also gone from this
+        object: a later `register` does not bring it back. Returns `{"removed": [names],
+        "remaining": [names]}`.
+        """
+        if local_name is not None:
+            _text("unregister() local_name", local_name)
+        answer: Dict[str, Any] = _host.call("unregister", {"local_name": local_name})
+        if local_name is None:
+            self._methods = []
+        else:
+            self._methods = [m for m in self._methods if not _is_known_as(m, local_name)]
+        return answer
+
+
+def _is_known_as(method: Dict[str, Any], local_name: str) -> bool:
+    """Without a local name of its own, a method goes by its published name."""
+    own = method.get("local_name")
+    if own is not None:
+        return bool(own == local_name)
+    name: str = method["name"]
+    parts = name.split("{{space}}")
+    if len(parts) == 1:
+        return name == local_name
+    # The space's name is whatever is left of the local name.
+    rest = len(local_name) - len("".join(parts))
+    length = rest // (len(parts) - 1)
+    start = len(parts[0])
+    space = local_name[start : start + length]
+    return length > 0 and space.join(parts) == local_name
+
+
+def _refuse(function: str, unknown: Dict[str, Any]) -> None:
+    for name in unknown:
+        raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
+
+
+def _text(where: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{where} must be a str, not {_kind(value)}")
+    return value
+
+
+def _texts(where: str, values: Any) -> List[str]:
+    if not isinstance(values, (list, tuple)):
+        raise TypeError(f"{where} must be a list of str, not {_kind(values)}")
+    for value in values:
+        if not isinstance(value, str):
+            raise TypeError(f"{where} must be a list of str, but one is {_kind(value)}")
+    return list(values)
+
+
+def _environment(env: Any) -> Dict[str, str]:
+    if not isinstance(env, dict):
+        raise TypeError(f"Server() env must be a dict of str, not {_kind(env)}")
+    for name, value in env.items():
+        _text("Server() env name", name)
+        _text(f"Server() env '{name}'", value)
+    return dict(env)
+
+
+def _schema(where: str, value: Any) -> Dict[str, Any]:
+    if isinstance(value, schema._Optional):
+        raise TypeError(f"{where} cannot be optional(): only a property given to object() can")
+    if not isinstance(value, dict):
+        raise TypeError(f"{where} must be a schema (dict), not {_kind(value)}")
+    copy: Dict[str, Any] = _json(where, value)
+    return copy
+
+
+def _json(where: str, value: Any) -> Any:
+    """A copy of a JSON value, so that changing the original later changes nothing here."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_json(f"{where}[{index}]", item) for index, item in enumerate(value)]
+    if isinstance(value, dict):
+        copy: Dict[str, Any] = {}
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"{where} has a key that is {_kind(key)}, not str")
+            copy[key] = _json(f"{where}.{key}", item)
+        return copy
+    if isinstance(value, schema._Optional):
+        raise TypeError(f"{where} cannot be optional(): only a property given to object() can")
+    raise TypeError(f"{where} is {_kind(value)}, which JSON cannot hold")
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__

@@ -1,0 +1,30 @@
+"""A method server for the suite: `session.requests.jsonl` goes in, `session.answers.jsonl` out."""
+
+from svc import jsonrpc
+
+for name in [
+    "price",
+    "search",
+    "echo",
+    "nothing",
+    "big",
+    "text",
+    "tuples",
+    "bare_error",
+    "returned_error",
+    "caught_error",
+    "value_error",
+    "no_message",
+    "key_error",
+    "divide",
+    "not_json",
+    "infinite",
+    "bad_error_data",
+    "prints",
+]:
+    jsonrpc.method(name, f"shop.{name}")
+
+# The last word counts.
+jsonrpc.method("again", "shop.nothing")
+jsonrpc.method("again", "shop.big")
+print("setup prints to the log too")

@@ -1,0 +1,50 @@
+"""The suite on this Python: its output is that of the files beside it.
+
+The tests of `svc` run the same scripts on the embedded engine, against the same files.
+"""
+
+from __future__ import annotations
+
+import json
+import unittest
+from pathlib import Path
+from typing import Any
+
+from support import SUITE, run
+
+
+class Suite(unittest.TestCase):
+    maxDiff = None
+
+    def test_every_script_says_what_it_should(self) -> None:
+        expected = sorted(SUITE.glob("*.out"))
+        self.assertGreater(len(expected), 5)
+        for file in expected:
+            with self.subTest(file.stem):
+                done = run([file.with_suffix(".py")], cwd=SUITE)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(done.stdout, file.read_text(encoding="utf-8"))
+
+    def test_a_session_is_answered_as_it_should_be(self) -> None:
+        requests = (SUITE / "session.requests.jsonl").read_text(encoding="utf-8")
+        done = run(["-m", "svc.jsonrpc", "session_setup.py"], cwd=SUITE, input=requests)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        # Not `splitlines`: an answer holds a line separator of Unicode, as itself.
+        answers = sorted(map(_placeless, done.stdout.strip("\n").split("\n")))
+        expected = (SUITE / "session.answers.jsonl").read_text(encoding="utf-8")
+        self.assertEqual("\n".join(answers) + "\n", expected)
+        for said in ["setup prints", "this is for the log", "not JSON", "ValueError: no such note"]:
+            self.assertIn(said, done.stderr)
+
+
+def _placeless(line: str) -> str:
+    """The answer with the name of the file instead of its path."""
+    answer: Any = json.loads(line)
+    data = answer.get("error", {}).get("data")
+    if isinstance(data, dict) and data.get("file"):
+        data["file"] = Path(data["file"]).name
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+
+
+if __name__ == "__main__":
+    unittest.main()
