@@ -13,7 +13,7 @@ use std::{sync::Arc, time::Instant};
 
 use svc_client::Target;
 use svc_core::space::HealthCheck;
-use svc_protocol::link::{Goodbye, SpaceIdentity};
+use svc_protocol::link::{FEATURE_PROGRESS, Goodbye, SpaceIdentity};
 use tokio::{
     sync::{mpsc, watch},
     time::sleep,
@@ -116,7 +116,8 @@ impl Link {
             *check = checked;
             changed
         });
-        let frames = self.outbox.open(number);
+        let takes_progress = welcome.has_feature(FEATURE_PROGRESS);
+        let frames = self.outbox.open(number, takes_progress);
         self.status.send_replace(LinkStatus {
             link: Some(number),
             error: None,

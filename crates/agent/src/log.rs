@@ -218,7 +218,7 @@ mod tests {
             tokio::spawn(Arc::clone(&log).forward(Arc::clone(&outbox), Duration::from_millis(1)));
         log.agent("before the link");
         sleep(Duration::from_millis(20)).await;
-        let mut frames = outbox.open(1);
+        let mut frames = outbox.open(1, true);
         log.wake();
         let frame = frames.recv().await.expect("sent");
         let text = std::str::from_utf8(&frame.payload).expect("JSON");

@@ -57,6 +57,8 @@ pub struct Policy {
     pub registration_script: Duration,
     /// How long a space's startup script may run.
     pub startup_script: Duration,
+    /// How long the methods file waits for the startup script, which may go on after that.
+    pub startup_script_wait: Duration,
     /// How often the server is asked for the startup script before the agent goes on without.
     pub startup_script_tries: u32,
     /// How long the start of a method server or script waits for news of the libraries.
@@ -98,6 +100,7 @@ impl Default for Policy {
             shutdown_close: Duration::from_secs(1),
             registration_script: Duration::from_secs(5 * 60),
             startup_script: Duration::from_secs(60 * 60),
+            startup_script_wait: Duration::from_secs(60),
             startup_script_tries: 5,
             packages_wait: Duration::from_secs(2),
             packages_restart_wait: Duration::from_millis(200),

@@ -13,7 +13,11 @@ pub use error::RegistrationError;
 pub use register::is_script;
 pub use routes::Routes;
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf, absolute},
+    sync::Arc,
+};
 
 use parking_lot::Mutex;
 use svc_core::registration::Registration;
@@ -64,6 +68,8 @@ pub struct Registrar {
     change: tokio::sync::Mutex<Change>,
     /// What is shown; locked for a moment only.
     shown: Mutex<Shown>,
+    /// The file of the last registration that was accepted.
+    last_file: Mutex<Option<PathBuf>>,
     /// Changes that were begun, and method servers that finish their last calls.
     tasks: TaskTracker,
     stopping: CancellationToken,
@@ -112,6 +118,7 @@ impl Registrar {
             working_folder,
             change: tokio::sync::Mutex::default(),
             shown: Mutex::default(),
+            last_file: Mutex::default(),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
         }
@@ -145,6 +152,13 @@ impl Registrar {
 
     pub fn methods(&self) -> Vec<String> {
         self.shown.lock().methods.clone()
+    }
+
+    /// Whether what is registered came from this file.
+    pub fn is_from(&self, file: &Path) -> bool {
+        let last = self.last_file.lock().clone();
+        let is_same = last.is_some_and(|last| absolute(&last).ok() == absolute(file).ok());
+        is_same && !self.shown.lock().methods.is_empty()
     }
 
     pub fn method_server(&self) -> Option<MethodServerStatus> {

@@ -1,5 +1,6 @@
 //! What an agent does once, at its first link: it runs the space's startup script, then registers
-//! its methods file. Neither ever stops the agent (spec 4.3).
+//! its methods file. Neither ever stops the agent (spec 4.3), and a script that takes long holds the
+//! methods file up for a while only.
 
 use std::{
     ffi::OsStr,
@@ -13,7 +14,10 @@ use svc_protocol::{
     api::Script,
     link::SpaceIdentity,
 };
-use tokio::{sync::watch, time::sleep};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
 
 use crate::{
     link::LinkStatus,
@@ -34,7 +38,7 @@ pub struct Startup {
     pub methods_file: Option<PathBuf>,
     pub working_folder: PathBuf,
     pub server: Arc<ServerApi>,
-    pub runner: ScriptRunner,
+    pub runner: Arc<ScriptRunner>,
     pub registrar: Arc<Registrar>,
     pub link: watch::Receiver<LinkStatus>,
     pub log: Arc<SpaceLog>,
@@ -43,7 +47,27 @@ pub struct Startup {
 
 impl Startup {
     pub async fn run(mut self) {
-        self.run_startup_script().await;
+        let script = self.prepare_startup_script().await;
+        let running = async {
+            if let Some(script) = script {
+                script.run().await;
+            }
+        };
+        tokio::pin!(running);
+        let wait = self.policy.startup_script_wait;
+        if timeout(wait, &mut running).await.is_ok() {
+            return self.publish().await;
+        }
+        if self.methods_file.is_some() {
+            self.log.agent(&format!(
+                "the startup script is still running after {} s; the methods file is registered without waiting for its end",
+                wait.as_secs_f64()
+            ));
+        }
+        tokio::join!(running, self.publish());
+    }
+
+    async fn publish(&mut self) {
         let Some(file) = self.methods_file.take() else {
             return;
         };
@@ -61,40 +85,32 @@ impl Startup {
         status.link.zip(status.space.clone())
     }
 
-    async fn run_startup_script(&mut self) {
-        let Some((_, space)) = self.linked().await else {
-            return;
-        };
+    async fn prepare_startup_script(&mut self) -> Option<StartupScript> {
+        let (_, space) = self.linked().await?;
         let script = match self.find_startup_script(&space).await {
-            Ok(Some(script)) => script,
-            Ok(None) => return,
+            Ok(script) => script?,
             Err(error) => {
-                return self.log.agent_error(&format!(
+                self.log.agent_error(&format!(
                     "the startup script could not be read from the server\n{error}"
                 ));
+                return None;
             }
         };
-        let name = &script.name;
-        let file = match ScriptFile::write(&self.working_folder, &script) {
-            Ok(file) => file,
+        match ScriptFile::write(&self.working_folder, &script) {
+            Ok(file) => Some(StartupScript {
+                name: script.name,
+                file,
+                folder: self.working_folder.clone(),
+                space,
+                runner: Arc::clone(&self.runner),
+            }),
             Err(error) => {
-                return self.log.agent_error(&format!(
+                let name = &script.name;
+                self.log.agent_error(&format!(
                     "the startup script `{name}` could not be written: {error}"
                 ));
+                None
             }
-        };
-        self.log
-            .agent(&format!("the startup script `{name}` is run"));
-        let args = [OsStr::new("run-script"), file.shown.as_os_str()];
-        let limit = self.policy.startup_script;
-        let running = self.runner.run(&args, &self.working_folder, &space, limit);
-        match running.await {
-            Ok(()) => self
-                .log
-                .agent(&format!("the startup script `{name}` is done")),
-            Err(failure) => self
-                .log
-                .agent_error(&format!("the startup script `{name}`: {failure}")),
         }
     }
 
@@ -121,12 +137,13 @@ impl Startup {
 
     async fn run_methods_file(&mut self, file: &Path) {
         let folder = file.parent().unwrap_or(&self.working_folder).to_owned();
-        let args = ["methods", "register"].map(OsStr::new);
-        let args = [args[0], args[1], file.as_os_str()];
+        // The list of methods is for people; the log gets a sentence.
+        let [methods, register, quiet] = ["methods", "register", "--quiet"].map(OsStr::new);
+        let args = [methods, register, file.as_os_str(), quiet];
         while let Some((link, space)) = self.linked().await {
             let limit = self.policy.registration_script;
             let Err(failure) = self.runner.run(&args, &folder, &space, limit).await else {
-                return;
+                return self.ran(file);
             };
             // The server has not decided: this is still the first time.
             let is_undecided = failure.exit_code() == Some(EXIT_UNREACHABLE);
@@ -162,11 +179,47 @@ impl Startup {
         }
     }
 
+    fn ran(&self, file: &Path) {
+        let name = file.display();
+        self.log.agent(&if self.registrar.is_from(file) {
+            let count = self.registrar.methods().len();
+            format!("the methods file `{name}` is registered; methods: {count}")
+        } else {
+            format!("the methods file `{name}` was run, and left no methods registered")
+        });
+    }
+
+    /// A script may fail after its `register()`, which then stands.
     fn not_registered(&self, file: &Path, error: &str) {
-        self.log.agent_error(&format!(
-            "the methods file `{}` was not registered\n{error}",
-            file.display()
-        ));
+        let name = file.display();
+        self.log.agent_error(&if self.registrar.is_from(file) {
+            format!("the methods file `{name}` failed after its methods were registered; they stay\n{error}")
+        } else {
+            format!("the methods file `{name}` was not registered\n{error}")
+        });
+    }
+}
+
+/// The space's startup script, ready to be run.
+struct StartupScript {
+    name: String,
+    file: ScriptFile,
+    folder: PathBuf,
+    space: SpaceIdentity,
+    runner: Arc<ScriptRunner>,
+}
+
+impl StartupScript {
+    async fn run(self) {
+        let Self { name, runner, .. } = &self;
+        let log = &runner.log;
+        log.agent(&format!("the startup script `{name}` is run"));
+        let args = [OsStr::new("run-script"), self.file.shown.as_os_str()];
+        let limit = runner.policy.startup_script;
+        match runner.run(&args, &self.folder, &self.space, limit).await {
+            Ok(()) => log.agent(&format!("the startup script `{name}` is done")),
+            Err(failure) => log.agent_error(&format!("the startup script `{name}`: {failure}")),
+        }
     }
 }
 

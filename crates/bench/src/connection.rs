@@ -12,11 +12,16 @@ pub struct Connection {
     sender: http1::SendRequest<Full<Bytes>>,
     authorization: String,
     host: String,
+    headers: Vec<(&'static str, &'static str)>,
 }
 
 impl Connection {
     pub async fn open(user: &TestUser) -> anyhow::Result<Self> {
-        let Http::Tcp(address) = user.http() else {
+        Self::open_to(&user.http(), user).await
+    }
+
+    pub async fn open_to(http: &Http, user: &TestUser) -> anyhow::Result<Self> {
+        let Http::Tcp(address) = http else {
             anyhow::bail!("a test server listens on TCP")
         };
         let stream = TcpStream::connect(address).await?;
@@ -28,14 +33,25 @@ impl Connection {
             sender,
             authorization: format!("Bearer {}", user.token),
             host: address.to_string(),
+            headers: Vec::new(),
         })
     }
 
+    /// Sent with every request from now on.
+    pub fn headers(&mut self, headers: &[(&'static str, &'static str)]) {
+        self.headers = headers.to_vec();
+    }
+
     pub async fn post(&mut self, path: &str, body: &Bytes) -> anyhow::Result<(StatusCode, Bytes)> {
-        let request = Request::post(path)
+        let mut request = Request::post(path);
+        for (name, value) in &self.headers {
+            request = request.header(*name, *value);
+        }
+        let request = request
             .header(header::HOST, &self.host)
             .header(header::AUTHORIZATION, &self.authorization)
             .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json, text/event-stream")
             .body(Full::new(body.clone()))?;
         self.sender.ready().await?;
         let answer = self.sender.send_request(request).await?;

@@ -5,16 +5,18 @@
 //! cargo build --release -p svc && cargo run --release -p svc-bench -- links 2000 10
 //! cargo build --release -p svc && cargo run --release -p svc-bench -- events 64 64
 //! cargo build --release -p svc --examples --bins && cargo run --release -p svc-bench -- scripts 5
+//! cargo build --release -p svc --examples --bins && cargo run --release -p svc-bench -- mcp 20
 //! ```
 
 mod connection;
 mod events;
 mod links;
+mod mcp;
 mod scripts;
 
 use anyhow::{Context, bail};
 
-const USAGE: &str = "usage: svc-bench links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | scripts [ROUNDS]";
+const USAGE: &str = "usage: svc-bench links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | scripts [ROUNDS] | mcp [ROUNDS]";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -31,6 +33,8 @@ async fn main() -> anyhow::Result<()> {
             events::run(clients, receivers).await
         }
         Some("scripts") => scripts::run(number(args.next(), 5)?).await,
+        Some("mcp") => mcp::run(number(args.next(), 20)?).await,
+        Some("bare-route") => mcp::bare_route().await,
         _ => bail!(USAGE),
     }
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use svc_script::{Abilities, Evaluator, Flavour, Host, Limits, Raise, Setting, Source, Stream};
-use svc_testkit::{TestServer, TestUser, fixture};
+use svc_testkit::{TestServer, TestUser, fixture, method};
 
 use crate::connection::Connection;
 
@@ -40,7 +40,10 @@ pub async fn run(rounds: usize) -> anyhow::Result<()> {
         agents.push(space.publish(registration).await);
     }
     let rust = ann.space("rust").await;
-    agents.push(rust.publish(fixture().plain("rust.echo")).await);
+    agents.push(
+        rust.publish(fixture().with(method("rust.echo", "echo")))
+            .await,
+    );
 
     let params = json!({"query": "note 1", "limit": 5});
     let cases = [

@@ -1,9 +1,11 @@
 //! JSON-RPC 2.0 without parsing what is only passed on: params, results and ids stay the bytes
 //! they were, so key order, big integers and `null` survive.
 
+mod progress;
 mod request;
 mod response;
 
+pub use progress::{Progress, parse_progress_line, progress_line};
 pub use request::{Body, Invalid, Request, parse_body, parse_request};
 pub use response::{ChildMessage, error_response, fold_lines, parse_child_line, result_response};
 

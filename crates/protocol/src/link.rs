@@ -22,10 +22,15 @@ pub const PATH: &str = "/agent/link";
 pub const SUBPROTOCOL: &str = "svc-link.1";
 /// Version of the control messages, agreed on in hello and welcome.
 pub const VERSION: u32 = 1;
+/// Feature of a server that takes `Progress` frames. An unknown kind of frame ends a link, so
+/// agents send none to a server that does not say so.
+pub const FEATURE_PROGRESS: &str = "progress";
 
 /// Bytes one WebSocket message may have: a line of a method server (16 MiB) and room for headers.
 pub const MESSAGE_BYTES_MAX: usize = 17 * 1024 * 1024;
 /// Bytes of a line a method server may write.
 pub const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Bytes of one report on how far a call is.
+pub const PROGRESS_BYTES_MAX: usize = 4 * 1024;
 /// Bytes gathered into one WebSocket message before it is sent; a larger frame goes alone.
 pub const MESSAGE_BYTES_TARGET: usize = 64 * 1024;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 /// A script's failure. Displays as Python prints it: the traceback, then the exception.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -38,12 +38,43 @@ pub enum ErrorKind {
     Worker,
 }
 
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RpcFault {
     pub code: i64,
     pub message: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Value>,
+    /// JSON text, so that it passes at whatever depth it is nested.
+    pub data: Option<String>,
+}
+
+impl RpcFault {
+    /// Reads an error object.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Object {
+            code: i64,
+            message: String,
+            #[serde(default)]
+            data: Option<Box<RawValue>>,
+        }
+        let object: Object = serde_json::from_str(text).ok()?;
+        Some(Self {
+            code: object.code,
+            message: object.message,
+            data: object.data.map(|data| data.get().to_owned()),
+        })
+    }
+
+    /// The error object.
+    pub fn to_json(&self) -> String {
+        let message = Value::from(self.message.as_str());
+        let mut text = format!(r#"{{"code":{},"message":{message}"#, self.code);
+        if let Some(data) = &self.data {
+            text.push_str(r#","data":"#);
+            text.push_str(data);
+        }
+        text.push('}');
+        text
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! One interpreter: runs a script, calls a handler, is frozen and thawed.
 //!
 //! Cast: [`find`] knows which modules exist; [`texts`] knows which text a traceback speaks of;
-//! [`drive`] steps the engine and answers what it asks; [`failure`] turns the engine's exceptions
+//! [`drive`] steps the engine and answers what it asks, within the limits that [`watch`] keeps; [`failure`] turns the engine's exceptions
 //! into [`ScriptError`]s; [`snapshot`] holds an idle evaluator as bytes, in the format of
 //! [`pack`]. An evaluator never keeps anything of a host between two calls.
 
@@ -14,8 +14,9 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod watch;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use monty::{MontyRepl, MontyRun};
 use monty_types::{
@@ -24,7 +25,12 @@ use monty_types::{
 };
 
 pub use self::snapshot::Snapshot;
-use self::{drive::Pending, find::Modules, texts::Texts};
+use self::{
+    drive::{HOST_FUNCTION, Pending},
+    find::Modules,
+    texts::Texts,
+    watch::{MEMORY_MARGIN, Watch},
+};
 use crate::{
     Abilities, ErrorKind, Host, ScriptError, Setting, Source,
     modules::LOADER,
@@ -51,7 +57,7 @@ __svc_loader__['argv'] = __svc_argv__
 __svc_loader__['platform'] = __svc_platform__
 exec(__svc_text__, __svc_loader__)
 __svc__ = __svc_loader__['tools']
-__svc_text__ = None
+__svc_text__ = __svc_loader__ = __svc_host__ = None
 ";
 
 /// Runs first in a thawed evaluator whose snapshot may hold random numbers to come: they would be
@@ -61,12 +67,21 @@ import random as __svc_random__
 __svc_random__.seed()
 ";
 
-/// Is this Python the embedded engine can run? Compiles, runs nothing.
+/// Is this Python the embedded engine can run? Compiles, runs nothing. Nothing limits what the
+/// compiler takes for it: what others wrote is checked in a worker.
 pub fn check(script: &Source) -> Result<(), ScriptError> {
     let text = normalize(&script.text);
     let path = &script.file;
     let code = rewrite(&script.file, &text, Role::Main { path })?;
     compile(&script.file, &text, code)
+}
+
+/// [`check`] for scripts that the server keeps.
+pub(crate) fn check_for_server(script: &Source) -> Result<(), ScriptError> {
+    check(script).map_err(|mut error| {
+        failure::suit_server(&mut error);
+        error
+    })
 }
 
 /// Compiles rewritten `code`; errors show the lines of `text`.
@@ -86,6 +101,8 @@ pub struct Evaluator {
     modules: Modules,
     /// It was thawed, and what was frozen knows of `random`.
     reseed: bool,
+    /// When the time of all that is yet to run ends, if that is shared.
+    until: Option<Instant>,
     pending: Pending,
 }
 
@@ -110,6 +127,7 @@ impl Evaluator {
             routes: Arc::default(),
             modules: Modules::default(),
             reseed: false,
+            until: None,
             pending: Pending::default(),
         };
         evaluator.start();
@@ -122,20 +140,26 @@ impl Evaluator {
             .texts
             .add_executed("svc/_loader.py", LOADER, LOADER, true);
         let args = self.setting.args.iter().map(MontyObject::string);
-        let host = MontyObject::function("__svc_host__", None);
+        let host = MontyObject::function(HOST_FUNCTION, None);
         let mut inputs = NamedValues::new();
         inputs.push("__svc_text__", MontyObject::string(loader));
         inputs.push("__svc_argv__", MontyObject::list(args));
         inputs.push("__svc_platform__", MontyObject::string(PLATFORM));
-        inputs.push("__svc_host__", host);
-        self.drive(START, inputs, &mut NoHost)
+        inputs.push(HOST_FUNCTION, host);
+        self.drive(START, inputs, Watch::default(), &mut NoHost)
             .expect("the loader is ours and asks nothing");
         let limits = &self.setting.limits;
         let mut bounds = ResourceLimits::default().max_recursion_depth(limits.recursion);
-        bounds.max_memory = limits.memory_bytes;
+        let margin = |bytes: usize| bytes.saturating_add(MEMORY_MARGIN);
+        bounds.max_memory = limits.memory_bytes.map(margin);
         if let Some(engine) = &mut self.engine {
             *engine.tracker_mut() = ResourceTracker::new(bounds);
         }
+    }
+
+    /// Has all that runs from now on share the time of one run, where each would have its own.
+    pub fn share_time(&mut self) {
+        self.until = self.setting.limits.time.map(|time| Instant::now() + time);
     }
 
     /// Runs a script as `__main__`.

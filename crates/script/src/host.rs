@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 /// | `emit` | `{"type", "payload"}` | `{"event_id", "event_type"}` |
 /// | `api` | `{"method", "path", "body"?}` | `{"status", "body"}` (body: JSON, or text) |
 /// | `event` | `null` | the event a sink script runs for, with `space`, `actor`, `custom` |
-/// | `process` | `{"args", "cwd"?, "env"?, "input"?, "timeout"?, "capture"?}` | `{"returncode", "stdout", "stderr"}` |
+/// | `progress` | `{"progress", "total"?, "message"?}`: how far the request is | `null` |
+/// | `process` | `{"args", "cwd"?, "env"?, "env_changes"?, "input"?, "timeout"?, "stdout"?, "stderr"?}` | `{"returncode", "stdout", "stderr"}` |
 ///
 /// The evaluator keeps to itself `route` (of `svc.jsonrpc.method`) and `rpc_error` (of
 /// `svc.jsonrpc.error`).

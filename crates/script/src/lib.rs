@@ -23,8 +23,11 @@ mod space_host;
 pub mod worker;
 
 pub use error::{ErrorKind, Frame, RpcFault, ScriptError};
+pub(crate) use evaluator::check_for_server;
 pub use evaluator::{Evaluator, Snapshot, check};
 pub use host::{Exception, Host, Raise, Source, Stream};
 pub use modules::is_built_in;
+pub use rewrite::SOURCE_BYTES_MAX;
+pub use rewrite::defines;
 pub use setting::{Abilities, Flavour, Limits, Setting};
-pub use space_host::{AgentAccess, SpaceHost};
+pub use space_host::{AgentAccess, SpaceHost, read_registration};

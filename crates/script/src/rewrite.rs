@@ -2,12 +2,16 @@
 //!
 //! The engine runs a library's text in a dict and knows nothing of modules, so three things an
 //! author may write are given their meaning here: imports, names a library's function makes
-//! `global` and sets, and attributes set on an imported library. Lines keep their numbers, so
+//! `global` and sets, and attributes set on an imported library. A fourth is `os.environ`, which to
+//! the engine is a new dict each time it is named. Lines keep their numbers, so
 //! tracebacks need no map of lines. It never looks at more than the syntax tree and never runs
 //! anything.
 
+mod defines;
+mod environment;
 mod statements;
 
+pub use defines::defines;
 use ruff_python_ast::{
     Expr,
     visitor::{Visitor, walk_expr},
@@ -18,7 +22,7 @@ use ruff_text_size::{Ranged, TextRange, TextSize};
 use crate::{ErrorKind, Frame, ScriptError};
 
 /// Bytes of one script or library at most.
-const SOURCE_BYTES_MAX: usize = 1024 * 1024;
+pub const SOURCE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Sources longer than this are scanned for nesting before the parser sees them; below it, the
 /// parser cannot recurse too deep.
@@ -75,6 +79,7 @@ pub fn rewrite(file: &str, text: &str, role: Role<'_>) -> Result<String, ScriptE
         };
         Visitor::visit_body(&mut file, parsed.suite());
     }
+    environment::edit(text, parsed.suite(), &mut edits);
     Ok(apply(text, edits))
 }
 

@@ -37,7 +37,7 @@ pub enum Abilities {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Limits {
-    /// Time of the interpreter itself, waiting for the host not counted; sleeping counts.
+    /// On the clock, sleeping included; with full abilities, waiting for the host is not.
     pub time: Option<Duration>,
     /// Memory above what the process had before.
     pub memory_bytes: Option<usize>,

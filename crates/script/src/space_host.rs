@@ -91,8 +91,8 @@ impl SpaceHost {
         self.registered.as_ref()
     }
 
-    /// Why the agent or the server refused what the script last asked of them, if the script has
-    /// not succeeded since.
+    /// Why the script's last `register()` was refused, if it was. The script may have caught it and
+    /// failed of something else.
     pub fn take_refusal(&mut self) -> Option<svc_client::Error> {
         self.refusal.take()
     }
@@ -103,7 +103,8 @@ impl SpaceHost {
     }
 
     fn register(&mut self, argument: &str) -> Result<String, Raise> {
-        let registration: Registration = read("register", argument)?;
+        self.refusal = None;
+        let registration = read_registration(argument)?;
         let file = RegisterFile {
             path: self.script.display().to_string(),
             text: None,
@@ -112,8 +113,15 @@ impl SpaceHost {
         };
         let agent = self.servers.agent_for_methods()?;
         let runtime = made(&mut self.runtime)?;
-        let answer = runtime.block_on(agent.register(&file));
-        let registered = self.settle(answer)?;
+        let registered = match runtime.block_on(agent.register(&file)) {
+            Ok(registered) => registered,
+            Err(error) => {
+                let raise = refused(&error);
+                // Typed, for whoever runs the script.
+                self.refusal = Some(error);
+                return Err(raise);
+            }
+        };
         let text = write(&json!({
             "methods": registered.methods,
             "warnings": registered.warnings,
@@ -131,14 +139,14 @@ impl SpaceHost {
         let agent = self.servers.agent_for_methods()?;
         let runtime = made(&mut self.runtime)?;
         let answer = runtime.block_on(agent.unregister(local_name.as_deref()));
-        write(&self.settle(answer)?)
+        write(&answer.map_err(|error| refused(&error))?)
     }
 
     fn emit(&mut self, argument: &str) -> Result<String, Raise> {
         let emit: api::Emit = read("emit", argument)?;
         let runtime = made(&mut self.runtime)?;
         let answer = runtime.block_on(self.servers.emit(&emit))?;
-        write(&self.settle(answer)?)
+        write(&answer.map_err(|error| refused(&error))?)
     }
 
     fn api(&mut self, argument: &str) -> Result<String, Raise> {
@@ -153,38 +161,28 @@ impl SpaceHost {
         let runtime = made(&mut self.runtime)?;
         let Request { method, path, body } = &request;
         let answer = runtime.block_on(self.servers.api(method, path, *body))?;
-        let answer = self.settle(answer)?;
-        write(&answer)
+        write(&answer.map_err(|error| refused(&error))?)
     }
 
     fn process(&mut self, argument: &str) -> Result<String, Raise> {
         let order: process::Order = read("process", argument)?;
         let runtime = made(&mut self.runtime)?;
-        let done = runtime.block_on(process::run(&order, self.in_worker))?;
-        if self.in_worker && !order.capture {
-            self.printed.push((Stream::Stdout, done.stdout));
-            self.printed.push((Stream::Stderr, done.stderr));
-            return write(&json!({
-                "returncode": done.returncode, "stdout": null, "stderr": null,
-            }));
+        let mut done = runtime.block_on(process::run(&order, self.in_worker))?;
+        // What was read only because a worker's own streams are no place for it.
+        if order.stdout == process::Output::Inherit {
+            let text = done.stdout.take();
+            self.printed.extend(text.map(|text| (Stream::Stdout, text)));
+        }
+        if order.stderr == process::Output::Inherit {
+            let text = done.stderr.take();
+            self.printed.extend(text.map(|text| (Stream::Stderr, text)));
         }
         write(&done)
     }
+}
 
-    /// Keeps the typed error for whoever runs the script.
-    fn settle<T>(&mut self, answer: Result<T, svc_client::Error>) -> Result<T, Raise> {
-        match answer {
-            Ok(answer) => {
-                self.refusal = None;
-                Ok(answer)
-            }
-            Err(error) => {
-                let raise = Raise::runtime(error.to_string());
-                self.refusal = Some(error);
-                Err(raise)
-            }
-        }
-    }
+fn refused(error: &svc_client::Error) -> Raise {
+    Raise::runtime(error.to_string())
 }
 
 impl Host for SpaceHost {
@@ -208,6 +206,9 @@ impl Host for SpaceHost {
             "process" => self.process(argument),
             "event" => Err(Raise::runtime(
                 "event accessors are for sink scripts, which run on the server",
+            )),
+            "progress" => Err(Raise::runtime(
+                "progress() is for a handler, while it answers a request",
             )),
             other => Err(Raise::runtime(format!("there is no operation `{other}`"))),
         }
@@ -235,6 +236,20 @@ fn made(runtime: &mut Option<Runtime>) -> Result<&Runtime, Raise> {
         *runtime = Some(new);
     }
     Ok(runtime.as_ref().expect("it was made a line before"))
+}
+
+/// As the agent says it when it reads one.
+pub fn read_registration(argument: &str) -> Result<Registration, Raise> {
+    let mut reader = serde_json::Deserializer::from_str(argument);
+    serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        // Where in the text it is says nothing to an author, who has never seen that.
+        let why = error.inner().to_string();
+        let why = why.split(" at line ").next().unwrap_or(&why);
+        Raise::runtime(format!(
+            "the registration is wrong: {}: {why}",
+            error.path()
+        ))
+    })
 }
 
 fn read<'de, T: Deserialize<'de>>(operation: &str, argument: &'de str) -> Result<T, Raise> {

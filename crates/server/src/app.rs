@@ -39,7 +39,7 @@ pub struct Parts {
     /// Gets calls to providers.
     pub calls: Arc<Calls>,
     /// Methods as tools of agents.
-    pub mcp: Mcp,
+    pub mcp: Arc<Mcp>,
     /// The agents' connections.
     pub links: Arc<Links>,
     pub spaces: Spaces,

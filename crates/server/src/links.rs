@@ -10,6 +10,7 @@ mod control;
 mod grace;
 mod link;
 mod live_space;
+mod reports;
 mod session;
 mod socket;
 mod subscriptions;
@@ -28,6 +29,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub use calls::Answer;
 pub use link::{Link, NotSent, PendingCall};
 pub use live_space::{Availability, LiveSpace};
+pub use reports::{Listener, Reports};
 
 use crate::{
     methods::{publish::Publisher, registry::Registry},

@@ -1,9 +1,10 @@
 //! `/mcp`: the methods a user sees, as tools of any agent that speaks MCP.
 //!
 //! Cast: `message` reads a request, `era` tells which of the two protocols it speaks and whether
-//! it says what it must, `legacy` and `modern` answer it. `tools` makes a tool of a method or a
-//! stored script; a `view` is the list of one user, written once; `search` finds in it. `results`
-//! puts what a method answers into the form clients read. `stream` tells of changes.
+//! it says what it must, `legacy` and `modern` answer it by what `serve` finds. `tools` makes a
+//! tool of a method or a stored script; a `view` is the list of one user, written once; `search`
+//! finds in it. `results` puts what a method answers into the form clients read. `stream` tells of
+//! changes, `reporting` of how far a call is.
 //!
 //! Nothing is kept between requests: each says who it is and what it wants. Who may see and call
 //! what is decided where it always is, in `methods`; a tool is a name for it and no more.
@@ -13,9 +14,11 @@ mod legacy;
 mod message;
 mod modern;
 mod refusal;
+mod reporting;
 mod results;
 pub mod scripts;
 mod search;
+mod serve;
 mod stream;
 mod tools;
 mod view;
@@ -25,24 +28,24 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::{HeaderMap, StatusCode};
-use svc_protocol::jsonrpc::{Body, Invalid, Request, RpcError, parse_body};
+use svc_protocol::jsonrpc::{Body, Invalid, Request, parse_body};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use era::Era;
+pub use reporting::Reporting;
 pub use stream::Stream;
 
 use self::{
-    message::{Message, Params},
+    message::Message,
     refusal::Refusal,
-    results::ToolResult,
     scripts::ToolScripts,
     stream::{Places, Sources, Wanted},
-    tools::{Target, Tool, param_headers},
     view::Views,
 };
 use crate::{
     identity::{Caller, Directory},
+    links::Reports,
     methods::{
         calls::{ANSWER_BYTES_MAX, Calls},
         rate_limit::OverLimit,
@@ -82,6 +85,8 @@ pub enum Answer {
     /// A notification was taken.
     Accepted,
     Stream(Box<Stream>),
+    /// A call that says how far it is.
+    Reporting(Box<Reporting>),
     TooManyCalls(OverLimit),
     TooManyStreams,
 }
@@ -108,6 +113,8 @@ struct Exchange<'a> {
     headers: &'a HeaderMap,
     mode: Mode,
     arrived: Instant,
+    /// Where to tell how far a call is, if the client asked for it and can hear it.
+    reports: Option<&'a Reports>,
 }
 
 impl Mcp {
@@ -132,23 +139,28 @@ impl Mcp {
         }
     }
 
-    /// Answers the body of one `POST /mcp`.
+    /// Answers the body of one `POST /mcp`. `takes_events`: whether the answer may be a stream.
     pub async fn answer(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         headers: &HeaderMap,
         mode: Mode,
-        body: &[u8],
+        body: Bytes,
+        takes_events: bool,
     ) -> Answer {
         let exchange = Exchange {
             caller,
             headers,
             mode,
             arrived: Instant::now(),
+            reports: None,
         };
-        match parse_body(body) {
+        match parse_body(&body) {
             Err(error) => self.refuse("", Refusal::of_body(&error), None),
-            Ok(Body::Single(request)) => self.answer_single(&exchange, request).await,
+            Ok(Body::Single(request)) => {
+                let heard = takes_events.then_some(&body);
+                self.answer_single(&exchange, request, heard).await
+            }
             Ok(Body::Batch(_)) if !era::takes_batches(headers) => {
                 let why = "this version of the protocol has no batches; send one message at a time";
                 self.refuse("", Refusal::invalid_request(why), None)
@@ -157,10 +169,12 @@ impl Mcp {
         }
     }
 
+    /// `body`: the request as it came, if its answer may be a stream.
     async fn answer_single(
-        &self,
+        self: &Arc<Self>,
         exchange: &Exchange<'_>,
         request: Result<Request<'_>, Invalid<'_>>,
+        body: Option<&Bytes>,
     ) -> Answer {
         let message = match read(request) {
             Ok(Some(message)) => message,
@@ -170,9 +184,26 @@ impl Mcp {
         if let Err(over) = self.admit(exchange, std::slice::from_ref(&message)) {
             return Answer::TooManyCalls(over);
         }
-        match Era::of(exchange.headers, &message) {
-            Era::Legacy => self.answer_legacy(exchange, &message).await,
-            Era::Modern => self.answer_modern(exchange, &message).await,
+        match (body, message.progress_token()) {
+            (Some(body), Some(token)) if message.method == "tools/call" => {
+                let request = reporting::Request {
+                    caller: exchange.caller.clone(),
+                    headers: exchange.headers.clone(),
+                    mode: exchange.mode,
+                    arrived: exchange.arrived,
+                    body: body.clone(),
+                    token: token.to_owned(),
+                };
+                Reporting::new(Arc::clone(self), request).begin().await
+            }
+            _ => self.answer_message(exchange, &message).await,
+        }
+    }
+
+    async fn answer_message(&self, exchange: &Exchange<'_>, message: &Message<'_>) -> Answer {
+        match Era::of(exchange.headers, message) {
+            Era::Legacy => self.answer_legacy(exchange, message).await,
+            Era::Modern => self.answer_modern(exchange, message).await,
         }
     }
 
@@ -265,111 +296,6 @@ impl Mcp {
 
     fn count(&self, method: &str, outcome: McpOutcome) {
         self.metrics.mcp.count(method, outcome);
-    }
-
-    /// One page of tools as JSON, and the cursor of the next.
-    fn list(
-        &self,
-        exchange: &Exchange<'_>,
-        era: Era,
-        params: &Params<'_>,
-    ) -> Result<(Bytes, Option<String>), Refusal> {
-        let bad_cursor = || Refusal::invalid_params("the cursor is none of this list");
-        let cursor = params.cursor();
-        let cursor = cursor
-            .map(|cursor| cursor.ok_or_else(bad_cursor))
-            .transpose()?;
-        if exchange.mode == Mode::Search {
-            return match cursor {
-                Some(_) => Err(bad_cursor()),
-                None => Ok((Bytes::from_static(search::LIST.as_bytes()), None)),
-            };
-        }
-        let view = self.views.of(&exchange.caller.user);
-        let page = view.page(era, cursor.as_deref()).ok_or_else(bad_cursor)?;
-        Ok((page.tools, page.next))
-    }
-
-    /// Answers `tools/call`.
-    async fn call(
-        &self,
-        exchange: &Exchange<'_>,
-        era: Era,
-        params: &Params<'_>,
-    ) -> Result<ToolResult, Refusal> {
-        let name = params
-            .name()
-            .ok_or_else(|| Refusal::invalid_params("`name` must be the name of a tool"))?;
-        let arguments = params
-            .arguments()
-            .map_err(|_| Refusal::invalid_params("`arguments` must be an object"))?;
-        let view = self.views.of(&exchange.caller.user);
-        if exchange.mode == Mode::Search {
-            return match &*name {
-                search::SEARCH => Ok(search::search(&view, era, arguments)),
-                search::EXECUTE => Ok(self.execute(exchange, era, &view, arguments).await),
-                _ => Err(Refusal::unknown_tool(&name)),
-            };
-        }
-        let tool = view
-            .find(&name)
-            .ok_or_else(|| Refusal::unknown_tool(&name))?;
-        if era == Era::Modern {
-            param_headers::check(&tool.headers, exchange.headers, arguments)?;
-        }
-        self.run(exchange, era, tool, arguments)
-            .await
-            .ok_or_else(|| Refusal::unknown_tool(&name))
-    }
-
-    /// Answers `execute_tool`: what is wrong with it is told the model, which chose the name.
-    async fn execute(
-        &self,
-        exchange: &Exchange<'_>,
-        era: Era,
-        view: &view::View,
-        arguments: &str,
-    ) -> ToolResult {
-        let (name, arguments) = match search::read_execution(arguments) {
-            Ok(read) => read,
-            Err(error) => return error,
-        };
-        let unknown = || {
-            let name = refusal::echo(&name);
-            ToolResult::error(&format!(
-                "there is no tool `{name}`; find names with tool_search"
-            ))
-        };
-        let Some(tool) = view.find(&name) else {
-            return unknown();
-        };
-        let result = self.run(exchange, era, tool, arguments).await;
-        result.unwrap_or_else(unknown)
-    }
-
-    /// Runs a tool; `None` if it has vanished since it was listed.
-    async fn run(
-        &self,
-        exchange: &Exchange<'_>,
-        era: Era,
-        tool: &Tool,
-        arguments: &str,
-    ) -> Option<ToolResult> {
-        let caller = exchange.caller;
-        let reply = match &tool.target {
-            Target::Method { visible, .. } => {
-                let arrived = exchange.arrived;
-                self.calls
-                    .call_one(caller, visible, arguments, arrived)
-                    .await
-            }
-            Target::Script(script) => self.scripts.run(caller, script, arguments).await,
-        };
-        match reply {
-            Ok(reply) => Some(ToolResult::of(&reply, tool.output, era)),
-            Err(RpcError::MethodNotFound) => None,
-            Err(error) => Some(ToolResult::of_failure(&error)),
-        }
     }
 }
 

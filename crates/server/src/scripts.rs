@@ -11,6 +11,7 @@
 pub mod check;
 mod error;
 mod host;
+mod proof;
 mod report;
 mod runner;
 mod service;
@@ -18,9 +19,11 @@ mod trying;
 mod turns;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
+pub use check::Untaken;
 pub use error::ScriptsError;
 pub use report::{OUTPUT_BYTES_MAX, fault, outline};
 pub use runner::{Libraries, Run, ScriptRunner, Unavailable, What};
 pub use service::{Narrow, SCRIPTS_PER_OWNER_MAX, Scripts, libraries_of, source_of};
+pub use turns::Waiting;

@@ -291,6 +291,7 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         flushing,
         pruning,
         tokio::spawn(prove_sandbox(app.clone())),
+        tokio::spawn(follow_users(app.clone())),
     ]
 }
 
@@ -301,6 +302,12 @@ async fn prove_sandbox(app: App) {
         _ = app.scripts.runner.prove() => (),
         () = app.shutdown.cancelled() => (),
     }
+}
+
+/// Deleting a user takes their tools with it.
+async fn follow_users(app: App) {
+    let tools = &app.scripts.tools;
+    tools.follow(&app.directory, &app.shutdown).await;
 }
 
 async fn repeat(app: App, every: Duration, work: impl AsyncFn(&App)) {

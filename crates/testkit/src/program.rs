@@ -9,6 +9,8 @@ use std::{
 
 use tokio::io::AsyncWriteExt;
 
+use crate::process::Process;
+
 /// No command of the tests takes longer unless it hangs.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 
@@ -103,6 +105,12 @@ impl Cli {
     pub fn input(mut self, text: &str) -> Self {
         self.input = Some(text.to_owned());
         self
+    }
+
+    /// Starts it, for what is done while it runs.
+    pub fn spawn(mut self, args: &[&str]) -> Process {
+        self.command.args(args);
+        Process::spawn("svc", self.command)
     }
 
     pub async fn run<S: AsRef<OsStr>>(mut self, args: &[S]) -> Output {

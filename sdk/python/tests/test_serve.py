@@ -67,6 +67,10 @@ SETUP = "from svc import jsonrpc\n" + "".join(
 )
 
 
+def _request(method: str, **members: Any) -> Dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": method, **members}
+
+
 class Serving:
     """A method server, and its pipes."""
 
@@ -128,7 +132,8 @@ class HandlersTest(ServingTest):
 
     def test_a_slow_call_holds_up_no_other(self) -> None:
         serving = self.serve()
-        serving.send({"method": "wait", "id": 1}, {"method": "open_gate", "id": 2})
+        wait, open_gate = _request("wait", id=1), _request("open_gate", id=2)
+        serving.send(wait, open_gate)
         answers = sorted((serving.answer() for _ in range(2)), key=lambda answer: answer["id"])
         self.assertEqual([answer["result"] for answer in answers], [True, None])
         self.assertEqual(serving.end()[2], 0)
@@ -161,13 +166,22 @@ class HandlersTest(ServingTest):
 
     def test_lines_that_are_no_requests(self) -> None:
         serving = self.serve()
-        refused = {"code": -32600, "message": "Invalid Request"}
-        for line in ["null", "[]", "7", "{}", '{"method": 1, "id": 1}', '{"method":"a","id":[]}']:
+        for line, id in [
+            ("null", None),
+            ("[]", None),
+            ("[" + ",".join(["1"] * 1_001) + "]", None),
+            ("{}", None),
+            ('{"method":"leave","id":1}', 1),
+            ('{"jsonrpc":"2.0","method":"leave","id":false}', None),
+            ('{"jsonrpc":"2.0","method":"leave","params":"x","id":"x"}', "x"),
+        ]:
             serving.send(line)
-            self.assertEqual(serving.answer(), {"jsonrpc": "2.0", "error": refused, "id": None})
+            answer = serving.answer()
+            self.assertEqual((answer["error"]["code"], answer["id"]), (-32600, id), line)
+            self.assertGreater(len(answer["error"]["data"]["reason"]), 10)
         serving.send("{", "", "\x00", "[" * 100_000, "x" * (16 * 1024 * 1024 + 10))
         self.assertEqual(serving.call("open_gate")["result"], None)
-        serving.send({"method": "missing"}, {"method": "leave"})
+        serving.send(_request("missing"), _request("leave"))
         out, err, code = serving.end()
         self.assertEqual((out, code), ("", 0))
         self.assertIn("a line of more than 16777216 bytes is passed over", err)
@@ -253,7 +267,7 @@ class ExampleTest(ServingTest):
         count = 40
         for serving in servings:
             params: Dict[str, Any] = {"text": "the same"}
-            serving.send(*({"method": "add_note", "params": params, "id": n} for n in range(count)))
+            serving.send(*(_request("add_note", params=params, id=n) for n in range(count)))
         ids = [serving.answer()["result"]["id"] for serving in servings for _ in range(count)]
         self.assertEqual(sorted(ids), list(range(1, 2 * count + 1)))
         for serving in servings:

@@ -106,7 +106,7 @@ impl Wiring {
             methods_file: options.methods_file.as_ref().map(|file| folder.join(file)),
             working_folder: folder.clone(),
             server: Arc::clone(&self.server),
-            runner,
+            runner: Arc::new(runner),
             registrar: Arc::clone(&self.registrar),
             link: self.link.clone(),
             log: Arc::clone(&self.log),

@@ -84,7 +84,7 @@ async fn next_health(frames: &mut mpsc::UnboundedReceiver<Frame>) -> (Health, u3
 async fn only_transitions_are_reported_and_again_on_a_new_link() {
     let folder = tempfile::tempdir().expect("a folder");
     let outbox = Arc::new(Outbox::new(1_000_000));
-    let mut frames = outbox.open(1);
+    let mut frames = outbox.open(1, true);
     let linked = |number| LinkStatus {
         link: Some(number),
         ..LinkStatus::default()
@@ -110,7 +110,7 @@ async fn only_transitions_are_reported_and_again_on_a_new_link() {
     std::fs::write(folder.path().join("ill"), "").expect("written");
     assert_eq!(next_health(&mut frames).await, (Health::Unhealthy, 2));
     outbox.close();
-    let mut frames = outbox.open(2);
+    let mut frames = outbox.open(2, true);
     link_sender.send_replace(linked(2));
     assert_eq!(next_health(&mut frames).await.0, Health::Unhealthy);
     assert!(frames.try_recv().is_err(), "nothing else is said");

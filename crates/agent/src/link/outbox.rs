@@ -36,6 +36,8 @@ pub struct Outbox {
 
 struct OpenLink {
     number: u64,
+    /// Whether the server knows what a report on a call is.
+    takes_progress: bool,
     frames: mpsc::UnboundedSender<Frame>,
     /// Our control messages that the server has yet to answer.
     requests: HashMap<u64, oneshot::Sender<Control>>,
@@ -53,10 +55,11 @@ impl Outbox {
     }
 
     /// Opens the outbox for a new link; its writer takes the frames from the receiver.
-    pub fn open(&self, number: u64) -> mpsc::UnboundedReceiver<Frame> {
+    pub fn open(&self, number: u64, takes_progress: bool) -> mpsc::UnboundedReceiver<Frame> {
         let (frames, receiver) = mpsc::unbounded_channel();
         *self.open.lock() = Some(OpenLink {
             number,
+            takes_progress,
             frames,
             requests: HashMap::new(),
         });
@@ -71,11 +74,12 @@ impl Outbox {
         self.room.notify_waiters();
     }
 
-    /// Answers a call, if its link still stands.
+    /// Answers a call or reports on it, if its link still stands.
     pub fn answer(&self, caller: Caller, kind: FrameKind, payload: Bytes) {
         let open = self.open.lock();
         if let Some(link) = open.as_ref()
             && link.number == caller.link
+            && (kind != FrameKind::Progress || link.takes_progress)
         {
             self.push(link, Frame::new(caller.frame, kind, payload));
         }
@@ -162,9 +166,9 @@ mod tests {
     #[tokio::test]
     async fn answers_to_an_earlier_links_calls_are_dropped() {
         let outbox = Outbox::new(1_000);
-        let _first = outbox.open(1);
+        let _first = outbox.open(1, true);
         outbox.close();
-        let mut second = outbox.open(2);
+        let mut second = outbox.open(2, true);
         let answer = |link| {
             outbox.answer(Caller { link, frame: 7 }, FrameKind::Result, Bytes::new());
         };
@@ -178,7 +182,7 @@ mod tests {
     async fn a_request_fails_when_the_link_goes() {
         let outbox = Arc::new(Outbox::new(1_000));
         assert_eq!(outbox.request(&Control::Unregister).await, Err(LinkLost));
-        let mut frames = outbox.open(1);
+        let mut frames = outbox.open(1, true);
         let asking = tokio::spawn({
             let outbox = Arc::clone(&outbox);
             async move { outbox.request(&Control::Unregister).await }
@@ -199,7 +203,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_outbox_has_no_room_until_it_is_written() {
         let outbox = Outbox::new(100);
-        let _frames = outbox.open(1);
+        let _frames = outbox.open(1, true);
         outbox.room().await;
         outbox.send(Frame::new(1, FrameKind::Control, vec![0; 100]));
         let waited = tokio::time::timeout(Duration::from_millis(20), outbox.room()).await;

@@ -73,6 +73,8 @@ async fn register(
 fn unread(error: &JsonRejection) -> Failure {
     let text = error.body_text();
     let (_, why) = text.split_once(": ").unwrap_or_default();
+    // Where in the text it is says nothing to an author, who has never seen that.
+    let why = why.rsplit_once(" at line ").map_or(why, |(why, _)| why);
     match error {
         JsonRejection::JsonDataError(_) if why.starts_with("registration.") => Failure::new(
             StatusCode::UNPROCESSABLE_ENTITY,

@@ -4,6 +4,9 @@
 //! and what to answer. It never touches a process, a socket or a clock.
 
 mod queue;
+mod reports;
+
+pub use reports::Reported;
 
 use std::{
     collections::HashMap,
@@ -18,7 +21,10 @@ use bytes::Bytes;
 use svc_core::registration::Mode;
 use svc_protocol::link::FrameKind;
 
-use self::queue::{Queue, Waiting};
+use self::{
+    queue::{Queue, Waiting},
+    reports::{Held, Reports},
+};
 use crate::link::Caller;
 
 /// Ids of requests to method servers: unique for the life of the agent, below 2^53 for it.
@@ -31,6 +37,7 @@ pub struct Line {
     pub json: Bytes,
 }
 
+/// An answer to a call, or a report on how far it is.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Answer {
     pub caller: Caller,
@@ -79,6 +86,8 @@ struct Sent {
     due: Instant,
     /// When it was first seen to be with the method server. The hot path reads no clock.
     seen: Option<Instant>,
+    /// Most calls report nothing.
+    reports: Option<Box<Reports>>,
 }
 
 pub struct CallTable {
@@ -94,6 +103,7 @@ pub struct CallTable {
     waiting: Queue,
     sent: HashMap<u64, Sent>,
     places: HashMap<Caller, Place>,
+    held_reports: Held,
 }
 
 impl CallTable {
@@ -117,6 +127,7 @@ impl CallTable {
             waiting: Queue::default(),
             sent: HashMap::new(),
             places: HashMap::new(),
+            held_reports: Held::default(),
         }
     }
 
@@ -159,6 +170,9 @@ impl CallTable {
             return false;
         };
         self.places.remove(&sent.caller);
+        if let Some(last) = sent.reports.and_then(|reports| reports.into_last()) {
+            effects.report(sent.caller, last);
+        }
         effects.answers.push(Answer {
             caller: sent.caller,
             kind,
@@ -239,6 +253,7 @@ impl CallTable {
 
     /// The last of its output has been read: nothing that was sent will be answered.
     pub fn interrupt_sent(&mut self, effects: &mut Effects) {
+        self.held_reports.clear();
         for (_, sent) in self.sent.drain() {
             self.places.remove(&sent.caller);
             effects.answer(sent.caller, FrameKind::Interrupted);
@@ -317,6 +332,7 @@ impl CallTable {
                 cancelled: false,
                 due: item.arrived + self.timeout,
                 seen: None,
+                reports: None,
             },
         );
         effects.lines.push(Line {

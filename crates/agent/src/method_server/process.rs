@@ -11,7 +11,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -24,7 +24,7 @@ use tokio::{
     process::{Child, ChildStderr, ChildStdin, ChildStdout},
     sync::mpsc,
     task::JoinSet,
-    time::timeout,
+    time::{timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -226,17 +226,40 @@ async fn write_stdin(
 async fn read_stdout(stdout: ChildStdout, shared: Arc<Shared>, broken: CancellationToken) {
     let _broken = broken.drop_guard();
     let mut lines = LineReader::new(stdout, LINE_BYTES_MAX);
+    // When a report on a call that came too early may go.
+    let mut held_until: Option<Instant> = None;
     loop {
         // A slow link leaves the rest in the pipe, where it slows the method server down.
         shared.around.outbox.room().await;
-        match lines.next().await {
-            Ok(Some(ChildLine::Whole(line))) => shared.line(&line),
+        let line = match held_until {
+            None => lines.next().await,
+            Some(until) => match before(until, lines.next()).await {
+                Some(line) => line,
+                None => {
+                    held_until = shared.send_held_reports(Instant::now());
+                    continue;
+                }
+            },
+        };
+        match line {
+            Ok(Some(ChildLine::Whole(line))) => {
+                held_until = held_until.into_iter().chain(shared.line(&line)).min();
+            }
             Ok(Some(ChildLine::TooLong(bytes))) => shared.around.log.agent(&format!(
                 "the method server wrote a line of {bytes} bytes; at most {LINE_BYTES_MAX} are allowed, so it is discarded"
             )),
             Ok(None) | Err(_) => return,
         }
     }
+}
+
+/// What the future gives, unless the time comes first. A future that is always ready does not keep
+/// the time from coming.
+async fn before<T>(until: Instant, future: impl Future<Output = T>) -> Option<T> {
+    if until <= Instant::now() {
+        return None;
+    }
+    timeout_at(until.into(), future).await.ok()
 }
 
 async fn read_stderr(stderr: ChildStderr, shared: Arc<Shared>, tail: Arc<Mutex<VecDeque<String>>>) {

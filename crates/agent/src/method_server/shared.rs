@@ -11,14 +11,14 @@ use std::{
 use bytes::Bytes;
 use parking_lot::Mutex;
 use svc_protocol::{
-    jsonrpc::{ChildMessage, parse_child_line},
-    link::{Control, FrameKind, MethodServerState},
+    jsonrpc::{ChildMessage, parse_child_line, parse_progress_line},
+    link::{Control, FrameKind, MethodServerState, PROGRESS_BYTES_MAX},
 };
 use tokio::sync::mpsc;
 
 use super::{
     Setup, Surroundings,
-    calls::{CallTable, Effects, Line},
+    calls::{CallTable, Effects, Line, Reported},
 };
 use crate::link::Caller;
 
@@ -57,17 +57,13 @@ impl Shared {
         });
     }
 
-    /// A line came from the process's stdout.
-    pub fn line(&self, line: &Bytes) {
+    /// A line came from the process's stdout. If it is a report on a call that comes too early: until
+    /// when it is held.
+    pub fn line(&self, line: &Bytes) -> Option<Instant> {
         let (id, kind, payload) = match parse_child_line(line) {
             Some(ChildMessage::Result { id, result }) => (id, FrameKind::Result, result),
             Some(ChildMessage::Error { id, error }) => (id, FrameKind::Error, error),
-            None => {
-                if !line.is_empty() {
-                    self.around.log.stdout(line);
-                }
-                return;
-            }
+            None => return self.no_answer(line),
         };
         let payload = line.slice_ref(payload.as_bytes());
         let known = self.with(|inner| {
@@ -84,6 +80,41 @@ impl Shared {
                 "the method server answered id {id}, which nobody asked; the answer is dropped"
             ));
         }
+        None
+    }
+
+    /// A line that is no answer: a report on a call in flight, or something for the log.
+    fn no_answer(&self, line: &Bytes) -> Option<Instant> {
+        match self.take_report(line) {
+            Reported::Done => None,
+            Reported::Held { until } => Some(until),
+            Reported::Unknown => {
+                if !line.is_empty() {
+                    self.around.log.stdout(line);
+                }
+                None
+            }
+        }
+    }
+
+    fn take_report(&self, line: &Bytes) -> Reported {
+        let Some((id, progress)) = parse_progress_line(line) else {
+            return Reported::Unknown;
+        };
+        let report = progress.to_bytes();
+        if report.len() > PROGRESS_BYTES_MAX {
+            return Reported::Unknown;
+        }
+        let now = Instant::now();
+        self.with(|inner| {
+            let effects = &mut inner.effects;
+            inner.table.report(id, report.into(), now, effects)
+        })
+    }
+
+    /// Sends the reports whose time has come; when the next one's does.
+    pub fn send_held_reports(&self, now: Instant) -> Option<Instant> {
+        self.with(|inner| inner.table.send_held_reports(now, &mut inner.effects))
     }
 
     pub fn up(&self, pid: u32, stdin: Stdin) {

@@ -60,6 +60,7 @@ impl Registrar {
             server: Arc::clone(&server),
         };
         self.replace(&mut change, Some(current), link);
+        *self.last_file.lock() = Some(PathBuf::from(&file.path));
         server.make_current();
         match old {
             Some(old) => self.retire(old, server),

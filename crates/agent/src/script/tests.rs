@@ -52,7 +52,7 @@ impl Bench {
     /// The lines that scripts wrote.
     async fn lines(&self) -> Vec<String> {
         let outbox = Arc::new(Outbox::new(100_000));
-        let mut frames = outbox.open(1);
+        let mut frames = outbox.open(1, true);
         let log = Arc::clone(&self.runner.log);
         let forwarding = tokio::spawn(log.forward(outbox, Duration::ZERO));
         let frame = frames.recv().await.expect("lines");

@@ -82,6 +82,7 @@ impl FakeServer {
             socket,
             waiting: Vec::new(),
             log: Vec::new(),
+            features: Vec::new(),
         };
         let frame = link.frame().await;
         match (frame.id, control(&frame)) {
@@ -128,6 +129,8 @@ pub struct FakeLink {
     waiting: Vec<Frame>,
     /// What the space's log has got: source and text.
     pub log: Vec<(LogSource, String)>,
+    /// What its welcome says that it understands.
+    pub features: Vec<String>,
 }
 
 pub fn control(frame: &Frame) -> Control {
@@ -149,6 +152,7 @@ impl FakeLink {
             },
             health_check,
             heartbeat_seconds: 1,
+            features: self.features.clone(),
         }));
         self.control(0, &welcome).await;
     }

@@ -4,6 +4,7 @@ mod api;
 mod fake_server;
 mod link;
 mod packages;
+mod progress;
 mod registration;
 mod script_registration;
 mod startup;

@@ -1,7 +1,7 @@
 //! What an agent runs by itself at its first link. `sh` stands in for our program: a file named
 //! `run-script` or `methods` says what that command does.
 
-use std::{fs, path::Path};
+use std::{fs, path::Path, time::Duration};
 
 use svc_agent::{Exit, Options};
 use svc_protocol::link::LogSource;
@@ -114,6 +114,30 @@ async fn a_server_that_stumbles_is_asked_again_and_one_that_refuses_is_not() {
         .await;
     link.log_line("registered").await;
     assert_eq!(server.api.asked(SPACE), before + 1);
+    stop(agent).await;
+}
+
+#[tokio::test]
+async fn a_startup_script_that_takes_long_holds_the_methods_file_up_for_a_while_only() {
+    let server = FakeServer::start().await;
+    server.api.set_startup_script("startup", "");
+    let agent = TestAgent::start_with(&server.url(), |folder, options| {
+        let run = "while [ ! -e end ]; do sleep 0.01; done";
+        fs::write(folder.join("run-script"), run).expect("written");
+        fs::write(folder.join("methods"), "echo registering").expect("written");
+        options.methods_file = Some("publish.py".into());
+        options.policy.startup_script_wait = Duration::from_millis(100);
+    });
+    let mut link = server.link().await;
+    link.log_line("still running after 0.1 s").await;
+    link.log_line("registering").await;
+    link.log_line("publish.py` was run, and left no methods registered")
+        .await;
+    let is_done = |(_, line): &(_, String)| line.contains("`boot` is done");
+    assert!(!link.log.iter().any(is_done));
+    // It goes on to its own end.
+    fs::write(agent.path().join("end"), "").expect("written");
+    link.log_line("script `boot` is done").await;
     stop(agent).await;
 }
 

@@ -89,7 +89,7 @@ pub fn parse_child_line(line: &[u8]) -> Option<ChildMessage<'_>> {
 }
 
 /// Our ids are integers; some languages write them back as `7.0`.
-fn read_id(raw: &str) -> Option<u64> {
+pub(super) fn read_id(raw: &str) -> Option<u64> {
     raw.parse()
         .ok()
         .or_else(|| raw.strip_suffix(".0")?.parse().ok())

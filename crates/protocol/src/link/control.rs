@@ -74,6 +74,16 @@ pub struct Welcome {
     pub health_check: HealthCheck,
     /// Seconds between pings; a link with no frame for three of these is dead.
     pub heartbeat_seconds: u32,
+    /// What the server understands beyond the version's first form, such as
+    /// [`super::FEATURE_PROGRESS`]; an older server names nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<String>,
+}
+
+impl Welcome {
+    pub fn has_feature(&self, name: &str) -> bool {
+        self.features.iter().any(|feature| feature == name)
+    }
 }
 
 /// Whose agent this is.

@@ -37,6 +37,9 @@ pub enum FrameKind {
     /// Either way, id 0: still there? Answered by `Pong`.
     Ping = 11,
     Pong = 12,
+    /// Agent to server, and only to one that said [`super::FEATURE_PROGRESS`]: how far the call is.
+    /// Payload: a JSON object of at most [`super::PROGRESS_BYTES_MAX`].
+    Progress = 13,
 }
 
 impl FrameKind {
@@ -54,6 +57,7 @@ impl FrameKind {
             10 => Self::Control,
             11 => Self::Ping,
             12 => Self::Pong,
+            13 => Self::Progress,
             _ => return None,
         })
     }

@@ -1,6 +1,11 @@
 //! Steps the engine through one piece of code and answers what it asks.
 
-use std::{collections::HashMap, sync::Arc, thread, time::Duration};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use monty::{ReplProgress, ReplStartError};
 use monty_types::{
@@ -9,8 +14,15 @@ use monty_types::{
 };
 use serde::Deserialize;
 
-use super::{Evaluator, lost, output::Output};
+use super::{
+    Evaluator, lost,
+    output::Output,
+    watch::{TIME_MARGIN, Watch},
+};
 use crate::{ErrorKind, Exception, Host, Raise, RpcFault, ScriptError, Source, os};
+
+/// How the loader reaches us; no script is given it.
+pub(super) const HOST_FUNCTION: &str = "__svc_host__";
 
 /// What is known of a run beyond what its exceptions can say.
 #[derive(Default)]
@@ -41,10 +53,13 @@ impl Evaluator {
         inputs: NamedValues,
         host: &mut dyn Host,
     ) -> Result<MontyObject, ScriptError> {
-        if let (Some(engine), Some(time)) = (&mut self.engine, self.setting.limits.time) {
-            engine.tracker_mut().set_max_feed_duration(time);
+        let fresh = || Some(Instant::now() + self.setting.limits.time?);
+        let watch = Watch::new(&self.setting, self.until.or_else(fresh));
+        if let (Some(engine), Some(left)) = (&mut self.engine, watch.left()) {
+            let tracker = engine.tracker_mut();
+            tracker.set_max_feed_duration(left + TIME_MARGIN);
         }
-        self.drive(code, inputs, host)
+        self.drive(code, inputs, watch, host)
     }
 
     /// Runs code to its end.
@@ -52,24 +67,31 @@ impl Evaluator {
         &mut self,
         code: &str,
         inputs: NamedValues,
+        watch: Watch,
         host: &mut dyn Host,
     ) -> Result<MontyObject, ScriptError> {
         let engine = self.engine.take().ok_or_else(lost)?;
         self.pending = Pending::default();
-        let mut output = Output::default();
+        let mut output = Output::new(watch);
         let mut step = output.with(host, |print| engine.feed_start(code, inputs, print));
         loop {
             let progress = match step {
                 Ok(ReplProgress::Complete { repl, value }) => {
                     self.engine = Some(Box::new(repl));
                     output.flush(host);
-                    return Ok(value);
+                    return match output.watch.reached() {
+                        Some(limit) => Err(self.limit_reached(limit)),
+                        None => Ok(value),
+                    };
                 }
                 Ok(progress) => progress,
                 Err(failed) => {
                     let ReplStartError { repl, error } = *failed;
                     self.engine = Some(Box::new(repl));
                     output.flush(host);
+                    if let Some(limit) = output.watch.reached() {
+                        self.pending.stopped = Some(limit.clone());
+                    }
                     return Err(self.failed(&error, host));
                 }
             };
@@ -84,15 +106,22 @@ impl Evaluator {
         host: &mut dyn Host,
     ) -> Result<ReplProgress, Box<ReplStartError>> {
         let answer = match &mut progress {
+            // It caught its limit, and would go on.
+            _ if let Some(limit) = output.watch.reached() => Answer::Stop(limit.clone()),
+            // The engine asks for the functions it does not know: a `NameError`.
+            ReplProgress::FunctionCall(call) if call.function_name != HOST_FUNCTION => {
+                let name = std::mem::take(&mut call.function_name);
+                Answer::Resume(ExtFunctionResult::NotFound(name))
+            }
             ReplProgress::FunctionCall(call) => {
                 let args = std::mem::take(&mut call.args);
                 output.flush(host);
-                self.native(&args, host)
+                output.watch.wait(|| self.native(&args, host))
             }
             ReplProgress::OsCall(call) => match delay(&call.function_call) {
                 Some(delay) => {
                     output.flush(host);
-                    sleep(&mut progress, delay)
+                    sleep(&mut progress, delay, &output.watch)
                 }
                 None => Answer::Resume(os::answer(&call.function_call, &self.setting.abilities)),
             },
@@ -122,20 +151,20 @@ impl Evaluator {
             (Some("call"), Some(operation), Some(argument)) => {
                 self.operation(operation, argument, host)
             }
-            _ => raise(ExcType::TypeError, "`__svc_host__` is not for scripts"),
+            _ => raise(ExcType::TypeError, "a module of `svc` was called wrongly"),
         }
     }
 
     fn operation(&mut self, operation: &str, argument: &str, host: &mut dyn Host) -> Answer {
         match operation {
             "route" => self.route(argument),
-            "rpc_error" => match serde_json::from_str::<RpcFault>(argument) {
-                Ok(fault) => {
+            "rpc_error" => match RpcFault::parse(argument) {
+                Some(fault) => {
                     let answer = raise(ExcType::RuntimeError, fault.message.clone());
                     self.pending.rpc = Some(fault);
                     answer
                 }
-                Err(_) => raise(
+                None => raise(
                     ExcType::TypeError,
                     "a JSON-RPC error has an integer code and a text as its message",
                 ),
@@ -246,17 +275,16 @@ fn delay(call: &OsFunctionCall) -> Option<Duration> {
 }
 
 /// Really sleeps, and takes it off the time the script has left.
-fn sleep(progress: &mut ReplProgress, delay: Duration) -> Answer {
-    let tracker = progress.tracker();
-    let Some(limit) = tracker.max_feed_duration() else {
+fn sleep(progress: &mut ReplProgress, delay: Duration, watch: &Watch) -> Answer {
+    let Some(left) = watch.left() else {
         thread::sleep(delay);
         return give(MontyObject::none());
     };
-    let left = limit.saturating_sub(tracker.feed_elapsed());
     thread::sleep(delay.min(left));
     if delay >= left {
         return Answer::Stop(ErrorKind::TimeLimit);
     }
-    progress.tracker_mut().set_max_feed_duration(left - delay);
+    let tracker = progress.tracker_mut();
+    tracker.set_max_feed_duration(left - delay + TIME_MARGIN);
     give(MontyObject::none())
 }

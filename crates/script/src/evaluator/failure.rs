@@ -21,6 +21,14 @@ const UNSUPPORTED: &str = "the embedded engine does not support this; put `pytho
 
 const UNSUPPORTED_ON_SERVER: &str = "the embedded engine does not support this, and scripts on the server run in no other; rewrite it";
 
+/// What the engine says of the function, which would read a terminal.
+const NO_INPUT: &str = "name 'input' is not defined";
+
+const INPUT: &str = "the embedded engine has no `input()`: a handler or tool gets its params, a \
+                     script its arguments (`sys.argv`)";
+
+const NO_EMIT: &str = "sink scripts receive events and cannot emit";
+
 /// An error before anything ran. `text` is what the author wrote.
 pub fn of_compilation(file: &str, text: &str, exception: &MontyException) -> ScriptError {
     let frames = exception.traceback().iter().map(|frame| {
@@ -80,10 +88,14 @@ impl Evaluator {
         error
     }
 
-    /// There is no other engine on the server.
+    /// A limit, at a place nobody knows.
+    pub(super) fn limit_reached(&self, limit: &ErrorKind) -> ScriptError {
+        ScriptError::bare(limit.clone(), self.limit_message(limit))
+    }
+
     pub(super) fn suit_hint(&self, error: &mut ScriptError) {
-        if error.kind == ErrorKind::Unsupported && self.setting.flavour != Flavour::Space {
-            error.hint = Some(UNSUPPORTED_ON_SERVER.to_owned());
+        if self.setting.flavour != Flavour::Space {
+            suit_server(error);
         }
     }
 
@@ -98,6 +110,14 @@ impl Evaluator {
             ExcType::RuntimeError if message.starts_with(INTERNAL) => {
                 error.kind = ErrorKind::Unsupported;
                 error.hint = Some(UNSUPPORTED.to_owned());
+            }
+            ExcType::NameError if message == NO_INPUT => {
+                error.hint = Some(INPUT.to_owned());
+            }
+            ExcType::AttributeError | ExcType::ImportError
+                if self.setting.flavour == Flavour::Sink && names_emit(message) =>
+            {
+                error.hint = Some(NO_EMIT.to_owned());
             }
             ExcType::ModuleNotFoundError if message.ends_with('\'') => {
                 error.hint = Some(self.where_modules_are());
@@ -173,11 +193,24 @@ impl Evaluator {
     }
 }
 
+/// There is no other engine on the server.
+pub fn suit_server(error: &mut ScriptError) {
+    if error.hint.as_deref() == Some(UNSUPPORTED) {
+        error.hint = Some(UNSUPPORTED_ON_SERVER.to_owned());
+    }
+}
+
 /// How the engine's compiler starts what it refuses.
 const PARSER: &str = "The monty syntax parser does not yet support";
 
 /// How the engine starts what it did not expect.
 const INTERNAL: &str = "Internal error in monty";
+
+/// Of modules only that of events could be meant.
+fn names_emit(message: &str) -> bool {
+    message == "'module' object has no attribute 'emit'"
+        || message == "cannot import name 'emit' from 'svc.event'"
+}
 
 fn our_frame(frame: &StackFrame, file: &str, line: u32, source_line: Option<&str>) -> Frame {
     Frame {

@@ -4,16 +4,18 @@ use std::borrow::Cow;
 
 use monty_types::{MontyException, PrintWriter, PrintWriterCallback};
 
+use super::watch::Watch;
 use crate::{Host, Stream};
 
 /// Bytes of unfinished output that are kept for the end of its line.
 const LINE_BYTES_MAX: usize = 8 * 1024;
 
 /// What was printed of the current line, per stream.
-#[derive(Default)]
 pub struct Output {
     stdout: String,
     stderr: String,
+    /// The engine looks here for output to pass on, every now and then.
+    pub watch: Watch,
 }
 
 struct Printer<'a> {
@@ -22,6 +24,14 @@ struct Printer<'a> {
 }
 
 impl Output {
+    pub fn new(watch: Watch) -> Self {
+        Self {
+            stdout: String::new(),
+            stderr: String::new(),
+            watch,
+        }
+    }
+
     pub fn with<T>(&mut self, host: &mut dyn Host, run: impl FnOnce(PrintWriter<'_>) -> T) -> T {
         let mut printer = Printer { output: self, host };
         run(PrintWriter::Callback(&mut printer))
@@ -74,5 +84,9 @@ impl PrintWriterCallback for Printer<'_> {
     fn stderr_push(&mut self, end: char) -> Result<(), MontyException> {
         self.add(Stream::Stderr, end.encode_utf8(&mut [0; 4]));
         Ok(())
+    }
+
+    fn poll_flush(&mut self) -> Result<(), MontyException> {
+        self.output.watch.look()
     }
 }

@@ -61,6 +61,7 @@ impl Evaluator {
             routes: Arc::clone(&snapshot.rest.routes),
             modules: snapshot.rest.modules.clone(),
             reseed: snapshot.rest.texts.mention("random"),
+            until: None,
             pending: Pending::default(),
         })
     }

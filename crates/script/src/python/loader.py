@@ -16,7 +16,11 @@ class module:
 
 
 loaded = {}
+# Which number it was is more than every Python says.
+not_finite = "Out of range float values are not JSON compliant"
 tools = module()
+# `os.environ`, once it was asked for.
+environment = []
 
 
 def load(name):
@@ -71,12 +75,62 @@ def said(*values):
     return str(values[0] if len(values) == 1 else values)
 
 
+def is_os(target):
+    """The engine's modules have no names, and are another object each time they are imported."""
+    return target is None or (isinstance(target, type(json)) and repr(target) == "<module 'os'>")
+
+
+def environ(target=None):
+    """`target.environ`; that of `os` is one dict, so that what is set in it lasts."""
+    if not is_os(target):
+        return target.environ
+    if not environment:
+        import os
+
+        environment.append(os.environ)
+    return environment[0]
+
+
+def getenv(target=None):
+    return variable if is_os(target) else target.getenv
+
+
+def variable(key, default=None):
+    if environment and isinstance(key, str):
+        return environment[0].get(key, default)
+    import os
+
+    return os.getenv(key, default)
+
+
+def environment_changes():
+    """What the script set, and as None what it took out: for processes it starts."""
+    changes = {}
+    if environment:
+        import os
+
+        now = environment[0]
+        before = os.environ
+        for key, value in now.items():
+            for text in (key, value):
+                if not isinstance(text, str):
+                    raise TypeError("os.environ holds str only, not " + type(text).__name__)
+            if before.get(key) != value:
+                changes[key] = value
+        for key in before:
+            if key not in now:
+                changes[key] = None
+    return changes
+
+
 def invoke(name, handler, text):
     result = handler(json.loads(text))
     try:
         return json.dumps(result, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
         reason = str(error)
+        if reason.startswith(not_finite):
+            reason = not_finite
     raise TypeError("`" + name + "` returned what JSON cannot hold: " + reason)
 
 
@@ -93,9 +147,15 @@ tools.get = get
 tools.store = store
 tools.said = said
 tools.invoke = invoke
+tools.environ = environ
+tools.getenv = getenv
 
 loaded["svc._host"] = module()
-loaded["svc._host"].__svc_namespace__ = {"__name__": "svc._host", "call": call}
+loaded["svc._host"].__svc_namespace__ = {
+    "__name__": "svc._host",
+    "call": call,
+    "environment_changes": environment_changes,
+}
 
 # The engine's own has neither arguments nor `exit`, and cannot be changed.
 system = {"__name__": "sys", "argv": argv, "platform": platform, "exit": exit}

@@ -29,34 +29,62 @@ class CompletedProcess:
             raise RuntimeError(message)
 
 
-def run(args, *, cwd=None, env=None, input=None, capture_output=False, text=True, check=False, timeout=None):
+def stream_of(name, wanted):
+    """How the operation calls it."""
+    if wanted is None:
+        return "inherit"
+    if wanted == PIPE:
+        return "pipe"
+    if wanted == DEVNULL:
+        return "null"
+    if wanted == STDOUT and name == "stderr":
+        return "stdout"
+    also = ", DEVNULL or STDOUT" if name == "stderr" else " or DEVNULL"
+    raise ValueError(f"the embedded engine's `subprocess.run` takes {name}=PIPE{also}, not {wanted!r}")
+
+
+def run(
+    args, *, stdout=None, stderr=None, cwd=None, env=None, input=None, capture_output=False, text=True,
+    check=False, timeout=None
+):
     if isinstance(args, str):
         args = [args]
     if not text:
         raise ValueError("the embedded engine's `subprocess.run` gives text only; leave out `text=False`")
-    argument = {"args": [str(part) for part in args], "capture": bool(capture_output)}
+    if capture_output:
+        if stdout is not None or stderr is not None:
+            raise ValueError("stdout and stderr arguments may not be used with capture_output.")
+        stdout = PIPE
+        stderr = PIPE
+    argument = {
+        "args": [str(part) for part in args],
+        "stdout": stream_of("stdout", stdout),
+        "stderr": stream_of("stderr", stderr),
+    }
     if cwd is not None:
         argument["cwd"] = str(cwd)
     if env is not None:
         argument["env"] = {str(key): str(env[key]) for key in env}
+    else:
+        argument["env_changes"] = _host.environment_changes()
     if input is not None:
         argument["input"] = input
     if timeout is not None:
         argument["timeout"] = timeout
     answer = _host.call("process", argument)
-    stdout = answer.get("stdout") if capture_output else None
-    stderr = answer.get("stderr") if capture_output else None
-    done = CompletedProcess(args, answer["returncode"], stdout, stderr)
+    done = CompletedProcess(args, answer["returncode"], answer["stdout"], answer["stderr"])
     if check:
         done.check_returncode()
     return done
 
 
-def check_output(args, *, cwd=None, env=None, input=None, text=True, timeout=None):
-    done = run(args, cwd=cwd, env=env, input=input, capture_output=True, text=text, check=True, timeout=timeout)
+def check_output(args, *, stderr=None, cwd=None, env=None, input=None, text=True, timeout=None):
+    done = run(
+        args, stdout=PIPE, stderr=stderr, cwd=cwd, env=env, input=input, text=text, check=True, timeout=timeout
+    )
     return done.stdout
 
 
-def check_call(args, *, cwd=None, env=None, timeout=None):
-    run(args, cwd=cwd, env=env, check=True, timeout=timeout)
+def check_call(args, *, stdout=None, stderr=None, cwd=None, env=None, timeout=None):
+    run(args, stdout=stdout, stderr=stderr, cwd=cwd, env=env, check=True, timeout=timeout)
     return 0

@@ -9,7 +9,7 @@ use ruff_python_ast::{
 };
 use ruff_text_size::{Ranged, TextRange};
 
-use super::{Role, python_text};
+use super::{Role, environment, python_text};
 use crate::modules::is_built_in;
 
 /// What to put in place of which ranges.
@@ -110,6 +110,17 @@ impl<'a> Statements<'a> {
         let Some(module) = &import.module else {
             return;
         };
+        let ours = |alias: &Alias| environment::is_ours(&alias.name);
+        if module.as_str() == "os" && import.names.iter().any(ours) {
+            let calls = import.names.iter().map(|alias| {
+                let bound = alias.asname.as_ref().unwrap_or(&alias.name);
+                match alias.name.as_str() {
+                    name if environment::is_ours(name) => format!("{bound} = __svc__.{name}()"),
+                    name => format!("from os import {name} as {bound}"),
+                }
+            });
+            return self.replace(import.range, calls.collect());
+        }
         // The engine itself refuses `import *`, at the right place.
         if is_built_in(module) || star {
             return;

@@ -10,10 +10,8 @@ use std::{
 use svc_protocol::api::ScriptOwner;
 
 use super::server::Servers;
-use crate::{Exception, Raise, Source};
+use crate::{Exception, Raise, SOURCE_BYTES_MAX, Source};
 
-/// Bytes of a module's text.
-const MODULE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Pages of libraries that are read: far more than there can be.
 const PAGES_MAX: usize = 100;
 
@@ -124,10 +122,10 @@ fn read_within(folder: &Path, path: &Path) -> io::Result<Option<String>> {
     }
     let mut text = String::new();
     File::open(real)?
-        .take(MODULE_BYTES_MAX + 1)
+        .take(SOURCE_BYTES_MAX as u64 + 1)
         .read_to_string(&mut text)?;
-    if text.len() as u64 > MODULE_BYTES_MAX {
-        let text = format!("it is larger than {MODULE_BYTES_MAX} bytes");
+    if text.len() > SOURCE_BYTES_MAX {
+        let text = format!("it is larger than {} KiB", SOURCE_BYTES_MAX / 1024);
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
     }
     Ok(Some(text))

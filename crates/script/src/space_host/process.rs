@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     io,
+    os::fd::AsFd,
     process::{ExitStatus, Stdio},
     time::Duration,
 };
@@ -10,6 +11,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWriteExt},
+    net::unix::pipe::Receiver,
     process::{Child, Command},
 };
 
@@ -36,16 +38,36 @@ pub(super) struct Order {
     /// Seconds.
     #[serde(default)]
     timeout: Option<f64>,
+    /// Added to the environment if that is not given as a whole; `None` takes one out.
     #[serde(default)]
-    pub(super) capture: bool,
+    env_changes: HashMap<String, Option<String>>,
+    #[serde(default)]
+    pub(super) stdout: Output,
+    #[serde(default)]
+    pub(super) stderr: Output,
 }
 
+/// Where one stream of a program goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Output {
+    /// To where the script's own goes.
+    #[default]
+    Inherit,
+    /// To the script.
+    Pipe,
+    Null,
+    /// Of stderr only: into stdout, in the order it was written.
+    Stdout,
+}
+
+/// What came of it. Of the streams, that which was read.
 #[derive(Debug, Serialize)]
 pub(super) struct Done {
     /// Negative: the signal that ended it.
     pub(super) returncode: i32,
-    pub(super) stdout: String,
-    pub(super) stderr: String,
+    pub(super) stdout: Option<String>,
+    pub(super) stderr: Option<String>,
 }
 
 /// Runs it to its end. In a worker its output is read in any case: a worker's stdout is no place
@@ -71,27 +93,32 @@ pub(super) async fn run(order: &Order, in_worker: bool) -> Result<Done, Raise> {
         }
         None => {}
     }
+    if order.env.is_none() {
+        for (name, value) in &order.env_changes {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+    }
     let stdin = || match order.input {
         Some(_) => Stdio::piped(),
         None if in_worker => Stdio::null(),
         None => Stdio::inherit(),
     };
-    let output = || {
-        if order.capture || in_worker {
-            Stdio::piped()
-        } else {
-            Stdio::inherit()
-        }
-    };
-    command.stdin(stdin()).stdout(output()).stderr(output());
+    command.stdin(stdin());
+    let merged =
+        redirect(&mut command, order, in_worker).map_err(|error| unstarted(program, &error))?;
     let spawned = if in_worker {
         without_memory_limit(|| command.spawn())
     } else {
         command.spawn()
     };
     let mut child = spawned.map_err(|error| unstarted(program, &error))?;
+    // It holds the writing end of a pipe, which would then never end.
+    drop(command);
     // Dropped at the end of its time, it is killed.
-    let ended = finish(&mut child, order.input.as_deref(), program);
+    let ended = finish(&mut child, merged, order.input.as_deref(), program);
     match order.timeout {
         None => ended.await,
         Some(seconds) => {
@@ -111,7 +138,41 @@ pub(super) async fn run(order: &Order, in_worker: bool) -> Result<Done, Raise> {
     }
 }
 
-async fn finish(child: &mut Child, input: Option<&str>, program: &str) -> Result<Done, Raise> {
+/// Says where both streams go. Gives the end to read from if they are one.
+fn redirect(command: &mut Command, order: &Order, in_worker: bool) -> io::Result<Option<Receiver>> {
+    let one = |output: Output| match output {
+        Output::Null => Stdio::null(),
+        Output::Inherit if !in_worker => Stdio::inherit(),
+        Output::Inherit | Output::Pipe | Output::Stdout => Stdio::piped(),
+    };
+    if order.stderr != Output::Stdout {
+        command.stdout(one(order.stdout)).stderr(one(order.stderr));
+        return Ok(None);
+    }
+    match order.stdout {
+        Output::Null => {
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            Ok(None)
+        }
+        Output::Inherit if !in_worker => {
+            let stdout = io::stdout().as_fd().try_clone_to_owned()?;
+            command.stdout(Stdio::inherit()).stderr(stdout);
+            Ok(None)
+        }
+        Output::Inherit | Output::Pipe | Output::Stdout => {
+            let (reader, writer) = io::pipe()?;
+            command.stdout(writer.try_clone()?).stderr(writer);
+            Receiver::from_owned_fd(reader.into()).map(Some)
+        }
+    }
+}
+
+async fn finish(
+    child: &mut Child,
+    merged: Option<Receiver>,
+    input: Option<&str>,
+    program: &str,
+) -> Result<Done, Raise> {
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
@@ -126,20 +187,21 @@ async fn finish(child: &mut Child, input: Option<&str>, program: &str) -> Result
         let text = format!("the output of `{program}` cannot be read: {error}");
         Raise::new(Exception::OSError, text)
     };
-    let ((), stdout, stderr) =
-        tokio::try_join!(feed, collect(stdout), collect(stderr)).map_err(failed)?;
+    let ((), stdout, stderr, merged) =
+        tokio::try_join!(feed, collect(stdout), collect(stderr), collect(merged))
+            .map_err(failed)?;
     let status = child.wait().await.map_err(failed)?;
     Ok(Done {
         returncode: code_of(status),
-        stdout,
+        stdout: stdout.or(merged),
         stderr,
     })
 }
 
 /// A stream to its end; too much of it is an error.
-async fn collect(stream: Option<impl AsyncRead + Unpin>) -> io::Result<String> {
+async fn collect(stream: Option<impl AsyncRead + Unpin>) -> io::Result<Option<String>> {
     let Some(stream) = stream else {
-        return Ok(String::new());
+        return Ok(None);
     };
     let mut bytes = Vec::new();
     let most = STREAM_BYTES_MAX as u64;
@@ -148,7 +210,7 @@ async fn collect(stream: Option<impl AsyncRead + Unpin>) -> io::Result<String> {
         let text = format!("it is larger than {STREAM_BYTES_MAX} bytes");
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// As CPython counts it.

@@ -1,5 +1,7 @@
 //! The host of a space against a socket that answers what the test says.
 
+mod processes;
+
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
@@ -216,6 +218,36 @@ fn a_registration_goes_to_the_agent_and_its_refusal_stays_typed() {
 }
 
 #[test]
+fn only_a_refused_registration_is_kept_and_only_until_the_next() {
+    let folder = folder(&[]);
+    let problem = |status: u16| {
+        let problem = json!({
+            "type": "about:blank", "title": "No", "status": status, "detail": "no", "code": "no",
+        });
+        (status, problem.to_string())
+    };
+    let (mut host, _questions) = with_agent(
+        folder.path(),
+        vec![
+            problem(404),
+            problem(422),
+            (200, r#"{"removed":[],"remaining":[]}"#.to_owned()),
+            problem(422),
+        ],
+    );
+    let registration = r#"{"server":{"command":"svc"},"methods":[]}"#;
+    message(host.call("unregister", r#"{"local_name":"x"}"#));
+    assert!(host.take_refusal().is_none(), "no registration");
+    message(host.call("register", registration));
+    // What follows it does not make it undone.
+    host.call("unregister", "{}").expect("done");
+    assert!(host.take_refusal().is_some());
+    message(host.call("register", registration));
+    message(host.call("register", "[]"));
+    assert!(host.take_refusal().is_none(), "this one was never sent");
+}
+
+#[test]
 fn the_api_passes_bodies_through_as_they_are() {
     let folder = folder(&[]);
     let (mut host, questions) = with_agent(
@@ -305,36 +337,22 @@ fn without_anybody_to_ask_the_way_out_is_named() {
 }
 
 #[test]
-fn processes_run_with_bounds() {
+fn a_wrong_registration_is_told_as_the_agent_would() {
     let folder = folder(&[]);
     let mut host = alone(folder.path());
-    let mut run = |order: Value| host.call("process", &order.to_string());
-    let answer = run(json!({
-        "args": ["sh", "-c", "cat; echo err >&2; echo $A; pwd; exit 3"],
-        "cwd": folder.path(), "env": {"A": "b", "PATH": "/usr/bin:/bin"}, "input": "in\n",
-        "capture": true,
-    }));
-    let answer: Value = serde_json::from_str(&answer.expect("ran")).expect("JSON");
-    let real = folder.path().canonicalize().expect("real");
-    assert_eq!(
-        answer,
-        json!({"returncode": 3, "stdout": format!("in\nb\n{}\n", real.display()), "stderr": "err\n"})
-    );
-    let raised = run(json!({"args": ["no-such-program"], "capture": true})).expect_err("absent");
-    assert_eq!(
-        raised.message,
-        "[Errno 2] No such file or directory: 'no-such-program'"
-    );
-    let start = std::time::Instant::now();
-    let raised = run(json!({"args": ["sleep", "60"], "timeout": 0.1})).expect_err("too long");
-    assert_eq!(raised.exception, Exception::TimeoutError);
-    assert!(start.elapsed() < std::time::Duration::from_secs(20));
-    let raised = run(json!({"args": ["sh", "-c", "kill -9 $$"], "capture": true}));
-    assert!(raised.expect("ran").contains(r#""returncode":-9"#));
-    let raised = run(json!({"args": ["yes"], "capture": true})).expect_err("endless");
-    assert!(raised.message.contains("larger than"), "{}", raised.message);
-    assert_eq!(
-        run(json!({"args": []})).expect_err("empty").exception,
-        Exception::ValueError
-    );
+    for (registration, says) in [
+        (
+            r#"{"server":{"command":"x"},"methods":[{"name":"a","description":"d","scope":"all"}]}"#,
+            "the registration is wrong: methods[0].scope: unknown variant `all`, expected ",
+        ),
+        (
+            r#"{"server":{"command":"x","timeout":-1}}"#,
+            "the registration is wrong: server.timeout: invalid value: integer `-1`, expected u32",
+        ),
+    ] {
+        let raised = host.call("register", registration).expect_err("wrong");
+        assert_eq!(raised.exception, Exception::RuntimeError);
+        assert!(raised.message.starts_with(says), "{}", raised.message);
+        assert!(!raised.message.contains(" at line "), "{}", raised.message);
+    }
 }

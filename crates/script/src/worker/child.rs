@@ -20,12 +20,19 @@ use self::{
 use super::{
     confine::confine,
     gauge::Gauge,
-    protocol::{FromWorker, Probe, ToWorker},
+    protocol::{FromWorker, Probe, SANDBOX_FRAME_BYTES_MAX, SPACE_FRAME_BYTES_MAX, ToWorker},
 };
-use crate::{AgentAccess, ErrorKind, Evaluator, ScriptError, Setting, Snapshot, Source, SpaceHost};
+use crate::{
+    AgentAccess, ErrorKind, Evaluator, ScriptError, Setting, Snapshot, Source, SpaceHost,
+    check_for_server,
+};
 
-/// Stack of the thread scripts run on: their recursion is the engine's.
-const STACK_BYTES: usize = 64 * 1024 * 1024;
+/// Stack of the thread a user's handlers run on: their recursion is the engine's.
+const SPACE_STACK_BYTES: usize = 64 * 1024 * 1024;
+/// Likewise for scripts of others. A syntax tree is as deep as its longest chain (`1+1+1…`), and
+/// is taken down level by level: room for a source that is nothing else. What is not used of it
+/// is never really taken.
+const SANDBOX_STACK_BYTES: usize = 256 * 1024 * 1024;
 
 /// What a worker may do besides computing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,11 +43,27 @@ pub enum Role {
     Space { memory_bytes: usize },
 }
 
+impl Role {
+    fn stack_bytes(self) -> usize {
+        match self {
+            Self::Sandbox { .. } => SANDBOX_STACK_BYTES,
+            Self::Space { .. } => SPACE_STACK_BYTES,
+        }
+    }
+
+    fn frame_bytes_max(self) -> usize {
+        match self {
+            Self::Sandbox { .. } => SANDBOX_FRAME_BYTES_MAX,
+            Self::Space { .. } => SPACE_FRAME_BYTES_MAX,
+        }
+    }
+}
+
 /// Serves stdin until it ends. Returns the exit code.
 pub fn main(role: Role) -> i32 {
     let served = thread::Builder::new()
         .name("script".to_owned())
-        .stack_size(STACK_BYTES)
+        .stack_size(role.stack_bytes())
         .spawn(move || Child::start(role).and_then(Child::serve))
         .map(thread::JoinHandle::join);
     match served {
@@ -82,7 +105,7 @@ impl Loaded {
 impl Child {
     /// Gives up what the role does not need, then says that work may come.
     fn start(role: Role) -> io::Result<Self> {
-        let mut pipe = Pipe::open()?;
+        let mut pipe = Pipe::open(role.frame_bytes_max())?;
         let gauge = Gauge::start()?;
         end_with_parent()?;
         let warning = confine(role, gauge.usage()?)?;
@@ -117,6 +140,9 @@ impl Child {
                     params,
                 },
             ) => self.run(&setting, &script, function.as_deref(), &params),
+            (Role::Sandbox { .. }, ToWorker::Check { script }) => {
+                check_for_server(&script).map(|()| None)
+            }
             (
                 Role::Space { .. },
                 ToWorker::Load {
@@ -143,6 +169,7 @@ impl Child {
         let mut host = PipeHost::new(&mut self.pipe);
         let done = self.gauge.measure(|| {
             let mut evaluator = Evaluator::new(setting);
+            evaluator.share_time();
             evaluator.run(script, &mut host)?;
             function
                 .map(|function| evaluator.call(&format!("__main__.{function}"), params, &mut host))
@@ -198,6 +225,7 @@ impl Child {
 /// Ends the process when the other end of stdin is gone, whatever it does at that moment.
 fn end_with_parent() -> io::Result<()> {
     let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+    let leads_group = rustix::process::getpgrp() == rustix::process::getpid();
     thread::Builder::new()
         .name("parent".to_owned())
         .stack_size(128 * 1024)
@@ -207,11 +235,20 @@ fn end_with_parent() -> io::Result<()> {
             loop {
                 match poll(&mut ends, None) {
                     Err(rustix::io::Errno::INTR) | Ok(0) => {}
-                    _ => std::process::exit(0),
+                    _ => end(leads_group),
                 }
             }
         })
         .map(drop)
+}
+
+/// Takes along what scripts started, if the process leads a group of its own.
+fn end(leads_group: bool) -> ! {
+    if leads_group {
+        // An error leaves the others, and the end below.
+        let _ = rustix::process::kill_current_process_group(rustix::process::Signal::KILL);
+    }
+    std::process::exit(0)
 }
 
 /// The server a handler's `svc.api` falls back to when there is no agent.

@@ -4,11 +4,14 @@
 use super::protocol::FromWorker;
 use crate::Stream;
 
-/// Bytes one run may print, each message counted with what it costs to send.
+/// Bytes one run may print.
 pub(super) const OUTPUT_BYTES_MAX: usize = 1024 * 1024;
 /// Text that waits for the end of its line at most.
 const PIECE_BYTES_MAX: usize = 4 * 1024;
-/// What a message costs beyond its text.
+/// Lines that are sent as they come. Later ones are gathered into pieces, so that a million short
+/// lines are not a million messages.
+const MESSAGES_FREE: usize = 8 * 1024;
+/// What each small message beyond those costs: streams that take turns cannot be gathered.
 const MESSAGE_BYTES: usize = 128;
 /// Said once, where the output was cut.
 const CUT: &str = "\n[further output is not shown]\n";
@@ -19,6 +22,8 @@ pub(super) struct Output {
     stream: Stream,
     waiting: String,
     left: usize,
+    /// Messages that may still be sent for nothing.
+    free: usize,
     cut: bool,
 }
 
@@ -28,6 +33,7 @@ impl Output {
             stream: Stream::Stdout,
             waiting: String::new(),
             left: OUTPUT_BYTES_MAX,
+            free: MESSAGES_FREE,
             cut: false,
         }
     }
@@ -53,7 +59,8 @@ impl Output {
         } else {
             self.waiting.push_str(text);
         }
-        let whole = self.cut || text.ends_with('\n') || self.waiting.len() >= PIECE_BYTES_MAX;
+        let is_line = self.free > 0 && text.ends_with('\n');
+        let whole = self.cut || is_line || self.waiting.len() >= PIECE_BYTES_MAX;
         [before, if whole { self.take() } else { None }]
     }
 
@@ -64,7 +71,13 @@ impl Output {
             return None;
         }
         let text = std::mem::take(&mut self.waiting);
-        self.left = self.left.saturating_sub(text.len() + MESSAGE_BYTES);
+        let extra = if self.free > 0 || text.len() >= PIECE_BYTES_MAX {
+            0
+        } else {
+            MESSAGE_BYTES
+        };
+        self.free = self.free.saturating_sub(1);
+        self.left = self.left.saturating_sub(text.len() + extra);
         Some(FromWorker::Print {
             stream: self.stream,
             text,
@@ -106,14 +119,35 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_cut_once_and_then_costs_nothing() {
-        for piece in ["\n".to_owned(), "é".repeat(OUTPUT_BYTES_MAX)] {
+    fn lines_of_any_length_are_kept_up_to_the_limit() {
+        for line in ["\n", "ten bytes\n"] {
             let mut output = Output::new();
             let mut sent = Vec::new();
-            for _ in 0..20_000 {
-                sent.extend(texts(output.print(Stream::Stdout, &piece)));
+            for _ in 0..OUTPUT_BYTES_MAX / line.len() {
+                sent.extend(texts(output.print(Stream::Stdout, line)));
             }
-            assert!(sent.len() < OUTPUT_BYTES_MAX / MESSAGE_BYTES + 2);
+            sent.extend(texts([output.take()]));
+            let all: String = sent.into_iter().map(|(_, text)| text).collect();
+            assert!(!all.contains(CUT.trim()), "{line:?}: {} bytes", all.len());
+            assert!(all.len() > OUTPUT_BYTES_MAX - line.len(), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_flood_is_cut_once_and_then_costs_nothing() {
+        use Stream::{Stderr, Stdout};
+        for (piece, second) in [
+            ("\n".to_owned(), Stdout),
+            ("é".repeat(OUTPUT_BYTES_MAX), Stdout),
+            ("\n".to_owned(), Stderr),
+        ] {
+            let mut output = Output::new();
+            let mut sent = Vec::new();
+            for _ in 0..OUTPUT_BYTES_MAX {
+                sent.extend(texts(output.print(Stdout, &piece)));
+                sent.extend(texts(output.print(second, &piece)));
+            }
+            assert!(sent.len() < MESSAGES_FREE + OUTPUT_BYTES_MAX / MESSAGE_BYTES + 2);
             let all: String = sent.into_iter().map(|(_, text)| text).collect();
             assert!(all.len() <= OUTPUT_BYTES_MAX + CUT.len());
             assert!(all.ends_with(CUT));

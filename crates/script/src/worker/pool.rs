@@ -8,6 +8,7 @@ mod idle;
 
 use std::{future::Future, time::Duration};
 
+use svc_protocol::jsonrpc::Progress;
 use tokio::{
     sync::{Semaphore, SemaphorePermit, watch},
     time::Instant,
@@ -15,7 +16,7 @@ use tokio::{
 use uuid::Uuid;
 
 use self::idle::Idle;
-use super::{Patience, Program, Surroundings, Worker, protocol::ToWorker, self_test};
+use super::{NoHost, Patience, Program, Surroundings, Worker, protocol::ToWorker, self_test};
 use crate::{ErrorKind, Raise, ScriptError, Setting, Source};
 
 /// Ends an output that was cut.
@@ -54,10 +55,17 @@ pub trait JobHost: Send + Sync {
         operation: &str,
         argument: &str,
     ) -> impl Future<Output = Result<String, Raise>> + Send;
+
+    /// Hears how far a request is. The worker waits meanwhile.
+    fn progress(&self, _: &Progress) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
 }
 
 #[derive(Clone, Debug)]
 pub struct Outcome {
+    /// Not if there was no worker for it, or svc stopped meanwhile: then it failed at nothing.
+    pub ran: bool,
     /// JSON text of what the function returned.
     pub result: Result<Option<String>, ScriptError>,
     /// What was printed, cut at the limit.
@@ -106,34 +114,6 @@ impl Pool {
     /// Runs a job; waits for a free worker first. `time` of the setting bounds the whole run on
     /// the wall clock, waiting for the host included.
     pub async fn run(&self, job: Job, host: &impl JobHost) -> Outcome {
-        let mut closing = self.closing.subscribe();
-        let mut outcome = Outcome {
-            result: Err(closed()),
-            output: String::new(),
-            elapsed: Duration::ZERO,
-        };
-        tokio::select! {
-            biased;
-            // Dropped in the middle, a worker is killed.
-            _ = closing.wait_for(|&closing| closing) => {}
-            () = self.run_into(job, host, &mut outcome) => {}
-        }
-        outcome
-    }
-
-    async fn run_into(&self, job: Job, host: &impl JobHost, outcome: &mut Outcome) {
-        let Ok(slot) = self.slots.acquire().await else {
-            return;
-        };
-        let owner = job.owner;
-        let start = Instant::now();
-        let mut worker = match self.worker_of(owner, &slot).await {
-            Ok(worker) => worker,
-            Err(error) => {
-                outcome.result = Err(error);
-                return;
-            }
-        };
         let patience = Patience {
             time: job.setting.limits.time,
             kill_after: self.options.kill_after,
@@ -144,9 +124,66 @@ impl Pool {
             function: job.function,
             params: job.params,
         };
+        self.have_done(job.owner, &work, patience, host).await
+    }
+
+    /// Is this Python the embedded engine can run? Compiled in a worker of the owner's, which is
+    /// killed after `time`; waits for one first.
+    pub async fn check(&self, owner: Uuid, script: Source, time: Duration) -> Outcome {
+        let patience = Patience {
+            time: Some(time),
+            kill_after: Duration::ZERO,
+        };
+        let work = ToWorker::Check { script };
+        self.have_done(owner, &work, patience, &NoHost).await
+    }
+
+    async fn have_done(
+        &self,
+        owner: Uuid,
+        work: &ToWorker,
+        patience: Patience,
+        host: &impl JobHost,
+    ) -> Outcome {
+        let mut closing = self.closing.subscribe();
+        let mut outcome = Outcome {
+            ran: false,
+            result: Err(closed()),
+            output: String::new(),
+            elapsed: Duration::ZERO,
+        };
+        tokio::select! {
+            biased;
+            // Dropped in the middle, a worker is killed.
+            _ = closing.wait_for(|&closing| closing) => {}
+            () = self.work_into(owner, work, patience, host, &mut outcome) => {}
+        }
+        outcome
+    }
+
+    async fn work_into(
+        &self,
+        owner: Uuid,
+        work: &ToWorker,
+        patience: Patience,
+        host: &impl JobHost,
+        outcome: &mut Outcome,
+    ) {
+        let Ok(slot) = self.slots.acquire().await else {
+            return;
+        };
+        let start = Instant::now();
+        let mut worker = match self.worker_of(owner, &slot).await {
+            Ok(worker) => worker,
+            Err(error) => {
+                outcome.result = Err(error);
+                return;
+            }
+        };
         let mut kept = Kept::new(self.options.output_max);
         let print = |_, text: &str| kept.add(text);
-        outcome.result = worker.run(&work, host, print, patience).await;
+        outcome.result = worker.run(work, host, print, patience).await;
+        outcome.ran = true;
         outcome.output = kept.text;
         outcome.elapsed = start.elapsed();
         if worker.is_usable() {
@@ -174,6 +211,11 @@ impl Pool {
             self.idle.warn_once(warning);
         }
         Ok(worker)
+    }
+
+    /// Whether nothing is run any more.
+    pub fn is_closing(&self) -> bool {
+        *self.closing.borrow()
     }
 
     /// Ends every worker.

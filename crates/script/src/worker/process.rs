@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, BufReader},
     process::{Child, ChildStdin, ChildStdout, Command},
@@ -20,7 +21,9 @@ use tokio::{
 use super::{
     JobHost,
     complaints::Complaints,
-    protocol::{self, FromWorker, LENGTH_BYTES, ToWorker},
+    protocol::{
+        self, FromWorker, LENGTH_BYTES, SANDBOX_FRAME_BYTES_MAX, SPACE_FRAME_BYTES_MAX, ToWorker,
+    },
     questions::{Break, Questions},
 };
 use crate::{ErrorKind, Raise, ScriptError, Source, Stream};
@@ -75,9 +78,13 @@ impl JobHost for NoHost {
 
 #[derive(Debug)]
 pub struct Worker {
+    /// Ends what the worker's scripts started, before the worker itself is dropped.
+    group: Group,
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
+    /// Bytes of one frame.
+    bytes_max: usize,
     complaints: Complaints,
     warning: Option<String>,
     /// In the middle of something: its next frame is not for the next piece of work.
@@ -99,6 +106,11 @@ impl Worker {
             input: child.stdin.take().ok_or_else(gone)?,
             output: BufReader::new(child.stdout.take().ok_or_else(gone)?),
             complaints: Complaints::of(child.stderr.take().ok_or_else(gone)?),
+            group: Group::of(&child, surroundings),
+            bytes_max: match surroundings {
+                Surroundings::Nothing => SANDBOX_FRAME_BYTES_MAX,
+                Surroundings::Inherited => SPACE_FRAME_BYTES_MAX,
+            },
             child,
             warning: None,
             busy: true,
@@ -109,8 +121,9 @@ impl Worker {
                 worker.busy = false;
                 Ok(worker)
             }
-            Ok(Ok(_)) => Err(dead("a process for scripts did not begin as one")),
-            Ok(Err(_)) => Err(worker.post_mortem(None).await),
+            Ok(Err(Break::Gone)) => Err(worker.post_mortem(None).await),
+            // Dropped, it is killed.
+            Ok(_) => Err(dead("a process for scripts did not begin as one")),
             Err(_) => {
                 worker.kill().await;
                 let seconds = START_TIMEOUT.as_secs();
@@ -173,6 +186,12 @@ impl Worker {
                 self.busy = false;
                 Err(dead(error.to_string()))
             }
+            Err(Break::Garbled(error)) => {
+                self.kill().await;
+                Err(dead(format!(
+                    "the process of the script was ended: a message of it could not be read ({error})"
+                )))
+            }
             Err(Break::Gone) => Err(self.post_mortem(work.memory_bytes()).await),
         }
     }
@@ -189,14 +208,19 @@ impl Worker {
         mut print: impl FnMut(Stream, &str) + Send,
         host_until: Option<Instant>,
     ) -> Result<Result<Option<String>, ScriptError>, Break> {
-        let frame = protocol::encode(work).map_err(Break::Refused)?;
+        let bytes_max = self.bytes_max;
+        let frame = protocol::encode(work, bytes_max).map_err(Break::Refused)?;
         self.input.write_all(&frame).await.map_err(gone)?;
         let mut questions = Questions::of(work, host_until);
         loop {
-            let answer = match self.read().await.map_err(gone)? {
+            let answer = match self.read().await? {
                 FromWorker::Done(done) => return Ok(done),
                 FromWorker::Print { stream, text } => {
                     print(stream, &text);
+                    continue;
+                }
+                FromWorker::Progress(progress) => {
+                    questions.within(host.progress(&progress)).await?;
                     continue;
                 }
                 FromWorker::Library { module } => {
@@ -211,20 +235,30 @@ impl Worker {
                     let answer = questions.within(host.call(&operation, &argument)).await?;
                     ToWorker::Answer(answer.map(Some))
                 }
-                FromWorker::Ready { .. } => return Err(Break::Gone),
+                FromWorker::Ready { .. } => {
+                    return Err(Break::Garbled(io::ErrorKind::InvalidData.into()));
+                }
             };
-            let frame = protocol::encode(&answer).or_else(|error| {
-                protocol::encode(&ToWorker::Answer(Err(Raise::runtime(error.to_string()))))
+            let frame = protocol::encode(&answer, bytes_max).or_else(|error| {
+                let raise = Raise::runtime(format!("the answer is too large: {error}"));
+                protocol::encode(&ToWorker::Answer(Err(raise)), bytes_max)
             });
-            let frame = frame.map_err(gone)?;
+            let frame = frame.map_err(Break::Garbled)?;
             self.input.write_all(&frame).await.map_err(gone)?;
         }
     }
 
-    async fn read(&mut self) -> io::Result<FromWorker> {
+    async fn read(&mut self) -> Result<FromWorker, Break> {
+        self.read_frame().await.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => Break::Gone,
+            _ => Break::Garbled(error),
+        })
+    }
+
+    async fn read_frame(&mut self) -> io::Result<FromWorker> {
         let mut prefix = [0; LENGTH_BYTES];
         self.output.read_exact(&mut prefix).await?;
-        let length = protocol::decode_length(prefix)?;
+        let length = protocol::decode_length(prefix, self.bytes_max)?;
         // Grows as bytes come: a length alone costs nothing.
         let mut body = Vec::new();
         (&mut self.output)
@@ -238,6 +272,7 @@ impl Worker {
     }
 
     async fn kill(&mut self) -> Option<ExitStatus> {
+        self.group.kill();
         // An error means that it has ended by itself.
         let _ = self.child.start_kill();
         timeout(END_TIMEOUT, self.child.wait()).await.ok()?.ok()
@@ -250,6 +285,7 @@ impl Worker {
             Ok(Ok(status)) => Some(status),
             _ => self.kill().await,
         };
+        self.group.kill();
         let said = self.complaints.last(END_TIMEOUT).await;
         if said.out_of_memory {
             return out_of_memory(memory_bytes);
@@ -259,6 +295,31 @@ impl Worker {
             Some(line) => dead(format!("the process of the script ended ({how}): {line}")),
             None => dead(format!("the process of the script ended ({how})")),
         }
+    }
+}
+
+/// The processes of a worker that may start some: a handler that is killed takes them along.
+#[derive(Debug)]
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(child: &Child, surroundings: Surroundings) -> Self {
+        let leader = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
+        Self(leader.filter(|_| surroundings == Surroundings::Inherited))
+    }
+
+    /// Its number is not given to others while one of them lives.
+    fn kill(&mut self) {
+        if let Some(leader) = self.0.take() {
+            // An error means that nobody is left.
+            let _ = kill_process_group(leader, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
     }
 }
 
@@ -274,9 +335,10 @@ fn command(program: &Program, surroundings: Surroundings) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
-    if surroundings == Surroundings::Nothing {
-        command.env_clear().current_dir("/");
-    }
+    match surroundings {
+        Surroundings::Nothing => command.env_clear().current_dir("/"),
+        Surroundings::Inherited => command.process_group(0),
+    };
     command.env(ALLOCATOR_STEP.0, ALLOCATOR_STEP.1);
     command
 }

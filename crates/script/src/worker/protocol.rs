@@ -1,16 +1,19 @@
 //! The frames between a worker and its parent: a length of 4 bytes (little endian), then JSON.
 //!
 //! The parent speaks first and the worker answers; in between the worker may ask. Neither side
-//! trusts a length of the other's beyond [`FRAME_BYTES_MAX`].
+//! trusts a length of the other's beyond what its frames may have.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use svc_protocol::jsonrpc::Progress;
 
 use crate::{Raise, ScriptError, Setting, Source, Stream};
 
-/// Bytes of one frame at most.
-pub const FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of one frame of a worker for the user's own handlers, whose snapshot is one.
+pub const SPACE_FRAME_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bytes of one frame of a sandboxed worker, of which the server holds every one.
+pub const SANDBOX_FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Bytes of the length in front of a frame.
 pub const LENGTH_BYTES: usize = 4;
 
@@ -24,6 +27,10 @@ pub enum ToWorker {
         script: Source,
         function: Option<String>,
         params: String,
+    },
+    /// Say whether this script can be compiled. Nothing of it runs.
+    Check {
+        script: Source,
     },
     /// Take this snapshot (base64) for the calls that follow. Its host is the worker's own.
     /// Answered by `Done`.
@@ -64,6 +71,8 @@ pub enum FromWorker {
         stream: Stream,
         text: String,
     },
+    /// How far an `Invoke` is. Not answered.
+    Progress(Progress),
     /// JSON text of the result; `None` without a function.
     Done(Result<Option<String>, ScriptError>),
 }
@@ -87,46 +96,69 @@ impl ToWorker {
 }
 
 /// A whole frame.
-pub fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut frame = vec![0; LENGTH_BYTES];
-    serde_json::to_writer(&mut frame, message)?;
+pub fn encode(message: &impl Serialize, bytes_max: usize) -> io::Result<Vec<u8>> {
+    let mut body = Body {
+        frame: vec![0; LENGTH_BYTES],
+        bytes_max,
+    };
+    serde_json::to_writer(&mut body, message)?;
+    let mut frame = body.frame;
     let length = frame.len() - LENGTH_BYTES;
-    if length > FRAME_BYTES_MAX {
-        return Err(too_long(length));
-    }
-    let prefix = u32::try_from(length).map_err(|_| too_long(length))?;
+    let prefix = u32::try_from(length).map_err(|_| too_long(bytes_max))?;
     frame[..LENGTH_BYTES].copy_from_slice(&prefix.to_le_bytes());
     Ok(frame)
 }
 
+/// Takes no more than a frame may have: what is too long is not written out first.
+struct Body {
+    frame: Vec<u8>,
+    bytes_max: usize,
+}
+
+impl Write for Body {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.frame.len() - LENGTH_BYTES + bytes.len() > self.bytes_max {
+            return Err(too_long(self.bytes_max));
+        }
+        self.frame.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// How many bytes follow.
-pub fn decode_length(prefix: [u8; LENGTH_BYTES]) -> io::Result<usize> {
+pub fn decode_length(prefix: [u8; LENGTH_BYTES], bytes_max: usize) -> io::Result<usize> {
     let length = u32::from_le_bytes(prefix) as usize;
-    if length > FRAME_BYTES_MAX {
-        return Err(too_long(length));
+    if length > bytes_max {
+        return Err(too_long(bytes_max));
     }
     Ok(length)
 }
 
 pub fn decode<T: DeserializeOwned>(body: &[u8]) -> io::Result<T> {
-    Ok(serde_json::from_slice(body)?)
+    // Not as an end of the input, which a body that is cut off would be.
+    serde_json::from_slice(body).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Reads one frame; `None` when the other side is gone.
-pub fn read<T: DeserializeOwned>(input: &mut impl Read) -> io::Result<Option<T>> {
+pub fn read<T: DeserializeOwned>(input: &mut impl Read, bytes_max: usize) -> io::Result<Option<T>> {
     let mut prefix = [0; LENGTH_BYTES];
     match input.read_exact(&mut prefix) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         Err(error) => return Err(error),
     }
-    let mut body = vec![0; decode_length(prefix)?];
+    let mut body = vec![0; decode_length(prefix, bytes_max)?];
     input.read_exact(&mut body)?;
     decode(&body).map(Some)
 }
 
-fn too_long(length: usize) -> io::Error {
-    let text = format!("a message of {length} bytes is over the limit of {FRAME_BYTES_MAX}");
+fn too_long(bytes_max: usize) -> io::Error {
+    let mebibytes = bytes_max / (1024 * 1024);
+    let text = format!("it has more than the {mebibytes} MiB that may be passed on at once");
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
@@ -140,19 +172,47 @@ mod tests {
             handler: "notes.add".into(),
             params: r#"{"text":"é\n"}"#.into(),
         };
-        let mut bytes = encode(&message).expect("encoded");
-        bytes.extend(encode(&ToWorker::Probe).expect("encoded"));
+        let mut bytes = encode(&message, SANDBOX_FRAME_BYTES_MAX).expect("encoded");
+        bytes.extend(encode(&ToWorker::Probe, SANDBOX_FRAME_BYTES_MAX).expect("encoded"));
         let mut input = bytes.as_slice();
-        assert_eq!(read(&mut input).expect("read"), Some(message));
-        assert_eq!(read(&mut input).expect("read"), Some(ToWorker::Probe));
-        assert_eq!(read::<ToWorker>(&mut input).expect("read"), None);
+        assert_eq!(
+            read(&mut input, SANDBOX_FRAME_BYTES_MAX).expect("read"),
+            Some(message)
+        );
+        assert_eq!(
+            read(&mut input, SANDBOX_FRAME_BYTES_MAX).expect("read"),
+            Some(ToWorker::Probe)
+        );
+        assert_eq!(
+            read::<ToWorker>(&mut input, SANDBOX_FRAME_BYTES_MAX).expect("read"),
+            None
+        );
     }
 
     #[test]
     fn lengths_and_bodies_from_outside_are_not_believed() {
-        let huge = u32::MAX.to_le_bytes();
-        assert!(read::<ToWorker>(&mut huge.as_slice()).is_err());
-        assert!(read::<ToWorker>(&mut [9, 0, 0, 0, b'{'].as_slice()).is_err());
-        assert!(read::<ToWorker>(&mut [2, 0, 0, 0, b'{', b'}'].as_slice()).is_err());
+        let refused = |bytes: &[u8]| {
+            let read = read::<ToWorker>(&mut { bytes }, SANDBOX_FRAME_BYTES_MAX);
+            read.expect_err("refused").kind()
+        };
+        let over = u32::try_from(SANDBOX_FRAME_BYTES_MAX + 1).expect("it fits");
+        assert_eq!(refused(&over.to_le_bytes()), io::ErrorKind::InvalidData);
+        assert_eq!(refused(&u32::MAX.to_le_bytes()), io::ErrorKind::InvalidData);
+        assert_eq!(refused(&[9, 0, 0, 0, b'{']), io::ErrorKind::UnexpectedEof);
+        // The frame is whole, and its body is not: that is no end.
+        assert_eq!(refused(&[1, 0, 0, 0, b'{']), io::ErrorKind::InvalidData);
+        assert_eq!(
+            refused(&[2, 0, 0, 0, b'{', b'}']),
+            io::ErrorKind::InvalidData
+        );
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_even_written_out() {
+        let message = FromWorker::Done(Ok(Some("x".repeat(2_000_000))));
+        let error = encode(&message, 1024 * 1024).expect_err("too long");
+        let text = "it has more than the 1 MiB that may be passed on at once";
+        assert_eq!(error.to_string(), text);
+        assert!(encode(&message, SANDBOX_FRAME_BYTES_MAX).is_ok());
     }
 }

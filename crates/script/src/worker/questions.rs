@@ -15,6 +15,9 @@ pub(super) enum Break {
     TooManyQuestions,
     /// The work cannot be sent.
     Refused(io::Error),
+    /// It said what nobody understands: it may well go on.
+    Garbled(io::Error),
+    /// Its pipes are closed.
     Gone,
 }
 

@@ -167,6 +167,39 @@ async fn a_step_that_needs_too_much_memory_is_named() {
     assert_eq!(error.kind, ErrorKind::MemoryLimit);
     let place = error.place().expect("a place");
     assert_eq!((place.file.as_str(), place.line), ("tool.py", 3));
+    // Many small ones likewise, and a loop that takes none.
+    let grows = "kept = []\nwhile True:\n    kept.append('x' * 1000 + str(len(kept)))\n";
+    for (text, kind) in [
+        (grows, ErrorKind::MemoryLimit),
+        ("n = 0\nwhile True:\n    n += 1\n", ErrorKind::TimeLimit),
+    ] {
+        let error = pool.run(job(1, text, None), &NoHost).await.result;
+        let error = error.expect_err("a limit");
+        assert_eq!(error.kind, kind);
+        let line = error.place().map(|place| place.line);
+        assert!(matches!(line, Some(2 | 3)), "{error}");
+    }
+    pool.close().await;
+}
+
+#[tokio::test]
+async fn a_result_that_is_too_large_to_pass_on_is_an_error() {
+    let pool = pool(1, LONG);
+    let text = "def main(params):\n    return 'x' * (17 * 1024 * 1024)\n";
+    let mut large = job(1, text, Some("main"));
+    large.setting.limits.time = Some(SOON);
+    let error = pool
+        .run(large, &NoHost)
+        .await
+        .result
+        .expect_err("too large");
+    assert_eq!(error.kind, ErrorKind::Exception);
+    assert_eq!(
+        error.message,
+        "ValueError: the result is too large: it has more than the 16 MiB that may be passed on at once"
+    );
+    serves_an_honest_script(&pool, 1).await;
+    assert_eq!(children().len(), 1);
     pool.close().await;
 }
 

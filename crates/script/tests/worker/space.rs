@@ -257,14 +257,18 @@ fn a_worker_ends_with_its_parent_in_the_middle_of_a_script() {
     let mut stdin = child.stdin.take().expect("a pipe");
     let mut stdout = child.stdout.take().expect("a pipe");
     for work in [load(folder.path()), invoke("hang", "{}")] {
-        let frame = protocol::encode(&work).expect("encoded");
+        let frame = protocol::encode(&work, protocol::SPACE_FRAME_BYTES_MAX).expect("encoded");
         stdin.write_all(&frame).expect("written");
     }
     // Ready, and the answer to `Load`: it is at the handler then.
     for _ in 0..2 {
         let mut length = [0; protocol::LENGTH_BYTES];
         stdout.read_exact(&mut length).expect("a length");
-        let mut body = vec![0; protocol::decode_length(length).expect("short")];
+        let mut body = vec![
+            0;
+            protocol::decode_length(length, protocol::SPACE_FRAME_BYTES_MAX)
+                .expect("short")
+        ];
         stdout.read_exact(&mut body).expect("a body");
     }
     assert!(child.try_wait().expect("asked").is_none(), "it hangs");

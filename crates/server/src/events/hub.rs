@@ -48,10 +48,17 @@ pub struct Hub(Arc<Shared>);
 
 struct Shared {
     wake: Notify,
-    /// Lanes that need not wait any longer.
-    due: Mutex<HashSet<LaneId>>,
+    woken: Mutex<HashSet<Woken>>,
     events: broadcast::Sender<Arc<Streamed>>,
     counters: EventCounters,
+}
+
+/// A lane that need not wait any longer, if what is at its head has failed this often and not
+/// once more.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Woken {
+    pub(super) lane: LaneId,
+    pub(super) failures: u32,
 }
 
 /// What happened since the start, for metrics. Drops are counted durably, in the lanes.
@@ -78,7 +85,7 @@ impl Hub {
     pub fn new() -> Self {
         Self(Arc::new(Shared {
             wake: Notify::new(),
-            due: Mutex::default(),
+            woken: Mutex::default(),
             events: broadcast::Sender::new(STREAM_BUFFER),
             counters: EventCounters::default(),
         }))
@@ -106,7 +113,12 @@ impl Hub {
 
     /// A lane that was paused may go on at once. A wait between attempts is not cut short.
     pub fn wake_lane(&self, lane: LaneId) {
-        self.0.due.lock().insert(lane);
+        self.wake_attempt(lane, 0);
+    }
+
+    /// A lane that was paused before an attempt may make it now; not if it has failed since.
+    pub fn wake_attempt(&self, lane: LaneId, failures: u32) {
+        self.0.woken.lock().insert(Woken { lane, failures });
         self.wake();
     }
 
@@ -124,8 +136,8 @@ impl Hub {
         self.0.wake.notified().await;
     }
 
-    pub(super) fn take_due(&self) -> HashSet<LaneId> {
-        std::mem::take(&mut self.0.due.lock())
+    pub(super) fn take_woken(&self) -> HashSet<Woken> {
+        std::mem::take(&mut self.0.woken.lock())
     }
 }
 

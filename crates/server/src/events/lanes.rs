@@ -66,6 +66,9 @@ pub enum Sent {
     Dead(AttemptDetail),
     /// Nobody can take it now. No attempt is spent; it is tried again when woken or after a moment.
     Paused,
+    /// It may not be attempted, for this reason, until somebody changes that. No attempt is spent;
+    /// it is looked at again after a while.
+    Withheld(String),
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -91,6 +94,8 @@ pub struct LanePolicy {
     pub lease: Duration,
     /// How long a lane rests whose receiver cannot take anything.
     pub pause: Duration,
+    /// How long a lane rests from which nothing may be delivered.
+    pub withhold: Duration,
     /// How often to look when nobody wakes the engine.
     pub poll: Duration,
     /// Lanes that deliver at the same time.
@@ -107,6 +112,7 @@ impl Default for LanePolicy {
             retry: RetryPolicy::default(),
             lease: LEASE,
             pause: Duration::from_secs(1),
+            withhold: Duration::from_secs(5),
             poll: Duration::from_millis(500),
             workers: 256,
             drain: Duration::from_secs(5),

@@ -12,12 +12,13 @@ use self::{method::MethodDelivery, webhook::Webhook};
 use super::{
     lanes::{AttemptDetail, Deliver, Job, Sent, Target},
     secrets::SecretKey,
+    sinks_service::sample,
     template::{self, Scope, SpaceScope},
 };
 use crate::{
     clock,
     metrics::Metrics,
-    scripts::ScriptRunner,
+    scripts::{ScriptRunner, Waiting},
     store::{
         Store, StoreError,
         sinks::{SinkConfig, SinkRow},
@@ -31,6 +32,8 @@ pub struct Deliverers {
     pub webhook: Webhook,
     pub methods: MethodDelivery,
     pub scripts: Arc<ScriptRunner>,
+    /// What was said of sinks from which nothing is delivered.
+    pub withheld: script::Told,
     pub metrics: Arc<Metrics>,
 }
 
@@ -51,7 +54,13 @@ impl Deliver for Deliverers {
 impl Deliverers {
     async fn attempt(&self, job: Job) -> Sent {
         match job.target {
-            Target::Sink(sink) => self.to_sink(&sink, &job.event).await,
+            Target::Sink(sink) => {
+                let waiting = Waiting {
+                    lane: job.lane,
+                    failures: job.attempt.saturating_sub(1),
+                };
+                self.to_sink(&sink, &job.event, Some(waiting)).await
+            }
             Target::Method {
                 owner_id,
                 method,
@@ -101,7 +110,13 @@ fn detail(error: String) -> AttemptDetail {
 }
 
 impl Deliverers {
-    pub(super) async fn to_sink(&self, sink: &SinkRow, event: &Event) -> Sent {
+    /// `waiting` for a delivery from its lane; a try has none, and waits for its turn.
+    pub(super) async fn to_sink(
+        &self,
+        sink: &SinkRow,
+        event: &Event,
+        waiting: Option<Waiting>,
+    ) -> Sent {
         let began = Instant::now();
         match &sink.config {
             SinkConfig::Webhook {
@@ -128,7 +143,7 @@ impl Deliverers {
                     Sent::Failed(attempt)
                 }
             }
-            SinkConfig::Script { .. } => self.run_script(sink, event).await,
+            SinkConfig::Script { .. } => self.run_script(sink, event, waiting).await,
             // A formatter has no lane, so nothing is ever queued for it.
             SinkConfig::JsonRpc { .. } => Sent::Dead(detail(
                 "a json-rpc sink formats events and receives none".to_owned(),
@@ -154,7 +169,7 @@ impl Deliverers {
         let Some(source) = source.map(str::to_owned) else {
             return Ok(template::default_body(event));
         };
-        let surroundings = self.surroundings_of(event.space_id).await?;
+        let surroundings = self.surroundings_of(event).await?;
         let event = event.clone();
         let rendering = tokio::task::spawn_blocking(move || {
             let scope = Scope {
@@ -172,9 +187,13 @@ impl Deliverers {
         }
     }
 
-    async fn surroundings_of(&self, space: SpaceId) -> Result<Surroundings, StoreError> {
+    async fn surroundings_of(&self, event: &Event) -> Result<Surroundings, StoreError> {
+        let space = event.space_id;
         if space == SpaceId::NIL {
-            return Ok(Surroundings::default());
+            return Ok(Surroundings {
+                space: sample::space_of(event),
+                custom: BTreeMap::new(),
+            });
         }
         self.store
             .read(move |tx| {

@@ -90,7 +90,8 @@ impl SinksService {
         let patterns = check::patterns(&new.patterns)?;
         let check::NewConfig { config, secret } = check::new_config(&new)?;
         if let SinkConfig::Script { source, .. } = &config {
-            self.check_source(&new.name, source.as_deref()).await?;
+            self.check_source(caller, &new.name, source.as_deref())
+                .await?;
         }
         let id = SinkId(Uuid::now_v7());
         let secret = match new.r#type {
@@ -146,7 +147,7 @@ impl SinksService {
         if let Some(script) = &patch.script {
             let name = patch.name.as_deref().unwrap_or("sink");
             let source = script.get("source").and_then(Value::as_str);
-            self.check_source(name, source).await?;
+            self.check_source(caller, name, source).await?;
         }
         let who = caller.clone();
         let changed = self

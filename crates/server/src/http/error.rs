@@ -8,7 +8,7 @@ use svc_protocol::problem::{CONTENT_TYPE, Problem};
 use crate::{
     events::{emit::EmitServiceError, history::HistoryError, sinks_service::SinkError},
     identity::{ErrorKind, IdentityError},
-    scripts::ScriptsError,
+    scripts::{ScriptsError, Unavailable, Untaken},
     spaces::SpaceError,
     store::{InvalidPage, StoreError},
 };
@@ -169,9 +169,7 @@ impl From<SinkError> for ApiError {
             SinkError::Name(_) => Self::bad_request("invalid_name", detail),
             SinkError::Pattern(error) => error.into(),
             SinkError::Invalid { code, .. } => Self::bad_request(code, detail),
-            SinkError::Source(_) => {
-                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_script", detail)
-            }
+            SinkError::Source(error) => error.into(),
             SinkError::GlobalDenied | SinkError::ScriptOfAnother => {
                 Self::forbidden("permission_denied", detail)
             }
@@ -199,7 +197,7 @@ impl From<ScriptsError> for ApiError {
             ScriptsError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
             ScriptsError::Name(_) => Self::bad_request("invalid_name", detail),
             ScriptsError::Invalid { code, .. } => Self::bad_request(code, detail),
-            ScriptsError::Source(_) => unprocessable("invalid_script"),
+            ScriptsError::Source(error) => error.into(),
             ScriptsError::NotRunnable(_) => unprocessable("not_runnable"),
             ScriptsError::GlobalDenied => Self::forbidden("permission_denied", detail),
             ScriptsError::Nested => Self::forbidden("script_denied", detail),
@@ -210,14 +208,29 @@ impl From<ScriptsError> for ApiError {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
                     .retry_after(retry_after.as_secs() + 1)
             }
-            ScriptsError::Unavailable(_) => Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "scripts_unavailable",
-                detail,
-            )
-            .retry_after(1),
+            ScriptsError::Unavailable(error) => error.into(),
             ScriptsError::Store(error) => error.into(),
         }
+    }
+}
+
+impl From<Untaken> for ApiError {
+    fn from(error: Untaken) -> Self {
+        let detail = error.to_string();
+        match error {
+            Untaken::Source(_) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_script", detail)
+            }
+            Untaken::OfScript => Self::forbidden("script_denied", detail),
+            Untaken::Unavailable(error) => error.into(),
+        }
+    }
+}
+
+impl From<Unavailable> for ApiError {
+    fn from(error: Unavailable) -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self::new(status, "scripts_unavailable", error.to_string()).retry_after(1)
     }
 }
 

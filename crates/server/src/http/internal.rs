@@ -69,10 +69,11 @@ impl InternalApi {
     pub async fn ask(&self, user: UserId, asked: Asked) -> Result<Reply, Unanswered> {
         let router = self.router.read().clone();
         let mut router = router.ok_or(Unanswered::Closed)?;
-        let mut request = Request::new(Body::from(asked.body.clone().unwrap_or_default()));
+        let is_json = asked.body.is_some();
+        let mut request = Request::new(asked.body.map_or_else(Body::empty, Body::from));
         *request.method_mut() = asked.method;
         *request.uri_mut() = asked.uri;
-        if asked.body.is_some() {
+        if is_json {
             let json = HeaderValue::from_static("application/json");
             request.headers_mut().insert(header::CONTENT_TYPE, json);
         }

@@ -18,7 +18,7 @@ use axum::{
     },
 };
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{Stream, StreamExt, stream};
 use http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header, request::Parts, uri::Authority,
 };
@@ -33,7 +33,7 @@ use super::{
 use crate::{
     app::App,
     identity::Caller,
-    mcp::{Answer, Era, Mode, Stream},
+    mcp::{Answer, Era, Mode},
 };
 
 /// Between comments that keep an idle stream alive through proxies.
@@ -68,7 +68,11 @@ pub async fn post(
     require_json(&parts.headers)?;
     let mode = asked.mode()?;
     let body = read_body(body, app.limits.call_bytes_max, PAYLOAD_TIME_MAX).await?;
-    let answer = app.mcp.answer(&caller, &parts.headers, mode, &body).await;
+    let takes_events = takes_events(&parts.headers);
+    let answer = app
+        .mcp
+        .answer(&caller, &parts.headers, mode, body, takes_events)
+        .await;
     into_response(answer)
 }
 
@@ -117,7 +121,12 @@ fn into_response(answer: Answer) -> ApiResult<Response> {
             Ok((status, [(header::CONTENT_TYPE, json)], body).into_response())
         }
         Answer::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
-        Answer::Stream(stream) => Ok(event_stream(stream)),
+        Answer::Stream(stream) => Ok(event_stream(stream::unfold(stream, async |mut stream| {
+            Some((stream.next().await?, stream))
+        }))),
+        Answer::Reporting(call) => Ok(event_stream(stream::unfold(call, async |mut call| {
+            Some((call.next().await?, call))
+        }))),
         Answer::TooManyCalls(over) => {
             let detail = "you make more calls per second than this server allows";
             let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail);
@@ -131,12 +140,9 @@ fn into_response(answer: Answer) -> ApiResult<Response> {
     }
 }
 
-fn event_stream(stream: Box<Stream>) -> Response {
-    let lines = stream::unfold(stream, async |mut stream| {
-        let message = stream.next().await?;
-        let line = Line::default().event("message").data(message);
-        Some((Ok::<_, Infallible>(line), stream))
-    });
+fn event_stream(messages: impl Stream<Item = String> + Send + 'static) -> Response {
+    let lines =
+        messages.map(|message| Ok::<_, Infallible>(Line::default().event("message").data(message)));
     // Proxies that gather an answer before they pass it on would keep a stream back for ever.
     let unbuffered = (
         HeaderName::from_static("x-accel-buffering"),

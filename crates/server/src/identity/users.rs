@@ -23,6 +23,9 @@ use crate::store::{
     users::{self, Profile, UserRow},
 };
 
+/// Sinks named in the refusal to delete a user.
+const SINKS_NAMED: usize = 5;
+
 impl Identity {
     pub async fn create_user(
         &self,
@@ -198,6 +201,7 @@ impl Identity {
                     ),
                 ));
             }
+            check_no_global_scripts(tx, &user)?;
             sinks::delete_of_owner(tx, id, caller.user.name.as_str(), entry.at)?;
             scripts::delete_of_owner(tx, id)?;
             users::delete(tx, id)?;
@@ -288,6 +292,28 @@ fn check_not_last_admin(tx: &mut Tx<'_>, user: &Profile) -> Result<(), IdentityE
         "last_admin",
         format!(
             "user `{}` is the last active administrator; make another one first",
+            user.username
+        ),
+    ))
+}
+
+/// Their global script sinks would have nobody left to act for.
+fn check_no_global_scripts(tx: &mut Tx<'_>, user: &Profile) -> Result<(), IdentityError> {
+    let names = sinks::list_global_scripts_of(tx, user.id)?;
+    if names.is_empty() {
+        return Ok(());
+    }
+    let named = names.iter().take(SINKS_NAMED);
+    let named: Vec<_> = named.map(|name| format!("`{name}`")).collect();
+    let more = match names.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Err(IdentityError::conflict(
+        "user_runs_sinks",
+        format!(
+            "the scripts of the global event sinks {}{more} run for user `{}`; delete those first",
+            named.join(", "),
             user.username
         ),
     ))

@@ -12,6 +12,8 @@ use svc_protocol::link::FrameKind;
 use thiserror::Error;
 use tokio::sync::oneshot;
 
+use super::reports::Reports;
+
 /// Calls one link may have in flight; also bounds what a silent agent can make the server keep.
 const CALLS_MAX: usize = 100_000;
 /// An id is `generation << INDEX_BITS | index`, so that an index used again has another id, and
@@ -99,6 +101,8 @@ struct Entry {
     waiter: Option<oneshot::Sender<Answer>>,
     /// In serial mode a call that was sent holds its place until its answer (spec 4.1).
     serial: bool,
+    /// `None` for all but the few callers who want to hear how far it is.
+    reports: Option<Reports>,
     _place: InFlight,
 }
 
@@ -108,6 +112,7 @@ impl CallTable {
         &mut self,
         place: InFlight,
         serial: bool,
+        reports: Option<Reports>,
     ) -> Option<(u64, oneshot::Receiver<Answer>)> {
         if self.entries.len() >= CALLS_MAX {
             return None;
@@ -119,6 +124,7 @@ impl CallTable {
             generation,
             waiter: Some(waiter),
             serial,
+            reports,
             _place: place,
         };
         let index = self.entries.insert(entry);
@@ -140,6 +146,14 @@ impl CallTable {
         }
     }
 
+    /// Hands on how far a call is, if somebody asked for it.
+    pub fn report(&self, id: u64, report: Bytes) {
+        let entry = self.index(id).map(|index| &self.entries[index]);
+        if let Some(reports) = entry.and_then(|entry| entry.reports.as_ref()) {
+            reports.put(report);
+        }
+    }
+
     /// Nobody waits any more. In concurrent mode the place is free at once; in serial mode the
     /// agent decides, because the call may have been sent. Tells whether it was still there.
     pub fn abandon(&mut self, id: u64) -> bool {
@@ -148,6 +162,7 @@ impl CallTable {
         };
         if self.entries[index].serial {
             self.entries[index].waiter = None;
+            self.entries[index].reports = None;
         } else {
             self.entries.remove(index);
         }
@@ -174,6 +189,14 @@ impl CallTable {
 mod tests {
     use super::*;
 
+    fn enter(
+        table: &mut CallTable,
+        counter: &Arc<AtomicU32>,
+        serial: bool,
+    ) -> Option<(u64, oneshot::Receiver<Answer>)> {
+        table.insert(InFlight::new(counter), serial, None)
+    }
+
     fn count(counter: &Arc<AtomicU32>) -> u32 {
         counter.load(Ordering::Relaxed)
     }
@@ -181,7 +204,7 @@ mod tests {
     #[test]
     fn an_answer_frees_the_place_and_reaches_its_caller_once() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
-        let (id, mut answer) = table.insert(InFlight::new(&counter), false).expect("room");
+        let (id, mut answer) = enter(&mut table, &counter, false).expect("room");
         assert_eq!(count(&counter), 1);
         table.complete(id, Answer::Unavailable);
         table.complete(id, Answer::Interrupted);
@@ -220,9 +243,9 @@ mod tests {
     #[test]
     fn an_id_used_again_never_takes_an_old_answer() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
-        let (first, _) = table.insert(InFlight::new(&counter), false).expect("room");
+        let (first, _) = enter(&mut table, &counter, false).expect("room");
         table.complete(first, Answer::Unavailable);
-        let (second, mut answer) = table.insert(InFlight::new(&counter), false).expect("room");
+        let (second, mut answer) = enter(&mut table, &counter, false).expect("room");
         assert_ne!(first, second);
         table.complete(first, Answer::Interrupted);
         assert!(answer.try_recv().is_err());
@@ -232,7 +255,7 @@ mod tests {
     #[test]
     fn a_sent_serial_call_holds_its_place_after_its_caller_has_gone() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
-        let (id, _answer) = table.insert(InFlight::new(&counter), true).expect("room");
+        let (id, _answer) = enter(&mut table, &counter, true).expect("room");
         assert!(table.abandon(id));
         assert_eq!(count(&counter), 1);
         table.complete(id, Answer::Cancelled { sent: true });
@@ -244,22 +267,42 @@ mod tests {
     #[test]
     fn a_concurrent_or_unsent_call_frees_its_place_at_once() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
-        let (concurrent, _answer) = table.insert(InFlight::new(&counter), false).expect("room");
+        let (concurrent, _answer) = enter(&mut table, &counter, false).expect("room");
         assert!(table.abandon(concurrent));
         assert_eq!(count(&counter), 0);
-        let (serial, _answer) = table.insert(InFlight::new(&counter), true).expect("room");
+        let (serial, _answer) = enter(&mut table, &counter, true).expect("room");
         table.complete(serial, Answer::Cancelled { sent: false });
         assert_eq!(count(&counter), 0);
         assert!(table.is_empty());
     }
 
     #[test]
+    fn reports_reach_who_asked_for_them_and_the_newest_win() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        let (reports, mut listener) = Reports::new();
+        let place = InFlight::new(&counter);
+        let (asked, _answer) = table.insert(place, true, Some(reports)).expect("room");
+        let (other, _answer) = enter(&mut table, &counter, false).expect("room");
+        for number in 0..100 {
+            table.report(asked, Bytes::from(number.to_string()));
+            table.report(other, Bytes::from_static(b"nobody listens"));
+            table.report(7, Bytes::from_static(b"no such call"));
+        }
+        let heard: Vec<_> = std::iter::from_fn(|| listener.find_next()).collect();
+        assert_eq!(heard.len(), 16);
+        assert_eq!(heard.last().map(Bytes::as_ref), Some(&b"99"[..]));
+        table.abandon(asked);
+        table.report(asked, Bytes::from_static(b"late"));
+        assert_eq!(listener.find_next(), None);
+    }
+
+    #[test]
     fn a_full_table_refuses() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         for _ in 0..CALLS_MAX {
-            assert!(table.insert(InFlight::new(&counter), false).is_some());
+            assert!(enter(&mut table, &counter, false).is_some());
         }
-        assert!(table.insert(InFlight::new(&counter), false).is_none());
+        assert!(enter(&mut table, &counter, false).is_none());
         table.clear();
         assert_eq!(count(&counter), 0);
     }

@@ -7,11 +7,14 @@ use std::sync::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use svc_protocol::link::{Control, Frame, FrameKind, Goodbye};
+use svc_protocol::link::{Control, Frame, FrameKind, Goodbye, PROGRESS_BYTES_MAX};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::calls::{Answer, CallTable, InFlight};
+use super::{
+    calls::{Answer, CallTable, InFlight},
+    reports::Reports,
+};
 use crate::identity::Caller;
 
 /// Bytes that may wait unwritten for one agent. Past it, calls go elsewhere or fail, so that an
@@ -67,11 +70,12 @@ impl Link {
         payload: Bytes,
         in_flight: &Arc<AtomicU32>,
         serial: bool,
+        reports: Option<Reports>,
     ) -> Result<PendingCall, NotSent> {
         let (id, answer) = self
             .calls
             .lock()
-            .insert(InFlight::new(in_flight), serial)
+            .insert(InFlight::new(in_flight), serial, reports)
             .ok_or(NotSent)?;
         let pending = PendingCall {
             link: Arc::clone(self),
@@ -146,6 +150,13 @@ impl Link {
 
     pub fn complete(&self, id: u64, answer: Answer) {
         self.calls.lock().complete(id, answer);
+    }
+
+    /// The agent says how far a call is.
+    pub fn report(&self, id: u64, report: Bytes) {
+        if report.len() <= PROGRESS_BYTES_MAX {
+            self.calls.lock().report(id, report);
+        }
     }
 
     /// Ends the link after saying why.

@@ -12,8 +12,8 @@ use std::{
 use hyper::upgrade::Upgraded;
 use svc_core::{SpaceId, UserId};
 use svc_protocol::link::{
-    Control, Frame, FrameKind, FrameReader, Goodbye, Hello, Refusal, SpaceIdentity, VERSION,
-    Welcome,
+    Control, FEATURE_PROGRESS, Frame, FrameKind, FrameReader, Goodbye, Hello, Refusal,
+    SpaceIdentity, VERSION, Welcome,
 };
 use tokio::{
     sync::mpsc,
@@ -125,6 +125,7 @@ impl Links {
             heartbeat_seconds: u32::try_from(self.policy.heartbeat.as_secs())
                 .unwrap_or(10)
                 .max(1),
+            features: vec![FEATURE_PROGRESS.to_owned()],
         };
         // The channel is new and empty, so the welcome is the first frame on it.
         let _ = link.control(0, &Control::Welcome(Box::new(welcome)));
@@ -322,6 +323,7 @@ async fn read(
             match kind {
                 FrameKind::Ping => link.pong(),
                 FrameKind::Pong => {}
+                FrameKind::Progress => link.report(id, payload),
                 FrameKind::Control => {
                     let message = serde_json::from_slice(&payload)?;
                     // A full queue stops the reading: an agent cannot flood the server.

@@ -60,7 +60,7 @@ impl<'a> Header<'a> {
 
 impl Era {
     pub fn of(headers: &HeaderMap, message: &Message<'_>) -> Self {
-        let is_modern = message.meta().has_version()
+        let is_modern = message.meta.has_version()
             || message.method == "server/discover"
             || Self::of_headers(headers) == Self::Modern;
         if is_modern {
@@ -93,12 +93,12 @@ pub fn check_modern(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Re
     check_version(headers, message)?;
     let bad_params = |why: &str| Refusal::invalid_params(why).with_status(StatusCode::BAD_REQUEST);
     let params = message.params.as_ref().map_err(|why| bad_params(why))?;
-    if message.meta().version().is_none() {
+    if message.meta.version().is_none() {
         return Err(bad_params(
             "`_meta` must hold `io.modelcontextprotocol/protocolVersion`",
         ));
     }
-    if !message.meta().has_capabilities() {
+    if !message.meta.has_capabilities() {
         return Err(bad_params(
             "`_meta` must hold `io.modelcontextprotocol/clientCapabilities`, an object",
         ));
@@ -129,7 +129,7 @@ fn check_version(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Refus
             ));
         }
     };
-    if let Some(said) = message.meta().version()
+    if let Some(said) = message.meta.version()
         && said != version
     {
         return Err(Refusal::header_mismatch(format!(

@@ -14,6 +14,8 @@ pub struct Message<'a> {
     pub method: Cow<'a, str>,
     /// The members of `params`, or why there are none to read.
     pub params: Result<Params<'a>, String>,
+    /// What the request says of itself; nothing where it does not say it properly.
+    pub meta: Meta<'a>,
 }
 
 /// The members of `params` that any method has; `null` counts as absent.
@@ -40,7 +42,13 @@ pub struct Meta<'a> {
     version: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
     capabilities: Option<&'a RawValue>,
+    /// Of either era: the client wants to hear how far a call is.
+    #[serde(borrow, default, rename = "progressToken")]
+    progress_token: Option<&'a RawValue>,
 }
+
+/// Bytes of a token that is repeated with each report.
+const TOKEN_BYTES_MAX: usize = 1_024;
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
@@ -51,19 +59,27 @@ struct Wanted {
 impl<'a> Message<'a> {
     /// `None` for an id that MCP does not allow.
     pub fn read(id: &'a str, request: Request<'a>) -> Option<Self> {
-        (id != "null").then(|| Self {
+        if id == "null" {
+            return None;
+        }
+        let params = Params::read(request.params);
+        let meta = params.as_ref().ok().and_then(|params| params.meta);
+        let meta = meta
+            .filter(|meta| is_object(meta.get()))
+            .and_then(|meta| serde_json::from_str(meta.get()).ok());
+        Some(Self {
             id,
             method: request.method,
-            params: Params::read(request.params),
+            params,
+            meta: meta.unwrap_or_default(),
         })
     }
 
-    /// What the request says of itself; nothing where it does not say it properly.
-    pub fn meta(&self) -> Meta<'a> {
-        let meta = self.params.as_ref().ok().and_then(|params| params.meta);
-        meta.filter(|meta| is_object(meta.get()))
-            .and_then(|meta| serde_json::from_str(meta.get()).ok())
-            .unwrap_or_default()
+    /// What to name in reports on this request, as it was written: a string or a number.
+    pub fn progress_token(&self) -> Option<&'a str> {
+        let token = self.meta.progress_token?.get();
+        let is_token = token.starts_with(|first: char| matches!(first, '"' | '-' | '0'..='9'));
+        (is_token && token.len() <= TOKEN_BYTES_MAX).then_some(token)
     }
 }
 

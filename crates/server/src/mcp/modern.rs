@@ -1,6 +1,8 @@
 //! The version without sessions: 2026-07-28. Each request stands alone, and each result says that
 //! it is complete and who made it.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -18,6 +20,13 @@ use crate::metrics::McpOutcome;
 
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// `_meta` of a result that has nothing more to say.
+const OWN_META: &str = concat!(
+    r#"{"io.modelcontextprotocol/serverInfo":{"name":"svc","version":""#,
+    env!("CARGO_PKG_VERSION"),
+    r#""}}"#
+);
 
 /// How long what the server can do stays true: as long as a connection usually lives.
 const DISCOVER_TTL_MS: u32 = 60 * 60 * 1_000;
@@ -111,17 +120,15 @@ fn list(id: &str, tools: Bytes, next: Option<String>) -> Chunks {
     let begin =
         format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","tools":["#);
     let next = next.map_or_else(String::new, |cursor| format!(r#","nextCursor":"{cursor}""#));
-    let end = format!(
-        r#"]{next},"ttlMs":{LIST_TTL_MS},"cacheScope":"private","_meta":{}}}}}"#,
-        own_meta()
-    );
+    let end =
+        format!(r#"]{next},"ttlMs":{LIST_TTL_MS},"cacheScope":"private","_meta":{OWN_META}}}}}"#);
     Chunks(vec![begin.into(), tools, end.into()])
 }
 
 fn call(id: &str, result: &ToolResult) -> Chunks {
     let meta = match &result.meta {
-        None => own_meta(),
-        Some(meta) => merge_meta(meta, SERVER_INFO, server_info()),
+        None => Cow::Borrowed(OWN_META),
+        Some(meta) => merge_meta(meta, SERVER_INFO, server_info()).into(),
     };
     let mut body = Vec::with_capacity(result.members.len() + id.len() + meta.len() + 80);
     body.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
@@ -132,15 +139,6 @@ fn call(id: &str, result: &ToolResult) -> Chunks {
     body.extend_from_slice(meta.as_bytes());
     body.extend_from_slice(b"}}");
     body.into()
-}
-
-fn own_meta() -> String {
-    concat!(
-        r#"{"io.modelcontextprotocol/serverInfo":{"name":"svc","version":""#,
-        env!("CARGO_PKG_VERSION"),
-        r#""}}"#
-    )
-    .to_owned()
 }
 
 /// The first message of a subscription: what it will tell of.

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     identity::{Caller, Directory},
-    links::Answer,
+    links::{Answer, Reports},
     metrics::{CallOutcome, Metrics},
 };
 
@@ -99,17 +99,20 @@ impl Calls {
             .take(caller.user.id, calls, arrived.into_std())
     }
 
-    /// One call that was admitted, from elsewhere than the call endpoint. Dropping the future
-    /// cancels it.
+    /// One call that was admitted, from elsewhere than the call endpoint. How far it is goes to
+    /// `reports`. Dropping the future cancels it.
     pub async fn call_one(
         &self,
         caller: &Caller,
         method: &str,
         params: &str,
         arrived: Instant,
+        reports: Option<&Reports>,
     ) -> Result<Reply, RpcError> {
         let running = self.metrics.call_started();
-        let reply = self.route(caller, method, Some(params), arrived).await;
+        let reply = self
+            .route(caller, method, Some(params), arrived, reports)
+            .await;
         let outcome = match &reply {
             Ok(Reply::Result(_)) => CallOutcome::Ok,
             Ok(Reply::Error(_)) => CallOutcome::MethodError,
@@ -173,7 +176,8 @@ impl Calls {
                 shared.discovered.get_or_init(build).await.clone(),
             ));
         }
-        self.route(caller, method, params, shared.arrived).await
+        self.route(caller, method, params, shared.arrived, None)
+            .await
     }
 
     async fn route(
@@ -182,6 +186,7 @@ impl Calls {
         method: &str,
         params: Option<&str>,
         arrived: Instant,
+        reports: Option<&Reports>,
     ) -> Result<Reply, RpcError> {
         let mut tried: Vec<Arc<Provider>> = Vec::new();
         loop {
@@ -190,7 +195,7 @@ impl Calls {
                 Err(PickError::NotFound) => return Err(RpcError::MethodNotFound),
                 Err(PickError::Unavailable) => return Err(RpcError::Unavailable),
             };
-            match attempt(&provider, params, arrived).await? {
+            match attempt(&provider, params, arrived, reports).await? {
                 Some(reply) => return Ok(reply),
                 // Nothing was sent, so another provider may be tried; after sending, never.
                 None => tried.push(provider),
@@ -254,6 +259,7 @@ pub async fn attempt(
     provider: &Provider,
     params: Option<&str>,
     arrived: Instant,
+    reports: Option<&Reports>,
 ) -> Result<Option<Reply>, RpcError> {
     let timeout_seconds = u32::try_from(provider.timeout.as_secs()).unwrap_or(u32::MAX);
     let timed_out = |sent| RpcError::TimedOut {
@@ -264,7 +270,7 @@ pub async fn attempt(
     if Instant::now() >= deadline {
         return Err(timed_out(false));
     }
-    let Ok(mut pending) = provider.call(params) else {
+    let Ok(mut pending) = provider.call(params, reports) else {
         return Ok(None);
     };
     let answer = match timeout_at(deadline, pending.answer()).await {

@@ -12,7 +12,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use svc_core::{registration::Mode, target::Candidate};
 use svc_protocol::jsonrpc::fold_lines;
 
-use crate::links::{Availability, Link, LiveSpace, NotSent, PendingCall};
+use crate::links::{Availability, Link, LiveSpace, NotSent, PendingCall, Reports};
 
 pub struct Provider {
     pub space: Arc<LiveSpace>,
@@ -68,11 +68,16 @@ impl Provider {
         self.space.availability()
     }
 
-    pub fn call(&self, params: Option<&str>) -> Result<PendingCall, NotSent> {
+    pub fn call(
+        &self,
+        params: Option<&str>,
+        reports: Option<&Reports>,
+    ) -> Result<PendingCall, NotSent> {
         let link = self.link()?;
         // The agent appends its own id and the closing brace.
         let payload = self.payload(params, br#","id":"#);
-        link.call(payload, &self.in_flight, self.mode == Mode::Serial)
+        let serial = self.mode == Mode::Serial;
+        link.call(payload, &self.in_flight, serial, reports.cloned())
     }
 
     pub fn notify(&self, params: Option<&str>) -> Result<(), NotSent> {

@@ -77,8 +77,8 @@ impl EventMetrics {
             Sent::Delivered(_) => "delivered",
             Sent::Failed(_) => "failed",
             Sent::Dead(_) => "unrenderable",
-            // Nobody was there to attempt it.
-            Sent::Paused => return,
+            // Nobody attempted it.
+            Sent::Paused | Sent::Withheld(_) => return,
         };
         let label = AttemptLabel {
             receiver: receiver.to_owned(),

@@ -1,25 +1,20 @@
 //! Is what a person stores a script that can work? Everything is refused here, with the reason,
 //! rather than found out when it runs. Compiles, runs nothing.
 
-use std::thread;
-
 use serde_json::Value;
 use svc_core::{
     name::check_free_name,
     schema::{self, SchemaError},
 };
 use svc_protocol::api::ScriptKind;
-use svc_script::{ScriptError, Source};
+use svc_script::{ErrorKind, ScriptError, Source};
+use thiserror::Error;
 
-use tokio::sync::{Semaphore, oneshot};
-
-use super::{ScriptsError, report::outline};
+use super::{ScriptRunner, ScriptsError, Unavailable, report::outline};
+use crate::identity::{Caller, Credential};
 
 /// Bytes of a source.
 pub const SOURCE_BYTES_MAX: usize = 256 * 1024;
-/// A syntax tree is as deep as its longest chain (`1+1+1…`), and is taken down level by level:
-/// room for a source that is nothing else. What is not used of it is never really taken.
-const STACK_BYTES: usize = 256 * 1024 * 1024;
 /// Characters of a description.
 const DESCRIPTION_MAX: usize = 1_000;
 /// Characters of a library's name.
@@ -100,49 +95,60 @@ pub fn params_schema(kind: ScriptKind, params: Option<&Value>) -> Result<(), Scr
     }
 }
 
-/// Compiles sources, a few at a time.
-pub struct Checker {
-    places: Semaphore,
+/// Why a source is not taken.
+#[derive(Debug, Error)]
+pub enum Untaken {
+    /// It is nothing the embedded engine can run.
+    #[error("{0}")]
+    Source(String),
+    /// It would hold a worker, and wait for another.
+    #[error("a script on the server stores no scripts; use an API token")]
+    OfScript,
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
 }
 
-impl Checker {
-    /// `at_once`: a hostile source may take some hundred megabytes while it is looked at.
-    pub fn new(at_once: usize) -> Self {
-        Self {
-            places: Semaphore::new(at_once),
-        }
-    }
-
-    /// Refuses what the engine could not even begin to run; the text says where and what.
-    pub async fn source(&self, file: String, text: String) -> Result<(), String> {
+impl ScriptRunner {
+    /// Refuses what the engine could not even begin to run; the text says where and what. It is
+    /// compiled in a worker: what that takes is up to whoever wrote the source.
+    pub async fn check_source(
+        &self,
+        caller: &Caller,
+        file: String,
+        text: String,
+    ) -> Result<(), Untaken> {
         if text.len() > SOURCE_BYTES_MAX {
-            return Err(format!(
+            return Err(Untaken::Source(format!(
                 "the source has {} bytes; at most {SOURCE_BYTES_MAX} are allowed",
                 text.len()
-            ));
+            )));
         }
-        let failed = "the source could not be checked; try again".to_owned();
-        let Ok(_place) = self.places.acquire().await else {
-            return Err(failed);
+        if caller.credential == Credential::Script {
+            return Err(Untaken::OfScript);
+        }
+        let compiled = self.compile(caller.user.id, Source { file, text }).await?;
+        compiled.map_err(|error| Untaken::Source(self.refusal(&error)))
+    }
+
+    fn refusal(&self, error: &ScriptError) -> String {
+        let too_much = |limit: String| {
+            format!(
+                "the source cannot be compiled within the limits of scripts: it takes more than {limit}"
+            )
         };
-        let script = Source { file, text };
-        let (send, checked) = oneshot::channel();
-        let spawned = thread::Builder::new()
-            .name("check script".to_owned())
-            .stack_size(STACK_BYTES)
-            .spawn(move || {
-                // Whoever asked may have gone.
-                let _ = send.send(svc_script::check(&script));
-            });
-        match (spawned, checked.await) {
-            (Ok(_), Ok(checked)) => checked.map_err(|error| refusal(&error)),
-            _ => Err(failed),
+        match error.kind {
+            ErrorKind::TimeLimit => too_much(format!("{} s", self.options.time.as_secs_f64())),
+            ErrorKind::MemoryLimit => {
+                too_much(format!("{} MiB", self.options.memory_bytes / (1024 * 1024)))
+            }
+            ErrorKind::Worker => format!("the source cannot be compiled: {}", error.message),
+            _ => located(error),
         }
     }
 }
 
 /// `notes.py:3: SyntaxError: …: `def (:``, and the way out.
-fn refusal(error: &ScriptError) -> String {
+fn located(error: &ScriptError) -> String {
     let mut text = outline(error);
     if let Some(line) = error.place().and_then(|place| place.source_line.as_deref()) {
         let line: String = line.trim().chars().take(200).collect();
@@ -152,71 +158,4 @@ fn refusal(error: &ScriptError) -> String {
         text.push_str(&format!("; {hint}"));
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::{Duration, Instant};
-
-    use super::*;
-
-    /// The longest source there may be, all nesting or chaining: it is refused or taken, and the
-    /// process that looked at it lives on.
-    #[tokio::test]
-    async fn a_source_that_is_all_depth_harms_nobody() {
-        let many = |piece: &str| piece.repeat(SOURCE_BYTES_MAX / piece.len() - 16);
-        let half = |piece: &str| piece.repeat(SOURCE_BYTES_MAX / 2 / piece.len() - 16);
-        let ladder = || -> String {
-            let steps = (0..700).map(|depth| format!("{}if x:\n", " ".repeat(depth)));
-            steps.collect::<String>() + &" ".repeat(700) + "pass\n"
-        };
-        let sources = [
-            many("("),
-            many("["),
-            many("{"),
-            many("f("),
-            many("{1:"),
-            many("-"),
-            many("not "),
-            many("~"),
-            many("lambda:"),
-            many("await "),
-            many("*"),
-            format!("x = {}1", many("-")),
-            format!("x = {}1", many("not ")),
-            format!("x = {}1", many("lambda: ")),
-            format!("x = 1{}", many("+1")),
-            format!("x = __file__{}", many("+1")),
-            format!("x = __file__{}", many(".a")),
-            format!("x = 1{}", many("**1")),
-            format!("x = a{}", many(".a")),
-            format!("x = a{}", many("[0]")),
-            format!("x = a{}", many("()")),
-            format!("x = 1{}", many(" if 1 else 1")),
-            format!("x = 1{}", many(" and 1")),
-            format!("x = 1{}", many(" < 1")),
-            format!("x = {}1{}", half("("), half(")")),
-            format!("x = {}1{}", half("["), half("]")),
-            format!("x = {}1{}", half("f("), half(")")),
-            format!("x = f'{}1{}'", half("{"), half("}")),
-            format!("{}x = 1", many("x = ")),
-            format!("if x:\n pass\n{}", many("elif x:\n pass\n")),
-            format!("x: {}int{}", half("list["), half("]")),
-            format!("match x:\n case {}1{}:\n  pass\n", half("["), half("]")),
-            format!("def f(a={}1{}): pass", half("("), half(")")),
-            ladder(),
-            many("@a\n"),
-            many("\\\n"),
-            many("\0"),
-            many("\u{feff}"),
-        ];
-        let checker = Checker::new(1);
-        for text in sources {
-            let began = Instant::now();
-            let start: String = text.chars().take(20).collect();
-            let _ = checker.source("deep.py".to_owned(), text).await;
-            let took = began.elapsed();
-            assert!(took < Duration::from_secs(10), "{start:?} took {took:?}");
-        }
-    }
 }

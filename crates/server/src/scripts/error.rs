@@ -5,7 +5,7 @@ use std::time::Duration;
 use svc_core::{event::EmitError, name::NameError};
 use thiserror::Error;
 
-use super::{SCRIPTS_PER_OWNER_MAX, runner::Unavailable};
+use super::{SCRIPTS_PER_OWNER_MAX, Untaken, runner::Unavailable};
 use crate::{events::sinks_service::TooOften, store::StoreError};
 
 #[derive(Debug, Error)]
@@ -17,9 +17,8 @@ pub enum ScriptsError {
     Name(#[from] NameError),
     #[error("{message}")]
     Invalid { code: &'static str, message: String },
-    /// The source is nothing the embedded engine can run.
-    #[error("{0}")]
-    Source(String),
+    #[error(transparent)]
+    Source(#[from] Untaken),
     #[error(
         "this needs the permission `manage_scripts`; ask an administrator for a role with it, or leave `owner` out for a script of your own"
     )]

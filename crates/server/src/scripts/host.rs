@@ -21,6 +21,7 @@ use crate::{
 };
 
 const EMIT: &str = "/api/events/emit";
+const SINKS: &str = "/api/event-sinks/";
 const STREAM: &str = "/api/events/stream";
 
 pub struct RunHost {
@@ -112,10 +113,12 @@ impl RunHost {
         if uri.path() == STREAM {
             return Err(invalid("a script cannot follow a stream".to_owned()));
         }
-        if uri.path() == EMIT && self.event.is_some() {
+        if self.event.is_some() && queues_events(uri.path()) {
             return Err(no_emit());
         }
-        let body = call.body.map(|body| body.get().as_bytes().to_vec());
+        let body = call
+            .body
+            .map(|body| Box::<str>::from(body).into_string().into_bytes());
         let reply = self.ask(Asked { method, uri, body }).await?;
         Ok(format!(
             r#"{{"status":{},"body":{}}}"#,
@@ -171,8 +174,14 @@ impl RunHost {
 fn no_emit() -> Raise {
     Raise::new(
         Exception::PermissionError,
-        "a script that runs for an event emits no events",
+        "a script that runs for an event emits no events and delivers none again",
     )
+}
+
+/// Routes that raise an event or deliver one again.
+fn queues_events(path: &str) -> bool {
+    let again = path.ends_with("/replay") || path.ends_with("/resend");
+    path == EMIT || again && path.starts_with(SINKS)
 }
 
 fn parse_path(path: &str) -> Result<Uri, String> {

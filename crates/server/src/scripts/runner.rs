@@ -2,18 +2,23 @@
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
 
-use svc_core::UserId;
+use svc_core::{Permission, UserId};
 use svc_script::{
     Abilities, ErrorKind, Flavour, Limits, ScriptError, Setting, Source,
     worker::{Job, Outcome, Pool, PoolOptions, Program},
 };
 use thiserror::Error;
-use tokio::sync::OnceCell;
 use tracing::{error, info};
 
-use super::{check::Checker, host::RunHost, report::OUTPUT_BYTES_MAX, report::cut, turns::Turns};
+use super::{
+    host::RunHost,
+    proof::Proof,
+    report::{OUTPUT_BYTES_MAX, cut},
+    turns::{Turn, Turns, Waiting},
+};
 use crate::{
-    http::InternalApi, identity::Directory, metrics::Metrics, options::ScriptOptions, store::Store,
+    events::hub::Hub, http::InternalApi, identity::Directory, metrics::Metrics,
+    options::ScriptOptions, store::Store,
 };
 
 /// Bytes of what a tool returns.
@@ -64,23 +69,27 @@ pub enum Unavailable {
     Unproved(String),
     #[error("too many scripts are running; try again in a moment")]
     Busy,
-    /// Whom it would act for is gone or not active.
+    /// Whom it would act for is gone, not active, or may not have it run any more.
     #[error("{0}")]
     User(String),
+    /// There was no worker for it.
+    #[error("{0}")]
+    NotRun(String),
+    /// The server stops, and may have cut it off.
+    #[error("scripts are not run any more: svc is stopping")]
+    Stopping,
 }
 
 pub struct ScriptRunner {
     pool: Pool,
-    /// Set once the limits of a worker have been seen to hold. Until then, nothing runs.
-    proved: OnceCell<()>,
+    /// That the limits of a worker hold. Until then, nothing runs.
+    proof: Proof,
     turns: Turns,
-    /// Looks at sources before they are stored.
-    pub checker: Checker,
     store: Store,
     directory: Arc<Directory>,
     api: Arc<InternalApi>,
     metrics: Arc<Metrics>,
-    options: ScriptOptions,
+    pub(super) options: ScriptOptions,
 }
 
 impl ScriptRunner {
@@ -92,6 +101,7 @@ impl ScriptRunner {
         directory: Arc<Directory>,
         api: Arc<InternalApi>,
         metrics: Arc<Metrics>,
+        hub: Hub,
     ) -> Self {
         let options = ScriptOptions {
             workers: options.workers.max(1),
@@ -111,9 +121,10 @@ impl ScriptRunner {
         });
         Self {
             pool,
-            proved: OnceCell::new(),
-            turns: Turns::new(options.workers),
-            checker: Checker::new(options.workers),
+            proof: Proof::default(),
+            turns: Turns::new(options.workers, move |waiting: Waiting| {
+                hub.wake_attempt(waiting.lane, waiting.failures);
+            }),
             store,
             directory,
             api,
@@ -122,26 +133,79 @@ impl ScriptRunner {
         }
     }
 
-    /// Has a worker prove that its limits hold, once. A failure is not remembered: the next script
-    /// has it tried again, and does not run before it holds.
+    /// Has a worker prove that its limits hold, once. After a failure a later script has it tried
+    /// again, and does not run before it holds.
     pub async fn prove(&self) -> Result<(), Unavailable> {
-        let prove = || async {
-            self.pool.self_test().await.map_err(|reason| {
-                error!(
+        let test = async || {
+            let tested = self.pool.self_test().await;
+            match &tested {
+                Ok(()) => info!("the sandbox for scripts of users holds"),
+                Err(reason) => error!(
                     "scripts of users do not run, because their sandbox does not hold: {reason}"
-                );
-                Unavailable::Unproved(reason)
-            })?;
-            info!("the sandbox for scripts of users holds");
-            Ok(())
+                ),
+            }
+            tested
         };
-        self.proved.get_or_try_init(prove).await.copied()
+        self.proof.get(test).await.map_err(Unavailable::Unproved)
     }
 
-    /// Runs a script. One that fails is an outcome; an error says why none was started.
+    /// Runs a script when it is its turn. One that fails is an outcome; an error says why none was
+    /// run.
     pub async fn run(&self, run: Run) -> Result<Outcome, Unavailable> {
         let label = run.what.label();
-        let outcome = self.attempt(run).await;
+        match self.wait(run.user).await {
+            Ok(turn) => self.run_in(turn, run).await,
+            Err(unavailable) => {
+                self.metrics
+                    .scripts
+                    .ran(label, "unavailable", Duration::ZERO);
+                Err(unavailable)
+            }
+        }
+    }
+
+    /// Waits for a turn, for a while.
+    pub async fn wait(&self, user: UserId) -> Result<Turn, Unavailable> {
+        self.check_user(user, None)?;
+        self.turn(user).await
+    }
+
+    async fn turn(&self, user: UserId) -> Result<Turn, Unavailable> {
+        let turn = async {
+            self.prove().await?;
+            Ok(self.turns.take(user).await)
+        };
+        let waiting = tokio::time::timeout(self.options.wait, turn);
+        waiting.await.map_err(|_| Unavailable::Busy)?
+    }
+
+    /// A turn for what waits in a lane, or at once why there is none: `Busy` means that the lane
+    /// stands in line and is woken.
+    pub async fn enter(&self, user: UserId, waiting: Waiting) -> Result<Turn, Unavailable> {
+        self.prove().await?;
+        self.turns.enter(user, waiting).ok_or(Unavailable::Busy)
+    }
+
+    /// Compiles a source in a worker, as it is before it runs. An error of the outer kind says why
+    /// it was not even tried.
+    pub(super) async fn compile(
+        &self,
+        user: UserId,
+        script: Source,
+    ) -> Result<Result<(), ScriptError>, Unavailable> {
+        let _turn = self.turn(user).await?;
+        let _running = self.metrics.scripts.running();
+        let outcome = self.pool.check(user.0, script, self.options.time).await;
+        match outcome.result {
+            Err(error) if !outcome.ran => Err(self.not_run(&error)),
+            compiled => Ok(compiled.map(drop)),
+        }
+    }
+
+    /// Runs a script whose turn it is.
+    pub async fn run_in(&self, turn: Turn, run: Run) -> Result<Outcome, Unavailable> {
+        let label = run.what.label();
+        let outcome = self.attempt(turn, run).await;
         let (name, took) = match &outcome {
             Ok(outcome) => (outcome_label(&outcome.result), outcome.elapsed),
             Err(_) => ("unavailable", Duration::ZERO),
@@ -150,17 +214,14 @@ impl ScriptRunner {
         outcome
     }
 
-    async fn attempt(&self, run: Run) -> Result<Outcome, Unavailable> {
+    async fn attempt(&self, _turn: Turn, run: Run) -> Result<Outcome, Unavailable> {
         let (flavour, function, params, event) = match run.what {
             What::Tool { params } => (Flavour::Tool, Some("main".to_owned()), params, None),
             What::Sink { event } => (Flavour::Sink, None, "{}".to_owned(), Some(event)),
         };
+        // It may have been a while since they came into line.
+        self.check_user(run.user, None)?;
         let host = self.host(run.user, run.libraries, event);
-        host.check_user()
-            .map_err(|refused| Unavailable::User(refused.message))?;
-        self.prove().await?;
-        let waiting = tokio::time::timeout(self.options.wait, self.turns.take(run.user));
-        let _turn = waiting.await.map_err(|_| Unavailable::Busy)?;
         let _running = self.metrics.scripts.running();
         let job = Job {
             owner: run.user.0,
@@ -179,9 +240,37 @@ impl ScriptRunner {
             params,
         };
         let mut outcome = self.pool.run(job, &host).await;
+        if let (false, Err(error)) = (outcome.ran, &outcome.result) {
+            return Err(self.not_run(error));
+        }
         cut(&mut outcome.output);
         outcome.result = outcome.result.and_then(bounded);
         Ok(outcome)
+    }
+
+    fn not_run(&self, error: &ScriptError) -> Unavailable {
+        if self.pool.is_closing() {
+            Unavailable::Stopping
+        } else {
+            Unavailable::NotRun(error.message.clone())
+        }
+    }
+
+    /// A script runs for users who are active, and hold what it needs besides.
+    pub fn check_user(&self, id: UserId, needs: Option<Permission>) -> Result<(), Unavailable> {
+        let host = self.host(id, Libraries::Global, None);
+        host.check_user()
+            .map_err(|refused| Unavailable::User(refused.message))?;
+        let user = self.directory.find_user(id);
+        match (user, needs) {
+            (Some(user), Some(needs)) if !user.permissions.contains(needs) => {
+                Err(Unavailable::User(format!(
+                    "user `{}`, for whom this script runs, does not hold the permission `{needs}`",
+                    user.name
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whoever answers a script that runs for this user.

@@ -94,7 +94,7 @@ impl Scripts {
             updated_at: now,
         };
         check_description_and_schema(&script)?;
-        self.check_source(&script).await?;
+        self.check_source(caller, &script).await?;
         let entry = entry(caller, "script.created", &script);
         let script = self
             .store
@@ -127,7 +127,7 @@ impl Scripts {
         // Slow, so not while others wait for the store; what another patch changed meanwhile was
         // checked by that one.
         if patch.source.is_some() {
-            self.check_source(&after).await?;
+            self.check_source(caller, &after).await?;
         }
         let who = caller.clone();
         let script = self
@@ -145,10 +145,10 @@ impl Scripts {
         Ok(script)
     }
 
-    async fn check_source(&self, script: &Script) -> Result<(), ScriptsError> {
+    async fn check_source(&self, caller: &Caller, script: &Script) -> Result<(), ScriptsError> {
         let file = format!("{}.py", script.name);
-        let checking = self.runner.checker.source(file, script.source.clone());
-        checking.await.map_err(ScriptsError::Source)
+        let source = script.source.clone();
+        Ok(self.runner.check_source(caller, file, source).await?)
     }
 
     pub async fn delete(&self, caller: &Caller, id: ScriptId) -> Result<(), ScriptsError> {

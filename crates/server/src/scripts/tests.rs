@@ -1,10 +1,14 @@
-//! Managing scripts, and what a running one reaches: on a real server, without its workers.
+//! Managing scripts, and what a running one reaches: on a real server, with or without workers.
 
 mod acting;
 mod managing;
 mod used;
+mod withheld;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde_json::{Value, json};
 use svc_core::UserId;
@@ -25,8 +29,32 @@ struct Fixture {
     _folder: tempfile::TempDir,
 }
 
+/// The worker of `examples`, built with these tests.
+pub(crate) fn worker_program() -> PathBuf {
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let folder = test.parent().and_then(Path::parent);
+    let path = folder
+        .expect("a test is in target/*/deps")
+        .join("examples/server-script-worker");
+    assert!(
+        path.exists(),
+        "`{}` is not built: `cargo build --package svc-server --examples`",
+        path.display()
+    );
+    path
+}
+
 impl Fixture {
+    /// A server whose workers cannot start.
     async fn new() -> Self {
+        Self::of(PathBuf::from("no such program")).await
+    }
+
+    async fn with_workers() -> Self {
+        Self::of(worker_program()).await
+    }
+
+    async fn of(agent_program: PathBuf) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let options = Options {
             listen: ([127, 0, 0, 1], 0).into(),
@@ -37,7 +65,7 @@ impl Fixture {
             wildcard_domain: None,
             public_url: None,
             admin_password: Some("a long enough password".to_owned()),
-            agent_program: PathBuf::from("no such program"),
+            agent_program,
             events: EventOptions::default(),
             scripts: ScriptOptions::default(),
             limits: Limits::default(),

@@ -1,82 +1,229 @@
 //! Who runs next: every owner gets a turn, however many scripts one of them has.
+//!
+//! Tools wait here for their turn. What waits in a lane does not: its lane stands in the line by
+//! name and is woken when there is a place, so that no delivery of anybody else is held up by
+//! scripts that wait.
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, Weak},
+    collections::{HashMap, HashSet, VecDeque},
+    sync::Arc,
+    time::Duration,
 };
 
 use parking_lot::Mutex;
-use svc_core::UserId;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use svc_core::{LaneId, UserId};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout},
+};
 
-/// Places for scripts that run at once. An owner never holds or waits for the last one beside
-/// their own, so that somebody else's script finds a place after at most one run.
-pub struct Turns {
-    places: Arc<Semaphore>,
-    per_owner: usize,
-    owners: Mutex<HashMap<UserId, Weak<Semaphore>>>,
-}
+/// How long a place is kept for a lane that was woken. It comes within milliseconds, unless it is
+/// gone or nobody has time to deliver from it.
+const KEPT_FOR: Duration = Duration::from_secs(1);
+
+/// Places for scripts that run at once. An owner never holds the last one beside their own, and
+/// owners who wait take turns, so that somebody else's script finds a place after at most a few
+/// runs.
+pub struct Turns(Arc<Shared>);
 
 /// A place, until it is dropped.
 pub struct Turn {
-    _place: OwnedSemaphorePermit,
-    _of_owner: OwnedSemaphorePermit,
+    owner: UserId,
+    shared: Arc<Shared>,
+}
+
+/// A delivery that needs a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Waiting {
+    pub lane: LaneId,
+    /// Its failed attempts, by which a wait between attempts is told from one for a place.
+    pub failures: u32,
+}
+
+struct Shared {
+    per_owner: usize,
+    /// Called when a place is kept for a lane.
+    wake: Box<dyn Fn(Waiting) + Send + Sync>,
+    state: Mutex<State>,
+}
+
+struct State {
+    free: usize,
+    /// Places that are held or kept, by owner.
+    taken: HashMap<UserId, usize>,
+    lines: HashMap<UserId, VecDeque<Waiter>>,
+    /// Owners with a line; who is first has waited longest for a turn.
+    order: VecDeque<UserId>,
+    in_line: HashSet<LaneId>,
+    kept: HashMap<LaneId, Kept>,
+}
+
+enum Waiter {
+    Task(oneshot::Sender<Turn>),
+    Lane(Waiting),
+}
+
+struct Kept {
+    owner: UserId,
+    until: Instant,
 }
 
 impl Turns {
-    pub fn new(places: usize) -> Self {
-        Self {
-            places: Arc::new(Semaphore::new(places)),
+    /// `wake` is called, soon and outside of any lock, for each lane that found no place at first.
+    pub fn new(places: usize, wake: impl Fn(Waiting) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(Shared {
             per_owner: places.saturating_sub(1).max(1),
-            owners: Mutex::default(),
-        }
+            wake: Box::new(wake),
+            state: Mutex::new(State {
+                free: places,
+                taken: HashMap::new(),
+                lines: HashMap::new(),
+                order: VecDeque::new(),
+                in_line: HashSet::new(),
+                kept: HashMap::new(),
+            }),
+        }))
     }
 
-    /// Waits for a place; first come, first served among owners.
+    /// Waits for a place.
     pub async fn take(&self, owner: UserId) -> Turn {
-        let closed = "the semaphores of turns are never closed";
-        let of_owner = self.of(owner).acquire_owned().await.expect(closed);
-        let place = self.places.clone().acquire_owned().await.expect(closed);
-        Turn {
-            _place: place,
-            _of_owner: of_owner,
+        let (granted, mut turn) = oneshot::channel();
+        self.0
+            .change(|state| state.join(owner, Waiter::Task(granted)));
+        loop {
+            match timeout(KEPT_FOR, &mut turn).await {
+                Ok(turn) => return turn.expect("who stands in a line gets their turn"),
+                // A place may be kept for a lane that never comes.
+                Err(_) => self.0.change(State::end_kept),
+            }
         }
     }
 
-    fn of(&self, owner: UserId) -> Arc<Semaphore> {
-        let mut owners = self.owners.lock();
-        if let Some(found) = owners.get(&owner).and_then(Weak::upgrade) {
-            return found;
+    /// A place if there is one. If not, the lane stands in line: it is woken when a place is kept
+    /// for it, and asks again.
+    pub fn enter(&self, owner: UserId, waiting: Waiting) -> Option<Turn> {
+        let lane = waiting.lane;
+        let (kept, granted) = {
+            let mut state = self.0.state.lock();
+            state.end_kept();
+            if !state.kept.contains_key(&lane) && state.in_line.insert(lane) {
+                state.join(owner, Waiter::Lane(waiting));
+            }
+            let granted = state.give_places(self.0.per_owner);
+            (state.kept.remove(&lane), granted)
+        };
+        let others = granted.into_iter();
+        self.0.tell(others.filter(|(_, waiter)| !waiter.is(lane)));
+        kept.map(|Kept { owner, .. }| self.0.turn(owner))
+    }
+}
+
+impl Shared {
+    /// Changes something, and gives the places that are free by that.
+    fn change(self: &Arc<Self>, change: impl FnOnce(&mut State)) {
+        let granted = {
+            let mut state = self.state.lock();
+            change(&mut state);
+            state.give_places(self.per_owner)
+        };
+        self.tell(granted.into_iter());
+    }
+
+    fn tell(self: &Arc<Self>, granted: impl Iterator<Item = (UserId, Waiter)>) {
+        for (owner, waiter) in granted {
+            match waiter {
+                // Whoever has just stopped waiting drops the turn, which gives the place back.
+                Waiter::Task(granted) => drop(granted.send(self.turn(owner))),
+                Waiter::Lane(waiting) => (self.wake)(waiting),
+            }
         }
-        owners.retain(|_, semaphore| semaphore.strong_count() > 0);
-        let made = Arc::new(Semaphore::new(self.per_owner));
-        owners.insert(owner, Arc::downgrade(&made));
-        made
+    }
+
+    fn turn(self: &Arc<Self>, owner: UserId) -> Turn {
+        let shared = self.clone();
+        Turn { owner, shared }
+    }
+}
+
+impl State {
+    fn join(&mut self, owner: UserId, waiter: Waiter) {
+        let line = self.lines.entry(owner).or_default();
+        if line.is_empty() {
+            self.order.push_back(owner);
+        }
+        line.push_back(waiter);
+    }
+
+    /// Gives what is free to those in line: one to each owner, in turn.
+    fn give_places(&mut self, per_owner: usize) -> Vec<(UserId, Waiter)> {
+        let mut granted = Vec::new();
+        while self.free > 0 {
+            let may = |owner: &UserId| self.taken.get(owner).is_none_or(|n| *n < per_owner);
+            let Some(next) = self.order.iter().position(may) else {
+                break;
+            };
+            let Some(owner) = self.order.remove(next) else {
+                break;
+            };
+            let line = self.lines.entry(owner).or_default();
+            let waiter = loop {
+                match line.pop_front() {
+                    // They stopped waiting.
+                    Some(Waiter::Task(gone)) if gone.is_closed() => {}
+                    waiter => break waiter,
+                }
+            };
+            if line.is_empty() {
+                self.lines.remove(&owner);
+            } else {
+                self.order.push_back(owner);
+            }
+            let Some(waiter) = waiter else { continue };
+            self.free -= 1;
+            *self.taken.entry(owner).or_default() += 1;
+            if let Waiter::Lane(Waiting { lane, .. }) = waiter {
+                self.in_line.remove(&lane);
+                let until = Instant::now() + KEPT_FOR;
+                self.kept.insert(lane, Kept { owner, until });
+            }
+            granted.push((owner, waiter));
+        }
+        granted
+    }
+
+    /// Frees places that were kept for lanes that did not come.
+    fn end_kept(&mut self) {
+        let now = Instant::now();
+        let ended: Vec<_> = self
+            .kept
+            .extract_if(|_, kept| kept.until <= now)
+            .map(|(_, kept)| kept.owner)
+            .collect();
+        ended.into_iter().for_each(|owner| self.free(owner));
+    }
+
+    fn free(&mut self, owner: UserId) {
+        self.free += 1;
+        if let Some(taken) = self.taken.get_mut(&owner) {
+            *taken -= 1;
+            if *taken == 0 {
+                self.taken.remove(&owner);
+            }
+        }
+    }
+}
+
+impl Waiter {
+    fn is(&self, lane: LaneId) -> bool {
+        matches!(self, Self::Lane(waiting) if waiting.lane == lane)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.shared.change(|state| state.free(self.owner));
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use tokio::time::timeout;
-    use uuid::Uuid;
-
-    use super::*;
-
-    const SOON: Duration = Duration::from_millis(50);
-
-    #[tokio::test]
-    async fn one_owner_leaves_a_place_for_others() {
-        let (ann, ben) = (UserId(Uuid::from_u128(1)), UserId(Uuid::from_u128(2)));
-        let turns = Turns::new(2);
-        let first = turns.take(ann).await;
-        assert!(timeout(SOON, turns.take(ann)).await.is_err());
-        let other = timeout(SOON, turns.take(ben)).await.expect("a place");
-        drop(first);
-        let again = timeout(SOON, turns.take(ann)).await.expect("free again");
-        drop((other, again));
-        assert!(timeout(SOON, turns.take(ben)).await.is_ok());
-        assert_eq!(turns.owners.lock().len(), 1, "those who left are forgotten");
-    }
-}
+mod tests;

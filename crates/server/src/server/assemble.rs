@@ -188,15 +188,15 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>) -> Arc<Links> {
     )
 }
 
-fn mcp(base: &Base, calls: Arc<Calls>, scripts: Arc<StoredTools>) -> Mcp {
-    Mcp::new(
+fn mcp(base: &Base, calls: Arc<Calls>, scripts: Arc<StoredTools>) -> Arc<Mcp> {
+    Arc::new(Mcp::new(
         base.registry.clone(),
         base.directory.clone(),
         calls,
         scripts,
         base.metrics.clone(),
         base.shutdown.clone(),
-    )
+    ))
 }
 
 fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
@@ -217,6 +217,7 @@ fn runner(base: &Base, options: &Options, api: Arc<InternalApi>) -> Arc<ScriptRu
         base.directory.clone(),
         api,
         base.metrics.clone(),
+        base.hub.clone(),
     ))
 }
 
@@ -234,6 +235,7 @@ fn deliverers(
         webhook: Webhook::new(guard),
         methods: MethodDelivery::new(base.registry.clone()),
         scripts,
+        withheld: Default::default(),
         metrics: base.metrics.clone(),
     })
 }

@@ -170,12 +170,13 @@ fn kept_drops(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
 }
 
 /// Pauses or resumes the lanes of a user who is deactivated or activated again. Global sinks are
-/// the zone's and go on.
+/// the zone's and go on, but for their scripts, which act for the user.
 pub fn set_owner_active(tx: &mut Tx<'_>, owner: UserId, active: bool) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE lanes SET active = CASE WHEN ?2 = 0 THEN 0 ELSE COALESCE(
              (SELECT s.active FROM event_sinks s WHERE s.id = lanes.sink_id), 1) END
-         WHERE owner_key = ?1",
+         WHERE owner_key = ?1 OR owner_id = ?1 AND EXISTS (
+             SELECT 1 FROM event_sinks s WHERE s.id = lanes.sink_id AND s.type = 'script')",
         values![owner, active],
     )?;
     Ok(())
@@ -207,10 +208,16 @@ pub(super) fn follow_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreEr
     tx.execute(
         "UPDATE lanes SET patterns = ?2, active = CASE
              WHEN ?3 = 0 THEN 0
-             WHEN owner_key = ?4 THEN 1
+             WHEN owner_key = ?4 AND ?5 <> 'script' THEN 1
              ELSE COALESCE((SELECT u.active FROM users u WHERE u.id = lanes.owner_id), 1) END
          WHERE sink_id = ?1",
-        values![sink.id, write_patterns(&sink.patterns), sink.active, GLOBAL],
+        values![
+            sink.id,
+            write_patterns(&sink.patterns),
+            sink.active,
+            GLOBAL,
+            sink.kind
+        ],
     )?;
     Ok(())
 }

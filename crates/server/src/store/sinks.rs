@@ -327,6 +327,18 @@ pub fn delete_of_owner(
     Ok(sinks.len())
 }
 
+/// Names of the global sinks whose scripts act for this user.
+pub fn list_global_scripts_of(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<String>, StoreError> {
+    tx.query(
+        "SELECT name FROM event_sinks
+         WHERE owner_key = 'global' AND owner_id = ?1 AND type = 'script' ORDER BY name",
+        values![owner],
+    )?
+    .iter()
+    .map(|row| row.get("name"))
+    .collect()
+}
+
 /// Queue and latest finished delivery of a sink.
 pub fn status(tx: &mut Tx<'_>, id: SinkId) -> Result<SinkStatus, StoreError> {
     let Some(lane) = lanes::find_by_sink(tx, id)? else {

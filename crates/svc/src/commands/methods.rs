@@ -30,6 +30,8 @@ use crate::{
     prompt,
 };
 
+/// Said of a script that unregisters all it has registered.
+const TAKEN_BACK: &str = "nothing is registered: the script took all of it back";
 /// Names that stand in when nothing says whose registration it is.
 const ANY_SPACE: &str = "space";
 const ANY_OWNER: &str = "owner";
@@ -52,6 +54,9 @@ pub enum Command {
         /// Remove conflicting methods of your other spaces instead of being refused
         #[arg(long)]
         replace_conflicting: bool,
+        /// Do not list the methods
+        #[arg(long, hide = true)]
+        quiet: bool,
     },
     /// Remove the space's methods and stop its method server
     #[command(before_help = "  svc methods unregister\n  svc methods unregister search")]
@@ -83,7 +88,8 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
         Command::Register {
             file,
             replace_conflicting,
-        } => register(shell, &file, replace_conflicting).await,
+            quiet,
+        } => register(shell, &file, replace_conflicting, quiet).await,
         Command::Unregister { local_name } => unregister(shell, local_name.as_deref()).await,
         Command::Validate { file, space, owner } => validate::run(shell, &file, &space, &owner),
         Command::Logs(args) => {
@@ -189,15 +195,23 @@ pub fn check_file(
     Ok(source.path)
 }
 
-async fn register(shell: &Shell, file: &Path, replace_conflicting: bool) -> Outcome {
+async fn register(
+    shell: &Shell,
+    file: &Path,
+    replace_conflicting: bool,
+    is_quiet: bool,
+) -> Outcome {
     let registered = if is_script(file) {
         on_plain_thread(|| script::register(shell, file, replace_conflicting))?
     } else {
         register_toml(shell, file, replace_conflicting).await?
     };
     warn(&registered.warnings);
+    if is_quiet {
+        return Ok(Exit::Ok);
+    }
     shell.output.document(&registered, || {
-        let mut table = Table::new(&["METHOD"]);
+        let mut table = Table::new(&["METHOD"]).or_when_empty(TAKEN_BACK);
         for name in &registered.methods {
             table.row(vec![name.clone()]);
         }

@@ -9,8 +9,8 @@ use std::{
 };
 
 use svc_script::{
-    Abilities, AgentAccess, ErrorKind, Flavour, Host, Limits, Raise, ScriptError, Setting, Source,
-    SpaceHost, Stream,
+    Abilities, AgentAccess, ErrorKind, Flavour, Host, Limits, Raise, SOURCE_BYTES_MAX, ScriptError,
+    Setting, Source, SpaceHost, Stream,
 };
 
 use crate::{
@@ -19,9 +19,6 @@ use crate::{
     exit::{Exit, Failure},
     prompt,
 };
-
-/// Bytes a script may have.
-const SCRIPT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Python text, and where it stands.
 pub struct OwnScript {
@@ -110,13 +107,12 @@ pub fn read_bounded(environment: &Environment, file: &Path) -> Result<String, Fa
     let mut text = String::new();
     let file = File::open(environment.absolute(file)).map_err(|e| unreadable(e.to_string()))?;
     let read = file
-        .take(SCRIPT_BYTES_MAX + 1)
+        .take(SOURCE_BYTES_MAX as u64 + 1)
         .read_to_string(&mut text)
         .map_err(|error| unreadable(error.to_string()))?;
-    if read as u64 > SCRIPT_BYTES_MAX {
-        return Err(unreadable(format!(
-            "it has more than {SCRIPT_BYTES_MAX} bytes"
-        )));
+    if read > SOURCE_BYTES_MAX {
+        let why = format!("it is larger than {} KiB", SOURCE_BYTES_MAX / 1024);
+        return Err(unreadable(why).hint("split it into libraries"));
     }
     Ok(text)
 }
@@ -177,6 +173,20 @@ mod tests {
         assert_eq!(failure.exit, Exit::Usage);
         assert!(failure.to_string().contains("`none.py`"), "{failure}");
         assert!(failure.hint.is_some());
+    }
+
+    #[test]
+    fn a_file_may_be_as_large_as_a_source() {
+        let folder = svc_testkit::TempDir::new().expect("a folder");
+        let environment = Environment::of(folder.path(), &[]);
+        let read = |bytes: usize| {
+            let file = folder.path().join("a.py");
+            std::fs::write(&file, "#".repeat(bytes)).expect("written");
+            read_bounded(&environment, &file)
+        };
+        assert!(read(SOURCE_BYTES_MAX).is_ok());
+        let failure = read(SOURCE_BYTES_MAX + 1).expect_err("too large");
+        assert_eq!(failure.why.as_deref(), Some("it is larger than 1024 KiB"));
     }
 
     #[test]

@@ -13,6 +13,7 @@ import os
 import socket
 import ssl
 import sys
+from contextvars import ContextVar
 from typing import Any, Callable, Dict, Iterator, NamedTuple, NoReturn, Optional
 from urllib.parse import quote, urlsplit
 
@@ -26,6 +27,8 @@ ANSWER_BYTES_MAX = 8 * 1024 * 1024
 
 # What `svc.jsonrpc.method` routed: local name to handler.
 routes: Dict[str, str] = {}
+# Where a handler says how far its request is; None outside of one.
+reporter: ContextVar[Optional[Callable[[Any], None]]] = ContextVar("svc_reporter", default=None)
 
 
 class RpcError(RuntimeError):
@@ -93,6 +96,13 @@ def _route(argument: Any) -> None:
     routes[argument["local_name"]] = argument["handler"]
 
 
+def _progress(argument: Any) -> None:
+    report = reporter.get()
+    if report is None:
+        raise RuntimeError("progress() is for a handler, while it answers a request")
+    report(argument)
+
+
 def _rpc_error(argument: Any) -> NoReturn:
     # Data that JSON cannot hold is a mistake where it was given.
     json.dumps(argument, allow_nan=False)
@@ -107,6 +117,7 @@ _OPERATIONS: Dict[str, Callable[[Any], Any]] = {
     "event": _event,
     "route": _route,
     "rpc_error": _rpc_error,
+    "progress": _progress,
 }
 
 

@@ -2,7 +2,8 @@
 
 A line is a request, and so is its answer. Requests run on threads, so that a slow one holds up no
 other; the answers are those of `svc run-script --json-rpc`. It must never write anything but
-answers to stdout: what handlers and their child processes print goes to stderr.
+answers, and how far a request is, to stdout: what handlers and their child processes print goes to
+stderr.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ ENVELOPE_BYTES = 1024
 THREADS = 32
 # Requests that are read but not answered; beyond that the next one waits in the pipe.
 WAITING_MAX = 1024
+# Items of a batch, which is refused anyway; beyond that, for another reason.
+BATCH_MAX = 1_000
+# Only newer Pythons go on to say which number it was.
+NOT_FINITE = "Out of range float values are not JSON compliant"
 
 Handler = Callable[[Any], Any]
 
@@ -92,7 +97,7 @@ class _Server:
                         line = self._requests.readline(LINE_BYTES_MAX)
                     continue
                 try:
-                    request = json.loads(line)
+                    request = json.loads(line, parse_constant=_no_constant)
                 except (ValueError, RecursionError) as error:
                     _log(f"a line that is not JSON is passed over: {error}")
                     continue
@@ -103,9 +108,7 @@ class _Server:
         try:
             answer = self._answer(request)
             if answer is not None:
-                with self._writing:
-                    self._answers.write(answer)
-                    self._answers.flush()
+                self._write(answer)
         except OSError as error:
             _log(f"an answer cannot be written: {error}")
         finally:
@@ -113,14 +116,33 @@ class _Server:
 
     def _answer(self, request: Any) -> Optional[bytes]:
         """The line of an answer; None for a notification."""
-        if not _is_request(request):
-            return _response("error", {"code": -32600, "message": "Invalid Request"}, None)
-        member, outcome = self._outcome(request["method"], request.get("params"))
+        why = _mistake(request)
+        if why is not None:
+            error = {"code": -32600, "message": "Invalid Request", "data": {"reason": why}}
+            return _response("error", error, _id_of(request))
+        # Each thread has a context of its own.
+        _host.reporter.set(lambda report: self._report(request, report))
+        try:
+            member, outcome = self._outcome(request["method"], request.get("params"))
+        finally:
+            _host.reporter.set(None)
         if "id" in request:
             return _response(member, outcome, request["id"])
         if member == "error":
             _log(f"notification `{request['method']}` failed: {outcome['message']}")
         return None
+
+    def _report(self, request: Any, report: Dict[str, Any]) -> None:
+        """Says how far a request is; nobody hears it of a notification."""
+        if "id" not in request:
+            return
+        params = _dump({"id": request["id"], **report})
+        self._write(b'{"jsonrpc":"2.0","method":"$/progress","params":%s}\n' % params)
+
+    def _write(self, line: bytes) -> None:
+        with self._writing:
+            self._answers.write(line)
+            self._answers.flush()
 
     def _outcome(self, name: str, params: Any) -> Tuple[str, Any]:
         """`result` and its JSON, or `error` and its object."""
@@ -144,12 +166,40 @@ def _find(handler: str) -> Handler:
     return make
 
 
-def _is_request(request: Any) -> bool:
-    return (
-        isinstance(request, dict)
-        and isinstance(request.get("method"), str)
-        and isinstance(request.get("id"), (str, int, float, type(None)))
-    )
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"`{name}` is not JSON")
+
+
+def _mistake(request: Any) -> Optional[str]:
+    """Why this is no request, in the words of `svc run-script --json-rpc`."""
+    if isinstance(request, list):
+        if not request:
+            return "the batch is empty"
+        if len(request) > BATCH_MAX:
+            return f"the batch has {len(request)} items; at most {BATCH_MAX} are allowed"
+        return "a method server takes no batches"
+    if not isinstance(request, dict):
+        return "a request must be an object"
+    if not _is_id(request.get("id")):
+        return "`id` must be a string, a number or null"
+    if request.get("jsonrpc") != "2.0":
+        return '`jsonrpc` must be "2.0"'
+    if not isinstance(request.get("method"), str):
+        return "`method` must be a string"
+    if not isinstance(request.get("params"), (dict, list, type(None))):
+        return "`params` must be an object or an array"
+    return None
+
+
+def _id_of(request: Any) -> Any:
+    """What an answer to a mistake goes by: the id, if that is none itself."""
+    id = request.get("id") if isinstance(request, dict) else None
+    return id if _is_id(id) else None
+
+
+def _is_id(id: Any) -> bool:
+    # To Python a bool is a number.
+    return isinstance(id, (str, int, float, type(None))) and not isinstance(id, bool)
 
 
 def _encode(handler: str, result: Any) -> bytes:
@@ -157,6 +207,8 @@ def _encode(handler: str, result: Any) -> bytes:
         text = _dump(result)
     except (TypeError, ValueError, RecursionError) as error:
         said = str(error)
+        if said.startswith(NOT_FINITE):
+            said = NOT_FINITE
     else:
         if len(text) <= LINE_BYTES_MAX - ENVELOPE_BYTES:
             return text

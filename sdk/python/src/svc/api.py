@@ -16,6 +16,9 @@ from typing import Any, Dict, List, Optional, Union
 
 from svc import _host
 
+_VERBS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"]
+# An answer without an end.
+_STREAM = "/api/events/stream"
 # Letters that stand for themselves in a path or a query (RFC 3986).
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
 
@@ -81,16 +84,33 @@ def me() -> Dict[str, Any]:
 
 def request(method: str, path: str, body: Any = None) -> Any:
     """Any request to `/api/...`; returns the parsed answer, None where there is none."""
-    if not path.startswith("/api/") or not all("!" <= letter <= "~" for letter in path):
-        raise ValueError(f"request() path `{path}` must be `/api/...`, escaped as in a URL")
-    argument = {"method": method, "path": path}
+    verb = _checked(method, path)
+    argument = {"method": verb, "path": path}
     if body is not None:
         argument["body"] = body
     answer = _host.call("api", argument)
     status = answer["status"]
     if status >= 400:
-        raise RuntimeError(f"{method} {path}: {status} {_problem(answer['body'])}")
+        raise RuntimeError(f"{verb} {path}: {status} {_problem(answer['body'])}")
     return answer["body"]
+
+
+def _checked(method: Any, path: Any) -> str:
+    """The verb in capitals: only the API is asked, and only for what ends."""
+    for name, value in [("method", method), ("path", path)]:
+        if not isinstance(value, str):
+            raise TypeError(f"request() {name} must be a str, not {type(value).__name__}")
+    route = path.split("?")[0]
+    dots = any(segment in [".", ".."] for segment in route.split("/"))
+    plain = all("!" <= letter <= "~" and letter not in "#\\" for letter in path)
+    if not route.startswith("/api/") or dots or not plain:
+        raise ValueError(f"request() path `{path}` must be `/api/...`, escaped as in a URL")
+    if route == _STREAM:
+        raise ValueError(f"request() path `{_STREAM}` never ends: ask `/api/events`")
+    verb = str(method).upper()
+    if verb not in _VERBS:
+        raise ValueError(f"request() method `{method}` must be one of {', '.join(_VERBS)}")
+    return verb
 
 
 def _problem(body: Any) -> str:

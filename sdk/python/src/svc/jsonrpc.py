@@ -13,6 +13,12 @@ A handler takes the params as a dict and returns what JSON can say:
             raise jsonrpc.error(-32602, "query is missing")
         return {"notes": []}
 
+One that takes its time can say how far it is, for callers who want to hear it:
+
+    def index(params):
+        for done, name in enumerate(names):
+            jsonrpc.progress(done, len(names), name)
+
 `svc run-script --json-rpc setup.py` serves it with no Python installed, each request in a fresh
 evaluator, so that handlers share nothing but files. `python3 -m svc.jsonrpc setup.py` serves the
 same handlers on CPython, on threads of one process: there, globals of a module are shared. Both
@@ -22,9 +28,12 @@ what a handler prints goes to the space's log.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, Dict, NoReturn, Optional
 
 from svc import _host
+
+# A report as a whole has 4 KiB; a message is cut here so that it always fits.
+MESSAGE_MAX = 500
 
 
 def method(local_name: str, handler: str) -> None:
@@ -49,6 +58,30 @@ def error(code: int, message: str, data: Any = None) -> NoReturn:
         raise TypeError(f"error() message must be a str, not {type(message).__name__}")
     _host.call("rpc_error", {"code": code, "message": message, "data": data})
     raise RuntimeError(message)
+
+
+def progress(
+    progress: float, total: Optional[float] = None, message: Optional[str] = None
+) -> None:
+    """Tells the caller how far the request is, for a handler while it answers one.
+
+    `progress` must go up from report to report. Callers who did not ask hear nothing of it.
+    """
+    for name, value in [("progress", progress), ("total", total)]:
+        if name == "total" and value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise TypeError(f"progress() {name} must be a number, not {type(value).__name__}")
+        if not -1e308 <= value <= 1e308:
+            raise ValueError(f"progress() {name} must be a finite number")
+    if message is not None and not isinstance(message, str):
+        raise TypeError(f"progress() message must be a str, not {type(message).__name__}")
+    report: Dict[str, Any] = {"progress": progress}
+    if total is not None:
+        report["total"] = total
+    if message is not None:
+        report["message"] = message[:MESSAGE_MAX]
+    _host.call("progress", report)
 
 
 def serve() -> None:

@@ -14,7 +14,7 @@ show("least", Server("python3"))
 show("defaults said", Server("x", type="stdio", timeout=30, args=[], mode="concurrent", env={}))
 show(
     "everything",
-    Server("x", type="tcp", timeout=5, args=("a", "b"), mode="serial", env={"A": "1", "B": ""}),
+    Server("x", timeout=5, args=("a", "b"), mode="serial", env={"A": "1", "B": ""}),
 )
 
 server = Server("svc", args=["run-script", "--json-rpc", "setup.py"])
@@ -66,7 +66,9 @@ ATTEMPTS = [
     ("args text", lambda: Server("x", args="a b")),
     ("args number", lambda: Server("x", args=["a", 1])),
     ("mode", lambda: Server("x", mode=None)),
+    ("mode word", lambda: Server("x", mode="parallel")),
     ("type", lambda: Server("x", type=1)),
+    ("type word", lambda: Server("x", type="tcp")),
     ("env list", lambda: Server("x", env=["A=1"])),
     ("env number", lambda: Server("x", env={"A": 1})),
     ("env name", lambda: Server("x", env={1: "A"})),
@@ -79,6 +81,7 @@ ATTEMPTS = [
     ("keywords text", lambda: server.method("x", description="d", keywords="k")),
     ("keywords numbers", lambda: server.method("x", description="d", keywords=[1])),
     ("scope", lambda: server.method("x", description="d", scope=["shared"])),
+    ("scope word", lambda: server.method("x", description="d", scope="public")),
     ("groups", lambda: server.method("x", description="d", groups="ops")),
     ("mcp_tool", lambda: server.method("x", description="d", mcp_tool="yes")),
     ("events", lambda: server.method("x", description="d", events="space.*")),

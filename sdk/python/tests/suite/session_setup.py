@@ -21,6 +21,7 @@ for name in [
     "infinite",
     "bad_error_data",
     "prints",
+    "steps",
 ]:
     jsonrpc.method(name, f"shop.{name}")
 

@@ -87,3 +87,10 @@ def bad_error_data(params):
 def prints(params):
     print("this is for the log")
     return "printed"
+
+
+def steps(params):
+    jsonrpc.progress(0, 2)
+    jsonrpc.progress(0.5, message="ü" * 600)
+    jsonrpc.progress(2, 2, "done")
+    return "reported"

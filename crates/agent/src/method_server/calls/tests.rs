@@ -1,3 +1,5 @@
+mod reports;
+
 use std::collections::HashMap;
 
 use proptest::prelude::{
@@ -264,6 +266,7 @@ enum Act {
     Call,
     Notify,
     Answer(usize),
+    Report(usize),
     Cancel(usize),
     Down,
     Up,
@@ -277,6 +280,7 @@ fn act() -> impl Strategy<Value = Act> {
         4 => Just(Act::Call),
         1 => Just(Act::Notify),
         4 => (0usize..8).prop_map(Act::Answer),
+        2 => (0usize..8).prop_map(Act::Report),
         2 => (0usize..8).prop_map(Act::Cancel),
         1 => Just(Act::Down),
         1 => Just(Act::Up),
@@ -287,7 +291,7 @@ fn act() -> impl Strategy<Value = Act> {
 }
 
 fn is_final(mode: Mode, kind: FrameKind) -> bool {
-    mode == Mode::Concurrent || kind != FrameKind::CancelledSent
+    kind != FrameKind::Progress && (mode == Mode::Concurrent || kind != FrameKind::CancelledSent)
 }
 
 proptest! {
@@ -322,6 +326,11 @@ proptest! {
                     if let Some(id) = sent.get(*at).copied() {
                         table.answer(id, FrameKind::Result, Bytes::new(), effects);
                         sent.remove(*at);
+                    }
+                }
+                Act::Report(at) => {
+                    if let Some(id) = sent.get(*at) {
+                        table.report(*id, Bytes::new(), now, effects);
                     }
                 }
                 Act::Cancel(at) => {

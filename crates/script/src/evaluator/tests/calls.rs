@@ -128,7 +128,7 @@ fn a_handler_raises_its_own_json_rpc_error() {
     let fault = RpcFault {
         code: -32001,
         message: "no such note".to_owned(),
-        data: Some(serde_json::json!({"id": 7})),
+        data: Some(r#"{"id":7}"#.to_owned()),
     };
     assert_eq!(error.kind, ErrorKind::Rpc(Box::new(fault)));
     let error = evaluator

@@ -53,6 +53,19 @@ fn unsupported_constructs_are_named_with_a_way_out() {
 }
 
 #[test]
+fn a_function_that_does_not_exist_is_named() {
+    for script in [
+        "nothing('call', 'emit', '{}')\n",
+        "def f():\n    return nothing()\nf()\n",
+    ] {
+        let mut host = TestHost::default();
+        let error = fails(script, &mut host);
+        assert_eq!(error.message, "NameError: name 'nothing' is not defined");
+        assert!(host.asked.is_empty(), "{:?}", host.asked);
+    }
+}
+
+#[test]
 fn a_library_that_cannot_run_is_shown_itself() {
     let mut host = TestHost::with(&[
         ("unfinished", "x = 1\ny = (\n"),
@@ -184,4 +197,45 @@ fn a_huge_script_is_refused() {
     assert_eq!(error.kind, ErrorKind::Unsupported);
     let error = check(&source(&"(".repeat(200_000))).expect_err("too deep");
     assert_eq!(error.kind, ErrorKind::Syntax);
+}
+
+#[test]
+fn a_sink_that_would_emit_is_told_why_it_cannot() {
+    for script in [
+        "import svc.event as event\nevent.emit('x')",
+        "from svc import event\nevent.emit('x')",
+        "from svc.event import emit",
+    ] {
+        let error = run_as(Flavour::Sink, script, &mut TestHost::default()).expect_err(script);
+        let hint = error.hint.as_deref();
+        assert_eq!(
+            hint,
+            Some("sink scripts receive events and cannot emit"),
+            "{script}: {error}"
+        );
+    }
+    let mut host = TestHost::default();
+    let script = "from svc import event\nprint(hasattr(event, 'emit'))\nprint.emit";
+    let error = run_as(Flavour::Sink, script, &mut host).expect_err("no such attribute");
+    assert_eq!((host.stdout.as_str(), error.hint), ("False\n", None));
+}
+
+#[test]
+fn what_the_modules_stand_on_is_out_of_reach() {
+    // In the script itself, in a library's function, and with names of their own.
+    let library = "def reach():\n    return __svc_host__('call', 'emit', '{}')\n";
+    for reach in [
+        "__svc_host__('call', 'emit', '{}')",
+        "__svc_loader__['__svc_host__']('call', 'emit', '{}')",
+        "exec(\"__svc_host__('call', 'emit', '{}')\", {})",
+        "import reaching\nreaching.reach()",
+    ] {
+        let mut host = TestHost::with(&[("reaching", library)]).answering("emit", "{}");
+        let error = fails(reach, &mut host);
+        assert_eq!(error.kind, ErrorKind::Exception, "{reach}");
+        assert!(host.asked.iter().all(|(asked, _)| asked == "library"));
+    }
+    let error = fails("name = input('Name? ')", &mut TestHost::default());
+    assert_eq!(error.message, "NameError: name 'input' is not defined");
+    assert!(error.hint.expect("a hint").contains("sys.argv"));
 }

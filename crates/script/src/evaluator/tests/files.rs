@@ -158,6 +158,108 @@ fn errors_are_cpythons() {
     }
 }
 
+/// What a script sets in its environment stays, wherever it looks.
+#[test]
+fn what_is_set_in_the_environment_lasts() {
+    let library = "\
+import os as system
+def look():
+    return system.environ.get('SVC_TEST_A'), system.getenv('SVC_TEST_A')
+";
+    let script = "\
+import os, words
+from os import (
+    environ as all,
+    getenv,
+    path
+)
+class Other:
+    def __init__(self):
+        self.environ = 'mine'
+os.environ['SVC_TEST_A'] = 'one'
+print(os.environ['SVC_TEST_A'], os.getenv('SVC_TEST_A'), f\"{os.environ['SVC_TEST_A']}\")
+print(all['SVC_TEST_A'], getenv('SVC_TEST_A'), getenv('SVC_NO_SUCH'), words.look())
+all.update({'SVC_TEST_A': 'two'})
+print(os.environ.pop('SVC_TEST_A'), os.getenv('SVC_TEST_A', 'gone'), words.look())
+os = Other()
+print(os.environ, path.join('a', 'b'), len(all) > 0)
+raise ValueError(os.environ)
+";
+    let mut host = TestHost::with(&[("words", library)]);
+    let mut own = setting(Flavour::Space);
+    own.abilities = Abilities::Full {
+        folder: std::env::temp_dir(),
+    };
+    let error = Evaluator::new(&own)
+        .run(&source(script), &mut host)
+        .expect_err("it raises");
+    assert_eq!(
+        host.stdout,
+        "one one one\none one None ('one', 'one')\ntwo gone (None, None)\nmine a/b True\n"
+    );
+    assert_eq!(error.message, "ValueError: mine");
+    assert_eq!(
+        place(&error),
+        "script.py:17 in <module>: raise ValueError(os.environ)"
+    );
+}
+
+#[test]
+fn processes_are_told_of_changes_of_the_environment() {
+    let script = "\
+import os, subprocess
+subprocess.run(['a'])
+os.environ['SVC_TEST_A'] = 'one'
+os.environ.pop('PATH')
+subprocess.check_output(['b'], stderr=subprocess.STDOUT)
+subprocess.check_call(['c'], stdout=subprocess.DEVNULL, env={'A': 1})
+for stdout in (subprocess.STDOUT, 1, 'file'):
+    try:
+        subprocess.run(['d'], stdout=stdout)
+    except ValueError as error:
+        print(error)
+try:
+    subprocess.run(['d'], stdout=subprocess.PIPE, capture_output=True)
+except ValueError as error:
+    print(error)
+os.environ['SVC_TEST_A'] = 1
+subprocess.run(['e'])
+";
+    let answer = r#"{"returncode":0,"stdout":null,"stderr":null}"#;
+    let mut host = TestHost::default().answering("process", answer);
+    let mut own = setting(Flavour::Space);
+    own.abilities = Abilities::Full {
+        folder: std::env::temp_dir(),
+    };
+    let error = Evaluator::new(&own)
+        .run(&source(script), &mut host)
+        .expect_err("no text");
+    assert_eq!(
+        error.message,
+        "TypeError: os.environ holds str only, not int"
+    );
+    assert_eq!(
+        host.stdout
+            .matches("takes stdout=PIPE or DEVNULL, not ")
+            .count(),
+        3
+    );
+    assert!(host.stdout.contains("may not be used with capture_output"));
+    let asked: Vec<&str> = host
+        .asked
+        .iter()
+        .map(|(_, argument)| argument.as_str())
+        .collect();
+    assert_eq!(
+        asked,
+        [
+            r#"{"args":["a"],"stdout":"inherit","stderr":"inherit","env_changes":{}}"#,
+            r#"{"args":["b"],"stdout":"pipe","stderr":"stdout","env_changes":{"SVC_TEST_A":"one","PATH":null}}"#,
+            r#"{"args":["c"],"stdout":"null","stderr":"inherit","env":{"A":"1"}}"#,
+        ]
+    );
+}
+
 #[test]
 fn the_environment_of_ones_own_is_there() {
     let folder = tempfile::tempdir().expect("a folder");

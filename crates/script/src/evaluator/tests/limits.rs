@@ -45,6 +45,61 @@ fn loops_end_even_if_they_catch_everything() {
     }
 }
 
+#[test]
+fn a_limit_names_the_line_and_is_final() {
+    let setting = limited(Limits {
+        time: Some(Duration::from_millis(50)),
+        ..Limits::SANDBOX
+    });
+    let error = ends(
+        &setting,
+        "def spin():\n    while True:\n        pass\n\nspin()\n",
+    );
+    assert_eq!(error.kind, ErrorKind::TimeLimit);
+    let lines: Vec<u32> = error.frames.iter().map(|frame| frame.line).collect();
+    assert!(matches!(lines[..], [5, 2 | 3]), "{error}");
+
+    // Caught, it is still the end, and nothing is asked for any more.
+    let text = "\
+from svc import api
+try:
+    while True:
+        pass
+except BaseException:
+    pass
+";
+    let error = ends(&setting, text);
+    assert_eq!(error.kind, ErrorKind::TimeLimit, "{error}");
+    let mut host = TestHost::default();
+    let error = Evaluator::new(&setting)
+        .run(&source(&format!("{text}api.me()\n")), &mut host)
+        .expect_err("it is over");
+    assert_eq!(error.kind, ErrorKind::TimeLimit, "{error}");
+    assert_eq!(host.asked, []);
+}
+
+#[test]
+fn a_script_and_its_function_share_their_time() {
+    let mut host = TestHost::default();
+    let text = "import time\ntime.sleep(0.3)\ndef main(params):\n    time.sleep(0.3)\n";
+    let setting = limited(Limits {
+        time: Some(Duration::from_millis(500)),
+        ..Limits::SANDBOX
+    });
+    let mut call = |shared: bool| {
+        let mut evaluator = Evaluator::new(&setting);
+        if shared {
+            evaluator.share_time();
+        }
+        evaluator.run(&source(text), &mut host)?;
+        evaluator.call("__main__.main", "{}", &mut host)
+    };
+    assert_eq!(call(false), Ok("null".to_owned()));
+    let error = call(true).expect_err("0.6 s are over 0.5 s");
+    assert_eq!(error.kind, ErrorKind::TimeLimit);
+    assert_eq!(error.place().map(|place| place.line), Some(4), "{error}");
+}
+
 /// Only a worker measures its memory; here, what the engine would say is said.
 #[test]
 fn the_memory_limit_is_named() {

@@ -1,8 +1,11 @@
-//! The hosts of scripts in a worker: one asks the parent for everything, one only has it print.
+//! The hosts of scripts in a worker: one asks the parent for everything, one only has it print and
+//! tell how far a request is.
+
+use svc_protocol::jsonrpc::Progress;
 
 use super::pipe::Pipe;
 use crate::{
-    Host, Raise, Source, SpaceHost, Stream,
+    Exception, Host, Raise, Source, SpaceHost, Stream,
     worker::{
         output::Output,
         protocol::{FromWorker, ToWorker},
@@ -63,7 +66,7 @@ impl Host for PipeHost<'_> {
     }
 }
 
-/// A host of this process whose prints go to the parent.
+/// A host of this process whose prints and reports go to the parent.
 pub(super) struct PrintingHost<'a> {
     host: &'a mut SpaceHost,
     pipe: &'a mut Pipe,
@@ -86,6 +89,13 @@ impl<'a> PrintingHost<'a> {
         } = self;
         pipe.send_or_end(output.take());
     }
+
+    fn progress(&mut self, argument: &str) -> Result<String, Raise> {
+        let progress = Progress::parse(argument.as_bytes())
+            .ok_or_else(|| Raise::new(Exception::ValueError, "`progress` does not take this"))?;
+        self.pipe.send_or_end([FromWorker::Progress(progress)]);
+        Ok("null".to_owned())
+    }
 }
 
 impl Host for PrintingHost<'_> {
@@ -94,6 +104,9 @@ impl Host for PrintingHost<'_> {
     }
 
     fn call(&mut self, operation: &str, argument: &str) -> Result<String, Raise> {
+        if operation == "progress" {
+            return self.progress(argument);
+        }
         let answer = self.host.call(operation, argument);
         // What processes of the script printed.
         for (stream, text) in self.host.take_printed() {

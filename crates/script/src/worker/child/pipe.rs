@@ -17,34 +17,38 @@ pub(super) struct Pipe {
     input: BufReader<File>,
     /// Not the library's stdout, which would cut frames at line ends.
     output: File,
+    /// Bytes of one frame.
+    bytes_max: usize,
 }
 
 impl Pipe {
-    pub(super) fn open() -> io::Result<Self> {
+    pub(super) fn open(bytes_max: usize) -> io::Result<Self> {
         let input = io::stdin().as_fd().try_clone_to_owned()?;
         let output = io::stdout().as_fd().try_clone_to_owned()?;
         Ok(Self {
             input: BufReader::with_capacity(BUFFER_BYTES, input.into()),
             output: output.into(),
+            bytes_max,
         })
     }
 
     pub(super) fn receive(&mut self) -> io::Result<Option<ToWorker>> {
-        protocol::read(&mut self.input)
+        protocol::read(&mut self.input, self.bytes_max)
     }
 
     pub(super) fn send(&mut self, message: &FromWorker) -> io::Result<()> {
-        self.output.write_all(&protocol::encode(message)?)
+        self.output
+            .write_all(&protocol::encode(message, self.bytes_max)?)
     }
 
     pub(super) fn send_done(
         &mut self,
         done: Result<Option<String>, ScriptError>,
     ) -> io::Result<()> {
-        let frame = protocol::encode(&FromWorker::Done(done)).or_else(|error| {
-            let text = format!("the result cannot be passed on: {error}");
-            let error = ScriptError::bare(ErrorKind::Exception, text);
-            protocol::encode(&FromWorker::Done(Err(error)))
+        let encode = |done| protocol::encode(&FromWorker::Done(done), self.bytes_max);
+        let frame = encode(done).or_else(|error| {
+            let text = format!("ValueError: the result is too large: {error}");
+            encode(Err(ScriptError::bare(ErrorKind::Exception, text)))
         })?;
         self.output.write_all(&frame)
     }
@@ -58,8 +62,8 @@ impl Pipe {
 
     /// Asks the parent.
     pub(super) fn ask(&mut self, question: &FromWorker) -> Result<ToWorker, Raise> {
-        let frame = protocol::encode(question)
-            .map_err(|error| Raise::runtime(format!("this cannot be asked: {error}")))?;
+        let frame = protocol::encode(question, self.bytes_max)
+            .map_err(|error| Raise::runtime(format!("the question is too large: {error}")))?;
         or_end(self.output.write_all(&frame));
         match or_end(self.receive()) {
             Some(ToWorker::Answer(Err(raise)) | ToWorker::LibraryAnswer(Err(raise))) => Err(raise),

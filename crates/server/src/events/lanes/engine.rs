@@ -1,11 +1,13 @@
 //! [`Engine`]: looks for lanes that are due, claims them, and owns the workers that deliver.
 
 use std::{
+    collections::HashSet,
     sync::{Arc, atomic::AtomicUsize},
     time::Duration,
 };
 
-use svc_core::ServerId;
+use parking_lot::Mutex;
+use svc_core::{LaneId, ServerId, Timestamp};
 use tokio::{
     task::{JoinError, JoinSet},
     time::{sleep, timeout},
@@ -18,7 +20,7 @@ use super::{
     worker::Shared,
 };
 use crate::{
-    events::hub::Hub,
+    events::hub::{Hub, Woken},
     store::{Store, StoreError, Tx, lanes},
 };
 
@@ -28,6 +30,8 @@ const CLAIM_MAX: usize = 64;
 /// Delivers until its shutdown token is cancelled.
 pub struct Engine<D> {
     shared: Arc<Shared<D>>,
+    /// Lanes that were woken while a worker had them, who was about to let them rest.
+    woken_while_held: Mutex<HashSet<Woken>>,
 }
 
 impl<D: Deliver> Engine<D> {
@@ -50,6 +54,7 @@ impl<D: Deliver> Engine<D> {
                 shutdown,
                 cut_off: CancellationToken::new(),
             }),
+            woken_while_held: Mutex::default(),
         }
     }
 
@@ -70,7 +75,7 @@ impl<D: Deliver> Engine<D> {
         self.drain(workers).await;
     }
 
-    async fn schedule(&self, workers: &mut JoinSet<()>) {
+    async fn schedule(&self, workers: &mut JoinSet<LaneId>) {
         self.take_over().await;
         loop {
             let wait = self.look(workers).await;
@@ -78,11 +83,11 @@ impl<D: Deliver> Engine<D> {
                 biased;
                 () = self.shared.shutdown.cancelled() => return,
                 () = self.shared.hub.woken() => {}
-                Some(ended) = workers.join_next() => note_end(ended),
+                Some(ended) = workers.join_next() => self.note_end(ended),
                 () = sleep(wait) => {}
             }
             while let Some(ended) = workers.try_join_next() {
-                note_end(ended);
+                self.note_end(ended);
             }
         }
     }
@@ -102,7 +107,7 @@ impl<D: Deliver> Engine<D> {
 
     /// Starts a worker for each lane that is due, as far as there is room; how long to wait before
     /// looking again, unless woken.
-    async fn look(&self, workers: &mut JoinSet<()>) -> Duration {
+    async fn look(&self, workers: &mut JoinSet<LaneId>) -> Duration {
         let poll = self.shared.policy.poll;
         let room = self.shared.policy.workers.saturating_sub(workers.len());
         if room == 0 {
@@ -133,14 +138,7 @@ impl<D: Deliver> Engine<D> {
     async fn claim(&self, limit: usize) -> Result<(Vec<Turn>, Duration), StoreError> {
         let shared = &self.shared;
         let moment = shared.moment();
-        let due = shared.hub.take_due();
-        if !due.is_empty() {
-            let making = move |tx: &mut Tx<'_>| {
-                due.iter()
-                    .try_for_each(|&lane| lanes::make_due(tx, lane, moment.now))
-            };
-            shared.store.write(making).await?;
-        }
+        self.rouse(moment.now).await?;
         let first = shared
             .store
             .read(move |tx| lanes::first_due(tx, moment.now))
@@ -167,10 +165,43 @@ impl<D: Deliver> Engine<D> {
         Ok((turns, Duration::ZERO))
     }
 
-    async fn drain(&self, mut workers: JoinSet<()>) {
+    /// Makes the lanes due that were woken; those that are held, once they are given back.
+    async fn rouse(&self, now: Timestamp) -> Result<(), StoreError> {
+        let woken = self.shared.hub.take_woken();
+        if woken.is_empty() {
+            return Ok(());
+        }
+        let rousing = move |tx: &mut Tx<'_>| {
+            let mut held = Vec::new();
+            for woken in woken {
+                if lanes::make_due(tx, woken.lane, woken.failures, now)? {
+                    held.push(woken);
+                }
+            }
+            Ok(held)
+        };
+        let held = self.shared.store.write(rousing).await?;
+        self.woken_while_held.lock().extend(held);
+        Ok(())
+    }
+
+    /// A worker that panicked leaves its lane held; the lease runs out, and the lane goes on.
+    fn note_end(&self, ended: Result<LaneId, JoinError>) {
+        match ended {
+            Ok(lane) => {
+                let mut held = self.woken_while_held.lock();
+                for woken in held.extract_if(|woken| woken.lane == lane) {
+                    self.shared.hub.wake_attempt(woken.lane, woken.failures);
+                }
+            }
+            Err(error) => tracing::error!(%error, "a delivery panicked"),
+        }
+    }
+
+    async fn drain(&self, mut workers: JoinSet<LaneId>) {
         let ended = async {
             while let Some(ended) = workers.join_next().await {
-                note_end(ended);
+                self.note_end(ended);
             }
         };
         if timeout(self.shared.policy.drain, ended).await.is_ok() {
@@ -182,14 +213,7 @@ impl<D: Deliver> Engine<D> {
         );
         self.shared.cut_off.cancel();
         while let Some(ended) = workers.join_next().await {
-            note_end(ended);
+            self.note_end(ended);
         }
-    }
-}
-
-/// A worker that panicked leaves its lane held; the lease runs out, and the lane goes on.
-fn note_end(ended: Result<(), JoinError>) {
-    if let Err(error) = ended {
-        tracing::error!(%error, "a delivery panicked");
     }
 }

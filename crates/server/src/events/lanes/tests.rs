@@ -56,6 +56,8 @@ enum Answer {
     Fail,
     Die,
     Pause,
+    /// Pauses once the receiver is told to let go.
+    PauseLater,
     /// Takes until the receiver is told to let go.
     Hang,
 }
@@ -142,6 +144,11 @@ impl Deliver for Receiver {
             Answer::Fail => Sent::Failed(failed),
             Answer::Die => Sent::Dead(failed),
             Answer::Pause => Sent::Paused,
+            Answer::PauseLater => {
+                let mut let_go = self.let_go.subscribe();
+                let _ = let_go.wait_for(|go| *go).await;
+                Sent::Paused
+            }
             Answer::Hang => {
                 let mut let_go = self.let_go.subscribe();
                 let _ = let_go.wait_for(|go| *go).await;

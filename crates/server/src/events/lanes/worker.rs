@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use svc_core::{ServerId, lane::AfterFailure};
+use svc_core::{LaneId, ServerId, lane::AfterFailure};
 use tokio::time::{Instant, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -61,8 +61,15 @@ impl<D: Deliver> Shared<D> {
         }
     }
 
-    /// Delivers what has begun, and whatever the lane holds after it.
-    pub(super) async fn work(self: Arc<Self>, begun: Begun) {
+    /// Delivers what has begun, and whatever the lane holds after it; the lane, which is not held
+    /// by this any more.
+    pub(super) async fn work(self: Arc<Self>, begun: Begun) -> LaneId {
+        let lane = begun.held.lane;
+        self.deliver_from(begun).await;
+        lane
+    }
+
+    async fn deliver_from(&self, begun: Begun) {
         let _working = Working::begin(&self.working);
         let began = Instant::now();
         let mut next = Some(begun);
@@ -137,6 +144,12 @@ impl<D: Deliver> Shared<D> {
                 EventCounters::add(&counters.paused, 1);
                 Ending::Unattempted {
                     next_at: now.plus(self.policy.pause),
+                }
+            }
+            Sent::Withheld(_) => {
+                EventCounters::add(&counters.paused, 1);
+                Ending::Unattempted {
+                    next_at: now.plus(self.policy.withhold),
                 }
             }
         }

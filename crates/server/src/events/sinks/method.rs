@@ -61,7 +61,7 @@ impl MethodDelivery {
                     break (RpcError::Unavailable.message().to_owned(), None);
                 }
             };
-            match attempt(&provider, Some(params), tokio::time::Instant::now()).await {
+            match attempt(&provider, Some(params), tokio::time::Instant::now(), None).await {
                 Ok(Some(Reply::Result(result))) => {
                     return Sent::Delivered(detail(began, None, Some(&result)));
                 }

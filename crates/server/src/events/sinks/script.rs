@@ -1,35 +1,71 @@
 //! The script sink: runs a script for an event, as the sink's owner and without `emit` (spec 6.3).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use parking_lot::Mutex;
 use serde_json::json;
-use svc_core::event::Event;
+use svc_core::{Permission, SinkId, event::Event};
 use svc_script::{Source, worker::Outcome};
 
 use super::{Deliverers, detail};
 use crate::{
+    clock,
     events::{
         lanes::{AttemptDetail, Sent},
         template::SpaceScope,
     },
-    scripts::{Libraries, Run, Unavailable, What, libraries_of, outline, source_of},
+    scripts::{Libraries, Run, Unavailable, Waiting, What, libraries_of, outline, source_of},
     store::{
-        StoreError, scripts,
+        StoreError, audit, scripts,
         sinks::{SinkConfig, SinkRow},
     },
 };
 
 impl Deliverers {
     /// One attempt: the sink's script, fresh, for one event.
-    pub(super) async fn run_script(&self, sink: &SinkRow, event: &Event) -> Sent {
+    pub(super) async fn run_script(
+        &self,
+        sink: &SinkRow,
+        event: &Event,
+        waiting: Option<Waiting>,
+    ) -> Sent {
+        let attempted = self.attempt_script(sink, event, waiting).await;
+        let sent = attempted.unwrap_or_else(|unavailable| match unavailable {
+            Unavailable::Busy | Unavailable::Stopping => Sent::Paused,
+            why => Sent::Withheld(why.to_string()),
+        });
+        match &sent {
+            Sent::Withheld(why) if waiting.is_some() => self.tell_withheld(sink, why).await,
+            Sent::Withheld(_) | Sent::Paused => {}
+            _ => self.withheld.forget(sink.id),
+        }
+        sent
+    }
+
+    /// An error if the script was not run at all: nothing was tried.
+    async fn attempt_script(
+        &self,
+        sink: &SinkRow,
+        event: &Event,
+        waiting: Option<Waiting>,
+    ) -> Result<Sent, Unavailable> {
+        // A global sink sees everyone's events: whoever may not make one any more sees none.
+        let needs = sink
+            .is_global()
+            .then_some(Permission::ManageGlobalEventSinks);
+        self.scripts.check_user(sink.owner_id, needs)?;
+        let turn = match waiting {
+            Some(waiting) => self.scripts.enter(sink.owner_id, waiting).await?,
+            None => self.scripts.wait(sink.owner_id).await?,
+        };
         let (script, libraries) = match self.script_of(sink).await {
             Ok(Ok(found)) => found,
-            Ok(Err(missing)) => return Sent::Failed(detail(missing)),
-            Err(error) => return Sent::Failed(detail(error.to_string())),
+            Ok(Err(missing)) => return Ok(Sent::Failed(detail(missing))),
+            Err(error) => return Ok(Sent::Failed(detail(error.to_string()))),
         };
         let event = match self.event_of(event).await {
             Ok(event) => event,
-            Err(error) => return Sent::Failed(detail(error.to_string())),
+            Err(error) => return Ok(Sent::Failed(detail(error.to_string()))),
         };
         let run = Run {
             what: What::Sink { event },
@@ -37,19 +73,36 @@ impl Deliverers {
             libraries,
             script,
         };
-        match self.scripts.run(run).await {
-            Ok(outcome) => judge(outcome),
-            // It has not been tried: the lane waits, and spends no attempt.
-            Err(Unavailable::Busy) => Sent::Paused,
-            Err(why @ (Unavailable::Unproved(_) | Unavailable::User(_))) => {
-                Sent::Failed(detail(why.to_string()))
-            }
+        self.scripts.run_in(turn, run).await.map(judge)
+    }
+
+    /// Says once why nothing is delivered from a sink, where its managers look for it.
+    async fn tell_withheld(&self, sink: &SinkRow, why: &str) {
+        if !self.withheld.is_news(sink.id, why) {
+            return;
+        }
+        tracing::warn!(
+            sink.id = %sink.id,
+            sink.name = %sink.name,
+            "deliveries of a script sink wait: {why}"
+        );
+        let entry = audit::Entry {
+            at: clock::now(),
+            actor: audit::SYSTEM.to_owned(),
+            action: "event_sink.withheld",
+            target_type: "event_sink",
+            target_id: sink.id.to_string(),
+            detail: json!({"name": sink.name, "reason": why}),
+        };
+        let append = self.store.write(move |tx| audit::append(tx, &entry));
+        if let Err(error) = append.await {
+            tracing::error!(%error, "an audit entry could not be written");
         }
     }
 
     /// What a script sees of an event, as JSON.
     pub async fn event_of(&self, event: &Event) -> Result<String, StoreError> {
-        let around = self.surroundings_of(event.space_id).await?;
+        let around = self.surroundings_of(event).await?;
         Ok(event_json(event, around.space.as_ref(), &around.custom))
     }
 
@@ -86,6 +139,22 @@ impl Deliverers {
             .ok_or_else(|| {
                 format!("script `{id}` does not exist any more; give the sink another one")
             }))
+    }
+}
+
+/// Sinks of which it has been said why nothing is delivered from them.
+#[derive(Debug, Default)]
+pub struct Told(Mutex<HashMap<SinkId, String>>);
+
+impl Told {
+    fn is_news(&self, sink: SinkId, why: &str) -> bool {
+        let before = self.0.lock().insert(sink, why.to_owned());
+        before.as_deref() != Some(why)
+    }
+
+    /// It runs again.
+    fn forget(&self, sink: SinkId) {
+        self.0.lock().remove(&sink);
     }
 }
 

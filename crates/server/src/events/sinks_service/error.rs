@@ -6,7 +6,7 @@ use svc_core::{event::EmitError, name::NameError, pattern::PatternError};
 use thiserror::Error;
 
 use super::{SINKS_PER_OWNER_MAX, TooOften};
-use crate::{events::sinks::Unrendered, store::StoreError};
+use crate::{events::sinks::Unrendered, scripts::Untaken, store::StoreError};
 
 #[derive(Debug, Error)]
 pub enum SinkError {
@@ -23,14 +23,13 @@ pub enum SinkError {
     Pattern(#[from] PatternError),
     #[error("{message}")]
     Invalid { code: &'static str, message: String },
-    /// The source is nothing the embedded engine can run.
-    #[error("{0}")]
-    Source(String),
+    #[error(transparent)]
+    Source(#[from] Untaken),
     #[error(
         "the script of this sink runs with the permissions of whoever made the sink, and only they change it; make a sink of your own instead"
     )]
     ScriptOfAnother,
-    #[error("a script does not start another one")]
+    #[error("a script neither starts another one nor has events delivered again")]
     Nested,
     #[error(
         "a global sink needs the permission `manage_global_event_sinks`; leave `owner` out for a sink of your own"

@@ -9,7 +9,7 @@ use svc_protocol::api::{Delivery, DeliveryState, Replay, Replayed};
 use super::{SinksService, entry, error::SinkError, find_managed, managed};
 use crate::{
     clock,
-    identity::Caller,
+    identity::{Caller, Credential},
     store::{
         Page, Tx, audit,
         deliveries::{self, DeliveryPage},
@@ -50,6 +50,7 @@ impl SinksService {
 
     /// Puts the event of a finished delivery at the end of the queue; the answer is its new place.
     pub async fn resend(&self, caller: &Caller, id: SinkId, n: u64) -> Result<Delivery, SinkError> {
+        check_no_script(caller)?;
         let who = caller.clone();
         let delivery = self
             .store
@@ -85,6 +86,7 @@ impl SinksService {
         id: SinkId,
         asked: Replay,
     ) -> Result<Replayed, SinkError> {
+        check_no_script(caller)?;
         let now = clock::now();
         let since = asked.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
         let until = asked.until.unwrap_or(now);
@@ -164,6 +166,14 @@ impl SinksService {
                 }
             }
         }
+    }
+}
+
+/// A script that sends its own event again would run for ever.
+fn check_no_script(caller: &Caller) -> Result<(), SinkError> {
+    match caller.credential {
+        Credential::Script => Err(SinkError::Nested),
+        _ => Ok(()),
     }
 }
 

@@ -57,7 +57,7 @@ pub fn made_up_by(
     })
 }
 
-/// The space that a made-up system event is about.
+/// The space that a made-up system event is about. Every one that happened is of a real space.
 pub fn space_of(event: &Event) -> Option<SpaceScope> {
     system_data(&event.r#type).map(|_| SpaceScope {
         id: SpaceId::NIL,

@@ -16,15 +16,16 @@ impl SinksService {
     /// The source that a sink is to get, if it gets one. Slow: done before anything is written.
     pub(super) async fn check_source(
         &self,
+        caller: &Caller,
         name: &str,
         source: Option<&str>,
     ) -> Result<(), SinkError> {
         let Some(source) = source else {
             return Ok(());
         };
-        let checker = &self.deliverers.scripts.checker;
-        let checking = checker.source(format!("{name}.py"), source.to_owned());
-        checking.await.map_err(SinkError::Source)
+        let scripts = &self.deliverers.scripts;
+        let checking = scripts.check_source(caller, format!("{name}.py"), source.to_owned());
+        Ok(checking.await?)
     }
 }
 

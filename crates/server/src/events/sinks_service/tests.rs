@@ -4,6 +4,8 @@ mod queue;
 mod script;
 mod trying;
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use svc_core::{EventId, Permissions, SpaceId, UserId, UserName, event::Event};
 use svc_protocol::api::DeliveryState;
@@ -21,7 +23,7 @@ use crate::{
     identity::{Directory, User},
     metrics::Metrics,
     options::ScriptOptions,
-    scripts::ScriptRunner,
+    scripts::{ScriptRunner, tests::worker_program},
     store::deliveries::DeliveryPage,
 };
 
@@ -32,18 +34,28 @@ struct Fixture {
 
 impl Fixture {
     fn new() -> Self {
+        Self::of("no such program".into())
+    }
+
+    /// One that takes scripts.
+    fn with_workers() -> Self {
+        Self::of(worker_program())
+    }
+
+    fn of(program: PathBuf) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("opens");
         let secrets = SecretKey::load_or_create(folder.path(), None).expect("a key");
         let guard = AddressGuard::new(&["127.0.0.1".to_owned()]).expect("valid");
         let metrics = Metrics::new();
         let scripts = ScriptRunner::new(
-            "no such program".into(),
+            program,
             ScriptOptions::default(),
             store.clone(),
             Arc::new(Directory::empty()),
             Arc::default(),
             metrics.clone(),
+            Hub::new(),
         );
         let deliverers = Deliverers {
             store: store.clone(),
@@ -52,6 +64,7 @@ impl Fixture {
             metrics,
             methods: MethodDelivery::new(Arc::default()),
             scripts: Arc::new(scripts),
+            withheld: Default::default(),
         };
         let service = SinksService {
             store,

@@ -145,9 +145,17 @@ impl SinksService {
         }
         self.tests.take(caller.user.id, Instant::now())?;
         let at = clock::now();
-        let (detail, ok) = match self.deliverers.to_sink(row, event).await {
+        let (detail, ok) = match self.deliverers.to_sink(row, event, None).await {
             Sent::Delivered(detail) => (detail, true),
             Sent::Failed(detail) | Sent::Dead(detail) => (detail, false),
+            Sent::Withheld(why) => {
+                let error = Some(why);
+                let detail = AttemptDetail {
+                    error,
+                    ..AttemptDetail::default()
+                };
+                (detail, false)
+            }
             Sent::Paused => {
                 let message = "too many scripts are running; try again in a moment";
                 return Err(SinkError::Conflict(message.to_owned()));

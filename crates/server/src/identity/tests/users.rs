@@ -1,10 +1,15 @@
-use svc_core::Permission;
+use svc_core::{Permission, SinkId, pattern::Pattern};
 use svc_protocol::api;
+use uuid::Uuid;
 
 use super::{Fixture, assert_code, log_in, new_user};
 use crate::{
     identity::{Denied, DirectoryChange},
-    store::{PageRequest, spaces},
+    store::{
+        PageRequest,
+        sinks::{self, SinkConfig, SinkRow},
+        spaces,
+    },
 };
 
 fn roles(names: &[&str]) -> api::UserPatch {
@@ -185,6 +190,44 @@ async fn a_user_who_owns_spaces_is_not_deleted() {
     assert_code(delete().await, "not_found");
     // The name is free again.
     fixture.user("ann", &["user"]).await;
+}
+
+#[tokio::test]
+async fn a_user_for_whom_a_global_script_sink_runs_is_not_deleted() {
+    let fixture = Fixture::new().await;
+    let ann = fixture.caller("ann", &[]).await;
+    let id = SinkId(Uuid::now_v7());
+    let row = SinkRow {
+        id,
+        owner_key: sinks::GLOBAL.to_owned(),
+        owner_id: ann.user.id,
+        name: "watch".to_owned(),
+        description: String::new(),
+        patterns: vec![Pattern::parse("*", 1).expect("valid")],
+        kind: api::SinkType::Script,
+        active: true,
+        config: SinkConfig::Script {
+            script_id: None,
+            source: Some("pass".to_owned()),
+        },
+        secret: None,
+        previous_secret: None,
+        previous_until: None,
+        created_at: fixture.now(),
+    };
+    let insert = fixture.store.write(move |tx| sinks::insert(tx, &row));
+    insert.await.expect("committed");
+    let delete = || fixture.identity.delete_user(&fixture.admin, ann.user.id);
+    let refused = delete().await;
+    let said = refused.as_ref().expect_err("refused").to_string();
+    assert!(said.contains("`watch`"), "{said}");
+    assert_code(refused, "user_runs_sinks");
+    let at = fixture.now();
+    let remove = fixture
+        .store
+        .write(move |tx| sinks::delete(tx, id, "admin", at));
+    remove.await.expect("committed");
+    delete().await.expect("deleted");
 }
 
 #[tokio::test]

@@ -9,15 +9,16 @@ use serde_json::{Value, json};
 use svc_core::UserId;
 use svc_protocol::{
     api::{Script, ScriptKind},
-    jsonrpc::{ErrorObject, RpcError, UNAVAILABLE},
+    jsonrpc::{RpcError, UNAVAILABLE},
 };
 use svc_script::{ErrorKind, ScriptError};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, broadcast::error::RecvError, watch};
+use tokio_util::sync::CancellationToken;
 use tracing::error;
 
 use super::{ScriptTool, ToolScripts};
 use crate::{
-    identity::{Caller, Credential},
+    identity::{Caller, Credential, Directory, DirectoryChange},
     methods::calls::Reply,
     scripts::{Run, ScriptRunner, What, libraries_of, outline, source_of},
     store::{
@@ -88,6 +89,37 @@ impl StoredTools {
         }
     }
 
+    /// Forgets those of users who are deleted, until the server stops.
+    pub async fn follow(&self, directory: &Directory, shutdown: &CancellationToken) {
+        let mut changes = directory.subscribe();
+        loop {
+            // What changed before we listened, or was too much to be told.
+            self.forget(directory);
+            loop {
+                let change = tokio::select! {
+                    change = changes.recv() => change,
+                    () = shutdown.cancelled() => return,
+                };
+                match change {
+                    Ok(
+                        DirectoryChange::UserChanged(user) | DirectoryChange::UserDeactivated(user),
+                    ) if directory.find_user(user).is_none() => {
+                        self.known.write().remove(&Some(user));
+                    }
+                    Ok(_) => {}
+                    Err(RecvError::Lagged(_)) => break,
+                    Err(RecvError::Closed) => return,
+                }
+            }
+        }
+    }
+
+    fn forget(&self, directory: &Directory) {
+        let exists =
+            |owner: &Option<UserId>| owner.is_none_or(|user| directory.find_user(user).is_some());
+        self.known.write().retain(|owner, _| exists(owner));
+    }
+
     fn put(&self, owner_key: &str, rows: Vec<ToolRow>) {
         let tools = rows.into_iter().map(|row| Arc::new(ScriptTool::from(row)));
         let tools = tools.collect();
@@ -133,7 +165,7 @@ impl StoredTools {
         Ok(match self.runner.run(run).await {
             Ok(outcome) => match outcome.result {
                 Ok(result) => Reply::Result(Bytes::from(result.unwrap_or_else(|| "null".into()))),
-                Err(error) => Reply::Error(describe(&error).to_bytes().into()),
+                Err(error) => Reply::Error(describe(&error).into()),
             },
             Err(unavailable) => failed(&unavailable.to_string()),
         })
@@ -182,18 +214,10 @@ impl ToolScripts for StoredTools {
 }
 
 /// A script's failure as a method server would tell it.
-fn describe(error: &ScriptError) -> ErrorObject {
+fn describe(error: &ScriptError) -> String {
     match &error.kind {
-        ErrorKind::Rpc(fault) => ErrorObject {
-            code: fault.code,
-            message: fault.message.clone(),
-            data: fault.data.clone(),
-        },
-        _ => ErrorObject {
-            code: SCRIPT_FAILED,
-            message: outline(error),
-            data: None,
-        },
+        ErrorKind::Rpc(fault) => fault.to_json(),
+        _ => json!({"code": SCRIPT_FAILED, "message": outline(error)}).to_string(),
     }
 }
 

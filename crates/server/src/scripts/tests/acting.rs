@@ -197,11 +197,15 @@ async fn a_tool_emits_as_its_caller_and_a_sink_not_at_all() {
         raised(&sink, "emit", emit.clone()).await.0,
         Exception::PermissionError
     );
-    let around = json!({"method": "POST", "path": "/api/events/emit?x=1", "body": emit});
-    assert_eq!(
-        raised(&sink, "api", around).await.0,
-        Exception::PermissionError
-    );
+    for path in [
+        "/api/events/emit?x=1",
+        "/api/event-sinks/01890000-0000-7000-8000-000000000000/replay",
+        "/api/event-sinks/01890000-0000-7000-8000-000000000000/deliveries/1/resend",
+    ] {
+        let around = json!({"method": "POST", "path": path, "body": emit});
+        let (exception, _) = raised(&sink, "api", around).await;
+        assert_eq!(exception, Exception::PermissionError, "{path}");
+    }
     assert_eq!(
         sink.call("event", "null").await.expect("the event"),
         r#"{"id":"x"}"#
@@ -211,7 +215,7 @@ async fn a_tool_emits_as_its_caller_and_a_sink_not_at_all() {
 
 #[tokio::test]
 async fn own_libraries_come_before_global_ones_but_not_in_global_scripts() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::with_workers().await;
     let (admin, ann, ben) = (
         fixture.admin(),
         fixture.user("ann").await,
@@ -249,7 +253,7 @@ async fn own_libraries_come_before_global_ones_but_not_in_global_scripts() {
 
 #[tokio::test]
 async fn numbers_and_the_order_of_keys_survive_and_a_script_cannot_start_another() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::with_workers().await;
     let ann = fixture.user("ann").await;
     let host = fixture.tool_of(&ann);
     let call = json!({"method": "POST", "path": "/api/methods/call", "body":

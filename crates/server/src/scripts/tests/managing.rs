@@ -5,7 +5,7 @@ use svc_protocol::api::{RunScript, ScriptPatch};
 
 use super::*;
 use crate::{
-    scripts::{Narrow, SCRIPTS_PER_OWNER_MAX},
+    scripts::{Narrow, SCRIPTS_PER_OWNER_MAX, Untaken},
     store::{self, PageRequest, audit},
 };
 
@@ -22,7 +22,7 @@ async fn names(fixture: &Fixture, caller: &Caller, narrow: Narrow) -> Vec<String
 
 #[tokio::test]
 async fn own_and_global_scripts_are_seen_and_others_do_not_exist() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::with_workers().await;
     let (admin, ann, ben) = (
         fixture.admin(),
         fixture.user("ann").await,
@@ -112,7 +112,7 @@ async fn own_and_global_scripts_are_seen_and_others_do_not_exist() {
 
 #[tokio::test]
 async fn what_cannot_work_is_refused() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::with_workers().await;
     let ann = fixture.user("ann").await;
     let code = async |body: Value| match fixture.create(&ann, body).await {
         Err(ScriptsError::Invalid { code, .. }) => code,
@@ -182,7 +182,7 @@ async fn what_cannot_work_is_refused() {
 
 #[tokio::test]
 async fn an_owner_has_room_for_so_many() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::with_workers().await;
     let ann = fixture.user("ann").await;
     let first = fixture.create(&ann, tool("first")).await.expect("created");
     let fill = fixture.app.store.write(move |tx| {
@@ -224,8 +224,8 @@ async fn an_owner_has_room_for_so_many() {
 }
 
 #[tokio::test]
-async fn only_sinks_and_tools_run_and_only_where_a_worker_does() {
-    let fixture = Fixture::new().await;
+async fn only_sinks_and_tools_run() {
+    let fixture = Fixture::with_workers().await;
     let ann = fixture.user("ann").await;
     let scripts = &fixture.app.scripts;
     let library = fixture.library(&ann, "lib", "user", "").await;
@@ -247,11 +247,87 @@ async fn only_sinks_and_tools_run_and_only_where_a_worker_does() {
         .run(&as_script(&ann.user), tool.id, RunScript::default())
         .await;
     assert!(matches!(nested, Err(ScriptsError::Nested)), "{nested:?}");
-    // The program of this server's workers does not exist: closed, with the reason.
-    let unproved = scripts.run(&ann, tool.id, RunScript::default()).await;
+    let ran = scripts.run(&ann, tool.id, RunScript::default()).await;
+    assert_eq!(ran.expect("ran").result.get(), "{}");
+    fixture.close().await;
+}
+
+/// The program of this server's workers does not exist: closed, with the reason.
+#[tokio::test]
+async fn without_workers_nothing_is_stored_and_nothing_runs() {
+    let fixture = Fixture::new().await;
+    let ann = fixture.user("ann").await;
+    let why = "scripts do not run on this server: ";
+    let refused = fixture.create(&ann, tool("t")).await.expect_err("unproved");
+    assert!(refused.to_string().starts_with(why), "{refused}");
+    let sink = json!({
+        "name": "runs", "patterns": "*", "type": "script", "script": {"source": "pass"},
+    });
+    let sink = serde_json::from_value(sink).expect("a new sink");
+    let refused = fixture.app.event_sinks.create(&ann, sink).await;
+    let refused = refused.expect_err("unproved").to_string();
+    assert!(refused.starts_with(why), "{refused}");
+
+    let stored = Script {
+        id: svc_core::ScriptId(uuid::Uuid::now_v7()),
+        name: "t".to_owned(),
+        kind: svc_protocol::api::ScriptKind::Tool,
+        owner: svc_protocol::api::ScriptOwner::User,
+        owner_id: ann.user.id,
+        description: String::new(),
+        source: "def main(params):\n    return 1\n".to_owned(),
+        params_schema: None,
+        created_at: crate::clock::now(),
+        updated_at: crate::clock::now(),
+    };
+    let id = stored.id;
+    let insert = fixture
+        .app
+        .store
+        .write(move |tx| store::scripts::insert(tx, &stored));
+    insert.await.expect("inserted");
+    let ran = fixture
+        .app
+        .scripts
+        .run(&ann, id, RunScript::default())
+        .await;
+    assert!(matches!(ran, Err(ScriptsError::Unavailable(_))), "{ran:?}");
+    fixture.close().await;
+}
+
+/// Whatever a source does to the compiler, it does to a worker, within its limits.
+#[tokio::test]
+async fn a_source_that_explodes_in_the_compiler_is_refused() {
+    let fixture = Fixture::with_workers().await;
+    let ann = fixture.user("ann").await;
+    // Each `return` gets a copy of the `finally`.
+    let bomb = format!(
+        "def f():\n try:\n{} finally:\n  def g():\n{}",
+        "  if a: return\n".repeat(1_000),
+        "   x=f(1,2,3)\n".repeat(14_000)
+    );
+    let body = json!({"name": "bomb", "kind": "tool", "source": bomb});
+    let refused = fixture.create(&ann, body).await.expect_err("too much");
+    assert!(matches!(refused, ScriptsError::Source(Untaken::Source(_))));
+    let refused = refused.to_string();
     assert!(
-        matches!(unproved, Err(ScriptsError::Unavailable(_))),
-        "{unproved:?}"
+        refused.starts_with("the source cannot be compiled within the limits of scripts: "),
+        "{refused}"
+    );
+    fixture.create(&ann, tool("t")).await.expect("it goes on");
+
+    // There is no other engine to move to.
+    let body = json!({"name": "y", "kind": "library", "source": "def f():\n    yield 1\n"});
+    let refused = fixture.create(&ann, body).await.expect_err("unsupported");
+    let refused = refused.to_string();
+    assert!(refused.contains("on the server"), "{refused}");
+    assert!(!refused.contains("python3"), "{refused}");
+
+    // It would wait for a worker while it holds one.
+    let nested = fixture.create(&as_script(&ann.user), tool("u")).await;
+    assert!(
+        matches!(nested, Err(ScriptsError::Source(Untaken::OfScript))),
+        "{nested:?}"
     );
     fixture.close().await;
 }

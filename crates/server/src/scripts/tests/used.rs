@@ -1,10 +1,12 @@
 //! Who uses which scripts, and keeps them.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use svc_protocol::api::{NewSpace, NewTemplate};
 
 use super::*;
-use crate::{scripts::Narrow, spaces::SpaceError, store::PageRequest};
+use crate::{mcp::scripts::ToolScripts, scripts::Narrow, spaces::SpaceError, store::PageRequest};
 
 fn new_space(name: &str, script: &Script, with_template: bool) -> NewSpace {
     let mut body = json!({"name": name});
@@ -16,7 +18,7 @@ fn new_space(name: &str, script: &Script, with_template: bool) -> NewSpace {
 
 #[tokio::test]
 async fn spaces_and_templates_name_startup_scripts_and_keep_them() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::with_workers().await;
     let (admin, ann, ben) = (
         fixture.admin(),
         fixture.user("ann").await,
@@ -111,7 +113,7 @@ async fn spaces_and_templates_name_startup_scripts_and_keep_them() {
 
 #[tokio::test]
 async fn a_sink_keeps_its_script() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::with_workers().await;
     let ann = fixture.user("ann").await;
     let body = json!({"name": "react", "kind": "sink", "source": "pass"});
     let script = fixture.create(&ann, body).await.expect("created");
@@ -149,10 +151,14 @@ async fn a_sink_keeps_its_script() {
 
 #[tokio::test]
 async fn the_scripts_of_a_deleted_user_go_with_them_and_global_ones_stay() {
-    let fixture = Fixture::new().await;
+    let fixture = Fixture::with_workers().await;
     let (admin, ann) = (fixture.admin(), fixture.user("ann").await);
     let own = fixture.library(&ann, "notes", "user", "").await;
     fixture.library(&admin, "shared", "global", "").await;
+    let tool = json!({"name": "t", "kind": "tool", "source": "def main(params):\n    return 1\n"});
+    fixture.create(&ann, tool).await.expect("created");
+    let tools = fixture.app.scripts.tools.clone();
+    assert_eq!(tools.list(ann.user.id).len(), 1);
     let deleted = fixture.app.identity.delete_user(&admin, ann.user.id).await;
     deleted.expect("deleted");
     let gone = fixture.app.scripts.get(&ann, own.id).await;
@@ -164,5 +170,12 @@ async fn the_scripts_of_a_deleted_user_go_with_them_and_global_ones_stay() {
         .list(&admin, Narrow::default(), page)
         .await;
     assert_eq!(listed.expect("listed").items.len(), 1);
+    let forgotten = async {
+        while !tools.list(ann.user.id).is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let forgotten = tokio::time::timeout(Duration::from_secs(20), forgotten).await;
+    assert!(forgotten.is_ok(), "their tools are still in memory");
     fixture.close().await;
 }

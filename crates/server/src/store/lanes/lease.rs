@@ -147,14 +147,23 @@ pub fn release_all(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
     )
 }
 
-/// Makes a lane due that waits for something other than a retry.
-pub fn make_due(tx: &mut Tx<'_>, lane: LaneId, now: Timestamp) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE lanes SET next_at = ?2
-         WHERE id = ?1 AND depth > 0 AND failures = 0 AND next_at > ?2",
-        values![lane, now],
+/// Makes a lane due that waits for something other than a retry: what is at its head had failed
+/// `failures` times when it was paused, and waits for a retry only if it has failed since. Whether
+/// the lane is held, and nothing was done for that.
+pub fn make_due(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    failures: u32,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let row = tx.query_opt(
+        "UPDATE lanes SET next_at = CASE
+             WHEN lease_until <= ?2 AND next_at > ?2 THEN ?2 ELSE next_at END
+         WHERE id = ?1 AND depth > 0 AND failures = ?3 RETURNING lease_until",
+        values![lane, now, failures],
     )?;
-    Ok(())
+    let until: Option<Timestamp> = row.map(|row| row.get("lease_until")).transpose()?;
+    Ok(until.is_some_and(|until| until > now))
 }
 
 /// Sets the depth to what is really there, should the two ever differ.

@@ -2,15 +2,20 @@
 //!
 //! Nothing here may run on a thread of a runtime.
 
+mod recording;
+
+pub use recording::Recorded;
+
 use std::path::Path;
 
 use svc_client::Error;
-use svc_core::registration::Registration;
-use svc_protocol::agent_api::Registered;
+use svc_protocol::agent_api::{Registered, Unregistered};
 use svc_script::{
     ErrorKind, Evaluator, Host, Limits, Raise, ScriptError, Source, SpaceHost, Stream,
 };
 
+use self::recording::Recording;
+use super::Names;
 use crate::{
     commands::{
         Shell,
@@ -27,7 +32,8 @@ pub fn is_script(file: &Path) -> bool {
 
 /// Reads a script and checks that the engine can run it; it is not run.
 pub fn read(shell: &Shell, file: &Path) -> Result<OwnScript, Failure> {
-    let script = OwnScript::read(&shell.environment, file).map_err(refuse)?;
+    let script = OwnScript::read(&shell.environment, file)
+        .map_err(|failure| refuse(failure).hint("name a TOML file, or a script (.py)"))?;
     match svc_script::check(&script.source) {
         Ok(()) => Ok(script),
         Err(error) => Err(failed(&script, &error)),
@@ -51,27 +57,55 @@ pub fn register(
     let ran = Evaluator::new(&setting).run(&script.source, &mut host);
     let mut registering = host.0;
     let refusal = registering.host.take_refusal();
-    match (ran, registering.registered, refusal) {
+    let registered = registering.registered;
+    match (ended(ran), registered, refusal) {
         (Ok(()), Some(registered), _) => Ok(registered),
-        // The script's traceback would only point at its `register()`.
-        (_, None, Some(refusal)) => Err(refused(refusal)),
-        (Err(error), ..) => Err(failed(&script, &error)),
+        (Ok(()), None, Some(refusal)) => Err(refused(refusal)),
         (Ok(()), None, None) => Err(nothing(&script)),
+        (Err(error), registered, refusal) => {
+            // The script's traceback would only point at its `register()`.
+            let mut failure = match refusal.filter(|refusal| is_raised_by(&error, refusal)) {
+                Some(refusal) => refused(refusal),
+                None => failed(&script, &error),
+            };
+            if let Some(registered) = registered.filter(|it| !it.methods.is_empty()) {
+                let names = registered.methods.join(", ");
+                eprintln!("its methods are registered all the same: {names}");
+                failure.exit = Exit::Failure;
+            }
+            Err(failure)
+        }
     }
 }
 
+/// `sys.exit(0)` is a way to end well.
+fn ended(ran: Result<(), ScriptError>) -> Result<(), ScriptError> {
+    match ran {
+        Err(error) if error.kind == ErrorKind::Exit(0) => Ok(()),
+        ran => ran,
+    }
+}
+
+/// Whether it is this refusal that the script did not catch, rather than something after it.
+fn is_raised_by(error: &ScriptError, refusal: &Error) -> bool {
+    let text = refusal.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    error.kind == ErrorKind::Exception
+        && error.message.lines().next() == Some(&format!("RuntimeError: {first}"))
+}
+
 /// Runs a script without an agent for what it would register.
-pub fn record(shell: &Shell, script: &OwnScript) -> Result<Registration, Failure> {
+pub fn record(shell: &Shell, script: &OwnScript, names: &Names) -> Result<Recorded, Failure> {
     let host = SpaceHost::new(script.path.clone(), None);
     let mut host = Aside(Recording {
         host,
-        registration: None,
+        names,
+        recorded: None,
     });
     let setting = script.setting(&shell.environment, &[], Limits::OWN);
-    Evaluator::new(&setting)
-        .run(&script.source, &mut host)
-        .map_err(|error| failed(script, &error))?;
-    host.0.registration.ok_or_else(|| nothing(script))
+    let ran = Evaluator::new(&setting).run(&script.source, &mut host);
+    ended(ran).map_err(|error| failed(script, &error))?;
+    host.0.recorded.ok_or_else(|| nothing(script))
 }
 
 /// Every refusal of a registration is 6, whatever the reason; only an agent or server that cannot
@@ -148,51 +182,16 @@ impl Host for Registering {
                     .map_err(|error| Raise::runtime(format!("the agent's answer: {error}")))?;
                 self.registered = Some(registered);
             }
-            "unregister" => self.registered = None,
+            "unregister" => {
+                let Unregistered { remaining, .. } = serde_json::from_str(&answer)
+                    .map_err(|error| Raise::runtime(format!("the agent's answer: {error}")))?;
+                if let Some(registered) = &mut self.registered {
+                    registered.methods = remaining;
+                }
+            }
             _ => {}
         }
         Ok(answer)
-    }
-
-    fn print(&mut self, stream: Stream, text: &str) {
-        self.host.print(stream, text);
-    }
-}
-
-/// Keeps what the script would register; the rest is as outside of a space.
-struct Recording {
-    host: SpaceHost,
-    registration: Option<Registration>,
-}
-
-impl Host for Recording {
-    fn library(&mut self, module: &str) -> Result<Option<Source>, Raise> {
-        self.host.library(module)
-    }
-
-    fn call(&mut self, operation: &str, argument: &str) -> Result<String, Raise> {
-        match operation {
-            "register" => {
-                let registration: Registration =
-                    serde_json::from_str(argument).map_err(|error| {
-                        let message = format!("this is no registration: {error}");
-                        Raise::new(svc_script::Exception::ValueError, message)
-                    })?;
-                let names: Vec<&str> = registration
-                    .methods
-                    .iter()
-                    .map(|method| method.name.as_str())
-                    .collect();
-                let answer = serde_json::json!({"methods": names, "warnings": []}).to_string();
-                self.registration = Some(registration);
-                Ok(answer)
-            }
-            "unregister" => {
-                self.registration = None;
-                Ok(r#"{"removed":[],"remaining":[]}"#.to_owned())
-            }
-            _ => self.host.call(operation, argument),
-        }
     }
 
     fn print(&mut self, stream: Stream, text: &str) {

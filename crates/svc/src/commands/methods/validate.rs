@@ -6,7 +6,7 @@ use serde_json::Value;
 use svc_core::registration::Registration;
 use svc_protocol::registration_file::without_text;
 
-use super::{Names, Source, faulty, script, warn};
+use super::{Names, Source, TAKEN_BACK, faulty, script, warn};
 use crate::{
     commands::{Shell, own_script::on_plain_thread},
     exit::{Exit, Outcome},
@@ -17,12 +17,15 @@ pub fn run(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
     let names = Names::parse(space, owner)?;
     let (name, registration, checked) = if script::is_script(file) {
         let script = script::read(shell, file)?;
-        let registration = on_plain_thread(|| script::record(shell, &script))?;
+        let recorded = on_plain_thread(|| script::record(shell, &script, &names))?;
         let name = script.source.file;
-        let checked = registration
+        let mut registration = recorded.registration.clone();
+        let mut checked = registration
             .clone()
             .check(&names.space, &names.owner)
             .map_err(|violations| faulty(&name, &without_text(&name, &violations)))?;
+        recorded.retain(&mut registration.methods);
+        recorded.retain(&mut checked.methods);
         (name, registration, checked)
     } else {
         let source = Source::read(shell, file)?;
@@ -32,7 +35,8 @@ pub fn run(shell: &Shell, file: &Path, space: &str, owner: &str) -> Outcome {
     };
     warn(&checked.warnings);
     if shell.output.format == Format::Table {
-        let mut table = Table::new(&["METHOD", "LOCAL NAME", "SCOPE"]);
+        let columns = ["METHOD", "LOCAL NAME", "SCOPE"];
+        let mut table = Table::new(&columns).or_when_empty(TAKEN_BACK);
         for method in &checked.methods {
             table.row(vec![
                 method.name.to_string(),

@@ -30,6 +30,7 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// The error object, but for data of the handler's own.
     pub fn to_object(&self) -> ErrorObject {
         match self {
             Self::MethodNotFound => RpcError::MethodNotFound.to_object(),
@@ -46,6 +47,16 @@ impl Fault {
                 json!({"reason": "answer_too_large", "limit_bytes": LINE_BYTES_MAX}),
             ),
             Self::Script(error) => of_script(error),
+        }
+    }
+
+    fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Script(ScriptError {
+                kind: ErrorKind::Rpc(fault),
+                ..
+            }) => fault.to_json().into_bytes(),
+            _ => self.to_object().to_bytes(),
         }
     }
 
@@ -67,7 +78,7 @@ fn of_script(error: &ScriptError) -> ErrorObject {
         ErrorKind::Rpc(fault) => ErrorObject {
             code: fault.code,
             message: fault.message.clone(),
-            data: fault.data.clone(),
+            data: None,
         },
         ErrorKind::MemoryLimit => internal(message, json!({"reason": "memory"})),
         ErrorKind::Worker => internal(message, json!({"reason": "worker"})),
@@ -98,7 +109,7 @@ pub fn line(outcome: &Result<String, Fault>, id: &str) -> Vec<u8> {
     let mut line = Vec::new();
     match outcome {
         Ok(result) => result_response(&mut line, result.as_bytes(), id),
-        Err(fault) => error_response(&mut line, &fault.to_object().to_bytes(), Some(id)),
+        Err(fault) => error_response(&mut line, &fault.to_bytes(), Some(id)),
     }
     line.push(b'\n');
     line
@@ -131,7 +142,8 @@ mod tests {
     use super::*;
 
     fn check(fault: Fault, expected: Value) {
-        assert_eq!(json!(fault.to_object()), expected);
+        let object: Value = serde_json::from_slice(&fault.to_bytes()).expect("JSON");
+        assert_eq!(object, expected);
     }
 
     fn failed(kind: ErrorKind) -> Fault {
@@ -157,7 +169,7 @@ mod tests {
             failed(ErrorKind::Rpc(Box::new(RpcFault {
                 code: 404,
                 message: "no note 9".into(),
-                data: Some(json!([9])),
+                data: Some("[9]".into()),
             }))),
             json!({"code": 404, "message": "no note 9", "data": [9]}),
         );

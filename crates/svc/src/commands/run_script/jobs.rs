@@ -19,10 +19,14 @@ pub struct Job {
     pub arrived: Instant,
 }
 
+/// What a job costs without its texts: its place in the queue, and the allocator's own share of
+/// each text. Without it, a small budget would admit millions of empty notifications.
+const JOB_BYTES: usize = size_of::<Job>() + 64;
+
 impl Job {
     fn bytes(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        self.method.len() + length(&self.params) + length(&self.id)
+        JOB_BYTES + self.method.len() + length(&self.params) + length(&self.id)
     }
 }
 
@@ -157,6 +161,23 @@ mod tests {
         let waiting = jobs.next();
         jobs.close();
         assert!(waiting.await.is_none());
+    }
+
+    #[tokio::test]
+    async fn jobs_without_texts_fill_the_queue_too() {
+        let jobs = Arc::new(Jobs::new(10 * JOB_BYTES));
+        let reader = {
+            let jobs = Arc::clone(&jobs);
+            thread::spawn(move || while jobs.put(job("")) {})
+        };
+        let queued = || jobs.lock().queue.len();
+        while queued() < 10 {
+            thread::yield_now();
+        }
+        thread::sleep(std::time::Duration::from_millis(50));
+        assert_eq!(queued(), 10, "the reader waits");
+        jobs.close();
+        reader.join().expect("ends");
     }
 
     #[tokio::test]

@@ -5,11 +5,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use svc_protocol::link::LINE_BYTES_MAX;
+use svc_protocol::{
+    jsonrpc::{Progress, progress_line},
+    link::LINE_BYTES_MAX,
+};
 use svc_script::{
-    ErrorKind, ScriptError,
+    ErrorKind, Raise, ScriptError, Source,
     worker::{
-        NoHost, Patience, Program as WorkerProgram, Surroundings, Worker, protocol::ToWorker,
+        JobHost, NoHost, Patience, Program as WorkerProgram, Surroundings, Worker,
+        protocol::ToWorker,
     },
 };
 use tokio::{
@@ -85,6 +89,10 @@ impl Seat {
         };
         let until = Instant::from_std(job.arrived) + Duration::from_secs(timeout_seconds.into());
         let program = Arc::clone(&self.program.borrow());
+        let host = Reporter {
+            id: job.id.as_deref(),
+            lines: self.answers.clone(),
+        };
         let Some(handler) = program.routes.get(&job.method) else {
             return Err(Fault::MethodNotFound);
         };
@@ -100,7 +108,11 @@ impl Seat {
             time: Some(until.saturating_duration_since(Instant::now())),
             kill_after: Duration::ZERO,
         };
-        let done = worker.run(&work, &NoHost, aside, patience).await;
+        let mut line = OpenLine::default();
+        let done = worker
+            .run(&work, &host, |_, text| line.print(text), patience)
+            .await;
+        line.end();
         match done {
             Ok(result) => {
                 let result = result.unwrap_or_else(|| "null".to_owned());
@@ -148,8 +160,50 @@ impl Seat {
     }
 }
 
+/// Passes on how far a request is, between it and its answer.
+struct Reporter<'a> {
+    /// `None` for a notification, of which nobody hears.
+    id: Option<&'a str>,
+    lines: mpsc::Sender<Vec<u8>>,
+}
+
+impl JobHost for Reporter<'_> {
+    async fn library(&self, module: &str) -> Result<Option<Source>, Raise> {
+        NoHost.library(module).await
+    }
+
+    async fn call(&self, operation: &str, argument: &str) -> Result<String, Raise> {
+        NoHost.call(operation, argument).await
+    }
+
+    async fn progress(&self, progress: &Progress) {
+        if let Some(id) = self.id {
+            // An error means that nobody reads answers any more, which ends us all.
+            let _ = self.lines.send(progress_line(progress, id)).await;
+        }
+    }
+}
+
 fn aside(_: svc_script::Stream, text: &str) {
     print_aside(text);
+}
+
+/// Whether what a request printed last has no end yet: the log is kept in lines, and the next
+/// request begins one of its own.
+#[derive(Default)]
+struct OpenLine(bool);
+
+impl OpenLine {
+    fn print(&mut self, text: &str) {
+        print_aside(text);
+        self.0 = !text.ends_with('\n');
+    }
+
+    fn end(self) {
+        if self.0 {
+            print_aside("\n");
+        }
+    }
 }
 
 /// On stderr, which the agent keeps in the space's log. A notification has no other way to tell.

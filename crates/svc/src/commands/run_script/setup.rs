@@ -67,6 +67,12 @@ impl SetupError {
 }
 
 impl Setup {
+    /// Where modules are looked for first.
+    pub fn folder(&self) -> PathBuf {
+        let file = self.environment.absolute(&self.file);
+        file.parent().map_or(file.clone(), Path::to_owned)
+    }
+
     /// Runs it on this thread, which must not be a runtime's.
     pub fn run(&self) -> Ran {
         let mut files = vec![self.environment.absolute(&self.file)];

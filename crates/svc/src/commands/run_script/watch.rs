@@ -1,8 +1,9 @@
 //! Runs the setup again when a file it loaded changes.
 
 use std::{
+    collections::BTreeMap,
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::Arc,
     thread,
     time::{Duration, SystemTime},
@@ -16,6 +17,9 @@ use tokio::{
 use super::setup::{Program, Setup};
 
 const LOOK_EVERY: Duration = Duration::from_millis(300);
+/// Files and levels of folders that are looked through after a failure.
+const FOUND_MAX: usize = 2_000;
+const DEPTH_MAX: usize = 3;
 
 /// Files, and what they looked like.
 struct Look {
@@ -64,19 +68,56 @@ impl Look {
     }
 }
 
-fn stamp(file: &PathBuf) -> Stamp {
+fn stamp(file: &Path) -> Stamp {
     let found = fs::metadata(file).ok()?;
     Some((found.modified().ok()?, found.len()))
+}
+
+/// The Python files in a folder and those below it, within bounds.
+fn python_files(folder: &Path) -> BTreeMap<PathBuf, Stamp> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![(folder.to_owned(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            if found.len() >= FOUND_MAX {
+                return found;
+            }
+            let path = entry.path();
+            let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if !is_hidden && depth < DEPTH_MAX {
+                    folders.push((path, depth + 1));
+                }
+            } else if path.extension().is_some_and(|extension| extension == "py") {
+                let stamp = stamp(&path);
+                found.insert(path, stamp);
+            }
+        }
+    }
+    found
 }
 
 /// Looks for ever. A setup that fails is told of, and the former program goes on serving.
 pub async fn watch(setup: Arc<Setup>, files: Vec<PathBuf>, program: watch::Sender<Arc<Program>>) {
     let mut look = Look::at(files);
+    let folder = setup.folder();
+    // While the last run has failed: what it missed may come with any file. As it was before
+    // that run, so that a change during it is one to come.
+    let mut failed: Option<BTreeMap<PathBuf, Stamp>> = None;
     loop {
         sleep(LOOK_EVERY).await;
-        if !look.changed() {
+        let has_changed = look.changed();
+        if !has_changed
+            && failed
+                .as_ref()
+                .is_none_or(|before| *before == python_files(&folder))
+        {
             continue;
         }
+        let before = python_files(&folder);
         let (done, ran) = oneshot::channel();
         let again = Arc::clone(&setup);
         // The host waits for answers, which no thread of a runtime may.
@@ -89,11 +130,13 @@ pub async fn watch(setup: Arc<Setup>, files: Vec<PathBuf>, program: watch::Sende
             Ok(new) => {
                 look.add(ran.files.clone());
                 look.keep(&ran.files);
+                failed = None;
                 program.send_replace(Arc::new(new));
                 eprintln!("`{}` was run again", setup.file.display());
             }
             Err(error) => {
                 look.add(ran.files);
+                failed = Some(before);
                 error.report();
                 eprintln!("the former setup goes on serving");
             }
@@ -104,6 +147,27 @@ pub async fn watch(setup: Arc<Setup>, files: Vec<PathBuf>, program: watch::Sende
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_new_python_file_is_seen_in_the_folder_and_in_packages() {
+        let folder = svc_testkit::TempDir::new().expect("a folder");
+        let folder = folder.path();
+        for inner in ["pack", ".hidden"] {
+            fs::create_dir(folder.join(inner)).expect("made");
+        }
+        let mut before = python_files(folder);
+        for (file, is_seen) in [
+            ("late.py", true),
+            ("pack/late.py", true),
+            ("late.txt", false),
+            (".hidden/late.py", false),
+        ] {
+            fs::write(folder.join(file), "1").expect("written");
+            let now = python_files(folder);
+            assert_eq!(now != before, is_seen, "{file}");
+            before = now;
+        }
+    }
 
     #[test]
     fn a_change_of_size_or_existence_is_seen_once() {

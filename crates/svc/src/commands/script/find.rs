@@ -30,25 +30,18 @@ pub async fn find(
             .await
             .map_err(|error| hinted(error.into()))?;
         return match kind {
-            Some(kind) if kind != script.kind => Err(Failure::new(
-                Exit::Refused,
-                format!(
-                    "script `{}` is of kind {}, not {}",
-                    script.name,
-                    kind_name(script.kind),
-                    kind_name(kind)
-                ),
-            )),
+            Some(kind) if kind != script.kind => {
+                Err(wrong_kind(&script.name, &[script.kind], kind))
+            }
             _ => Ok(script),
         };
     }
     let filter = ScriptFilter {
-        kind,
         name: Some(bare_name(reference).to_owned()),
         ..ScriptFilter::default()
     };
     let found = client.all_scripts(&filter).await?;
-    choose(found, reference).map_err(hinted)
+    choose(found, reference, kind).map_err(hinted)
 }
 
 /// The id of a script of one kind, for what refers to it.
@@ -66,7 +59,23 @@ fn bare_name(reference: &str) -> &str {
     reference.strip_prefix(GLOBAL).unwrap_or(reference)
 }
 
-fn choose(scripts: Vec<Script>, reference: &str) -> Result<Script, Failure> {
+fn wrong_kind(reference: &str, found: &[ScriptKind], wanted: ScriptKind) -> Failure {
+    let found: Vec<_> = found.iter().map(|kind| kind_name(*kind)).collect();
+    Failure::new(
+        Exit::Refused,
+        format!(
+            "script `{reference}` is of kind {}, not {}",
+            found.join(" and "),
+            kind_name(wanted)
+        ),
+    )
+}
+
+fn choose(
+    scripts: Vec<Script>,
+    reference: &str,
+    kind: Option<ScriptKind>,
+) -> Result<Script, Failure> {
     let name = bare_name(reference);
     let global_only = name != reference;
     let is_global = |script: &Script| script.owner == ScriptOwner::Global;
@@ -75,6 +84,13 @@ fn choose(scripts: Vec<Script>, reference: &str) -> Result<Script, Failure> {
         .filter(|script| script.name == name && (is_global(script) || !global_only))
         .collect();
     found.sort_by_key(is_global);
+    if let Some(wanted) = kind {
+        let others: Vec<_> = found.iter().map(|script| script.kind).collect();
+        found.retain(|script| script.kind == wanted);
+        if found.is_empty() && !others.is_empty() {
+            return Err(wrong_kind(reference, &others, wanted));
+        }
+    }
     let Some(first) = found.first() else {
         return Err(Failure::new(
             Exit::NotFound,
@@ -123,7 +139,7 @@ mod tests {
             ]
         };
         let check = |reference, expected: Result<ScriptOwner, Exit>| {
-            let found = choose(scripts(), reference);
+            let found = choose(scripts(), reference, None);
             let found = found
                 .map(|script| script.owner)
                 .map_err(|failure| failure.exit);
@@ -134,8 +150,29 @@ mod tests {
         check("b", Err(Exit::Usage));
         check("global/b", Ok(ScriptOwner::Global));
         check("c", Err(Exit::NotFound));
-        let failure = choose(scripts(), "b").expect_err("ambiguous").to_string();
+        let failure = choose(scripts(), "b", None).expect_err("ambiguous");
+        let failure = failure.to_string();
         assert!(failure.contains("(sink, user)") && failure.contains("(tool, global)"));
         assert!(failure.contains("--kind"), "{failure}");
+    }
+
+    #[test]
+    fn one_of_another_kind_is_said_to_be_that() {
+        let scripts = || {
+            vec![
+                script("a", "library", "user"),
+                script("b", "tool", "user"),
+                script("b", "sink", "global"),
+            ]
+        };
+        let sink = Some(ScriptKind::Sink);
+        let failure = choose(scripts(), "a", sink).expect_err("no sink");
+        assert_eq!(failure.exit, Exit::Refused);
+        let said = failure.to_string();
+        assert!(said.contains("`a` is of kind library, not sink"), "{said}");
+        let found = choose(scripts(), "b", sink).expect("the global one");
+        assert_eq!(found.owner, ScriptOwner::Global);
+        let failure = choose(scripts(), "c", sink).expect_err("none");
+        assert_eq!(failure.exit, Exit::NotFound);
     }
 }

@@ -46,8 +46,7 @@ class Server:
         """
         _refuse("Server", unknown)
         self._server: Dict[str, Any] = {}
-        if _text("Server() type", type) != "stdio":
-            self._server["type"] = type
+        _one_of("Server() type", type, ["stdio"])
         self._server["command"] = _text("Server() command", command)
         if args:
             self._server["args"] = _texts("Server() args", args)
@@ -55,7 +54,7 @@ class Server:
             raise TypeError(f"Server() timeout must be an int, not {_kind(timeout)}")
         if timeout != 30:
             self._server["timeout"] = timeout
-        if _text("Server() mode", mode) != "concurrent":
+        if _one_of("Server() mode", mode, ["concurrent", "serial"]) != "concurrent":
             self._server["mode"] = mode
         if env:
             self._server["env"] = _environment(env)
@@ -93,7 +92,7 @@ class Server:
         method["description"] = _text("method() description", description)
         if keywords:
             method["keywords"] = _texts("method() keywords", keywords)
-        if _text("method() scope", scope) != "private":
+        if _one_of("method() scope", scope, ["private", "shared"]) != "private":
             method["scope"] = scope
         if groups:
             method["groups"] = _texts("method() groups", groups)
@@ -169,6 +168,13 @@ def _text(where: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{where} must be a str, not {_kind(value)}")
     return value
+
+
+def _one_of(where: str, value: Any, words: List[str]) -> str:
+    if _text(where, value) not in words:
+        allowed = " or ".join([f'"{word}"' for word in words])
+        raise ValueError(f'{where} must be {allowed}, not "{value}"')
+    return str(value)
 
 
 def _texts(where: str, values: Any) -> List[str]:

@@ -112,6 +112,47 @@ async fn a_woken_lane_goes_on_at_once_but_a_retry_waits() {
     running.stop().await;
 }
 
+/// Whoever is about to say that it must wait does not know yet that it need not.
+#[tokio::test]
+async fn a_lane_woken_while_it_is_held_goes_on_when_it_is_given_back() {
+    let fixture = Fixture::new();
+    let (sink, lane) = fixture.sink("s", "custom.x").await;
+    let (other, _) = fixture.sink("o", "custom.o").await;
+    let receiver = Receiver::new(Answer::PauseLater);
+    let mut policy = fixture.policy();
+    policy.pause = Duration::from_secs(3_600);
+    let running = fixture.start_with(&receiver, policy);
+    fixture.emit("custom.x").await;
+    until("it is offered", || receiver.count() == 1).await;
+    fixture.hub.wake_lane(lane);
+    receiver.set(Answer::Deliver);
+    // The engine has looked, and heard of it.
+    fixture.emit("custom.o").await;
+    fixture.until_empty(&[&other]).await;
+    receiver.let_go.send_replace(true);
+    fixture.until_empty(&[&sink]).await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn a_paused_retry_is_woken_too() {
+    let fixture = Fixture::new();
+    let (sink, lane) = fixture.sink("s", "*").await;
+    let receiver = Receiver::new(Answer::Fail);
+    let mut policy = fixture.policy();
+    policy.pause = Duration::from_secs(3_600);
+    let running = fixture.start_with(&receiver, policy);
+    fixture.emit("custom.x").await;
+    until_due(&fixture, START + 5_000).await;
+    receiver.set(Answer::Pause);
+    fixture.advance(Duration::from_secs(5));
+    until_due(&fixture, START + 3_605_000).await;
+    receiver.set(Answer::Deliver);
+    fixture.hub.wake_attempt(lane, 1);
+    fixture.until_empty(&[&sink]).await;
+    running.stop().await;
+}
+
 /// Waits until the only lane is free and due at a moment.
 async fn until_due(fixture: &Fixture, at: i64) {
     let deadline = std::time::Instant::now() + super::DEADLINE;

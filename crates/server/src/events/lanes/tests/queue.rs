@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::atomic::Ordering, time::Duration};
 
 use svc_core::{UserId, lane::QUEUE_CAPACITY};
-use svc_protocol::api::DeliveryState;
+use svc_protocol::api::{DeliveryState, SinkType};
 use uuid::Uuid;
 
 use super::{Answer, Fixture, Receiver, START, until};
@@ -12,7 +12,7 @@ use crate::{
     store::{
         events,
         lanes::{self, EnqueueError},
-        sinks,
+        sinks::{self, GLOBAL, SinkConfig},
     },
 };
 
@@ -93,6 +93,14 @@ async fn the_sinks_of_a_deactivated_user_pause() {
     let fixture = Fixture::new();
     let (sink, lane) = fixture.sink("theirs", "*").await;
     let (_, global) = fixture.global_sink("global", "*").await;
+    // A global script acts for them, too.
+    let mut acting = fixture.sink_row(GLOBAL, "acting", "*");
+    acting.kind = SinkType::Script;
+    acting.config = SinkConfig::Script {
+        script_id: None,
+        source: Some("pass".to_owned()),
+    };
+    let (acting, acting_lane) = fixture.add(acting).await;
     let owner = fixture.owner;
     fixture
         .write(move |tx| lanes::set_owner_active(tx, owner, false))
@@ -100,11 +108,13 @@ async fn the_sinks_of_a_deactivated_user_pause() {
     fixture.emit("custom.x").await;
     assert_eq!(fixture.deliveries(lane).await.len(), 0);
     assert_eq!(fixture.deliveries(global).await.len(), 1);
+    assert_eq!(fixture.deliveries(acting_lane).await.len(), 0);
     fixture
         .write(move |tx| lanes::set_owner_active(tx, owner, true))
         .await;
     fixture.emit("custom.x").await;
     assert_eq!(fixture.depth(&sink).await, 1);
+    assert_eq!(fixture.depth(&acting).await, 1);
 }
 
 #[tokio::test]

@@ -54,3 +54,19 @@ async fn a_replay_fills_the_queue_oldest_first_with_the_owners_events() {
     let off = fixture.service.replay(&ann, id, Replay::default()).await;
     assert!(matches!(off, Err(SinkError::Conflict(_))));
 }
+
+/// Otherwise an event could keep a script going for ever.
+#[tokio::test]
+async fn a_script_has_nothing_delivered_again() {
+    let (fixture, ann) = (Fixture::new(), user("ann"));
+    let id = fixture.webhook(&ann, "deploys").await.id;
+    fixture.emit(&ann, "custom.x", 1).await;
+    fixture.finish(id, DeliveryState::Delivered).await;
+    let script = Caller::script(ann.user.clone());
+    let resent = fixture.service.resend(&script, id, 1).await;
+    assert!(matches!(resent, Err(SinkError::Nested)), "{resent:?}");
+    let replayed = fixture.service.replay(&script, id, Replay::default()).await;
+    assert!(matches!(replayed, Err(SinkError::Nested)), "{replayed:?}");
+    let sink = fixture.service.get(&ann, id).await.expect("found");
+    assert_eq!(sink.queue_depth, 0);
+}

@@ -48,7 +48,7 @@ fn refusal<T: std::fmt::Debug>(result: Result<T, SinkError>) -> String {
 
 #[tokio::test]
 async fn a_stored_script_is_visible_to_the_sinks_owner_and_of_kind_sink() {
-    let (fixture, ann, ben) = (Fixture::new(), user("ann"), user("ben"));
+    let (fixture, ann, ben) = (Fixture::with_workers(), user("ann"), user("ben"));
     let own = fixture
         .script(&ann, ScriptKind::Sink, ScriptOwner::User)
         .await;
@@ -94,7 +94,7 @@ async fn a_stored_script_is_visible_to_the_sinks_owner_and_of_kind_sink() {
 
 #[tokio::test]
 async fn a_source_that_is_no_python_is_refused_with_its_line() {
-    let (fixture, ann) = (Fixture::new(), user("ann"));
+    let (fixture, ann) = (Fixture::with_workers(), user("ann"));
     let source = "import svc.event as event\ndef (event.id()\n";
     let refused = fixture
         .create_script_sink(&ann, "user", json!({"source": source}))
@@ -115,7 +115,7 @@ async fn a_source_that_is_no_python_is_refused_with_its_line() {
 
 #[tokio::test]
 async fn nobody_puts_words_into_a_script_that_acts_for_another() {
-    let (fixture, ann, ben) = (Fixture::new(), manager("ann"), manager("ben"));
+    let (fixture, ann, ben) = (Fixture::with_workers(), manager("ann"), manager("ben"));
     let sink = fixture
         .create_script_sink(&ann, "global", json!({"source": "pass"}))
         .await
@@ -133,7 +133,7 @@ async fn nobody_puts_words_into_a_script_that_acts_for_another() {
 
 #[tokio::test]
 async fn a_dry_test_shows_the_event_and_a_script_starts_none() {
-    let (fixture, ann) = (Fixture::new(), user("ann"));
+    let (fixture, ann) = (Fixture::with_workers(), user("ann"));
     let sink = fixture
         .create_script_sink(&ann, "user", json!({"source": "pass"}))
         .await

@@ -121,3 +121,26 @@ async fn a_preview_shows_own_events_only() {
     let hidden = fixture.service.preview(&ben, asked()).await;
     assert!(matches!(hidden, Err(SinkError::EventNotFound(_))));
 }
+
+#[tokio::test]
+async fn a_made_up_system_event_is_of_a_made_up_space() {
+    let (fixture, ann) = (Fixture::new(), user("ann"));
+    let shown = |event_type: &str, template: Option<&str>| Preview {
+        r#type: template.is_none().then_some(SinkType::Script),
+        event_type: Some(event_type.to_owned()),
+        body_template: template.map(str::to_owned),
+        ..Preview::default()
+    };
+    for (event_type, space) in [
+        ("space.unhealthy", json!("lab")),
+        ("custom.space.unhealthy", Value::Null),
+    ] {
+        let asked = shown(event_type, None);
+        let seen = fixture.service.preview(&ann, asked).await.expect("shown");
+        let seen: Value = serde_json::from_str(&seen.body).expect("JSON");
+        assert_eq!(seen["space"].get("name").unwrap_or(&Value::Null), &space);
+        let asked = shown(event_type, Some("${{ space.name }}"));
+        let seen = fixture.service.preview(&ann, asked).await.expect("shown");
+        assert_eq!(seen.body, space.to_string());
+    }
+}

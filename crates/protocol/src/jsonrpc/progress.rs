@@ -1,0 +1,148 @@
+//! How far a call is: what a method server may write between a request and its answer.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, value::RawValue};
+
+use super::{is_object, response::read_id};
+
+/// The method of the notification a method server writes.
+const METHOD: &str = "$/progress";
+
+/// One report of a call.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Progress {
+    pub progress: Number,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<Number>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Notification<'a> {
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    params: &'a RawValue,
+}
+
+/// The report's own members stand beside the id of its call.
+#[derive(Deserialize)]
+struct Params<'a> {
+    #[serde(borrow)]
+    id: &'a RawValue,
+    progress: Number,
+    #[serde(default)]
+    total: Option<Number>,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+impl Progress {
+    /// Reads a report as it crosses the link.
+    pub fn parse(json: &[u8]) -> Option<Self> {
+        // serde would read an array as the members in their order.
+        if !is_object(json) {
+            return None;
+        }
+        serde_json::from_slice(json).ok()
+    }
+
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("a report is always JSON")
+    }
+}
+
+/// Reads a line from a method server's stdout; `None` if it is no report of a call.
+pub fn parse_progress_line(line: &[u8]) -> Option<(u64, Progress)> {
+    // Most lines that are no answers are no reports either, and a look at the bytes tells. Some
+    // languages escape the slash.
+    memchr::memmem::find(line, br#"/progress""#)?;
+    if !is_object(line) {
+        return None;
+    }
+    let read: Notification<'_> = serde_json::from_slice(line).ok()?;
+    if read.method != METHOD || !is_object(read.params.get().as_bytes()) {
+        return None;
+    }
+    let params: Params<'_> = serde_json::from_str(read.params.get()).ok()?;
+    let progress = Progress {
+        progress: params.progress,
+        total: params.total,
+        message: params.message,
+    };
+    Some((read_id(params.id.get())?, progress))
+}
+
+/// The line that reports on the request with this id, in the id's own bytes.
+pub fn progress_line(progress: &Progress, id: &str) -> Vec<u8> {
+    let mut line = br#"{"jsonrpc":"2.0","method":"$/progress","params":{"id":"#.to_vec();
+    line.extend_from_slice(id.as_bytes());
+    line.push(b',');
+    // The members of the report, without the brace before them.
+    line.extend_from_slice(&progress.to_bytes()[1..]);
+    line.extend_from_slice(b"}\n");
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_method_servers() {
+        let check = |line: &str, expected: Option<(u64, &str)>| {
+            let read = parse_progress_line(line.as_bytes());
+            let read = read.map(|(id, progress)| (id, progress.to_bytes()));
+            let expected = expected.map(|(id, json)| (id, json.as_bytes().to_vec()));
+            assert_eq!(read, expected, "{line}");
+        };
+        let wrap = |params: &str| {
+            format!(r#"{{"jsonrpc":"2.0","method":"$/progress","params":{params}}}"#)
+        };
+        check(
+            &wrap(r#"{"id":7,"progress":1.5,"total":9007199254740993,"message":"half"}"#),
+            Some((
+                7,
+                r#"{"progress":1.5,"total":9007199254740993,"message":"half"}"#,
+            )),
+        );
+        check(
+            &wrap(r#"{"progress":-1,"total":null,"message":null,"id":7.0,"more":[]}"#),
+            Some((7, r#"{"progress":-1}"#)),
+        );
+        check(
+            r#"{"method":"$\/progress","params":{"id":7,"progress":1}}"#,
+            Some((7, r#"{"progress":1}"#)),
+        );
+        for noise in [
+            "".to_owned(),
+            "/progress\"".to_owned(),
+            r#"["$/progress"]"#.to_owned(),
+            r#"{"method":"$/progress"}"#.to_owned(),
+            r#"{"method":"/progress","params":{"id":7,"progress":1}}"#.to_owned(),
+            wrap("[7,1]"),
+            wrap(r#"{"progress":1}"#),
+            wrap(r#"{"id":7}"#),
+            wrap(r#"{"id":"7","progress":1}"#),
+            wrap(r#"{"id":7,"progress":"1"}"#),
+            wrap(r#"{"id":7,"progress":1e999}"#),
+            wrap(r#"{"id":7,"progress":1,"total":"2"}"#),
+            wrap(r#"{"id":7,"progress":1,"message":2}"#),
+        ] {
+            check(&noise, None);
+        }
+    }
+
+    #[test]
+    fn a_line_is_read_as_it_was_written() {
+        let json = r#"{"progress":3,"total":4,"message":"ü\n"}"#;
+        let progress = Progress::parse(json.as_bytes()).expect("a report");
+        let line = progress_line(&progress, "12");
+        assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
+        assert_eq!(parse_progress_line(&line), Some((12, progress)));
+        assert_eq!(Progress::parse(b"[1,2]"), None);
+    }
+}

@@ -1,0 +1,74 @@
+//! What a worker may say: whatever else comes, it is ended at once.
+
+use std::{
+    ffi::OsString,
+    time::{Duration, Instant},
+};
+
+use svc_script::{
+    ErrorKind, Flavour,
+    worker::{NoHost, Pool, PoolOptions, Program},
+};
+
+use crate::support::{KILL_AFTER, OUTPUT_MAX, TIME, job, pool};
+
+/// A worker that begins like one and then says this, and lives on.
+fn babbling(frame: &str) -> Pool {
+    let ready = r#"\032\000\000\000{"ready":{"warning":null}}"#;
+    let script = format!("printf '{ready}{frame}'; exec sleep 60");
+    Pool::new(PoolOptions {
+        program: Program {
+            path: "sh".into(),
+            args: ["-c", &script].map(OsString::from).to_vec(),
+        },
+        workers_max: 1,
+        idle: Duration::from_secs(60),
+        kill_after: KILL_AFTER,
+        output_max: OUTPUT_MAX,
+    })
+}
+
+#[tokio::test]
+async fn a_worker_that_babbles_is_ended_at_once() {
+    for (frame, why) in [
+        // No JSON, one byte more than a frame may have, and a second beginning.
+        (r"\001\000\000\000{", "EOF while parsing"),
+        (r"\001\000\000\001", "more than the 16 MiB"),
+        (
+            r#"\032\000\000\000{"ready":{"warning":null}}"#,
+            "could not be read",
+        ),
+    ] {
+        let pool = babbling(frame);
+        let start = Instant::now();
+        let outcome = pool.run(job(1, "pass", None), &NoHost).await;
+        let error = outcome.result.expect_err("no answer");
+        assert_eq!(error.kind, ErrorKind::Worker);
+        assert!(error.message.contains(why), "{error}");
+        assert!(start.elapsed() < TIME, "{:?}", start.elapsed());
+        pool.close().await;
+    }
+}
+
+/// An error's data is nested in the frame that carries it, and may be as deep as a result.
+#[tokio::test]
+async fn the_data_of_an_error_may_be_nested_deeply() {
+    let pool = pool(1, Duration::from_secs(60));
+    for depth in [100, 122, 124, 126, 200] {
+        let text = format!(
+            "from svc import jsonrpc\ndata = 1\nfor _ in range({depth}):\n    data = [data]\n\
+             jsonrpc.error(7, 'deep', data)\n"
+        );
+        let mut job = job(1, &text, None);
+        job.setting.flavour = Flavour::Space;
+        let error = pool.run(job, &NoHost).await.result.expect_err("raised");
+        let ErrorKind::Rpc(fault) = error.kind else {
+            panic!("{depth}: {error:?}");
+        };
+        let data = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(fault.data.as_deref(), Some(data.as_str()));
+        let object = format!(r#"{{"code":7,"message":"deep","data":{data}}}"#);
+        assert_eq!(fault.to_json(), object);
+    }
+    pool.close().await;
+}

@@ -1,0 +1,219 @@
+//! A call whose client wants to hear how far it is: reports on a stream, and its answer last.
+//!
+//! Until the first report it is a call like any other, so that what is refused at once is refused
+//! with the status it always has. Dropping it cancels the call.
+
+use std::{collections::VecDeque, pin::Pin, sync::Arc};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use svc_protocol::jsonrpc::{Body, Progress, fold_lines, parse_body};
+use tokio::time::Instant;
+
+use super::{Answer, Exchange, Mcp, Mode, read};
+use crate::{
+    identity::Caller,
+    links::{Listener, Reports},
+};
+
+/// What a call takes along that outlives the request that made it.
+pub struct Request {
+    pub caller: Caller,
+    pub headers: HeaderMap,
+    pub mode: Mode,
+    pub arrived: Instant,
+    /// A single `tools/call`, which was read before.
+    pub body: Bytes,
+    /// As it was written.
+    pub token: String,
+}
+
+pub struct Reporting {
+    answering: Pin<Box<dyn Future<Output = Answer> + Send>>,
+    reports: Listener,
+    token: String,
+    /// The last report that was told: only more than that is progress.
+    last: Option<f64>,
+    /// Messages to go out.
+    waiting: VecDeque<String>,
+    is_answered: bool,
+}
+
+impl Reporting {
+    pub fn new(mcp: Arc<Mcp>, request: Request) -> Self {
+        let (reports, listener) = Reports::new();
+        let token = request.token.clone();
+        Self {
+            answering: Box::pin(async move { answer(&mcp, request, reports).await }),
+            reports: listener,
+            token,
+            last: None,
+            waiting: VecDeque::new(),
+            is_answered: false,
+        }
+    }
+
+    /// The answer, if nothing is reported before it; else the stream that it ends.
+    pub async fn begin(mut self) -> Answer {
+        match self.advance().await {
+            Some(answer) if self.waiting.is_empty() => answer,
+            answer => {
+                self.end(answer);
+                Answer::Reporting(Box::new(self))
+            }
+        }
+    }
+
+    /// The next message as JSON; `None` after the answer.
+    pub async fn next(&mut self) -> Option<String> {
+        if self.waiting.is_empty() && !self.is_answered {
+            let answer = self.advance().await;
+            self.end(answer);
+        }
+        self.waiting.pop_front()
+    }
+
+    /// Waits until a report is there to be told, or the answer is. Reports that came before the
+    /// answer are told before it.
+    async fn advance(&mut self) -> Option<Answer> {
+        while self.waiting.is_empty() {
+            let answer = tokio::select! {
+                biased;
+                report = self.reports.next() => {
+                    self.tell(&report);
+                    continue;
+                }
+                answer = &mut self.answering => answer,
+            };
+            while let Some(report) = self.reports.find_next() {
+                self.tell(&report);
+            }
+            return Some(answer);
+        }
+        None
+    }
+
+    fn tell(&mut self, report: &[u8]) {
+        let Some(progress) = Progress::parse(report) else {
+            return;
+        };
+        let Some(value) = progress.progress.as_f64() else {
+            return;
+        };
+        if self.last.is_some_and(|last| value <= last) {
+            return;
+        }
+        self.last = Some(value);
+        self.waiting.push_back(notification(&self.token, &progress));
+    }
+
+    fn end(&mut self, answer: Option<Answer>) {
+        let Some(answer) = answer else { return };
+        self.is_answered = true;
+        if let Answer::Json(_, chunks) = answer {
+            let mut message = Vec::with_capacity(chunks.len());
+            for chunk in &chunks.0 {
+                fold_lines(&mut message, chunk);
+            }
+            // The link let only JSON through, and JSON is UTF-8.
+            let message = String::from_utf8(message)
+                .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+            self.waiting.push_back(message);
+        }
+    }
+}
+
+async fn answer(mcp: &Mcp, request: Request, reports: Reports) -> Answer {
+    let exchange = Exchange {
+        caller: &request.caller,
+        headers: &request.headers,
+        mode: request.mode,
+        arrived: request.arrived,
+        reports: Some(&reports),
+    };
+    let message = match parse_body(&request.body) {
+        Ok(Body::Single(message)) => read(message),
+        // It was one before.
+        _ => return Answer::Accepted,
+    };
+    match message {
+        Ok(Some(message)) => mcp.answer_message(&exchange, &message).await,
+        _ => Answer::Accepted,
+    }
+}
+
+fn notification(token: &str, progress: &Progress) -> String {
+    let members = progress.to_bytes();
+    let members = String::from_utf8_lossy(&members);
+    // The members of the report, without the brace before them.
+    let members = members.strip_prefix('{').unwrap_or_default();
+    format!(
+        r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},{members}}}"#
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn reporting(reports: &[&'static str], result: &'static str) -> Reporting {
+        let (sender, listener) = Reports::new();
+        for report in reports {
+            sender.put(Bytes::from_static(report.as_bytes()));
+        }
+        Reporting {
+            answering: Box::pin(async move {
+                let _sender = sender;
+                Answer::Json(StatusCode::OK, result.as_bytes().to_vec().into())
+            }),
+            reports: listener,
+            token: r#""t""#.to_owned(),
+            last: None,
+            waiting: VecDeque::new(),
+            is_answered: false,
+        }
+    }
+
+    #[tokio::test]
+    async fn only_more_is_progress_and_the_answer_comes_last() {
+        let reports = [
+            r#"{"progress":1,"total":3,"message":"a"}"#,
+            r#"{"progress":1}"#,
+            r#"{"progress":0.5}"#,
+            "[2]",
+            "{",
+            r#"{"progress":3}"#,
+        ];
+        let Answer::Reporting(mut stream) = reporting(&reports, "{\r\n\"id\":1}").begin().await
+        else {
+            panic!("something was reported");
+        };
+        let mut told = Vec::new();
+        while let Some(message) = stream.next().await {
+            assert!(!message.contains(['\r', '\n']), "{message}");
+            told.push(serde_json::from_str::<Value>(&message).expect("JSON"));
+        }
+        let notification = |params: Value| json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
+        assert_eq!(
+            told,
+            [
+                notification(
+                    json!({"progressToken": "t", "progress": 1, "total": 3, "message": "a"})
+                ),
+                notification(json!({"progressToken": "t", "progress": 3})),
+                json!({"id": 1}),
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn without_a_report_there_is_no_stream() {
+        for reports in [&[][..], &["not a report"]] {
+            let answer = reporting(reports, "{}").begin().await;
+            assert!(matches!(answer, Answer::Json(StatusCode::OK, _)));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+use serde_json::json;
+
+use super::*;
+
+fn result(text: &'static str, output: Output, era: Era) -> Value {
+    let result = ToolResult::of(&Reply::Result(text.into()), output, era);
+    read(&result)
+}
+
+fn read(result: &ToolResult) -> Value {
+    let text = format!("{{{}}}", String::from_utf8_lossy(&result.members));
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn objects_are_data_and_text_and_other_values_are_text() {
+    let check = |text, expected: Value| {
+        assert_eq!(
+            result(text, Output::Unsaid, Era::Modern),
+            expected,
+            "{text}"
+        );
+    };
+    check(
+        r#"{"b":1, "a":"\"x"}"#,
+        json!({
+            "content": [{"type": "text", "text": "{\"b\":1, \"a\":\"\\\"x\"}"}],
+            "structuredContent": {"b": 1, "a": "\"x"},
+            "isError": false,
+        }),
+    );
+    let text = |text| json!({"content": [{"type": "text", "text": text}], "isError": false});
+    check(r#""a\nb""#, text("a\nb"));
+    check("[1,2]", text("[1,2]"));
+    check("null", text("null"));
+    check(" 7 ", text("7"));
+}
+
+#[test]
+fn what_was_promised_is_there() {
+    let broken = result("[1]", Output::Object, Era::Legacy);
+    assert_eq!(broken["isError"], true);
+    let any = result("[1]", Output::AnyValue, Era::Modern);
+    assert_eq!(any["structuredContent"], json!([1]));
+    let legacy = result("[1]", Output::AnyValue, Era::Legacy);
+    assert_eq!(legacy.get("structuredContent"), None);
+    let ready = r#"{"content":[{"type":"text","text":"x"}]}"#;
+    let promised = result(ready, Output::Object, Era::Legacy);
+    assert_eq!(promised["structuredContent"]["content"][0]["text"], "x");
+}
+
+#[test]
+fn ready_made_content_passes_through() {
+    let ready = r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}],"isError":true,"structuredContent":{"a":1},"_meta":{"k":1},"other":1}"#;
+    let reply = Reply::Result(ready.into());
+    let passed = ToolResult::of(&reply, Output::Unsaid, Era::Legacy);
+    assert!(passed.is_error);
+    assert_eq!(passed.meta.as_deref(), Some(r#"{"k":1}"#));
+    assert_eq!(
+        read(&passed),
+        json!({
+            "content": [{"type": "image", "data": "AA==", "mimeType": "image/png"}],
+            "structuredContent": {"a": 1},
+            "isError": true,
+        })
+    );
+    // Ordinary data that happens to have such a member.
+    for data in [
+        r#"{"content":["a"]}"#,
+        r#"{"content":"a"}"#,
+        r#"{"content":[["text"]]}"#,
+        r#"{"content":[{"type":"chapter"}]}"#,
+        r#"{"a":{"content":[]}}"#,
+    ] {
+        let result = result(data, Output::Unsaid, Era::Modern);
+        assert_eq!(result["structuredContent"].to_string(), data);
+    }
+}
+
+#[test]
+fn errors_are_told_in_words() {
+    let check = |error: &'static str, blocks: &[&str]| {
+        let result = ToolResult::of(&Reply::Error(error.into()), Output::Object, Era::Modern);
+        let result = read(&result);
+        assert_eq!(result["isError"], true);
+        let content = result["content"].as_array().expect("blocks");
+        let texts: Vec<_> = content
+            .iter()
+            .filter_map(|block| block["text"].as_str())
+            .collect();
+        assert_eq!(texts, blocks, "{error}");
+    };
+    check(r#"{"code":5,"message":"disk full"}"#, &["disk full"]);
+    check(
+        r#"{"code":5,"message":"disk full","data":{"free":0}}"#,
+        &["disk full", r#"{"free":0}"#],
+    );
+    check(r#"{"code":5}"#, &[r#"{"code":5}"#]);
+}

@@ -1,0 +1,121 @@
+//! `tools/list` and `tools/call`, the same in both eras but for their form.
+
+use bytes::Bytes;
+use svc_protocol::jsonrpc::RpcError;
+
+use super::{
+    Era, Exchange, Mcp, Mode,
+    message::Params,
+    refusal::{Refusal, echo},
+    results::ToolResult,
+    search,
+    tools::{Target, Tool, param_headers},
+    view::View,
+};
+
+impl Mcp {
+    /// One page of tools as JSON, and the cursor of the next.
+    pub(super) fn list(
+        &self,
+        exchange: &Exchange<'_>,
+        era: Era,
+        params: &Params<'_>,
+    ) -> Result<(Bytes, Option<String>), Refusal> {
+        let bad_cursor = || Refusal::invalid_params("the cursor is none of this list");
+        let cursor = params.cursor();
+        let cursor = cursor
+            .map(|cursor| cursor.ok_or_else(bad_cursor))
+            .transpose()?;
+        if exchange.mode == Mode::Search {
+            return match cursor {
+                Some(_) => Err(bad_cursor()),
+                None => Ok((Bytes::from_static(search::LIST.as_bytes()), None)),
+            };
+        }
+        let view = self.views.of(&exchange.caller.user);
+        let page = view.page(era, cursor.as_deref()).ok_or_else(bad_cursor)?;
+        Ok((page.tools, page.next))
+    }
+
+    /// Answers `tools/call`.
+    pub(super) async fn call(
+        &self,
+        exchange: &Exchange<'_>,
+        era: Era,
+        params: &Params<'_>,
+    ) -> Result<ToolResult, Refusal> {
+        let name = params
+            .name()
+            .ok_or_else(|| Refusal::invalid_params("`name` must be the name of a tool"))?;
+        let arguments = params
+            .arguments()
+            .map_err(|_| Refusal::invalid_params("`arguments` must be an object"))?;
+        let view = self.views.of(&exchange.caller.user);
+        if exchange.mode == Mode::Search {
+            return match &*name {
+                search::SEARCH => Ok(search::search(&view, era, arguments)),
+                search::EXECUTE => Ok(self.execute(exchange, era, &view, arguments).await),
+                _ => Err(Refusal::unknown_tool(&name)),
+            };
+        }
+        let tool = view
+            .find(&name)
+            .ok_or_else(|| Refusal::unknown_tool(&name))?;
+        if era == Era::Modern {
+            param_headers::check(&tool.headers, exchange.headers, arguments)?;
+        }
+        self.run(exchange, era, tool, arguments)
+            .await
+            .ok_or_else(|| Refusal::unknown_tool(&name))
+    }
+
+    /// Answers `execute_tool`: what is wrong with it is told the model, which chose the name.
+    async fn execute(
+        &self,
+        exchange: &Exchange<'_>,
+        era: Era,
+        view: &View,
+        arguments: &str,
+    ) -> ToolResult {
+        let (name, arguments) = match search::read_execution(arguments) {
+            Ok(read) => read,
+            Err(error) => return error,
+        };
+        let unknown = || {
+            let name = echo(&name);
+            ToolResult::error(&format!(
+                "there is no tool `{name}`; find names with tool_search"
+            ))
+        };
+        let Some(tool) = view.find(&name) else {
+            return unknown();
+        };
+        let result = self.run(exchange, era, tool, arguments).await;
+        result.unwrap_or_else(unknown)
+    }
+
+    /// Runs a tool; `None` if it has vanished since it was listed.
+    async fn run(
+        &self,
+        exchange: &Exchange<'_>,
+        era: Era,
+        tool: &Tool,
+        arguments: &str,
+    ) -> Option<ToolResult> {
+        let caller = exchange.caller;
+        let reply = match &tool.target {
+            Target::Method { visible, .. } => {
+                let arrived = exchange.arrived;
+                self.calls
+                    .call_one(caller, visible, arguments, arrived, exchange.reports)
+                    .await
+            }
+            Target::Script(script) => self.scripts.run(caller, script, arguments).await,
+        };
+        match reply {
+            Ok(reply) => Some(ToolResult::of(&reply, tool.output, era)),
+            Err(RpcError::MethodNotFound) => None,
+            Err(error) => Some(ToolResult::of_failure(&error)),
+        }
+    }
+}

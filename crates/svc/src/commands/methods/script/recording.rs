@@ -1,0 +1,140 @@
+//! What a script would register, without an agent.
+
+use serde::Deserialize;
+use serde_json::json;
+use svc_core::registration::Registration;
+use svc_protocol::agent_api::{Registered, Unregistered};
+use svc_script::{Exception, Host, Raise, Source, SpaceHost, Stream};
+
+use super::Names;
+
+/// The script's last registration, as it was made, and what it took back of it afterwards.
+pub struct Recorded {
+    pub registration: Registration,
+    /// Of each method, in the registration's order.
+    methods: Vec<Recall>,
+}
+
+struct Recall {
+    name: String,
+    local_name: String,
+    is_kept: bool,
+}
+
+impl Recorded {
+    fn new(registration: Registration, names: &Names) -> Self {
+        // Names of a faulty one are as they were written; its faults are told later.
+        let checked = registration.clone().check(&names.space, &names.owner);
+        let recall = |name: String, local_name: String| Recall {
+            name,
+            local_name,
+            is_kept: true,
+        };
+        let methods = match checked {
+            Ok(checked) => checked
+                .methods
+                .into_iter()
+                .map(|method| recall(method.name.to_string(), method.local_name))
+                .collect(),
+            Err(_) => registration
+                .methods
+                .iter()
+                .map(|method| {
+                    let local_name = method.local_name.as_ref().unwrap_or(&method.name);
+                    recall(method.name.clone(), local_name.clone())
+                })
+                .collect(),
+        };
+        Self {
+            registration,
+            methods,
+        }
+    }
+
+    /// Leaves out of a list in the registration's order what the script took back.
+    pub fn retain<T>(&self, list: &mut Vec<T>) {
+        let mut kept = self.methods.iter().map(|method| method.is_kept);
+        list.retain(|_| kept.next().unwrap_or(true));
+    }
+
+    fn names(&self) -> Vec<String> {
+        let kept = self.methods.iter().filter(|method| method.is_kept);
+        kept.map(|method| method.name.clone()).collect()
+    }
+
+    fn unregister(&mut self, local_name: Option<&str>) -> Result<Unregistered, Raise> {
+        let mut removed = Vec::new();
+        for method in &mut self.methods {
+            if method.is_kept && local_name.is_none_or(|name| name == method.local_name) {
+                method.is_kept = false;
+                removed.push(method.name.clone());
+            }
+        }
+        match local_name {
+            Some(name) if removed.is_empty() => Err(Raise::runtime(format!(
+                "no method with the local name `{name}` is registered"
+            ))),
+            _ => Ok(Unregistered {
+                removed,
+                remaining: self.names(),
+            }),
+        }
+    }
+}
+
+/// Keeps what the script would register; the rest is as outside of a space.
+pub(super) struct Recording<'a> {
+    pub(super) host: SpaceHost,
+    pub(super) names: &'a Names,
+    pub(super) recorded: Option<Recorded>,
+}
+
+impl Recording<'_> {
+    fn register(&mut self, argument: &str) -> Result<String, Raise> {
+        let registration = svc_script::read_registration(argument)?;
+        let recorded = self
+            .recorded
+            .insert(Recorded::new(registration, self.names));
+        let registered = Registered {
+            methods: recorded.names(),
+            warnings: Vec::new(),
+        };
+        Ok(json!(registered).to_string())
+    }
+
+    fn unregister(&mut self, argument: &str) -> Result<String, Raise> {
+        #[derive(Deserialize)]
+        struct Unregister {
+            local_name: Option<String>,
+        }
+        let Unregister { local_name } = serde_json::from_str(argument)
+            .map_err(|error| Raise::new(Exception::ValueError, error.to_string()))?;
+        let unregistered = match &mut self.recorded {
+            Some(recorded) => recorded.unregister(local_name.as_deref())?,
+            // What a space has registered before is not known here.
+            None => Unregistered {
+                removed: Vec::new(),
+                remaining: Vec::new(),
+            },
+        };
+        Ok(json!(unregistered).to_string())
+    }
+}
+
+impl Host for Recording<'_> {
+    fn library(&mut self, module: &str) -> Result<Option<Source>, Raise> {
+        self.host.library(module)
+    }
+
+    fn call(&mut self, operation: &str, argument: &str) -> Result<String, Raise> {
+        match operation {
+            "register" => self.register(argument),
+            "unregister" => self.unregister(argument),
+            _ => self.host.call(operation, argument),
+        }
+    }
+
+    fn print(&mut self, stream: Stream, text: &str) {
+        self.host.print(stream, text);
+    }
+}

@@ -1,0 +1,40 @@
+"""The `mcp` package 2.x, which speaks 2026-07-28."""
+
+import asyncio
+
+import httpx2
+from judging import HEADERS, LIMIT_SECONDS, URL, as_json, judge
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+
+
+async def main():
+    async with httpx2.AsyncClient(headers=HEADERS, timeout=LIMIT_SECONDS) as http:
+        async with Client(streamable_http_client(URL, http_client=http)) as client:
+
+            async def list_tools():
+                listed = await client.list_tools()
+                tools = [as_json(tool) for tool in listed.tools]
+                while listed.next_cursor is not None:
+                    listed = await client.list_tools(cursor=listed.next_cursor)
+                    tools.extend(as_json(tool) for tool in listed.tools)
+                return tools
+
+            async def call(name, arguments):
+                return as_json(await client.call_tool(name, arguments))
+
+            async def code_of_call(name, arguments):
+                try:
+                    return await call(name, arguments)
+                except MCPError as error:
+                    return error.code
+
+            async def change(trigger):
+                async with client.listen(tools_list_changed=True) as changes:
+                    await trigger()
+                    await anext(aiter(changes))
+
+            await judge(client.protocol_version, list_tools, call, code_of_call, change)
+
+
+asyncio.run(asyncio.wait_for(main(), 3 * LIMIT_SECONDS))

@@ -1,0 +1,32 @@
+"""What `svc.api.request` refuses before anybody is asked."""
+
+import json
+
+from svc import api
+
+ATTEMPTS = [
+    ("stream", "GET", "/api/events/stream"),
+    ("stream with a query", "GET", "/api/events/stream?pattern=*"),
+    ("another verb", "BREW", "/api/events"),
+    ("a verb with a line end", "GET /x\r\n", "/api/events"),
+    ("no verb", "", "/api/events"),
+    ("dots", "GET", "/api/../mcp"),
+    ("a dot", "GET", "/api/./events"),
+    ("dots at the end", "GET", "/api/.."),
+    ("not the API", "GET", "/mcp"),
+    ("no path", "GET", ""),
+    ("an address", "GET", "http://example.com/api/events"),
+    ("a space", "GET", "/api/a b"),
+    ("a fragment", "GET", "/api/events#x"),
+    ("a backslash", "GET", "/api/\\..\\mcp"),
+    ("letters", "GET", "/api/ü"),
+    ("a path that is no text", "GET", None),
+    ("a verb that is no text", 1, "/api/events"),
+]
+
+for name, method, path in ATTEMPTS:
+    try:
+        api.request(method, path)
+        print(json.dumps([name, "asked"]))
+    except (TypeError, ValueError) as error:
+        print(json.dumps([name, type(error).__name__, str(error)]))
