@@ -1,7 +1,8 @@
-//! Measures the process's memory while a script runs, so that the engine can stop the script with
-//! an exception that names the line.
+//! Measures the process's memory while a script runs, so that it can be stopped with an exception
+//! that names the line.
 //!
-//! The engine compares two counters of its own with the limit; whoever embeds it has to keep them.
+//! The evaluator's watch, and behind it the engine, compare two counters with the limit; whoever
+//! embeds the engine has to keep them.
 //! They are per process, which is why a worker runs one script at a time. A hard limit of the
 //! operating system stands behind this one.
 

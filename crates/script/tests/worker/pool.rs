@@ -7,7 +7,7 @@ use std::{
 
 use svc_script::{
     ErrorKind, Exception, Raise, Source,
-    worker::{JobHost, NoHost},
+    worker::{JobHost, NoHost, Pool, PoolOptions, Program},
 };
 
 use crate::support::{
@@ -88,7 +88,7 @@ async fn a_worker_that_hit_a_limit_is_not_used_again() {
     let pool = pool(1, LONG);
     for text in ["while True: pass", "x = 'a' * 10**10"] {
         let outcome = pool.run(job(1, text, None), &NoHost).await;
-        assert!(outcome.result.is_err());
+        assert!(outcome.ran && outcome.result.is_err());
         assert_eq!((children(), pool.idle()), (vec![], 0), "{text}");
     }
     pool.close().await;
@@ -124,12 +124,32 @@ async fn closing_ends_what_runs_and_what_waits() {
     let (outcome, pids) = tokio::join!(running, closing);
     let error = outcome.result.expect_err("broken off");
     assert_eq!(error.kind, ErrorKind::Worker);
+    assert!(!outcome.ran && pool.is_closing(), "its end is not its own");
     eventually("no process is left", || {
         !pids.iter().any(|&pid| is_alive(pid))
     });
     let late = pool.run(job(1, HONEST, None), &NoHost).await;
     assert!(late.result.is_err());
     assert!(children().is_empty());
+}
+
+/// Whoever counts attempts can tell.
+#[tokio::test]
+async fn a_script_without_a_worker_has_not_run() {
+    let pool = Pool::new(PoolOptions {
+        program: Program {
+            path: "no such program".into(),
+            args: vec![],
+        },
+        workers_max: 1,
+        idle: LONG,
+        kill_after: TIME,
+        output_max: OUTPUT_MAX,
+    });
+    let outcome = pool.run(job(1, HONEST, None), &NoHost).await;
+    assert!(!outcome.ran && !pool.is_closing());
+    let error = outcome.result.expect_err("nothing ran");
+    assert_eq!(error.kind, ErrorKind::Worker);
 }
 
 #[tokio::test]

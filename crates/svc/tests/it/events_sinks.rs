@@ -70,7 +70,8 @@ async fn bad_sinks_are_refused_with_the_reason() {
     refuse(with("/name", json!("")), "").await;
     refuse(with("/type", json!("carrier-pigeon")), "").await;
     refuse(with("/colour", json!("red")), "colour").await;
-    let script = json!({"name": "s", "patterns": "*", "type": "script", "script": {"source": "def ("}});
+    let script =
+        json!({"name": "s", "patterns": "*", "type": "script", "script": {"source": "def ("}});
     refuse(script, "script").await;
     let no_config = json!({"name": "s", "patterns": "*", "type": "webhook"});
     refuse(no_config, "webhook").await;

@@ -47,6 +47,7 @@ mod proxies;
 mod registration;
 mod registration_replace;
 mod scale;
+mod scripts_checks;
 mod scripts_cli;
 mod scripts_fair;
 mod scripts_hostile;

@@ -153,9 +153,14 @@ impl<D: Deliver> Engine<D> {
         }
         let (server, moment) = (shared.server_id, shared.moment());
         let limit_rows = u32::try_from(limit).unwrap_or(u32::MAX);
+        let shutdown = shared.shutdown.clone();
         let turns = shared
             .store
             .write(move |tx| {
+                // What a worker gave back because the server stops is not begun again.
+                if shutdown.is_cancelled() {
+                    return Ok(Vec::new());
+                }
                 let claimed = lanes::claim(tx, server, moment.now, moment.lease_until, limit_rows)?;
                 let begin = |held| turn::begin(tx, held, moment).transpose();
                 claimed.into_iter().filter_map(begin).collect()

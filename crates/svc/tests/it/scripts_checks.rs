@@ -1,0 +1,53 @@
+//! Sources are compiled before they are stored: whatever one does to the compiler, the server is
+//! not there.
+
+use serde_json::json;
+use svc_testkit::{TestServer, peak_resident_mib};
+
+/// What the server may take more for it.
+const MORE_MEMORY_MAX: u64 = 64;
+
+/// The compiler writes a `finally` out for every `return` that leads through it.
+fn explodes() -> String {
+    format!(
+        "def f():\n try:\n{} finally:\n  def g():\n{}",
+        "  if a: return\n".repeat(1_000),
+        "   x=f(1,2,3)\n".repeat(14_000)
+    )
+}
+
+#[tokio::test]
+async fn a_source_that_explodes_in_the_compiler_is_refused_and_the_server_unharmed() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let tool = |source: &str| json!({"name": "t", "kind": "tool", "source": source});
+    ann.post("/api/scripts", &tool("def main(params): pass\n"))
+        .await
+        .expect(201);
+    let before = peak_resident_mib(server.id());
+    let says = "the source cannot be compiled within the limits of scripts: it takes more than";
+    let script = json!({"name": "bomb", "kind": "library", "source": explodes()});
+    let sink = json!({
+        "name": "bomb", "patterns": "*", "type": "script", "script": {"source": explodes()},
+    });
+    for (path, body) in [("/api/scripts", script), ("/api/event-sinks", sink)] {
+        let refused = ann.post(path, &body).await.expect(422);
+        assert_eq!(refused.code(), "invalid_script");
+        assert!(refused.text().contains(says), "{}", refused.text());
+    }
+    let grown = peak_resident_mib(server.id()).saturating_sub(before);
+    assert!(grown < MORE_MEMORY_MAX, "{grown} MiB");
+}
+
+#[tokio::test]
+async fn an_unsupported_construct_is_told_with_a_way_out_that_there_is() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    for kind in ["tool", "sink", "library", "startup"] {
+        let source = "def f():\n    yield 1\n";
+        let body = json!({"name": "gen", "kind": kind, "source": source});
+        let refused = ann.post("/api/scripts", &body).await.expect(422).text();
+        assert!(refused.contains("scripts on the server"), "{refused}");
+        assert!(!refused.contains("python3"), "{refused}");
+    }
+}
