@@ -37,13 +37,14 @@ pub async fn run(rounds: usize) -> anyhow::Result<()> {
         space.write("handlers.py", HANDLERS);
         space.write("setup.py", SETUP);
         space.write("cpython.py", CPYTHON);
-        agents.push(space.publish(registration).await);
+        let agent = space.publish(registration).await;
+        // Its folder goes with it.
+        agents.push((space, agent));
     }
-    let rust = ann.space("rust").await;
-    agents.push(
-        rust.publish(fixture().with(method("rust.echo", "echo")))
-            .await,
-    );
+    let space = ann.space("rust").await;
+    let echo = fixture().with(method("rust.echo", "echo"));
+    let agent = space.publish(echo).await;
+    agents.push((space, agent));
 
     let params = json!({"query": "note 1", "limit": 5});
     let cases = [
