@@ -28,6 +28,5 @@ pub use evaluator::{Evaluator, Snapshot, check};
 pub use host::{Exception, Host, Raise, Source, Stream};
 pub use modules::is_built_in;
 pub use rewrite::SOURCE_BYTES_MAX;
-pub use rewrite::defines;
 pub use setting::{Abilities, Flavour, Limits, Setting};
 pub use space_host::{AgentAccess, SpaceHost, read_registration};

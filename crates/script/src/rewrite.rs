@@ -7,11 +7,9 @@
 //! tracebacks need no map of lines. It never looks at more than the syntax tree and never runs
 //! anything.
 
-mod defines;
 mod environment;
 mod statements;
 
-pub use defines::defines;
 use ruff_python_ast::{
     Expr,
     visitor::{Visitor, walk_expr},

@@ -26,6 +26,7 @@ mod events_templates;
 mod events_webhook;
 mod examples;
 mod identity;
+mod lab;
 mod link;
 mod link_hostile;
 mod mcp;

@@ -222,6 +222,12 @@ async fn a_method_server_runs_beside_its_file_and_never_sees_the_agents_token() 
 
 #[tokio::test]
 async fn the_methods_file_is_registered_once_at_startup() {
+    let registration = fixture().with(method("{{space}}.echo", "echo")).to_string();
+    registers_by_flag_variable_and_setting("own.toml", &registration).await;
+}
+
+/// Each of the three ways to name the file; it publishes `{{space}}.echo`.
+pub async fn registers_by_flag_variable_and_setting(file: &str, text: &str) {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (by_flag, by_env, by_config) = (
@@ -229,17 +235,16 @@ async fn the_methods_file_is_registered_once_at_startup() {
         ann.space("env").await,
         ann.space("config").await,
     );
-    let registration = fixture().with(method("{{space}}.echo", "echo")).to_string();
     for space in [&by_flag, &by_env, &by_config] {
-        space.write("own.toml", &registration);
+        space.write(file, text);
     }
-    let _flag = by_flag.agent_with(&["--methods-file", "own.toml"]).await;
+    let _flag = by_flag.agent_with(&["--methods-file", file]).await;
     let mut command = by_env.agent_command(by_env.folder());
     command
         .args(["--listen", "127.0.0.1:0"])
-        .env("SVC_METHODS_FILE", "own.toml");
+        .env("SVC_METHODS_FILE", file);
     let _env = by_env.spawn_command(by_env.folder(), command);
-    by_config.write("svc.toml", "[agent]\nmethods_file = \"own.toml\"\n");
+    by_config.write("svc.toml", &format!("[agent]\nmethods_file = \"{file}\"\n"));
     let _config = by_config.agent().await;
     for space in [&by_flag, &by_env, &by_config] {
         space.wait_for_registration("active", SOON).await;

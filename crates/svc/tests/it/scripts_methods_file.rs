@@ -5,36 +5,15 @@ use svc_testkit::{Process, TestServer, descendants_of, get_eventually, result};
 
 use crate::{
     SOON,
+    registration::registers_by_flag_variable_and_setting,
     scripts_register::{beginning, publishing},
 };
 
 #[tokio::test]
 async fn a_methods_file_may_be_a_script() {
-    let server = TestServer::start().await;
-    let ann = server.user("ann").await;
-    let (by_flag, by_env, by_config) = (
-        ann.space("flag").await,
-        ann.space("env").await,
-        ann.space("config").await,
-    );
     let script =
         publishing(&["echo"]).replace("\"echo\", \"echo\"", "\"{{space}}.echo\", \"echo\"");
-    for space in [&by_flag, &by_env, &by_config] {
-        space.write("own.py", &script);
-    }
-    let _flag = by_flag.agent_with(&["--methods-file", "own.py"]).await;
-    let mut command = by_env.agent_command(by_env.folder());
-    command
-        .args(["--listen", "127.0.0.1:0"])
-        .env("SVC_METHODS_FILE", "own.py");
-    let _env = by_env.spawn_command(by_env.folder(), command);
-    by_config.write("svc.toml", "[agent]\nmethods_file = \"own.py\"\n");
-    let _config = by_config.agent().await;
-    for space in [&by_flag, &by_env, &by_config] {
-        space.wait_for_registration("active", SOON).await;
-        let name = format!("{}.echo", space.name);
-        result(&ann.call(&name, json!({})).await);
-    }
+    registers_by_flag_variable_and_setting("own.py", &script).await;
 }
 
 #[tokio::test]

@@ -3,12 +3,9 @@
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use svc_testkit::{
-    Cli, Output, Process, TempDir, TestAgent, TestServer, TestSpace, TestUser, error_code,
-    fixture_method_server, result,
-};
+use svc_testkit::{Cli, Output, Process, TempDir, error_code, fixture_method_server, result};
 
-use crate::SOON;
+use crate::{SOON, lab::Lab};
 
 /// The beginning of a script: a server, whose method server is the fixture, without a method.
 pub fn beginning() -> String {
@@ -29,27 +26,7 @@ pub fn publishing(names: &[&str]) -> String {
     format!("{}{methods}server.register()\n", beginning())
 }
 
-pub struct Lab {
-    pub agent: TestAgent,
-    pub space: TestSpace,
-    pub ann: TestUser,
-    server: TestServer,
-}
-
 impl Lab {
-    pub async fn new() -> Self {
-        let server = TestServer::start().await;
-        let ann = server.user("ann").await;
-        let space = ann.space("lab").await;
-        let agent = space.agent().await;
-        Self {
-            agent,
-            space,
-            ann,
-            server,
-        }
-    }
-
     /// Writes a script and runs `svc` with it.
     pub async fn svc(&self, args: &[&str], script: &str) -> Output {
         self.space.write("methods.py", script);

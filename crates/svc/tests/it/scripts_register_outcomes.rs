@@ -6,7 +6,8 @@ use svc_testkit::{Cli, TempDir, TestServer, result};
 
 use crate::{
     SOON,
-    scripts_register::{Lab, beginning, publishing},
+    lab::Lab,
+    scripts_register::{beginning, publishing},
 };
 
 #[tokio::test]

@@ -2,41 +2,17 @@
 //! what goes in and comes out is what JSON says.
 
 use serde_json::{Value, json};
-use svc_testkit::{
-    RegistrationToml, TestAgent, TestServer, TestSpace, TestUser, error_code, eventually, method,
-    result, svc_program,
-};
+use svc_testkit::{RegistrationToml, error_code, eventually, method, result, svc_program};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::SOON;
+use crate::{SOON, lab::Lab};
 
-/// Ann's space `desk`, with its agent.
-pub struct Desk {
-    pub agent: TestAgent,
-    pub space: TestSpace,
-    pub ann: TestUser,
-    pub server: TestServer,
-}
-
-impl Desk {
-    pub async fn new() -> Self {
-        let server = TestServer::start().await;
-        let ann = server.user("ann").await;
-        let space = ann.space("desk").await;
-        let agent = space.agent().await;
-        Self {
-            agent,
-            space,
-            ann,
-            server,
-        }
-    }
-
+impl Lab {
     /// A method server of these handlers, each published under its own name.
     pub async fn serving(handlers: &str, args: &[&str]) -> Self {
-        let desk = Self::new().await;
-        desk.serve(handlers, args).await;
-        desk
+        let lab = Self::new().await;
+        lab.serve(handlers, args).await;
+        lab
     }
 
     pub async fn serve(&self, handlers: &str, args: &[&str]) {
@@ -145,22 +121,22 @@ def other(params):
 
 #[tokio::test]
 async fn a_change_of_a_global_is_never_seen_by_the_next_request() {
-    let desk = Desk::new().await;
-    desk.space.write("helper.py", "STATE = {}\n");
+    let lab = Lab::new().await;
+    lab.space.write("helper.py", "STATE = {}\n");
     // What the setup leaves behind is where each request begins.
-    desk.write_setup(
+    lab.write_setup(
         COUNTING,
         "import handlers\nhandlers.SEEN.append('setup')\nhandlers.kept()\n",
     );
     let registration = registration(COUNTING, &["--workers", "2"]);
-    desk.agent.register(registration).await.expect(0);
+    lab.agent.register(registration).await.expect(0);
     let fresh = json!([1, 2, 1, 2]);
     for _ in 0..10 {
-        assert_eq!(desk.call("count").await, fresh);
+        assert_eq!(lab.call("count").await, fresh);
     }
     let mut callers = JoinSet::new();
     for caller in 0..16 {
-        let ann = desk.ann.clone();
+        let ann = lab.ann.clone();
         callers.spawn(async move {
             let mut answers = Vec::new();
             for n in 0..12 {
@@ -196,36 +172,30 @@ def half_a_line(params):
 
 #[tokio::test]
 async fn what_handlers_print_goes_to_the_log_however_much_it_is() {
-    let desk = Desk::serving(LOUD, &[]).await;
+    let lab = Lab::serving(LOUD, &[]).await;
     let said = |response: Value| assert_eq!(result(&response), "said");
     // An unfinished line is a line, and not the beginning of the next request's.
-    said(desk.ann.call("half_a_line", json!({})).await);
-    let line = desk.space.wait_for_log("the ink", SOON).await;
+    said(lab.ann.call("half_a_line", json!({})).await);
+    let line = lab.space.wait_for_log("the ink", SOON).await;
     assert_eq!(line, "the ink");
-    let lines = desk.ann.start_call("many_lines", json!({"lines": 200_000}));
-    let line = desk.ann.start_call("one_line", json!({"bytes": 20 << 20}));
-    assert_eq!(
-        desk.ann.call("echo", json!([1])).await["result"],
-        json!([1])
-    );
+    let lines = lab.ann.start_call("many_lines", json!({"lines": 200_000}));
+    let line = lab.ann.start_call("one_line", json!({"bytes": 20 << 20}));
+    assert_eq!(lab.ann.call("echo", json!([1])).await["result"], json!([1]));
     said(lines.await.unwrap());
     said(line.await.unwrap());
-    desk.space.wait_for_log(&"y".repeat(100), SOON).await;
-    said(desk.ann.call("half_a_line", json!({})).await);
+    lab.space.wait_for_log(&"y".repeat(100), SOON).await;
+    said(lab.ann.call("half_a_line", json!({})).await);
 }
 
 #[tokio::test]
 async fn an_unrouted_local_name_is_method_not_found() {
-    let desk = Desk::new().await;
-    desk.write_setup(LOUD, "");
+    let lab = Lab::new().await;
+    lab.write_setup(LOUD, "");
     let registration = registration(LOUD, &[]).with(method("nowhere", "no_route"));
-    desk.agent.register(registration).await.expect(0);
-    let response = desk.ann.call("nowhere", json!({})).await;
+    lab.agent.register(registration).await.expect(0);
+    let response = lab.ann.call("nowhere", json!({})).await;
     assert_eq!(error_code(&response), -32601, "{response}");
-    assert_eq!(
-        desk.ann.call("echo", json!([2])).await["result"],
-        json!([2])
-    );
+    assert_eq!(lab.ann.call("echo", json!([2])).await["result"], json!([2]));
 }
 
 const NOTED: &str = r#"
@@ -239,22 +209,22 @@ def spill(params):
 
 #[tokio::test]
 async fn notifications_run_and_their_failures_are_in_the_log() {
-    let desk = Desk::serving(NOTED, &[]).await;
+    let lab = Lab::serving(NOTED, &[]).await;
     for n in 0..3 {
         let params = json!({"file": format!("{n}.txt"), "text": "written"});
-        desk.ann.notify("note", params).await.expect(204);
-        desk.wait_for_file(&format!("{n}.txt")).await;
-        desk.ann.notify("spill", json!({})).await.expect(204);
+        lab.ann.notify("note", params).await.expect(204);
+        lab.wait_for_file(&format!("{n}.txt")).await;
+        lab.ann.notify("spill", json!({})).await.expect(204);
     }
-    let path = desk.space.folder().join("2.txt");
+    let path = lab.space.folder().join("2.txt");
     eventually("it is written", SOON, || async {
         std::fs::read_to_string(&path).unwrap() == "written"
     })
     .await;
-    desk.space.wait_for_log("the ink is spilt", SOON).await;
-    let path = desk.space.folder().join("3.txt");
+    lab.space.wait_for_log("the ink is spilt", SOON).await;
+    let path = lab.space.folder().join("3.txt");
     let params = json!({"file": path, "text": "called"});
-    assert_eq!(result(&desk.ann.call("note", params).await), &Value::Null);
+    assert_eq!(result(&lab.ann.call("note", params).await), &Value::Null);
 }
 
 #[tokio::test]
@@ -262,14 +232,14 @@ async fn numbers_keys_and_null_arrive_as_they_were() {
     let handlers = "def echo(params):
     return params
 ";
-    let desk = Desk::serving(handlers, &[]).await;
+    let lab = Lab::serving(handlers, &[]).await;
     for params in [
         r#"{"z":1,"a":null,"m":[123456789012345678901234567890,-98765432109876543210,0],"b":{"y":2,"x":1}}"#,
         r#"[0.1,1e+300,true,false,null,"","\"\\ü\n",[],{}]"#,
         r#"{"18446744073709551616":18446744073709551616}"#,
     ] {
         let body = format!(r#"{{"jsonrpc":"2.0","method":"echo","params":{params},"id":"i"}}"#);
-        let answer = desk.ann.call_raw(body).await.expect(200).text();
+        let answer = lab.ann.call_raw(body).await.expect(200).text();
         let expected = format!(r#"{{"jsonrpc":"2.0","result":{params},"id":"i"}}"#);
         assert_eq!(answer.trim(), expected);
     }

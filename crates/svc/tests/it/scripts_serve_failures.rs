@@ -6,10 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use svc_testkit::{error_code, result};
 
-use crate::{
-    SOON,
-    scripts_serve::{Desk, HOLD},
-};
+use crate::{SOON, lab::Lab, scripts_serve::HOLD};
 
 const FAILING: &str = r#"
 import json
@@ -106,11 +103,11 @@ fn failures(handlers: &str) -> Vec<(&'static str, i64, &'static str, Value)> {
 async fn a_handler_that_fails_answers_why_and_disturbs_nobody() {
     let handlers = format!("{HOLD}{FAILING}");
     let args = ["--memory-mb", "64", "--workers", "3"];
-    let desk = Desk::serving(&handlers, &args).await;
-    let pid = desk.agent.method_server_pid().await;
+    let lab = Lab::serving(&handlers, &args).await;
+    let pid = lab.agent.method_server_pid().await;
     for (name, code, message, data) in failures(&handlers) {
-        let held = desk.hold(name).await;
-        let response = desk.ann.call(name, json!({"a": 1})).await;
+        let held = lab.hold(name).await;
+        let response = lab.ann.call(name, json!({"a": 1})).await;
         let error = &response["error"];
         assert_eq!(error["code"], code, "{name}: {response}");
         let said = error["message"].as_str().unwrap();
@@ -122,11 +119,11 @@ async fn a_handler_that_fails_answers_why_and_disturbs_nobody() {
             let file = error["data"]["file"].as_str().unwrap_or_default();
             assert!(file.ends_with("/handlers.py"), "{name}: {response}");
         }
-        let again = desk.ann.call("echo", json!([name])).await;
+        let again = lab.ann.call("echo", json!([name])).await;
         assert_eq!(result(&again), &json!([name]), "after {name}");
-        desk.release(held).await;
+        lab.release(held).await;
     }
-    assert_eq!(desk.agent.method_server_pid().await, pid, "it never ended");
+    assert_eq!(lab.agent.method_server_pid().await, pid, "it never ended");
 }
 
 const ENDLESS: &str = r#"
@@ -156,14 +153,14 @@ def swallows(params):
 #[tokio::test]
 async fn a_handler_without_end_is_ended_in_its_time_and_disturbs_nobody() {
     let args = ["--timeout", "2", "--workers", "6"];
-    let desk = Desk::serving(ENDLESS, &args).await;
-    let pid = desk.agent.method_server_pid().await;
+    let lab = Lab::serving(ENDLESS, &args).await;
+    let pid = lab.agent.method_server_pid().await;
     let endless = ["spins", "sleeps", "sums", "swallows"];
     let begun = Instant::now();
-    let calls = endless.map(|name| (name, desk.ann.start_call(name, json!({}))));
+    let calls = endless.map(|name| (name, lab.ann.start_call(name, json!({}))));
     let mut answered = 0;
     while !calls.iter().all(|(_, call)| call.is_finished()) {
-        let echoed = desk.ann.call("echo", json!([answered])).await;
+        let echoed = lab.ann.call("echo", json!([answered])).await;
         assert_eq!(result(&echoed), &json!([answered]));
         answered += 1;
         assert!(begun.elapsed() < SOON, "they still run");
@@ -176,9 +173,6 @@ async fn a_handler_without_end_is_ended_in_its_time_and_disturbs_nobody() {
         let data = json!({"reason": "timeout", "timeout_seconds": 2, "sent": true});
         assert_eq!(response["error"]["data"], data, "{name}");
     }
-    assert_eq!(desk.agent.method_server_pid().await, pid, "it never ended");
-    assert_eq!(
-        desk.ann.call("echo", json!([1])).await["result"],
-        json!([1])
-    );
+    assert_eq!(lab.agent.method_server_pid().await, pid, "it never ended");
+    assert_eq!(lab.ann.call("echo", json!([1])).await["result"], json!([1]));
 }

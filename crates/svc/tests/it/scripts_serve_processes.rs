@@ -12,7 +12,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
     SOON,
-    scripts_serve::{Desk, HOLD, registration},
+    lab::Lab,
+    scripts_serve::{HOLD, registration},
 };
 
 const SPIN: &str = r#"
@@ -38,25 +39,25 @@ async fn wait_until_all_gone(ids: &[u32]) {
 #[tokio::test]
 async fn a_change_of_a_watched_file_is_served_without_a_restart() {
     let version = |text: &str| format!("import parts\n\ndef version(params):\n    return {text}\n");
-    let desk = Desk::new().await;
-    desk.space.write("parts.py", "N = 1\n");
-    desk.serve(&version("['first', parts.N]"), &["--watch"])
+    let lab = Lab::new().await;
+    lab.space.write("parts.py", "N = 1\n");
+    lab.serve(&version("['first', parts.N]"), &["--watch"])
         .await;
-    let pid = desk.agent.method_server_pid().await;
+    let pid = lab.agent.method_server_pid().await;
     let becomes = async |expected: Value| {
         // No call fails on the way.
         eventually(&format!("{expected} is served"), SOON, || async {
-            desk.call("version").await == expected
+            lab.call("version").await == expected
         })
         .await;
     };
     becomes(json!(["first", 1])).await;
-    let path = desk
+    let path = lab
         .space
         .write("handlers.py", &version("['second', parts.N]"));
     becomes(json!(["second", 1])).await;
     // A library of a library is looked after, too.
-    desk.space.write("parts.py", "N = 22\n");
+    lab.space.write("parts.py", "N = 22\n");
     becomes(json!(["second", 22])).await;
 
     for (broken, said) in [
@@ -68,54 +69,54 @@ async fn a_change_of_a_watched_file_is_served_without_a_restart() {
         ),
     ] {
         std::fs::write(&path, broken).unwrap();
-        desk.space.wait_for_log(said, SOON).await;
-        assert_eq!(desk.call("version").await, json!(["second", 22]), "{said}");
+        lab.space.wait_for_log(said, SOON).await;
+        assert_eq!(lab.call("version").await, json!(["second", 22]), "{said}");
     }
-    desk.space
+    lab.space
         .wait_for_log("the former setup goes on", SOON)
         .await;
     std::fs::write(&path, version("'mended'")).unwrap();
     becomes(json!("mended")).await;
     // A module that is missing is waited for, though no run has ever loaded it.
     std::fs::write(&path, format!("import late\n{}", version("late.N"))).unwrap();
-    desk.space.wait_for_log("'late'", SOON).await;
-    desk.space.write("late.py", "N = 'late'\n");
+    lab.space.wait_for_log("'late'", SOON).await;
+    lab.space.write("late.py", "N = 'late'\n");
     becomes(json!("late")).await;
     // The setup itself is looked after.
-    desk.space.write(
+    lab.space.write(
         "setup.py",
         "from svc import jsonrpc\njsonrpc.method('version', 'parts.n')\n",
     );
-    desk.space
+    lab.space
         .write("parts.py", "def n(params):\n    return 'rerouted'\n");
     becomes(json!("rerouted")).await;
-    assert_eq!(desk.agent.method_server_pid().await, pid, "it never ended");
+    assert_eq!(lab.agent.method_server_pid().await, pid, "it never ended");
 }
 
 #[tokio::test]
 async fn without_watch_a_change_waits_for_the_next_registration() {
     let version = |n: u32| format!("def version(params):\n    return {n}\n");
-    let desk = Desk::serving(&version(1), &[]).await;
-    desk.space.write("handlers.py", &version(2));
-    assert_eq!(desk.call("version").await, 1);
-    desk.serve(&version(2), &[]).await;
-    assert_eq!(desk.call("version").await, 2);
+    let lab = Lab::serving(&version(1), &[]).await;
+    lab.space.write("handlers.py", &version(2));
+    assert_eq!(lab.call("version").await, 1);
+    lab.serve(&version(2), &[]).await;
+    assert_eq!(lab.call("version").await, 2);
 }
 
 #[tokio::test]
 async fn stopping_the_agent_leaves_no_process_of_a_handler() {
     let handlers = format!("{HOLD}{SPIN}");
     let args = ["--workers", "2", "--timeout", "2"];
-    let mut desk = Desk::serving(&handlers, &args).await;
-    let held = desk.hold("stop").await;
-    desk.release(held).await;
-    let spinning = desk.ann.start_call("spin", json!({}));
-    desk.wait_for_file("spin.begun").await;
-    let below = descendants_of(desk.agent.process().id());
-    let server = desk.agent.method_server_pid().await;
+    let mut lab = Lab::serving(&handlers, &args).await;
+    let held = lab.hold("stop").await;
+    lab.release(held).await;
+    let spinning = lab.ann.start_call("spin", json!({}));
+    lab.wait_for_file("spin.begun").await;
+    let below = descendants_of(lab.agent.process().id());
+    let server = lab.agent.method_server_pid().await;
     let workers = children_of(server);
     assert!(below.contains(&server) && !workers.is_empty(), "{below:?}");
-    assert_eq!(desk.agent.stop().await.code(), Some(0));
+    assert_eq!(lab.agent.stop().await.code(), Some(0));
     wait_until_all_gone(&below).await;
     // Its call was in flight, and is answered one way or the other.
     let answer = spinning.await.unwrap();
@@ -164,18 +165,18 @@ async fn ctrl_c_lets_the_request_in_flight_finish() {
 #[tokio::test]
 async fn a_killed_method_server_takes_its_workers_along_and_is_restarted() {
     let handlers = format!("{HOLD}{SPIN}def echo(params):\n    return params\n");
-    let desk = Desk::serving(&handlers, &["--workers", "2"]).await;
-    let spinning = desk.ann.start_call("spin", json!({}));
-    desk.wait_for_file("spin.begun").await;
-    let server = desk.agent.method_server_pid().await;
+    let lab = Lab::serving(&handlers, &["--workers", "2"]).await;
+    let spinning = lab.ann.start_call("spin", json!({}));
+    lab.wait_for_file("spin.begun").await;
+    let server = lab.agent.method_server_pid().await;
     let workers = children_of(server);
     assert!(!workers.is_empty());
     kill9(server);
     wait_until_all_gone(&workers).await;
     assert_eq!(spinning.await.unwrap()["error"]["code"], -32002);
-    let echoed = desk.ann.call("echo", json!([1])).await;
+    let echoed = lab.ann.call("echo", json!([1])).await;
     assert_eq!(result(&echoed), &json!([1]));
-    assert_ne!(desk.agent.method_server_pid().await, server);
+    assert_ne!(lab.agent.method_server_pid().await, server);
 }
 
 #[tokio::test]
@@ -187,16 +188,16 @@ def waits(params):
     subprocess.run(["sh", "-c", "echo $$ > shell.pid; exec sleep 600"])
 "#;
     for (timeout, kill) in [("1", false), ("60", true)] {
-        let desk = Desk::serving(handlers, &["--timeout", timeout]).await;
-        let waiting = desk.ann.start_call("waits", json!({}));
-        let path = desk.space.folder().join("shell.pid");
+        let lab = Lab::serving(handlers, &["--timeout", timeout]).await;
+        let waiting = lab.ann.start_call("waits", json!({}));
+        let path = lab.space.folder().join("shell.pid");
         let shell: u32 = get_eventually("the process runs", SOON, || async {
             std::fs::read_to_string(&path).ok()?.trim().parse().ok()
         })
         .await;
         assert!(is_running(shell));
         if kill {
-            kill9(desk.agent.method_server_pid().await);
+            kill9(lab.agent.method_server_pid().await);
         }
         wait_until_all_gone(&[shell]).await;
         let code = if kill { -32002 } else { -32001 };
@@ -207,33 +208,33 @@ def waits(params):
 #[tokio::test]
 async fn a_killed_worker_costs_its_own_call_only() {
     let handlers = format!("{HOLD}{SPIN}");
-    let desk = Desk::serving(&handlers, &["--workers", "2"]).await;
-    let server = desk.agent.method_server_pid().await;
-    let spinning = desk.ann.start_call("spin", json!({}));
-    desk.wait_for_file("spin.begun").await;
+    let lab = Lab::serving(&handlers, &["--workers", "2"]).await;
+    let server = lab.agent.method_server_pid().await;
+    let spinning = lab.ann.start_call("spin", json!({}));
+    lab.wait_for_file("spin.begun").await;
     let its_worker = children_of(server);
     assert_eq!(its_worker.len(), 1, "workers start as they are needed");
-    let held = desk.hold("other").await;
+    let held = lab.hold("other").await;
     kill9(its_worker[0]);
     let answer = spinning.await.unwrap();
     assert_eq!(answer["error"]["code"], -32603, "{answer}");
     assert_eq!(answer["error"]["data"]["reason"], "worker", "{answer}");
-    desk.release(held).await;
-    let held = desk.hold("after").await;
-    desk.release(held).await;
-    assert_eq!(desk.agent.method_server_pid().await, server);
+    lab.release(held).await;
+    let held = lab.hold("after").await;
+    lab.release(held).await;
+    assert_eq!(lab.agent.method_server_pid().await, server);
 }
 
 #[tokio::test]
 async fn a_killed_agent_leaves_no_process_of_a_handler() {
     let handlers = format!("{HOLD}{SPIN}");
     let args = ["--workers", "2", "--timeout", "2"];
-    let mut desk = Desk::serving(&handlers, &args).await;
-    let spinning = desk.ann.start_call("spin", json!({}));
-    desk.wait_for_file("spin.begun").await;
-    let below = descendants_of(desk.agent.process().id());
+    let mut lab = Lab::serving(&handlers, &args).await;
+    let spinning = lab.ann.start_call("spin", json!({}));
+    lab.wait_for_file("spin.begun").await;
+    let below = descendants_of(lab.agent.process().id());
     assert!(below.len() >= 2, "{below:?}");
-    desk.agent.kill9();
+    lab.agent.kill9();
     wait_until_all_gone(&below).await;
     assert!(spinning.await.unwrap()["error"]["code"].is_i64());
 }
@@ -241,7 +242,7 @@ async fn a_killed_agent_leaves_no_process_of_a_handler() {
 #[tokio::test]
 async fn a_setup_that_fails_refuses_the_registration_with_its_words() {
     let good = "def version(params):\n    return 1\n";
-    let desk = Desk::serving(good, &[]).await;
+    let lab = Lab::serving(good, &[]).await;
     let route = "from svc import jsonrpc\njsonrpc.method('version', 'handlers.version')\n";
     for (setup, handlers, said) in [
         ("x = = 1\n", good, "setup.py\", line 1"),
@@ -255,11 +256,11 @@ async fn a_setup_that_fails_refuses_the_registration_with_its_words() {
             "line 2",
         ),
     ] {
-        desk.space.write("setup.py", setup);
-        desk.space.write("handlers.py", handlers);
-        let refused = desk.agent.register(registration(good, &[])).await.expect(6);
+        lab.space.write("setup.py", setup);
+        lab.space.write("handlers.py", handlers);
+        let refused = lab.agent.register(registration(good, &[])).await.expect(6);
         assert!(refused.stderr.contains(said), "{said}: {}", refused.stderr);
-        assert_eq!(desk.call("version").await, 1, "the former one serves on");
+        assert_eq!(lab.call("version").await, 1, "the former one serves on");
     }
 }
 
@@ -280,34 +281,34 @@ def lazy(params):
 
 #[tokio::test]
 async fn handlers_import_libraries_beside_the_script_and_stored_ones() {
-    let desk = Desk::new().await;
-    let admin = desk.server.admin().await;
+    let lab = Lab::new().await;
+    let admin = lab.server.admin().await;
     let word = |text: &str| format!("WORD = '{text}'\n");
     for (user, owner, name, text) in [
-        (&desk.ann, "user", "words", "of ann"),
+        (&lab.ann, "user", "words", "of ann"),
         (&admin, "global", "words", "of everybody"),
         (&admin, "global", "shared_words", "shared"),
-        (&desk.ann, "user", "lazy_words", "late"),
+        (&lab.ann, "user", "lazy_words", "late"),
         // A file beside the script wins.
-        (&desk.ann, "user", "beside", "not this one"),
+        (&lab.ann, "user", "beside", "not this one"),
     ] {
         let body = json!({"name": name, "kind": "library", "owner": owner, "source": word(text)});
         user.post("/api/scripts", body).await.expect(201);
     }
-    std::fs::create_dir(desk.space.folder().join("pack")).unwrap();
+    std::fs::create_dir(lab.space.folder().join("pack")).unwrap();
     for (file, text) in [
         ("beside.py", "NAME = 'beside'\n"),
         ("lazy_beside.py", "NAME = 'lazily beside'\n"),
         ("pack/__init__.py", ""),
         ("pack/sub.py", "def inner():\n    return 'in a package'\n"),
     ] {
-        desk.space.write(file, text);
+        lab.space.write(file, text);
     }
-    desk.serve(LIBRARIES, &[]).await;
+    lab.serve(LIBRARIES, &[]).await;
     for _ in 0..2 {
         let expected = json!(["beside", "in a package", "of ann", "shared"]);
-        assert_eq!(desk.call("top").await, expected);
-        assert_eq!(desk.call("lazy").await, json!(["lazily beside", "late"]));
+        assert_eq!(lab.call("top").await, expected);
+        assert_eq!(lab.call("lazy").await, json!(["lazily beside", "late"]));
     }
 }
 
@@ -320,11 +321,11 @@ def double(params):
 
 def look(params):
     return {
-        "event": event.emit("desk.used", {"by": params["by"]}),
+        "event": event.emit("lab.used", {"by": params["by"]}),
         "doubled": api.call("double", {"n": 21}),
         "refused": api.call_response("nowhere")["error"]["code"],
         "me": api.me()["username"],
-        "space": api.get_space("desk")["name"],
+        "space": api.get_space("lab")["name"],
         "methods": [method["name"] for method in api.list_methods()],
         "variables": sorted([name for name in os.environ if name.startswith("SVC_")]),
         "file": os.path.exists("handlers.py"),
@@ -333,15 +334,15 @@ def look(params):
 
 #[tokio::test]
 async fn handlers_emit_and_call_without_an_address_or_a_token() {
-    let desk = Desk::serving(AT_HOME, &["--workers", "2"]).await;
-    let response = desk.ann.call("look", json!({"by": "ann"})).await;
+    let lab = Lab::serving(AT_HOME, &["--workers", "2"]).await;
+    let response = lab.ann.call("look", json!({"by": "ann"})).await;
     let mut found = result(&response).clone();
     let id = found["event"].take();
     let variables = found["variables"].take();
     assert_eq!(
         found,
         json!({
-            "event": null, "doubled": 42, "refused": -32601, "me": "ann", "space": "desk",
+            "event": null, "doubled": 42, "refused": -32601, "me": "ann", "space": "lab",
             "methods": ["double", "look"], "variables": null, "file": true,
         })
     );
@@ -350,16 +351,16 @@ async fn handlers_emit_and_call_without_an_address_or_a_token() {
         assert!(!named, "{variables}");
     }
     let event = get_eventually("the event is there", SOON, || async {
-        let path = "/api/events?type=custom.desk.used";
-        let events = desk.ann.get(path).await.expect(200).json();
+        let path = "/api/events?type=custom.lab.used";
+        let events = lab.ann.get(path).await.expect(200).json();
         events["events"].as_array().unwrap().first().cloned()
     })
     .await;
     assert_eq!(event["event_id"], id);
     assert_eq!(event["data"], json!({"by": "ann"}));
-    assert_eq!(event["space_id"], desk.space.id);
-    let pid = desk.agent.method_server_pid().await;
-    desk.agent
+    assert_eq!(event["space_id"], lab.space.id);
+    let pid = lab.agent.method_server_pid().await;
+    lab.agent
         .cli()
         .run(&["methods", "unregister"])
         .await

@@ -177,7 +177,10 @@ pub fn event_json(
 }
 
 fn judge(outcome: Outcome) -> Sent {
-    let error = outcome.result.err().map(|error| outline(&error));
+    let error = outcome.result.err().map(|error| match &error.hint {
+        Some(hint) => format!("{}; {hint}", outline(&error)),
+        None => outline(&error),
+    });
     let delivered = error.is_none();
     let attempt = AttemptDetail {
         status: None,
