@@ -10,6 +10,7 @@ mod failure;
 mod find;
 mod output;
 mod pack;
+mod params;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -200,7 +201,7 @@ impl Evaluator {
             "{reseed}{find}__svc__.invoke(\"{handler}\", __svc_handler__, __svc_params__)\n"
         );
         let mut inputs = NamedValues::new();
-        inputs.push("__svc_params__", MontyObject::string(params));
+        inputs.push("__svc_params__", params::parse(params)?);
         let value = self.feed(&code, inputs, host)?;
         match value.as_ref().as_str() {
             Some(text) => Ok(text.to_owned()),

@@ -123,8 +123,8 @@ def environment_changes():
     return changes
 
 
-def invoke(name, handler, text):
-    result = handler(json.loads(text))
+def invoke(name, handler, params):
+    result = handler(params)
     try:
         return json.dumps(result, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
