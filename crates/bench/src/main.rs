@@ -2,12 +2,14 @@
 //! saw. Figures here never decide a test.
 //!
 //! ```sh
+//! cargo build --release -p svc && cargo run --release -p svc-bench -- calls
 //! cargo build --release -p svc && cargo run --release -p svc-bench -- links 2000 10
 //! cargo build --release -p svc && cargo run --release -p svc-bench -- events 64 64
 //! cargo build --release -p svc --examples --bins && cargo run --release -p svc-bench -- scripts 5
 //! cargo build --release -p svc --examples --bins && cargo run --release -p svc-bench -- mcp 20
 //! ```
 
+mod calls;
 mod connection;
 mod events;
 mod links;
@@ -16,25 +18,44 @@ mod scripts;
 
 use anyhow::{Context, bail};
 
-const USAGE: &str = "usage: svc-bench links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | scripts [ROUNDS] | mcp [ROUNDS]";
+const USAGE: &str = "usage: svc-bench calls [--rounds N] [--no-scale] [--links N] [--instructions] [--document FILE] | links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | scripts [ROUNDS] | mcp [ROUNDS]";
 
-#[tokio::main]
-async fn main() -> anyhow::Result<()> {
+/// The product's allocator, so that the references have what it has.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> anyhow::Result<()> {
     let mut args = std::env::args().skip(1);
-    match args.next().as_deref() {
-        Some("links") => {
+    let command = args.next().unwrap_or_default();
+    let single = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+    };
+    match command.as_str() {
+        "echo-method-server" => calls::echo::serve(),
+        "bare-echo" => single()?.block_on(calls::references::bare_echo()),
+        "http-to-stdio" => single()?.block_on(calls::references::http_to_stdio()),
+        _ => tokio::runtime::Runtime::new()?.block_on(measure(&command, args)),
+    }
+}
+
+async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyhow::Result<()> {
+    match command {
+        "calls" => calls::run(calls::Settings::parse(args)?).await,
+        "links" => {
             let links = number(args.next(), 2_000)?;
             let methods = number(args.next(), 10)?;
             links::run(links, methods).await
         }
-        Some("events") => {
+        "events" => {
             let clients = number(args.next(), 64)?;
             let receivers = number(args.next(), 64)?;
             events::run(clients, receivers).await
         }
-        Some("scripts") => scripts::run(number(args.next(), 5)?).await,
-        Some("mcp") => mcp::run(number(args.next(), 20)?).await,
-        Some("bare-route") => mcp::bare_route().await,
+        "scripts" => scripts::run(number(args.next(), 5)?).await,
+        "mcp" => mcp::run(number(args.next(), 20)?).await,
+        "bare-route" => mcp::bare_route().await,
         _ => bail!(USAGE),
     }
 }

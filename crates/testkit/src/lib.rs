@@ -24,8 +24,8 @@ pub use process::{
     Process, children_of, descendants_of, is_running, peak_resident_mib, raise_open_files_limit,
     resident_mib,
 };
-pub use program::{Cli, Output, fixture_method_server, svc_program};
-pub use raw_link::RawLink;
+pub use program::{Cli, Output, fixture_method_server, svc_program, under};
+pub use raw_link::{RawLink, simulated_registration};
 pub use receiver::{Received, Reply, TestReceiver};
 pub use registration::{MethodToml, RegistrationToml, fixture, method};
 pub use script::TestScript;

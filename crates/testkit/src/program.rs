@@ -61,6 +61,27 @@ fn bare(program: impl AsRef<OsStr>, home: &Path) -> Command {
     command
 }
 
+/// The same command, run by another program that takes a command line: a profiler, say.
+pub fn under(tool: &[&str], command: &Command) -> Command {
+    let (program, args) = tool.split_first().expect("a tool has a name");
+    let mut whole = Command::new(program);
+    whole
+        .args(args)
+        .arg(command.get_program())
+        .args(command.get_args())
+        .stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => whole.env(name, value),
+            None => whole.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        whole.current_dir(folder);
+    }
+    whole
+}
+
 /// One run of `svc`.
 pub struct Cli {
     command: Command,

@@ -57,7 +57,7 @@ impl RawLink {
         let mut link = Self::connect(address, agent_token).await;
         let welcome = link.hello(&[link::VERSION]).await;
         assert!(matches!(welcome, Control::Welcome(_)), "{welcome:?}");
-        let registered = link.register(registration(methods)).await;
+        let registered = link.register(simulated_registration(methods)).await;
         assert!(
             matches!(registered, Control::Registered(_)),
             "{registered:?}"
@@ -175,7 +175,7 @@ impl RawLink {
 }
 
 /// A registration as a file would hold it; nothing is ever started for it.
-fn registration(methods: usize) -> Registration {
+pub fn simulated_registration(methods: usize) -> Registration {
     let methods: Vec<Value> = (0..methods)
         .map(|n| {
             json!({

@@ -17,13 +17,14 @@ use tempfile::TempDir;
 use crate::{
     http::{Answer, Http},
     process::Process,
-    program::{Cli, bare_command},
+    program::{Cli, bare_command, under},
     user::TestUser,
 };
 
 pub const ADMIN_PASSWORD: &str = "correct horse battery";
 
-const START_LIMIT: Duration = Duration::from_secs(30);
+/// A server that a profiler runs is slow.
+const START_LIMIT: Duration = Duration::from_secs(90);
 
 /// A file of `crates/testkit/fixtures`.
 pub fn fixture_file(name: &str) -> PathBuf {
@@ -68,6 +69,7 @@ pub struct TestServerBuilder {
     admin_password: Option<&'static str>,
     env: Vec<(String, String)>,
     args: Vec<String>,
+    tool: Vec<String>,
 }
 
 pub struct TestServer {
@@ -128,6 +130,12 @@ impl TestServerBuilder {
         self
     }
 
+    /// Runs the server by another program: a profiler, say.
+    pub fn under(mut self, tool: &[&str]) -> Self {
+        self.tool = tool.iter().map(|&word| word.to_owned()).collect();
+        self
+    }
+
     pub async fn start(self) -> TestServer {
         let folder = TempDir::with_prefix("svc-test-").expect("a temporary folder can be made");
         let home = folder.path().join("home");
@@ -155,7 +163,11 @@ impl TestServerBuilder {
 
 /// Starts the process and waits for the address it listens on.
 async fn launch(builder: &TestServerBuilder, folder: &Path, listen: &str) -> (Process, String) {
-    let command = command(builder, folder, &folder.join("data"), listen);
+    let mut command = command(builder, folder, &folder.join("data"), listen);
+    if !builder.tool.is_empty() {
+        let tool: Vec<&str> = builder.tool.iter().map(String::as_str).collect();
+        command = under(&tool, &command);
+    }
     let mut process = Process::spawn("server", command);
     let url = wait_for_address(&mut process).await;
     (process, url)
@@ -200,6 +212,7 @@ impl TestServer {
             admin_password: Some(ADMIN_PASSWORD),
             env: Vec::new(),
             args: Vec::new(),
+            tool: Vec::new(),
         }
     }
 

@@ -1,0 +1,86 @@
+//! What a call costs: `svc` beside the parts it is made of, in one run on one machine.
+//!
+//! Everything is up together: the real server, a real agent, an echo method server, and the
+//! references that bound what can be reached: **B**, a bare axum echo; **C**, HTTP to a stdio
+//! program without an agent; **A**, a parent and a child over stdio. Slices of 250 ms are taken in
+//! shuffled order, so that whatever else the machine does disturbs all of them alike, and every
+//! answer is compared with what it must be.
+
+mod cases;
+pub mod echo;
+mod exchange;
+mod instructions;
+mod load;
+mod processes;
+pub mod references;
+mod report;
+mod scale;
+mod settings;
+mod shuffle;
+mod stage;
+mod stdio;
+
+use std::{path::Path, time::Duration};
+
+use anyhow::Context;
+
+pub use self::settings::Settings;
+use self::{cases::Case, load::Slice, report::Report, shuffle::Shuffle, stage::Stage};
+
+/// Where a run leaves its figures.
+const FOLDER: &str = "target/bench";
+/// How long the pipe alone is measured, in each of its two ways.
+const STDIO_TIME: Duration = Duration::from_secs(1);
+
+pub async fn run(settings: Settings) -> anyhow::Result<()> {
+    if settings.instructions {
+        return instructions::run().await;
+    }
+    let stage = Stage::set(&settings).await?;
+    let cases = stage.cases().await?;
+    let mut slices: Vec<Vec<Slice>> = vec![Vec::new(); cases.len()];
+    let mut shuffle = Shuffle::seeded();
+    for round in 0..=settings.rounds {
+        for index in shuffle.order(cases.len()) {
+            let slice = cases[index].slice().await?;
+            // The first round warms up.
+            if round > 0 {
+                slices[index].push(slice);
+            }
+        }
+        eprint!("\rround {round} of {}", settings.rounds);
+    }
+    eprintln!();
+    let calls = system_calls(&cases).await?;
+    let mut report = Report::new(&cases, slices, calls);
+    report.stdio = Some(stdio::measure(STDIO_TIME)?);
+    report.registration = stage.registration().await?;
+    drop(stage);
+    if settings.scale {
+        report.links = Some(scale::links(settings.links).await?);
+    }
+    println!("{}", report.text());
+    let folder = Path::new(FOLDER);
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.join("calls.json"), report.json())?;
+    std::fs::write(folder.join("calls.md"), report.markdown())?;
+    println!("\nwritten to {FOLDER}/calls.json and {FOLDER}/calls.md");
+    if let Some(document) = &settings.document {
+        report::renew(document, &report.markdown())
+            .with_context(|| format!("`{}` cannot be renewed", document.display()))?;
+    }
+    Ok(())
+}
+
+/// Counted apart from the rounds: counting costs time.
+async fn system_calls(cases: &[Case]) -> anyhow::Result<Vec<Option<f64>>> {
+    let mut counted = Vec::new();
+    for case in cases {
+        counted.push(if case.counts_system_calls {
+            case.system_calls().await?
+        } else {
+            None
+        });
+    }
+    Ok(counted)
+}

@@ -1,0 +1,44 @@
+//! The echo method server of the benchmarks: `svc-bench echo-method-server`.
+//!
+//! As lean as a stdio program can be, so that what is measured is the way to it: lines are
+//! answered in the order they come, those that were read together in one write.
+
+use std::io::{Read, Write};
+
+use anyhow::Context;
+
+const BUFFER_BYTES: usize = 256 * 1024;
+
+pub fn serve() -> anyhow::Result<()> {
+    let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
+    let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+    let mut chunk = vec![0; BUFFER_BYTES];
+    let mut answers = Vec::with_capacity(BUFFER_BYTES);
+    loop {
+        let count = input.read(&mut chunk)?;
+        if count == 0 {
+            return Ok(());
+        }
+        buffer.extend_from_slice(&chunk[..count]);
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', &buffer) {
+            answer(&buffer[start..end], &mut answers)?;
+            start = end + 1;
+        }
+        buffer.drain(..start);
+        output.write_all(&answers)?;
+        output.flush()?;
+        answers.clear();
+    }
+}
+
+/// Both sides of a line are known: `…,"params":<params>,"id":<id>}`, as agents write it.
+fn answer(line: &[u8], answers: &mut Vec<u8>) -> anyhow::Result<()> {
+    let params = memchr::memmem::find(line, b"\"params\":").context("a line without params")?;
+    let id = memchr::memmem::rfind(line, b",\"id\":").context("a line without an id")?;
+    answers.extend_from_slice(br#"{"jsonrpc":"2.0","result":"#);
+    answers.extend_from_slice(&line[params + 9..id]);
+    answers.extend_from_slice(&line[id..]);
+    answers.push(b'\n');
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! The load generator: connections that send, compare the answer and send again.
+//!
+//! It speaks HTTP by hand on a runtime of its own with one thread, so that it takes as little of
+//! the machine as it can, and the same for every case.
+
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, bail, ensure};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    task::JoinSet,
+};
+
+use super::exchange::Exchange;
+
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// What was seen in a short while.
+#[derive(Clone, Debug)]
+pub struct Slice {
+    pub calls: usize,
+    pub seconds: f64,
+    /// Of one request, in microseconds.
+    pub p50: f64,
+    pub p99: f64,
+    /// CPU time of each process, in microseconds per call.
+    pub cpu: Vec<f64>,
+}
+
+/// Requests of some connections for a while; the times of all of them.
+pub fn run(
+    address: SocketAddr,
+    exchange: &Exchange,
+    connections: usize,
+    time: Duration,
+) -> anyhow::Result<(Vec<Duration>, Duration)> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let mut streams = Vec::new();
+        for _ in 0..connections {
+            let stream = TcpStream::connect(address).await?;
+            stream.set_nodelay(true)?;
+            streams.push(stream);
+        }
+        let begun = Instant::now();
+        let mut running = JoinSet::new();
+        for (index, stream) in streams.into_iter().enumerate() {
+            let first = index as u64 * 1_000_000;
+            running.spawn(drive(
+                stream,
+                exchange.clone(),
+                first,
+                End::At(begun + time),
+            ));
+        }
+        let mut times = Vec::new();
+        while let Some(done) = running.join_next().await {
+            times.extend(done.context("a connection's task died")??);
+        }
+        Ok((times, begun.elapsed()))
+    })
+}
+
+/// So many requests, one after the other on one connection.
+pub fn run_many(address: SocketAddr, exchange: &Exchange, count: usize) -> anyhow::Result<usize> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let times = drive(stream, exchange.clone(), 0, End::After(count)).await?;
+        Ok(times.len())
+    })
+}
+
+/// When a connection has done enough.
+enum End {
+    At(Instant),
+    After(usize),
+}
+
+async fn drive(
+    mut stream: TcpStream,
+    mut exchange: Exchange,
+    first: u64,
+    end: End,
+) -> anyhow::Result<Vec<Duration>> {
+    let mut times = Vec::new();
+    let mut buffer = Vec::with_capacity(BUFFER_BYTES);
+    let mut number = first;
+    loop {
+        let begun = Instant::now();
+        let is_over = match end {
+            End::At(until) => begun >= until,
+            End::After(count) => times.len() == count,
+        };
+        if is_over {
+            return Ok(times);
+        }
+        number += 1;
+        stream.write_all(exchange.request.with(number)).await?;
+        let body = read_answer(&mut stream, &mut buffer).await?;
+        times.push(begun.elapsed());
+        ensure!(
+            &buffer[body] == exchange.answer.with(number),
+            "request {number} got an answer that is not its own"
+        );
+    }
+}
+
+/// Reads one answer of status 200 into the buffer; where its body stands.
+pub async fn read_answer(
+    stream: &mut TcpStream,
+    buffer: &mut Vec<u8>,
+) -> anyhow::Result<std::ops::Range<usize>> {
+    buffer.clear();
+    let mut head = None;
+    loop {
+        if stream.read_buf(buffer).await? == 0 {
+            bail!("the connection ended: {}", String::from_utf8_lossy(buffer));
+        }
+        if head.is_none() {
+            head = memchr::memmem::find(buffer, b"\r\n\r\n").map(|end| end + 4);
+        }
+        let Some(start) = head else { continue };
+        let end = start + content_length(&buffer[..start])?;
+        if buffer.len() >= end {
+            let is_right = buffer.starts_with(b"HTTP/1.1 200");
+            ensure!(is_right, "{}", String::from_utf8_lossy(buffer));
+            return Ok(start..end);
+        }
+    }
+}
+
+fn content_length(head: &[u8]) -> anyhow::Result<usize> {
+    let name = b"content-length: ";
+    let start = memchr::memmem::find(head, name).context("an answer without a length")?;
+    let digits = head[start + name.len()..].iter();
+    let digits = digits.take_while(|byte| byte.is_ascii_digit());
+    Ok(digits.fold(0, |length, digit| length * 10 + usize::from(digit - b'0')))
+}

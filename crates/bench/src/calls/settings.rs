@@ -1,0 +1,47 @@
+//! What a run is asked for.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+
+pub struct Settings {
+    pub rounds: usize,
+    /// Also measures many methods, many links and a reconnect storm.
+    pub scale: bool,
+    /// Idle links of the scale part.
+    pub links: usize,
+    /// Counts instructions per call instead, by callgrind.
+    pub instructions: bool,
+    /// A document between whose marks the tables are put.
+    pub document: Option<PathBuf>,
+}
+
+pub const USAGE: &str =
+    "calls [--rounds N] [--no-scale] [--links N] [--instructions] [--document FILE]";
+
+impl Settings {
+    pub fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Self> {
+        let mut settings = Self {
+            rounds: 20,
+            scale: true,
+            links: 10_000,
+            instructions: false,
+            document: None,
+        };
+        while let Some(arg) = args.next() {
+            let mut value = || {
+                args.next()
+                    .with_context(|| format!("`{arg}` needs a value; {USAGE}"))
+            };
+            match arg.as_str() {
+                "--rounds" => settings.rounds = value()?.parse().context("--rounds")?,
+                "--links" => settings.links = value()?.parse().context("--links")?,
+                "--document" => settings.document = Some(value()?.into()),
+                "--no-scale" => settings.scale = false,
+                "--instructions" => settings.instructions = true,
+                _ => bail!("`{arg}` is not known; {USAGE}"),
+            }
+        }
+        Ok(settings)
+    }
+}

@@ -1,0 +1,137 @@
+//! Everything that runs while calls are measured.
+
+use svc_testkit::{
+    RegistrationToml, SimulatedAgents, TestAgent, TestServer, TestSpace, TestUser, method,
+    raise_open_files_limit,
+};
+
+use super::{
+    Settings,
+    cases::{Case, Target},
+    exchange::body,
+    references::Reference,
+    scale,
+};
+
+const SMALL: usize = 100;
+const LARGE: usize = 16 * 1024;
+/// Methods of one simulated agent.
+const METHODS_PER_LINK: usize = 1_000;
+
+pub struct Stage {
+    bare: Reference,
+    stdio: Reference,
+    /// With the methods that are measured, and a thousand others.
+    few: Service,
+    /// The same, among a hundred thousand.
+    many: Option<Service>,
+}
+
+/// A server and an agent that publishes `echo`.
+struct Service {
+    server: TestServer,
+    owner: TestUser,
+    target: Target,
+    _agent: TestAgent,
+    _space: TestSpace,
+    _others: SimulatedAgents,
+}
+
+impl Service {
+    async fn start(others: usize) -> anyhow::Result<Self> {
+        let server = TestServer::start().await;
+        let ann = server.user("ann").await;
+        let space = ann.space("lab").await;
+        let program = std::env::current_exe()?;
+        let registration = RegistrationToml::of(&program, &["echo-method-server"])
+            .with(method("echo", "echo"))
+            .with(method("lab.echo", "echo").shared());
+        let mut agent = space.publish(registration).await;
+        let method_server = agent.method_server_pid().await;
+        let processes = vec![server.id(), agent.process().id(), method_server];
+        let tokens = ann
+            .create_spaces(others.div_ceil(METHODS_PER_LINK), 16)
+            .await;
+        let each = others.min(METHODS_PER_LINK);
+        let others = SimulatedAgents::link(server.address(), tokens, each, 16).await;
+        let target = Target {
+            address: server.address(),
+            token: ann.token.clone(),
+            processes,
+        };
+        Ok(Self {
+            server,
+            owner: ann,
+            target,
+            _agent: agent,
+            _space: space,
+            _others: others,
+        })
+    }
+}
+
+impl Stage {
+    pub async fn set(settings: &Settings) -> anyhow::Result<Self> {
+        raise_open_files_limit();
+        let many = match settings.scale {
+            true => Some(Service::start(100_000).await?),
+            false => None,
+        };
+        Ok(Self {
+            bare: Reference::start("bare-echo")?,
+            stdio: Reference::start("http-to-stdio")?,
+            few: Service::start(1_000).await?,
+            many,
+        })
+    }
+
+    pub async fn cases(&self) -> anyhow::Result<Vec<Case>> {
+        let bare = target(&self.bare, vec![self.bare.id()]);
+        let children = svc_testkit::children_of(self.stdio.id());
+        let stdio = target(
+            &self.stdio,
+            std::iter::once(self.stdio.id()).chain(children).collect(),
+        );
+        let few = &self.few.target;
+        let mut cases = Vec::new();
+        for connections in [1, 16, 64] {
+            for (name, target) in [("B", &bare), ("C", &stdio), ("svc", few)] {
+                let name = format!("{name} {connections}");
+                let case = Case::new(&name, target, connections, body("echo", SMALL, 1)).await?;
+                cases.push(case.counting_system_calls());
+            }
+        }
+        let more = [
+            ("B 16 KB", &bare, body("echo", LARGE, 1)),
+            ("C 16 KB", &stdio, body("echo", LARGE, 1)),
+            ("svc 16 KB", few, body("echo", LARGE, 1)),
+            ("svc batch", few, body("echo", SMALL, 100)),
+            ("svc user name", few, body("user.ann.lab.echo", SMALL, 1)),
+            ("svc bare name", few, body("lab.echo", SMALL, 1)),
+        ];
+        for (name, target, body) in more {
+            cases.push(Case::new(name, target, 64, body).await?);
+        }
+        if let Some(many) = &self.many {
+            let body = body("echo", SMALL, 1);
+            cases.push(Case::new("svc 100k methods", &many.target, 64, body).await?);
+        }
+        Ok(cases)
+    }
+
+    /// Microseconds that registering ten methods among a hundred thousand takes.
+    pub async fn registration(&self) -> anyhow::Result<Option<Vec<f64>>> {
+        match &self.many {
+            Some(many) => Ok(Some(scale::registration(&many.server, &many.owner).await?)),
+            None => Ok(None),
+        }
+    }
+}
+
+fn target(reference: &Reference, processes: Vec<u32>) -> Target {
+    Target {
+        address: reference.address,
+        token: "none".to_owned(),
+        processes,
+    }
+}
