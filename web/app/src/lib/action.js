@@ -1,0 +1,29 @@
+/** Something a button does: busy while it runs, its error kept to be shown beside it. */
+import { useRef, useState } from './preact.js';
+
+/**
+ * @template {any[]} A
+ * @param {(...args: A) => Promise<any>} action
+ * @returns {{run: (...args: A) => Promise<boolean>, busy: boolean, error: any, clear: () => void}}
+ *   `run` answers whether it worked; a second call while the first runs is ignored
+ */
+export function useAction(action) {
+  const [state, setState] = useState({ busy: false, error: /** @type {any} */ (null) });
+  const busy = useRef(false);
+  const run = async (/** @type {A} */ ...args) => {
+    if (busy.current) return false;
+    busy.current = true;
+    setState({ busy: true, error: null });
+    try {
+      await action(...args);
+      setState({ busy: false, error: null });
+      return true;
+    } catch (error) {
+      setState({ busy: false, error });
+      return false;
+    } finally {
+      busy.current = false;
+    }
+  };
+  return { ...state, run, clear: () => setState({ busy: false, error: null }) };
+}

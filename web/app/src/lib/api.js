@@ -1,0 +1,145 @@
+/**
+ * The public JSON API. Everything the interface knows comes through here; there are no other routes.
+ */
+import { streamEvents } from './stream.js';
+
+/** A failure the server described (problem+json), or one on the way to it (status 0). */
+export class ApiError extends Error {
+  /**
+   * @param {object} problem
+   * @param {number} problem.status
+   * @param {string} [problem.code]
+   * @param {string} [problem.title]
+   * @param {string} [problem.detail]
+   * @param {string} [problem.hint]
+   * @param {number | null} [retryAfter] seconds
+   */
+  constructor(problem, retryAfter = null) {
+    super(problem.detail || problem.title || `The server answered ${problem.status}.`);
+    this.name = 'ApiError';
+    this.status = problem.status;
+    this.code = problem.code ?? 'unknown';
+    this.title = problem.title ?? 'Error';
+    this.detail = problem.detail ?? this.message;
+    // The server's own sentence may name the seconds already.
+    const said = retryAfter === null || this.detail.includes(String(retryAfter));
+    this.hint = problem.hint ?? (said ? '' : `Try again in ${retryAfter} s.`);
+    this.retryAfter = retryAfter;
+    this.problem = problem;
+  }
+}
+
+/**
+ * @typedef {object} Options
+ * @property {AbortSignal} [signal]
+ * @property {Record<string, string>} [headers]
+ * @property {boolean} [anonymous] a 401 is an answer to show, not the end of the session
+ */
+/** @typedef {Record<string, string | number | boolean | null | undefined>} Query */
+
+/** Told when the session has ended. @type {() => void} */
+let onUnauthorized = () => {};
+
+/** @param {() => void} listener */
+export function whenUnauthorized(listener) {
+  onUnauthorized = listener;
+}
+
+/** Nobody is signed in any more: tells whom it concerns, and gives the error to throw. */
+export function unauthorized() {
+  onUnauthorized();
+  return new ApiError({ status: 401, code: 'unauthorized', detail: 'You are not signed in.' });
+}
+
+/**
+ * A path with a query string; empty values are left out.
+ * @param {string} path
+ * @param {Query} [query]
+ */
+export function withQuery(path, query = {}) {
+  const params = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined && value !== '') params.set(key, String(value));
+  }
+  const text = params.toString();
+  if (!text) return path;
+  return path + (path.includes('?') ? '&' : '?') + text;
+}
+
+/**
+ * The answer as it came; throws an `ApiError` unless the status is a success.
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body] a string is sent as it is, anything else as JSON
+ * @param {Options} [options]
+ * @returns {Promise<Response>}
+ */
+async function raw(method, path, body, options = {}) {
+  const headers = new Headers(options.headers);
+  headers.set('Accept', 'application/json');
+  if (body !== undefined) headers.set('Content-Type', 'application/json');
+  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body);
+  let response;
+  try {
+    response = await fetch(path, { method, headers, body: text, signal: options.signal, credentials: 'same-origin' });
+  } catch (error) {
+    throw unreachable(error);
+  }
+  if (!response.ok) throw await refusal(response, options);
+  return response;
+}
+
+/** @param {unknown} error @returns {unknown} */
+function unreachable(error) {
+  if (error instanceof DOMException && error.name === 'AbortError') return error;
+  return new ApiError({
+    status: 0,
+    code: 'unreachable',
+    title: 'Server unreachable',
+    detail: 'The server did not answer. It may be stopped or restarting.',
+  });
+}
+
+/**
+ * @param {Response} response
+ * @param {Options} options
+ */
+export async function refusal(response, options = {}) {
+  if (response.status === 401 && !options.anonymous) onUnauthorized();
+  const problem = await response.json().catch(() => ({}));
+  const seconds = Number.parseInt(response.headers.get('Retry-After') ?? '', 10);
+  const title = problem.title ?? (response.statusText || `Error ${response.status}`);
+  return new ApiError({ ...problem, title, status: response.status }, Number.isNaN(seconds) ? null : seconds);
+}
+
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ * @param {Options} [options]
+ * @returns {Promise<any>} the JSON, or null where there is none
+ */
+async function json(method, path, body, options) {
+  const response = await raw(method, path, body, options);
+  const text = await response.text();
+  return text ? JSON.parse(text) : null;
+}
+
+export const api = {
+  /** @param {string} path @param {Query} [query] @param {Options} [options] */
+  get: (path, query, options) => json('GET', withQuery(path, query), undefined, options),
+  /** @param {string} path @param {unknown} [body] @param {Options} [options] */
+  post: (path, body, options) => json('POST', path, body, options),
+  /** @param {string} path @param {unknown} body @param {Options} [options] */
+  patch: (path, body, options) => json('PATCH', path, body, options),
+  /** @param {string} path @param {Options} [options] */
+  del: (path, options) => json('DELETE', path, undefined, options),
+  raw,
+  /**
+   * Follows a stream of server-sent events until the function it returns is called.
+   * @param {string} path
+   * @param {(event: import('./stream.js').StreamEvent) => void} onEvent
+   * @param {(state: import('./stream.js').StreamState, error?: ApiError) => void} [onState]
+   */
+  stream: (path, onEvent, onState) => streamEvents(path, { onEvent, onState, open: (target, options) => raw('GET', target, undefined, options) }),
+};

@@ -1,0 +1,85 @@
+/** How values read. Times come from the API as RFC 3339 in UTC and are shown in the reader's zone. */
+import { signal } from './preact.js';
+
+/** The present, moving on every few seconds while the tab is visible, so that "2 min ago" stays true. */
+export const now = signal(Date.now());
+setInterval(() => {
+  if (document.visibilityState === 'visible') now.value = Date.now();
+}, 5_000);
+document.addEventListener('visibilitychange', () => (now.value = Date.now()));
+
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+const plain = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
+
+/** @param {string | number | Date} time */
+export const exactTime = (time) => exact.format(new Date(time));
+/** @param {string | number | Date} time */
+export const dayOf = (time) => day.format(new Date(time));
+/** @param {string | number | Date} time */
+export const clockTime = (time) => clock.format(new Date(time));
+/** @param {number} value */
+export const formatNumber = (value) => plain.format(value);
+
+const STEPS = /** @type {[number, string][]} */ ([[60, 's'], [60, 'min'], [24, 'h'], [30, 'd']]);
+
+/**
+ * "just now", "12 s ago", "in 3 d"; a date once it is a month away.
+ * @param {string | number | Date} time
+ * @param {number} [from]
+ */
+export function relativeTime(time, from = now.value) {
+  const then = new Date(time).getTime();
+  if (Number.isNaN(then)) return String(time);
+  let amount = Math.abs(then - from) / 1000;
+  if (amount < 5) return 'just now';
+  for (const [size, unit] of STEPS) {
+    if (amount < size) return then > from ? `in ${Math.floor(amount)} ${unit}` : `${Math.floor(amount)} ${unit} ago`;
+    amount /= size;
+  }
+  return dayOf(then);
+}
+
+/** @param {number} ms */
+export function formatDuration(ms) {
+  if (ms < 1) return `${ms.toFixed(2)} ms`;
+  if (ms < 10) return `${plain.format(ms)} ms`;
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${plain.format(ms / 1_000)} s`;
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1_000)} s`;
+  return `${Math.floor(ms / 3_600_000)} h ${Math.round((ms % 3_600_000) / 60_000)} min`;
+}
+
+/** @param {number} bytes */
+export function formatBytes(bytes) {
+  let amount = bytes;
+  for (const unit of ['B', 'KiB', 'MiB']) {
+    if (amount < 1024) return `${plain.format(amount)} ${unit}`;
+    amount /= 1024;
+  }
+  return `${plain.format(amount)} GiB`;
+}
+
+/**
+ * "1 sink", "3 sinks".
+ * @param {number} count
+ * @param {string} one
+ * @param {string} [many]
+ */
+export function plural(count, one, many = `${one}s`) {
+  return `${formatNumber(count)} ${count === 1 ? one : many}`;
+}
+
+/** The first part of an id, enough to tell rows apart. @param {string} id */
+export const shortId = (id) => id.slice(0, 8);
+
+/**
+ * An address from data, if it is one that may become a link.
+ * @param {unknown} text
+ * @returns {string | null}
+ */
+export function safeLink(text) {
+  if (typeof text !== 'string' || !/^https?:\/\//i.test(text)) return null;
+  return URL.canParse(text) ? text : null;
+}

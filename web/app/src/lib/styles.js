@@ -1,0 +1,24 @@
+/** @type {Map<string, Promise<void>>} */
+const loaded = new Map();
+
+/**
+ * Loads a stylesheet that only one page needs: `await loadStyles('methods.css')` at the top of its
+ * module, so that the page is shown with it.
+ * @param {string} name a file in styles/
+ */
+export function loadStyles(name) {
+  let ready = loaded.get(name);
+  if (!ready) {
+    ready = new Promise((resolve) => {
+      const link = document.createElement('link');
+      link.rel = 'stylesheet';
+      link.href = `/web/styles/${name}`;
+      link.onload = () => resolve();
+      // An unstyled page is better than none.
+      link.onerror = () => resolve();
+      document.head.append(link);
+    });
+    loaded.set(name, ready);
+  }
+  return ready;
+}

@@ -1,0 +1,27 @@
+/** Light or dark: what the system says, unless the reader chose. `boot.js` applies it before the first paint. */
+import { signal } from './preact.js';
+
+/** @typedef {'system' | 'light' | 'dark'} Theme */
+
+const KEY = 'svc.theme';
+
+/** @type {import('./preact.js').Signal<Theme>} */
+export const theme = signal(stored());
+
+/** @returns {Theme} */
+function stored() {
+  const value = localStorage.getItem(KEY);
+  return value === 'light' || value === 'dark' ? value : 'system';
+}
+
+/** @param {Theme} chosen */
+export function setTheme(chosen) {
+  theme.value = chosen;
+  if (chosen === 'system') {
+    localStorage.removeItem(KEY);
+    delete document.documentElement.dataset.theme;
+  } else {
+    localStorage.setItem(KEY, chosen);
+    document.documentElement.dataset.theme = chosen;
+  }
+}

@@ -1,0 +1,89 @@
+/** Loads the page of the current route and shows it, or says honestly why it cannot. */
+import { can, me } from './lib/me.js';
+import { html, useEffect, useErrorBoundary, useRef, useState } from './lib/preact.js';
+import { SLOW_MS } from './lib/resource.js';
+import { route } from './router.js';
+import { FORBIDDEN } from './routes.js';
+import { PageError } from './ui/error-notice.js';
+import { Loading } from './ui/spinner.js';
+
+/** @typedef {import('./routes.js').Route} Route */
+
+export function PageHost() {
+  const current = allowed(route.value);
+  const [shown, setShown] = useState(/** @type {{route: Route, Page: any} | null} */ (null));
+  const [failure, setFailure] = useState(/** @type {any} */ (null));
+  const [slow, setSlow] = useState(false);
+  const key = pageKey(current);
+
+  useEffect(() => {
+    let stale = false;
+    const timer = setTimeout(() => setSlow(true), SLOW_MS);
+    setFailure(null);
+    current.load().then(
+      (module) => !stale && setShown({ route: current, Page: module.default }),
+      (error) => !stale && setFailure(error),
+    ).finally(() => {
+      clearTimeout(timer);
+      if (!stale) setSlow(false);
+    });
+    return () => {
+      stale = true;
+      clearTimeout(timer);
+    };
+  }, [key]);
+
+  useTitle(current, shown !== null && pageKey(shown.route) === key);
+
+  if (failure) return html`<${PageError} error=${failure} title="This page could not be loaded" />`;
+  if (!shown || (slow && pageKey(shown.route) !== key)) return slow ? html`<${Loading} />` : null;
+  return html`<${Guarded} key=${pageKey(shown.route)} Page=${shown.Page} route=${shown.route} />`;
+}
+
+/** One page for one address: another id is another page, with nothing left over from the last. @param {Route} of */
+function pageKey(of) {
+  return `${of.title} ${of.pathname}`;
+}
+
+/** @param {Route} asked @returns {Route} */
+function allowed(asked) {
+  if (asked.open || !me.value || can(...(asked.needs ?? []))) return asked;
+  return { ...asked, ...FORBIDDEN };
+}
+
+/** A mistake in one page leaves the navigation standing. @param {{Page: any, route: Route}} props */
+function Guarded({ Page, route: shown }) {
+  const [error, reset] = useErrorBoundary((caught) => console.error(caught));
+  if (error) return html`<${PageError} error=${error} title="This page failed" onRetry=${reset} />`;
+  return html`<${Page} route=${shown} />`;
+}
+
+/**
+ * The title of the window; and after navigation the focus on the heading, so that a screen reader
+ * says where it is and Tab goes on from there.
+ * @param {Route} current
+ * @param {boolean} ready
+ */
+function useTitle(current, ready) {
+  const first = useRef(true);
+  useEffect(() => {
+    if (!ready) return;
+    document.title = `${current.title} · svc`;
+    if (first.current) {
+      first.current = false;
+      return;
+    }
+    const heading = document.querySelector('main h1');
+    if (heading instanceof HTMLElement && !document.querySelector('main :focus')) {
+      heading.tabIndex = -1;
+      heading.focus({ preventScroll: true });
+    }
+  }, [ready, current.pathname]);
+}
+
+/** For pages whose name is known only from data. @param {string | undefined} name */
+export function useDocumentTitle(name) {
+  useEffect(() => {
+    if (name) document.title = `${name} · svc`;
+  }, [name]);
+}

@@ -1,0 +1,16 @@
+import { me } from '../lib/me.js';
+import { html } from '../lib/preact.js';
+import { ROUTES } from '../routes.js';
+import { PageError } from '../ui/error-notice.js';
+
+/** @param {{route: import('../routes.js').Route}} props */
+export default function ForbiddenPage({ route }) {
+  const needs = route.needs ?? [];
+  const what = ROUTES.find((row) => row.path === `/${route.pathname.split('/')[1]}`)?.title ?? 'This page';
+  const error = {
+    status: 403,
+    detail: `${what} needs the permission ${needs.map((name) => `\`${name}\``).join(' or ')}, which ${me.value?.username ?? 'your account'} does not have.`,
+    hint: 'An administrator can give it to you with a role.',
+  };
+  return html`<${PageError} error=${error} />`;
+}

@@ -1,0 +1,133 @@
+/** The address bar: which page, which filters. Ordinary links work; nothing else is needed to navigate. */
+import { computed, html, signal, useEffect, useMemo } from './lib/preact.js';
+import { findRoute } from './routes.js';
+
+const address = signal({ pathname: location.pathname, search: location.search });
+
+/** The page that is asked for. */
+export const route = computed(() => findRoute(address.value.pathname));
+const pathname = computed(() => address.value.pathname);
+const search = computed(() => address.value.search);
+
+/** Asked before leaving a page with unsaved work. @type {Set<() => boolean>} */
+const guards = new Set();
+
+/**
+ * @param {string} href
+ * @param {{replace?: boolean}} [options]
+ */
+export function navigate(href, { replace = false } = {}) {
+  const target = new URL(href, location.href);
+  if (target.pathname !== location.pathname && !mayLeave()) return;
+  if (replace || target.href === location.href) history.replaceState(null, '', target);
+  else history.pushState(null, '', target);
+  const moved = target.pathname !== address.value.pathname;
+  read();
+  if (target.hash) document.getElementById(target.hash.slice(1))?.scrollIntoView();
+  else if (moved) window.scrollTo(0, 0);
+}
+
+function mayLeave() {
+  const held = [...guards].some((guard) => guard());
+  // The browser's own question: it is the one people know from closing a tab.
+  return !held || window.confirm('Leave without saving? Your changes will be lost.');
+}
+
+function read() {
+  if (address.value.pathname === location.pathname && address.value.search === location.search) return;
+  address.value = { pathname: location.pathname, search: location.search };
+}
+
+/** Makes every ordinary link to a page of ours navigate without loading anew. */
+export function startRouter() {
+  window.addEventListener('popstate', read);
+  window.addEventListener('beforeunload', (event) => {
+    if ([...guards].some((guard) => guard())) event.preventDefault();
+  });
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = event.target instanceof Element ? event.target.closest('a') : null;
+    if (!link || !isPage(link)) return;
+    event.preventDefault();
+    navigate(link.href);
+  });
+}
+
+/** @param {HTMLAnchorElement} link */
+function isPage(link) {
+  if (link.target || link.hasAttribute('download') || link.origin !== location.origin) return false;
+  if (link.getAttribute('href')?.startsWith('#')) return false;
+  return !/^\/(api|web|metrics|healthz|readyz)(\/|$)/.test(link.pathname);
+}
+
+/**
+ * A link that says when it leads to the current page.
+ * @param {{href: string, class?: string, children?: any, [key: string]: any}} props
+ */
+export function Link({ href, children, ...rest }) {
+  const here = pathname.value;
+  const target = href.split('?')[0];
+  const current = target === '/' ? here === '/' : here === target || here.startsWith(`${target}/`);
+  return html`<a href=${href} aria-current=${current ? (here === target ? 'page' : 'true') : undefined} ...${rest}>${children}</a>`;
+}
+
+/**
+ * Filters in the address.
+ * @returns {{get: (name: string, fallback?: string) => string, all: Record<string, string>, set: (values: Record<string, string | number | boolean | null | undefined>, options?: {push?: boolean}) => void}}
+ *   `set` leaves other filters alone; null, false and '' remove one
+ */
+export function useQuery() {
+  const text = search.value;
+  return useMemo(() => {
+    const params = new URLSearchParams(text);
+    return {
+      get: (/** @type {string} */ name, fallback = '') => params.get(name) ?? fallback,
+      all: Object.fromEntries(params),
+      set: setQuery,
+    };
+  }, [text]);
+}
+
+/**
+ * @param {Record<string, string | number | boolean | null | undefined>} values
+ * @param {{push?: boolean}} [options]
+ */
+export function setQuery(values, { push = false } = {}) {
+  const params = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(values)) {
+    if (value === null || value === undefined || value === '' || value === false) params.delete(name);
+    else params.set(name, String(value));
+  }
+  const text = params.toString();
+  navigate(location.pathname + (text ? `?${text}` : ''), { replace: !push });
+}
+
+/**
+ * While `dirty`, leaving the page asks first.
+ * @param {boolean} dirty
+ */
+export function useUnsaved(dirty) {
+  useEffect(() => {
+    if (!dirty) return undefined;
+    const guard = () => true;
+    guards.add(guard);
+    return () => void guards.delete(guard);
+  }, [dirty]);
+}
+
+/** To the sign-in page, and back here afterwards. */
+export function goToLogin() {
+  if (location.pathname === '/login' || location.pathname === '/setup') return;
+  guards.clear();
+  const here = location.pathname + location.search;
+  navigate(here === '/' ? '/login' : `/login?next=${encodeURIComponent(here)}`, { replace: true });
+}
+
+/**
+ * Where to go after signing in; only ever a path of ours.
+ * @param {string} next
+ */
+export function safeNext(next) {
+  const target = URL.canParse(next, location.origin) ? new URL(next, location.origin) : null;
+  return target && target.origin === location.origin && next.startsWith('/') ? target.pathname + target.search : '/';
+}

@@ -1,0 +1,103 @@
+/** Every page: where it is, what loads it, who may see it, and where it stands in the navigation. */
+
+/**
+ * @typedef {object} RouteRow
+ * @property {string} path with `:name` for a part that varies
+ * @property {string} title
+ * @property {() => Promise<{default: (props: {route: Route}) => any}>} load
+ * @property {string[]} [needs] any of these permissions; none named: anybody signed in
+ * @property {boolean} [open] shown without the shell, to nobody in particular
+ * @property {string} [icon] with it, the page stands in the navigation
+ * @property {string} [group] heading in the navigation
+ */
+/** @typedef {RouteRow & {pathname: string, params: Record<string, string>}} Route */
+
+const SPACES = ['use_spaces', 'manage_spaces'];
+const SINKS = ['manage_own_event_sinks', 'manage_global_event_sinks'];
+
+/**
+ * Typed by hand: each page is checked by itself, and none is loaded before it is visited.
+ * @param {string} name
+ * @returns {() => Promise<any>}
+ */
+const page = (name) => () => import(`./pages/${name}.js`);
+
+/** @type {RouteRow[]} */
+export const ROUTES = [
+  { path: '/', title: 'Overview', load: page('overview'), icon: 'home', group: '' },
+
+  { path: '/methods', title: 'Methods', load: page('methods'), icon: 'function', group: 'Call' },
+  { path: '/methods/:name', title: 'Method', load: page('method') },
+  { path: '/spaces', title: 'Spaces', load: page('spaces'), icon: 'box', group: 'Call', needs: SPACES },
+  { path: '/spaces/:id', title: 'Space', load: page('space'), needs: SPACES },
+  { path: '/tools', title: 'MCP', load: page('mcp'), icon: 'plug', group: 'Call', needs: ['use_mcp'] },
+
+  { path: '/events', title: 'Events', load: page('events'), icon: 'activity', group: 'Events' },
+  { path: '/events/:id', title: 'Event', load: page('event') },
+  { path: '/sinks', title: 'Sinks', load: page('sinks'), icon: 'send', group: 'Events', needs: SINKS },
+  { path: '/sinks/new', title: 'New sink', load: page('sink-new'), needs: SINKS },
+  { path: '/sinks/:id', title: 'Sink', load: page('sink'), needs: SINKS },
+  { path: '/scripts', title: 'Scripts', load: page('scripts'), icon: 'code', group: 'Events' },
+  { path: '/scripts/new', title: 'New script', load: page('script-new') },
+  { path: '/scripts/:id', title: 'Script', load: page('script') },
+
+  { path: '/tokens', title: 'Tokens', load: page('tokens'), icon: 'key', group: 'Access' },
+  { path: '/users', title: 'Users', load: page('users'), icon: 'users', group: 'Access', needs: ['manage_users'] },
+  { path: '/users/:id', title: 'User', load: page('user'), needs: ['manage_users'] },
+  { path: '/groups', title: 'Groups', load: page('groups'), icon: 'layers', group: 'Access', needs: ['manage_groups'] },
+  { path: '/roles', title: 'Roles', load: page('roles'), icon: 'shield', group: 'Access', needs: ['manage_roles'] },
+  { path: '/audit', title: 'Audit', load: page('audit'), icon: 'list', group: 'Access', needs: ['view_audit'] },
+
+  { path: '/account', title: 'Account', load: page('account') },
+  { path: '/login', title: 'Sign in', load: page('login'), open: true },
+  { path: '/setup', title: 'Set up', load: page('setup'), open: true },
+];
+
+/** @type {RouteRow} */
+export const NOT_FOUND = { path: '*', title: 'Not found', load: page('not-found') };
+/** @type {RouteRow} */
+export const FORBIDDEN = { path: '*', title: 'Not allowed', load: page('forbidden') };
+
+/**
+ * The page at an address. Rows without a variable part win over those with one.
+ * @param {string} pathname
+ * @returns {Route}
+ */
+export function findRoute(pathname) {
+  const parts = split(pathname);
+  for (const row of [...ROUTES].sort((a, b) => variables(a) - variables(b))) {
+    const params = matchParts(split(row.path), parts);
+    if (params) return { ...row, pathname, params };
+  }
+  return { ...NOT_FOUND, pathname, params: {} };
+}
+
+/** @param {string} path */
+const split = (path) => path.split('/').filter(Boolean);
+/** @param {RouteRow} row */
+const variables = (row) => row.path.split(':').length;
+
+/**
+ * @param {string[]} pattern
+ * @param {string[]} parts
+ * @returns {Record<string, string> | null}
+ */
+function matchParts(pattern, parts) {
+  if (pattern.length !== parts.length) return null;
+  /** @type {Record<string, string>} */
+  const params = {};
+  for (const [index, want] of pattern.entries()) {
+    if (want.startsWith(':')) params[want.slice(1)] = decode(parts[index]);
+    else if (want !== parts[index]) return null;
+  }
+  return params;
+}
+
+/** @param {string} part */
+function decode(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}

@@ -1,0 +1,119 @@
+/** What stands around every page: navigation, who is signed in, the way to the content. */
+import { can, me, signOut } from './lib/me.js';
+import { cx, html, useEffect, useRef, useState } from './lib/preact.js';
+import { setTheme, theme } from './lib/theme.js';
+import { Link, navigate, route } from './router.js';
+import { ROUTES } from './routes.js';
+import { Icon, Logo } from './ui/icon.js';
+import { IconButton } from './ui/button.js';
+import { Menu } from './ui/menu.js';
+import { toast } from './ui/toasts.js';
+
+/** @param {{children: any}} props */
+export function Shell({ children }) {
+  const [open, setOpen] = useState(false);
+  const at = route.value.pathname;
+  useEffect(() => setOpen(false), [at]);
+  return html`
+    <a class="skip-link" href="#content" onClick=${skip}>Skip to content</a>
+    <div class="shell">
+      <${TopBar} open=${open} onToggle=${() => setOpen(!open)} />
+      <${Sidebar} open=${open} onClose=${() => setOpen(false)} />
+      <main id="content" class="content" tabindex="-1" inert=${open}>${children}</main>
+    </div>
+  `;
+}
+
+/** @param {Event} event */
+function skip(event) {
+  event.preventDefault();
+  document.getElementById('content')?.focus();
+}
+
+/** @param {{open: boolean, onToggle: () => void}} props */
+function TopBar({ open, onToggle }) {
+  return html`
+    <header class="topbar">
+      <a class="brand" href="/" aria-label="svc, overview"><${Logo} /><span>svc</span></a>
+      <${IconButton} icon=${open ? 'close' : 'menu'} label=${open ? 'Close menu' : 'Open menu'} onClick=${onToggle}
+        aria-expanded=${open} aria-controls="sidebar" />
+    </header>
+  `;
+}
+
+/** @param {{open: boolean, onClose: () => void}} props */
+function Sidebar({ open, onClose }) {
+  const ref = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => {
+    if (!open) return undefined;
+    const onKey = (/** @type {KeyboardEvent} */ event) => event.key === 'Escape' && onClose();
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, [open]);
+  return html`
+    <aside id="sidebar" class=${cx('sidebar', open && 'is-open')} ref=${ref}>
+      <a class="brand brand-side" href="/" aria-label="svc, overview"><${Logo} /><span>svc</span></a>
+      <nav class="nav" aria-label="Main">
+        ${groups().map(([name, rows]) => html`<${NavGroup} key=${name} name=${name} rows=${rows} />`)}
+      </nav>
+      <${UserMenu} />
+    </aside>
+    ${open && html`<div class="scrim" onClick=${onClose}></div>`}
+  `;
+}
+
+/** @param {{name: string, rows: import('./routes.js').RouteRow[]}} props */
+function NavGroup({ name, rows }) {
+  return html`
+    <div class="nav-group">
+      ${name && html`<p class="nav-heading" id=${`nav-${name}`}>${name}</p>`}
+      <ul aria-labelledby=${name ? `nav-${name}` : undefined}>
+        ${rows.map((row) => html`<li key=${row.path}><${Link} class="nav-link" href=${row.path}><${Icon} name=${row.icon} />${row.title}</${Link}></li>`)}
+      </ul>
+    </div>
+  `;
+}
+
+/** The pages the caller may see, by heading. */
+function groups() {
+  /** @type {Map<string, import('./routes.js').RouteRow[]>} */
+  const found = new Map();
+  for (const row of ROUTES) {
+    if (!row.icon || !can(...(row.needs ?? []))) continue;
+    const rows = found.get(row.group ?? '') ?? [];
+    found.set(row.group ?? '', [...rows, row]);
+  }
+  return [...found];
+}
+
+function UserMenu() {
+  const user = me.value;
+  if (!user) return null;
+  const chosen = theme.value;
+  const themes = /** @type {const} */ ([['system', 'monitor', 'System theme'], ['light', 'sun', 'Light theme'], ['dark', 'moon', 'Dark theme']]);
+  const items = [
+    { label: 'Change password', icon: 'lock', href: '/account' },
+    { label: 'Sessions', icon: 'monitor', href: '/account#sessions' },
+    'line',
+    ...themes.map(([value, icon, label]) => ({ label, icon, checked: chosen === value, onClick: () => setTheme(value) })),
+    'line',
+    { label: 'Sign out', icon: 'log-out', onClick: leave },
+  ];
+  return html`
+    <${Menu} class="user-menu" items=${items} up label=${`Account of ${user.username}`}>
+      <span class="visually-hidden">Account of </span>
+      <span class="avatar" aria-hidden="true">${user.username.slice(0, 1).toUpperCase()}</span>
+      <span class="user-name"><span class="truncate">${user.username}</span><span class="muted small truncate">${user.roles.join(', ') || 'no role'}</span></span>
+      <${Icon} name="chevrons" />
+    </${Menu}>
+  `;
+}
+
+async function leave() {
+  try {
+    await signOut();
+    navigate('/login', { replace: true });
+  } catch (error) {
+    toast(/** @type {Error} */ (error).message, { kind: 'error' });
+  }
+}

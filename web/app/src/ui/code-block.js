@@ -1,0 +1,31 @@
+import { highlight } from '../lib/highlight.js';
+import { cx, html } from '../lib/preact.js';
+import { CopyButton } from './button.js';
+
+/**
+ * Text as it is, with a button to copy it.
+ * @param {object} props
+ * @param {string} props.text
+ * @param {import('../lib/highlight.js').Language} [props.language]
+ * @param {string} [props.label] what it is, for the copy button and screen readers
+ * @param {boolean} [props.prompt] a command: shown behind a `$`, copied without it
+ * @param {boolean} [props.wrap]
+ * @param {boolean} [props.tall] may be as high as its text
+ * @param {boolean} [props.copy]
+ */
+export function CodeBlock({ text, language, label = 'text', prompt, wrap, tall, copy = true }) {
+  return html`
+    <div class=${cx('code-block', prompt && 'code-prompt', wrap && 'code-wrap', tall && 'code-tall')}>
+      <pre tabindex="0" role="region" aria-label=${label}><code>${language ? tokens(text, language) : text}</code></pre>
+      ${copy && html`<${CopyButton} text=${text} label=${`Copy ${label}`} />`}
+    </div>
+  `;
+}
+
+/**
+ * @param {string} text
+ * @param {import('../lib/highlight.js').Language} language
+ */
+export function tokens(text, language) {
+  return highlight(text, language).map(([kind, part], index) => (kind ? html`<span key=${index} class=${`tok-${kind}`}>${part}</span>` : part));
+}

@@ -1,0 +1,19 @@
+import { html } from '../lib/preact.js';
+import { CodeBlock } from './code-block.js';
+import { Icon } from './icon.js';
+
+/**
+ * Nothing here yet, and what to do about it.
+ * @param {{icon?: string, title: string, children?: any, command?: string, action?: any, level?: 2 | 3}} props
+ */
+export function EmptyState({ icon = 'info', title, children, command, action, level = 2 }) {
+  return html`
+    <div class="empty">
+      <span class="empty-icon"><${Icon} name=${icon} size=${22} /></span>
+      <${`h${level}`} class="empty-title">${title}</${`h${level}`}>
+      ${children && html`<div class="empty-text">${children}</div>`}
+      ${command && html`<${CodeBlock} text=${command} label="command" prompt />`}
+      ${action && html`<div class="actions">${action}</div>`}
+    </div>
+  `;
+}

@@ -1,0 +1,75 @@
+/** Failures, in the server's own words, where they happened. */
+import { html } from '../lib/preact.js';
+import { Button } from './button.js';
+import { Icon } from './icon.js';
+import { withCode } from './rich-text.js';
+
+/**
+ * Beside the thing that failed. Nothing without an error, so it can always stand there.
+ * @param {{error: any, title?: string, onRetry?: () => void}} props
+ */
+export function ErrorNotice({ error, title, onRetry }) {
+  if (!error) return null;
+  return html`
+    <div class="notice tone-bad" role="alert">
+      <${Icon} name="alert" />
+      <div class="grow">
+        ${title && html`<p class="notice-title">${title}</p>`}
+        <p>${withCode(messageOf(error))}</p>
+        ${error.hint && html`<p class="notice-hint">${withCode(error.hint)}</p>`}
+      </div>
+      ${onRetry && html`<${Button} size="small" onClick=${onRetry}>Try again</${Button}>`}
+    </div>
+  `;
+}
+
+/** A remark that is no error. @param {{tone?: import('./badge.js').Tone, icon?: string, title?: any, children?: any, actions?: any}} props */
+export function Notice({ tone = 'accent', icon = 'info', title, children, actions }) {
+  return html`
+    <div class=${`notice tone-${tone}`}>
+      <${Icon} name=${icon} />
+      <div class="grow">${title && html`<p class="notice-title">${title}</p>`}${children}</div>
+      ${actions && html`<div class="actions">${actions}</div>`}
+    </div>
+  `;
+}
+
+/** @param {any} error */
+export function messageOf(error) {
+  return error?.detail || error?.message || String(error);
+}
+
+/**
+ * In place of a whole page: what it shows could not be had. 403 and 404 say what they mean.
+ * @param {{error: any, title?: string, onRetry?: () => void, back?: {href: string, label: string}}} props
+ */
+export function PageError({ error, title, onRetry, back }) {
+  const known = { 403: 'You are not allowed to see this', 404: 'There is nothing here', 0: 'The server is not answering' };
+  const heading = title ?? known[/** @type {403} */ (error.status)] ?? 'Something went wrong';
+  const code = error.status === 403 || error.status === 404 ? String(error.status) : '';
+  return html`
+    <div class="page-error">
+      ${code && html`<p class="page-error-code" aria-hidden="true">${code}</p>`}
+      <h1>${heading}</h1>
+      <p>${withCode(messageOf(error))}</p>
+      ${error.hint && html`<p class="muted">${withCode(error.hint)}</p>`}
+      <div class="actions">
+        ${back && html`<${Button} href=${back.href} icon="arrow-left">${back.label}</${Button}>`}
+        <${Button} href="/">Go to the overview</${Button}>
+        ${error.status !== 403 && error.status !== 404 && html`<${Button} icon="refresh" onClick=${onRetry ?? (() => location.reload())}>Try again</${Button}>`}
+      </div>
+    </div>
+  `;
+}
+
+/**
+ * The usual three states of a resource before it has data; null once it has some.
+ * @param {{error: any, data: any, slow: boolean, reload?: () => any}} resource
+ * @param {{page?: boolean, back?: {href: string, label: string}}} [options] `page`: an error takes the whole page
+ */
+export function pendingOf(resource, { page = false, back } = {}) {
+  if (resource.data !== null) return null;
+  if (resource.error && page) return html`<${PageError} error=${resource.error} onRetry=${resource.reload} back=${back} />`;
+  if (resource.error) return html`<${ErrorNotice} error=${resource.error} onRetry=${resource.reload} />`;
+  return resource.slow ? html`<p class="loading" role="status">Loading…</p>` : html`<div class="loading-space"></div>`;
+}

@@ -1,0 +1,34 @@
+import { useAction } from '../lib/action.js';
+import { cx, html } from '../lib/preact.js';
+import { Button } from './button.js';
+import { ErrorNotice } from './error-notice.js';
+
+/**
+ * A form that is sent once at a time and shows what the server refused above its buttons.
+ * @param {object} props
+ * @param {() => Promise<any>} props.onSubmit throws what it wants shown
+ * @param {any} props.submit the word on the button
+ * @param {() => void} [props.onCancel]
+ * @param {boolean} [props.disabled]
+ * @param {boolean} [props.wideButton]
+ * @param {'primary' | 'danger'} [props.kind]
+ * @param {string} [props.class]
+ * @param {any} [props.children]
+ */
+export function Form({ onSubmit, submit, onCancel, disabled, wideButton, kind = 'primary', class: className, children }) {
+  const { run, busy, error } = useAction(onSubmit);
+  const send = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    if (!disabled) void run();
+  };
+  return html`
+    <form class=${cx('form', className)} onSubmit=${send}>
+      ${children}
+      <${ErrorNotice} error=${error} />
+      <div class=${onCancel ? 'dialog-actions' : 'form-actions'}>
+        ${onCancel && html`<${Button} onClick=${onCancel}>Cancel</${Button}>`}
+        <${Button} type="submit" kind=${kind} busy=${busy} disabled=${disabled} class=${wideButton ? 'button-wide' : ''}>${submit}</${Button}>
+      </div>
+    </form>
+  `;
+}

@@ -1,0 +1,86 @@
+import { cx, html } from '../lib/preact.js';
+import { ErrorNotice } from './error-notice.js';
+import { Button } from './button.js';
+
+/**
+ * @template T
+ * @typedef {object} Column
+ * @property {string} key
+ * @property {any} label
+ * @property {(row: T) => any} [cell] the row's own `key` without it
+ * @property {'right'} [align]
+ * @property {boolean} [mono]
+ * @property {boolean} [shrink] no wider than its content
+ * @property {boolean} [hideLabel] a column of buttons: its name is said, not shown
+ */
+
+/**
+ * A table; below 640 px every row becomes a card. With `rowHref` the first column is a link that
+ * covers the row, so a click anywhere opens it and the keyboard meets one link.
+ * @template T
+ * @param {object} props
+ * @param {string} props.label what the table lists, for screen readers
+ * @param {Column<T>[]} props.columns
+ * @param {T[]} props.rows
+ * @param {(row: T) => string} [props.rowKey]
+ * @param {(row: T) => string | null} [props.rowHref]
+ * @param {(row: T) => void} [props.onRow] instead of `rowHref`: the first cell is a button
+ * @param {(row: T) => boolean} [props.selected]
+ * @param {any} [props.empty] shown instead when there are no rows
+ * @param {boolean} [props.plain] scrolls sideways on small screens instead of becoming cards
+ * @param {string} [props.class]
+ */
+export function Table({ label, columns, rows, rowKey, rowHref, onRow, selected, empty, plain, class: className }) {
+  if (rows.length === 0 && empty) return empty;
+  const key = rowKey ?? ((/** @type {any} */ row) => row.id ?? row.name);
+  return html`
+    <div class=${cx('table-wrap', className)} ...${plain ? { tabindex: 0, role: 'region', 'aria-label': label } : {}}>
+      <table class=${cx('table', !plain && 'table-cards')} aria-label=${label}>
+        <thead><tr>
+          ${columns.map((column) => html`<th key=${column.key} scope="col" class=${cellClass(column)}>${column.hideLabel ? html`<span class="visually-hidden">${column.label}</span>` : column.label}</th>`)}
+        </tr></thead>
+        <tbody>
+          ${rows.map((row) => html`
+            <tr key=${key(row)} class=${cx((rowHref?.(row) || onRow) && 'row-link', selected?.(row) && 'row-selected')}>
+              ${columns.map((column, index) => html`
+                <td key=${column.key} class=${cellClass(column)} data-label=${column.hideLabel ? undefined : column.label}>
+                  ${index === 0 ? firstCell(row, column, rowHref, onRow) : cellOf(row, column)}
+                </td>`)}
+            </tr>`)}
+        </tbody>
+      </table>
+    </div>
+  `;
+}
+
+/** @param {Column<any>} column */
+const cellClass = (column) => cx(column.align === 'right' && 'right', column.mono && 'mono', column.shrink && 'shrink', column.hideLabel && 'cell-actions') || undefined;
+/** @param {any} row @param {Column<any>} column */
+const cellOf = (row, column) => (column.cell ? column.cell(row) : row[column.key]);
+
+/**
+ * @param {any} row
+ * @param {Column<any>} column
+ * @param {((row: any) => string | null) | undefined} rowHref
+ * @param {((row: any) => void) | undefined} onRow
+ */
+function firstCell(row, column, rowHref, onRow) {
+  const href = rowHref?.(row);
+  if (href) return html`<a class="cover-link" href=${href}>${cellOf(row, column)}</a>`;
+  if (onRow) return html`<button type="button" class="cover-link" onClick=${() => onRow(row)}>${cellOf(row, column)}</button>`;
+  return cellOf(row, column);
+}
+
+/**
+ * "Load more" under a list of `useList`.
+ * @param {{list: {hasMore: boolean, loadMore: () => void, loadingMore: boolean, moreError: any}}} props
+ */
+export function Pagination({ list }) {
+  if (!list.hasMore && !list.moreError) return null;
+  return html`
+    <div class="pagination">
+      <${ErrorNotice} error=${list.moreError} />
+      ${list.hasMore && html`<${Button} busy=${list.loadingMore} onClick=${list.loadMore}>Load more</${Button}>`}
+    </div>
+  `;
+}

@@ -1,0 +1,39 @@
+import { html, signal } from '../lib/preact.js';
+import { IconButton } from './button.js';
+import { Icon } from './icon.js';
+
+/** @typedef {{id: number, text: string, kind: 'good' | 'error'}} Toast */
+
+const STAYS_MS = 5_000;
+/** @type {import('../lib/preact.js').Signal<Toast[]>} */
+const toasts = signal(/** @type {Toast[]} */ ([]));
+let last = 0;
+
+/**
+ * Says that something was done. Errors belong beside what failed; here only those with no such place.
+ * @param {string} text
+ * @param {{kind?: 'good' | 'error'}} [options]
+ */
+export function toast(text, { kind = 'good' } = {}) {
+  last += 1;
+  const id = last;
+  toasts.value = [...toasts.value.slice(-3), { id, text, kind }];
+  setTimeout(() => close(id), STAYS_MS);
+}
+
+/** @param {number} id */
+function close(id) {
+  toasts.value = toasts.value.filter((one) => one.id !== id);
+}
+
+export function Toasts() {
+  return html`
+    <div class="toasts" role="status" aria-live="polite">
+      ${toasts.value.map((one) => html`
+        <div key=${one.id} class=${`toast toast-${one.kind}`}>
+          <${Icon} name=${one.kind === 'good' ? 'check' : 'alert'} /><p class="grow">${one.text}</p>
+          <${IconButton} icon="close" label="Dismiss" size="small" onClick=${() => close(one.id)} />
+        </div>`)}
+    </div>
+  `;
+}
