@@ -1,5 +1,6 @@
 //! Bodies of the server's HTTP API, shared by server, client, CLI and tests.
 
+mod access;
 mod audit;
 mod auth;
 mod events;
@@ -8,13 +9,18 @@ mod patch;
 mod scripts;
 mod sinks;
 mod spaces;
+mod stats;
 mod templates;
 mod tokens;
 mod users;
 
+pub use access::{AccessibleMethod, HeldPermission, SharedThrough, UserAccess};
 pub use audit::{Audit, AuditEntry};
-pub use auth::{ChangePassword, Login, Me, Session, Sessions, Setup};
-pub use events::{Emit, Emitted, EventRecord, Events};
+pub use auth::{AuthState, ChangePassword, Login, Me, Session, Sessions, Setup};
+pub use events::{
+    Emit, Emitted, EventDeliveries, EventDelivery, EventDeliveryState, EventReceiver, EventRecord,
+    Events,
+};
 pub use methods::{CallResponse, Method, Methods, Provider};
 pub use scripts::{
     NewScript, RanScript, RunScript, Script, ScriptFault, ScriptKind, ScriptOwner, ScriptPatch,
@@ -28,6 +34,7 @@ pub use sinks::{
 pub use spaces::{
     AgentToken, Logs, NewSpace, NumberedLine, RegistrationStatus, Space, SpacePatch, Spaces,
 };
+pub use stats::{CallMinute, FailingSink, SinkCounts, SpaceCounts, Stats};
 pub use templates::{NewTemplate, Port, Template, Templates};
 pub use tokens::{NewToken, Token, Tokens};
 pub use users::{

@@ -21,6 +21,8 @@ pub const SPACE_ID: &str = "SVC_SPACE_ID";
 pub const SPACE_NAME: &str = "SVC_SPACE_NAME";
 /// Password of the user `admin` on a first start.
 pub const ADMIN_PASSWORD: &str = "SVC_ADMIN_PASSWORD";
+/// Folder of the web interface's files, for those who write them; else those in the binary.
+pub const WEB_FOLDER: &str = "SVC_WEB_FOLDER";
 /// Log filter, in `tracing` syntax.
 pub const LOG: &str = "SVC_LOG";
 /// PEM file of certificate authorities trusted beside the machine's own, with [`URL`].

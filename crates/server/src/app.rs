@@ -17,7 +17,9 @@ use crate::{
     options::Limits,
     scripts::Scripts,
     spaces::{Spaces, local::LocalRuntime, templates::Templates},
+    stats::Overview,
     store::Store,
+    web::Web,
 };
 
 /// A cheap handle on everything.
@@ -56,7 +58,11 @@ pub struct Parts {
     /// Hears of every commit that made an event.
     pub hub: Hub,
     pub metrics: Arc<Metrics>,
+    /// Numbers for people.
+    pub stats: Overview,
     pub limits: Limits,
+    /// The web interface.
+    pub web: Web,
     /// Proxies whose word about the client's address counts.
     pub trusted_proxies: Vec<IpNet>,
     /// Host and port people know the server by, if they are not the ones it listens on.

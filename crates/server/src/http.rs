@@ -21,9 +21,11 @@ mod scripts;
 mod sessions;
 mod setup;
 mod spaces;
+mod stats;
 mod templates;
 mod tokens;
 mod users;
+mod web;
 
 pub use internal::{Asked, InternalApi, Reply, Unanswered};
 pub use router::{RouteRow, route_table, router};

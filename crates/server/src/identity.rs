@@ -7,6 +7,7 @@
 //! stand the rules that depend on the records themselves (no privilege escalation, the last
 //! administrator, built-in roles).
 
+mod access;
 mod audit;
 mod caller;
 mod change;

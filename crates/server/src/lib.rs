@@ -16,8 +16,10 @@ pub mod options;
 pub mod scripts;
 mod server;
 pub mod spaces;
+pub mod stats;
 pub mod store;
 mod tls;
+pub mod web;
 
 pub use app::App;
 pub use options::{EventOptions, Limits, Options, Policy, ScriptOptions, TlsFiles};

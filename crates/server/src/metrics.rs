@@ -159,6 +159,11 @@ impl Metrics {
         RunningCall(self)
     }
 
+    /// Calls being answered.
+    pub fn calls_in_flight(&self) -> u64 {
+        u64::try_from(self.calls_in_flight.get()).unwrap_or(0)
+    }
+
     pub fn link_up(self: &Arc<Self>) -> LinkCounted {
         self.links.inc();
         LinkCounted(Arc::clone(self))

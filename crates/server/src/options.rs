@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use ipnet::IpNet;
 use svc_core::lane::RetryPolicy;
 
-use crate::{identity, links::LinkPolicy};
+use crate::{identity, links::LinkPolicy, web::Web};
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -28,6 +28,7 @@ pub struct Options {
     pub scripts: ScriptOptions,
     pub limits: Limits,
     pub policy: Policy,
+    pub web: Web,
 }
 
 #[derive(Clone, Debug)]

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use self::assemble::{Assembled, assemble};
 use crate::{
     app::App,
-    clock::Clock,
+    clock::{self, Clock},
     events::{secrets::SecretError, sinks::webhook::GuardError},
     http::{self, listen::Listener},
     identity::{Identity, IdentityError},
@@ -280,6 +280,7 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         if let Err(error) = app.identity.flush_last_used().await {
             warn!("the last uses of credentials were not written: {error}");
         }
+        app.calls.stats.forget_idle(clock::now());
     }));
     let pruning = tokio::spawn(repeat(app.clone(), PRUNE_EVERY, async |app: &App| {
         if let Err(error) = app.identity.prune().await {

@@ -15,6 +15,7 @@ pub mod audit;
 pub mod deliveries;
 mod engine;
 mod error;
+pub mod event_deliveries;
 pub mod events;
 mod folder;
 pub mod groups;

@@ -40,6 +40,17 @@ pub struct Me {
     pub space_id: Option<SpaceId>,
 }
 
+/// `GET /api/auth/state`: where a page begins. No credential is no error.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct AuthState {
+    /// There is no user yet: the server's log has the one-time link.
+    pub setup_needed: bool,
+    /// Nothing without a credential that holds.
+    pub me: Option<Me>,
+    /// Of the server.
+    pub version: String,
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangePassword {

@@ -3,9 +3,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use svc_core::{
-    EventId, SpaceId, Timestamp, UserId,
+    EventId, SinkId, SpaceId, Timestamp, UserId,
     event::{Actor, Event},
 };
+
+use super::{Attempt, DeliveryState, SinkOwner};
 
 /// `POST /api/events/emit`, and the agent's `POST /event`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,7 +29,7 @@ pub struct Emitted {
     pub event_type: String,
 }
 
-/// `GET /api/events`, newest first; filters `?type=` (a pattern), `?space_id=`.
+/// `GET /api/events`, newest first; filters `?type=` (patterns), `?space_id=`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Events {
     pub events: Vec<EventRecord>,
@@ -56,6 +58,56 @@ impl From<Event> for EventRecord {
             space_id: event.space_id,
             actor: event.actor,
             data: event.data,
+        }
+    }
+}
+
+/// `GET /api/events/{id}/deliveries`: who an event was for, and what became of it there.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EventDeliveries {
+    pub deliveries: Vec<EventDelivery>,
+    pub next_cursor: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EventDelivery {
+    pub receiver: EventReceiver,
+    /// Counts up per receiver; nothing for an event that was dropped.
+    pub n: Option<u64>,
+    pub state: EventDeliveryState,
+    /// For those who manage the receiver.
+    pub attempts: Option<Vec<Attempt>>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub enum EventReceiver {
+    Sink {
+        id: SinkId,
+        name: String,
+        owner: SinkOwner,
+        owner_id: UserId,
+    },
+    /// By its canonical name.
+    Method { name: String, owner_id: UserId },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EventDeliveryState {
+    Pending,
+    Delivered,
+    Dead,
+    /// The receiver's queue was full.
+    Dropped,
+}
+
+impl From<DeliveryState> for EventDeliveryState {
+    fn from(state: DeliveryState) -> Self {
+        match state {
+            DeliveryState::Pending => Self::Pending,
+            DeliveryState::Delivered => Self::Delivered,
+            DeliveryState::Dead => Self::Dead,
         }
     }
 }

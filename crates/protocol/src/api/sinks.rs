@@ -41,6 +41,9 @@ pub struct Sink {
     /// Events waiting, the one in flight included; 0 for json-rpc sinks, which have no queue.
     pub queue_depth: u32,
     pub dropped: u64,
+    /// Failed attempts of the delivery that is tried now; it is tried again.
+    #[serde(default)]
+    pub failures: u32,
     pub last_delivery: Option<LastDelivery>,
     pub created_at: Timestamp,
 }
@@ -81,6 +84,9 @@ pub struct LastDelivery {
     pub event_type: String,
     pub state: DeliveryState,
     pub at: Timestamp,
+    /// What its last attempt said, if that failed.
+    #[serde(default)]
+    pub error: Option<String>,
 }
 
 /// Patterns as an array, or as one text with commas.
@@ -253,6 +259,9 @@ pub struct Preview {
     pub event_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
+    /// For preview: which of these match the event's type.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub patterns: Option<PatternsInput>,
     /// For test: render only, send nothing.
     #[serde(default)]
     pub dry_run: bool,
@@ -262,6 +271,12 @@ pub struct Preview {
 pub struct Previewed {
     /// The rendered body, as it would be sent.
     pub body: String,
+    /// The type of the event it was rendered for.
+    #[serde(default)]
+    pub event_type: String,
+    /// Those of the patterns that match, where some were given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matched_patterns: Option<Vec<String>>,
     /// For test without dry run: what came back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,

@@ -24,6 +24,9 @@ pub struct Space {
     pub space_urls: BTreeMap<String, String>,
     /// The server that holds the link.
     pub node_id: Option<ServerId>,
+    /// Whether the agent is connected to this server now.
+    #[serde(default)]
+    pub linked: bool,
     pub health_check: HealthCheck,
     pub registration: RegistrationStatus,
     pub created_at: Timestamp,

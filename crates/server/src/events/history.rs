@@ -7,6 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use svc_core::{EventId, Permission, SpaceId, UserId, event::Event, pattern::Pattern};
+use svc_protocol::api::{EventDelivery, EventDeliveryState, EventReceiver, SinkOwner};
 use thiserror::Error;
 use tokio::{
     sync::broadcast::{Receiver, error::RecvError},
@@ -18,11 +19,18 @@ use super::hub::{Hub, Streamed};
 use crate::{
     clock,
     identity::{Caller, Directory},
-    store::{Page, PageRequest, Store, StoreError, events},
+    store::{
+        Page, PageRequest, Store, StoreError,
+        event_deliveries::{self, Received},
+        events,
+    },
 };
 
 /// How often an open stream asks whether its credential still holds.
 pub const RECHECK_EVERY: Duration = Duration::from_secs(1);
+
+/// Patterns one question may have; a sink has no more either.
+const PATTERNS_MAX: usize = 100;
 
 pub struct History {
     pub store: Store,
@@ -36,6 +44,8 @@ pub struct History {
 pub enum HistoryError {
     #[error("event `{0}` does not exist, or is past its retention")]
     NotFound(EventId),
+    #[error("{0} patterns; at most {PATTERNS_MAX} are allowed")]
+    TooManyPatterns(usize),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -43,7 +53,8 @@ pub enum HistoryError {
 /// Narrows the history.
 #[derive(Clone, Default, Debug)]
 pub struct Narrow {
-    pub pattern: Option<Pattern>,
+    /// One of them matches; none match everything.
+    pub patterns: Vec<Pattern>,
     pub space_id: Option<SpaceId>,
 }
 
@@ -55,10 +66,13 @@ impl History {
         narrow: Narrow,
         page: PageRequest,
     ) -> Result<Page<Event>, HistoryError> {
+        if narrow.patterns.len() > PATTERNS_MAX {
+            return Err(HistoryError::TooManyPatterns(narrow.patterns.len()));
+        }
         let filter = events::Filter {
             owner: only_of(caller),
             space: narrow.space_id,
-            pattern: narrow.pattern,
+            patterns: narrow.patterns,
             ..events::Filter::default()
         };
         let page = self.store.read(move |tx| events::list(tx, &filter, page));
@@ -70,6 +84,25 @@ impl History {
         found
             .filter(|event| sees(caller, event.owner_id))
             .ok_or(HistoryError::NotFound(id))
+    }
+
+    /// Who the event was for and what became of it there: of receivers the caller manages, and
+    /// with `view_audit` of all, though others' attempts are theirs.
+    pub async fn deliveries(
+        &self,
+        caller: &Caller,
+        id: EventId,
+    ) -> Result<Vec<EventDelivery>, HistoryError> {
+        let event = self.get(caller, id).await?;
+        let read = self
+            .store
+            .read(move |tx| event_deliveries::list(tx, &event));
+        let sees_all = caller.may(Permission::ViewAudit);
+        let shown = read.await?.into_iter().filter_map(|received| {
+            let is_managed = manages(caller, &received.receiver);
+            (is_managed || sees_all).then(|| shown(received, is_managed))
+        });
+        Ok(shown.collect())
     }
 
     /// What happens from now on and matches one of the patterns; none match everything.
@@ -136,6 +169,33 @@ impl Stream {
 /// Whose events alone a caller sees; `None` for everyone's.
 fn only_of(caller: &Caller) -> Option<UserId> {
     (!caller.may(Permission::ViewAudit)).then_some(caller.user.id)
+}
+
+fn manages(caller: &Caller, receiver: &EventReceiver) -> bool {
+    match receiver {
+        EventReceiver::Method { owner_id, .. } => *owner_id == caller.user.id,
+        EventReceiver::Sink {
+            owner: SinkOwner::Global,
+            ..
+        } => caller.may(Permission::ManageGlobalEventSinks),
+        EventReceiver::Sink { owner_id, .. } => {
+            *owner_id == caller.user.id && caller.may(Permission::ManageOwnEventSinks)
+        }
+    }
+}
+
+fn shown(received: Received, is_managed: bool) -> EventDelivery {
+    let Received { receiver, delivery } = received;
+    let state = match &delivery {
+        Some(delivery) => delivery.state.into(),
+        None => EventDeliveryState::Dropped,
+    };
+    EventDelivery {
+        receiver,
+        n: delivery.as_ref().map(|delivery| delivery.n),
+        state,
+        attempts: is_managed.then(|| delivery.map_or_else(Vec::new, |one| one.attempts)),
+    }
 }
 
 fn sees(caller: &Caller, owner: UserId) -> bool {

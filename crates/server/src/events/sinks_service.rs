@@ -240,7 +240,7 @@ impl SinksService {
 }
 
 /// Whose sinks a caller manages.
-fn owner_keys(caller: &Caller) -> Vec<String> {
+pub fn owner_keys(caller: &Caller) -> Vec<String> {
     let own = sinks::owner_key(caller.user.id);
     if caller.may(Permission::ManageGlobalEventSinks) {
         vec![own, GLOBAL.to_owned()]

@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use serde::Deserialize;
+use svc_core::Timestamp;
 use svc_protocol::api::Audit;
 
 use super::{
@@ -19,6 +20,8 @@ pub struct Narrow {
     action: Option<String>,
     target_type: Option<String>,
     target_id: Option<String>,
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
 }
 
 pub async fn list(
@@ -31,12 +34,16 @@ pub async fn list(
         action,
         target_type,
         target_id,
+        since,
+        until,
     } = narrow;
     let filter = Filter {
         actor,
         action,
         target_type,
         target_id,
+        since,
+        until,
     };
     Ok(Json(app.identity.list_audit(filter, page).await?))
 }

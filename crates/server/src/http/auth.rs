@@ -21,6 +21,7 @@ use super::{
     internal::ActsFor,
     listen::Peer,
     router::{Agents, Needs, routes},
+    web,
 };
 use crate::{
     app::App,
@@ -61,6 +62,10 @@ impl Gate {
 
     fn rule_of(&self, request: &Request) -> Option<(Needs, Agents)> {
         let path = request.extensions().get::<MatchedPath>()?.as_str();
+        // What no other route has taken is a page only where pages are.
+        if path == web::ANY_PATH && web::is_reserved(request.uri().path()) {
+            return None;
+        }
         let method = match *request.method() {
             Method::HEAD => &Method::GET,
             ref method => method,

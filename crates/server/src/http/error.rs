@@ -10,6 +10,7 @@ use crate::{
     identity::{ErrorKind, IdentityError},
     scripts::{ScriptsError, Unavailable, Untaken},
     spaces::SpaceError,
+    stats::StatsError,
     store::{InvalidPage, StoreError},
 };
 
@@ -240,7 +241,19 @@ impl From<HistoryError> for ApiError {
             HistoryError::NotFound(_) => {
                 Self::new(StatusCode::NOT_FOUND, "not_found", error.to_string())
             }
+            HistoryError::TooManyPatterns(_) => {
+                Self::bad_request("invalid_pattern", error.to_string())
+            }
             HistoryError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<StatsError> for ApiError {
+    fn from(error: StatsError) -> Self {
+        match error {
+            StatsError::Denied => Self::forbidden("permission_denied", error.to_string()),
+            StatsError::Store(error) => error.into(),
         }
     }
 }

@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 use svc_core::{EventId, SpaceId, pattern::Pattern};
-use svc_protocol::api::{Emit, EventRecord, Events};
+use svc_protocol::api::{Emit, EventDeliveries, EventRecord, Events};
 
 use super::{
     error::ApiResult,
@@ -61,9 +61,9 @@ pub async fn list(
     Query(asked): Query<Asked>,
     page: PageRequest,
 ) -> ApiResult<Json<Events>> {
-    let pattern = asked.r#type.as_deref().map(|text| Pattern::parse(text, 1));
+    let patterns = asked.r#type.as_deref().map(Pattern::parse_list);
     let narrow = Narrow {
-        pattern: pattern.transpose()?,
+        patterns: patterns.transpose()?.unwrap_or_default(),
         space_id: asked.space_id,
     };
     let page = app.history.list(&caller, narrow, page).await?;
@@ -79,6 +79,18 @@ pub async fn get(
     PathId(id): PathId<EventId>,
 ) -> ApiResult<Json<EventRecord>> {
     Ok(Json(app.history.get(&caller, id).await?.into()))
+}
+
+pub async fn deliveries(
+    State(app): State<App>,
+    caller: Caller,
+    PathId(id): PathId<EventId>,
+) -> ApiResult<Json<EventDeliveries>> {
+    let deliveries = app.history.deliveries(&caller, id).await?;
+    Ok(Json(EventDeliveries {
+        deliveries,
+        next_cursor: None,
+    }))
 }
 
 #[derive(Deserialize)]

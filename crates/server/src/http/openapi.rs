@@ -6,11 +6,17 @@ use serde_json::{Map, Value, json};
 use super::{
     extract::Json,
     router::{Needs, routes},
+    web::ANY_PATH,
 };
 
 pub async fn document() -> Json<Value> {
     let mut paths: Map<String, Value> = Map::new();
+    // Pages are for people.
+    let of_pages = ["/", "/web/{*path}", ANY_PATH];
     for route in routes() {
+        if of_pages.contains(&route.path) {
+            continue;
+        }
         let operations = paths.entry(route.path).or_insert_with(|| json!({}));
         operations[route.method.as_str().to_lowercase()] =
             operation(&route.method, route.path, route.needs);

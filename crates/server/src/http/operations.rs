@@ -1,7 +1,7 @@
 //! What operators and probes ask, and the answers to what does not exist.
 
 use axum::{
-    extract::{OriginalUri, State},
+    extract::{MatchedPath, OriginalUri, State},
     response::{IntoResponse, Response},
 };
 use http::{Method, StatusCode, header};
@@ -10,6 +10,7 @@ use serde_json::json;
 use super::{
     error::{ApiError, ApiResult},
     extract::Json,
+    web::ANY_PATH,
 };
 use crate::{
     app::App,
@@ -60,7 +61,14 @@ pub async fn unknown_path(OriginalUri(uri): OriginalUri) -> ApiError {
     )
 }
 
-pub async fn unknown_method(method: Method, OriginalUri(uri): OriginalUri) -> ApiError {
+pub async fn unknown_method(
+    method: Method,
+    matched: MatchedPath,
+    OriginalUri(uri): OriginalUri,
+) -> ApiError {
+    if matched.as_str() == ANY_PATH {
+        return unknown_path(OriginalUri(uri)).await;
+    }
     let detail = format!("`{}` does not take {method}", uri.path());
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
 }

@@ -15,7 +15,7 @@ use svc_core::Permission::{
 
 use super::{
     agent_link, audit, auth, event_sinks, events, groups, mcp, methods, openapi, operations, roles,
-    scripts, sessions, setup, spaces, templates, tokens, users,
+    scripts, sessions, setup, spaces, stats, templates, tokens, users, web,
 };
 use crate::app::App;
 
@@ -70,12 +70,14 @@ pub fn routes() -> Vec<Route> {
         get("/readyz",                          Nothing,   AsOwner,  operations::readyz),
         get("/metrics",                         LoopbackOrAudit, AsOwner, operations::metrics),
         get("/api/openapi.json",                Nothing,   AsOwner,  openapi::document),
-        get("/setup",                           Nothing,   AsOwner,  setup::page),
-        get("/setup.js",                        Nothing,   AsOwner,  setup::script),
+        get("/",                                Nothing,   AsOwner,  web::index),
+        get("/web/{*path}",                     Nothing,   AsOwner,  web::file),
+        get(web::ANY_PATH,                      Nothing,   AsOwner,  web::any_path),
         post("/api/auth/setup",                 Nothing,   Never,    setup::complete),
         post("/api/auth/login",                 Nothing,   Never,    sessions::login),
         post("/api/auth/logout",                Caller,    Never,    sessions::logout),
         get("/api/auth/me",                     Caller,    AsOwner,  sessions::me),
+        get("/api/auth/state",                  Nothing,   AsOwner,  sessions::state),
         post("/api/auth/password",              Caller,    Never,    sessions::change_password),
         get("/api/auth/sessions",               Caller,    Never,    sessions::list),
         delete("/api/auth/sessions",            Caller,    Never,    sessions::delete_others),
@@ -85,6 +87,7 @@ pub fn routes() -> Vec<Route> {
         get("/api/users/{id}",                  USERS,     Never,    users::get),
         patch("/api/users/{id}",                USERS,     Never,    users::patch),
         delete("/api/users/{id}",               USERS,     Never,    users::delete),
+        get("/api/users/{id}/access",           USERS,     Never,    users::access),
         get("/api/groups",                      GROUPS,    Never,    groups::list),
         post("/api/groups",                     GROUPS,    Never,    groups::create),
         get("/api/groups/{id}",                 GROUPS,    Never,    groups::get),
@@ -119,6 +122,7 @@ pub fn routes() -> Vec<Route> {
         patch("/api/scripts/{id}",              Caller,    AsOwner,  scripts::patch),
         delete("/api/scripts/{id}",             Caller,    AsOwner,  scripts::delete),
         post("/api/scripts/{id}/run",           Caller,    AsOwner,  scripts::run),
+        get("/api/stats",                       Caller,    AsOwner,  stats::get),
         get("/api/methods",                     Caller,    AsOwner,  methods::list),
         post("/api/methods/call",               Caller,    AsOwner,  methods::call),
         get("/api/openrpc.json",                Caller,    AsOwner,  methods::openrpc),
@@ -128,6 +132,7 @@ pub fn routes() -> Vec<Route> {
         get("/api/events",                      Caller,    AsOwner,  events::list),
         get("/api/events/stream",               Caller,    AsOwner,  events::stream),
         get("/api/events/{id}",                 Caller,    AsOwner,  events::get),
+        get("/api/events/{id}/deliveries",      Caller,    AsOwner,  events::deliveries),
         get("/api/event-sinks",                 SINKS,     AsOwner,  event_sinks::list),
         post("/api/event-sinks",                SINKS,     AsOwner,  event_sinks::create),
         post("/api/event-sinks/preview",        SINKS,     AsOwner,  event_sinks::preview),

@@ -6,7 +6,7 @@ use axum::{
 };
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::SessionId;
-use svc_protocol::api::{self, ChangePassword, Login, Me, Sessions};
+use svc_protocol::api::{self, AuthState, ChangePassword, Login, Me, Sessions};
 
 use super::{
     auth::SESSION_COOKIE,
@@ -56,6 +56,15 @@ pub async fn logout(
         .headers_mut()
         .insert(header::SET_COOKIE, cookie("", "Max-Age=0", secure));
     Ok(response)
+}
+
+/// A page asks this first; a 401 would only tell it what it wants to know.
+pub async fn state(State(app): State<App>, caller: Option<Extension<Caller>>) -> Json<AuthState> {
+    Json(AuthState {
+        setup_needed: app.directory.is_empty(),
+        me: caller.map(|Extension(caller)| caller.me()),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
 }
 
 pub async fn me(caller: Caller) -> Json<Me> {

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use http::StatusCode;
 use svc_core::UserId;
-use svc_protocol::api::{NewUser, User, UserPatch, Users};
+use svc_protocol::api::{NewUser, User, UserAccess, UserPatch, Users};
 
 use super::{
     error::ApiResult,
@@ -25,6 +25,24 @@ pub async fn create(
 
 pub async fn get(State(app): State<App>, PathId(id): PathId<UserId>) -> ApiResult<Json<User>> {
     Ok(Json(app.identity.get_user(id).await?))
+}
+
+pub async fn access(
+    State(app): State<App>,
+    PathId(id): PathId<UserId>,
+) -> ApiResult<Json<UserAccess>> {
+    let (user, permissions) = app.identity.access(id).await?;
+    let (methods, own_methods) = app.discovery.shared_with(&user);
+    Ok(Json(UserAccess {
+        user_id: user.id,
+        username: user.name.clone(),
+        active: user.active,
+        roles: user.role_names.clone(),
+        groups: user.group_names.clone(),
+        permissions,
+        methods,
+        own_methods,
+    }))
 }
 
 pub async fn patch(

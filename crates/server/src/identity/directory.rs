@@ -131,6 +131,11 @@ impl Directory {
         })
     }
 
+    /// Whether there is no user at all.
+    pub fn is_empty(&self) -> bool {
+        self.state.read().users.is_empty()
+    }
+
     pub fn find_user(&self, id: UserId) -> Option<Arc<User>> {
         self.state.read().users.get(&id).cloned()
     }

@@ -12,6 +12,7 @@ use super::{
     tools::{Target, Tool, param_headers},
     view::View,
 };
+use crate::methods::calls::outcome_of;
 
 impl Mcp {
     /// One page of tools as JSON, and the cursor of the next.
@@ -110,7 +111,13 @@ impl Mcp {
                     .call_one(caller, visible, arguments, arrived, exchange.reports)
                     .await
             }
-            Target::Script(script) => self.scripts.run(caller, script, arguments).await,
+            Target::Script(script) => {
+                let reply = self.scripts.run(caller, script, arguments).await;
+                let took = exchange.arrived.elapsed();
+                let outcome = outcome_of(&reply);
+                self.calls.stats.record(caller.user.id, outcome, took);
+                reply
+            }
         };
         match reply {
             Ok(reply) => Some(ToolResult::of(&reply, tool.output, era)),

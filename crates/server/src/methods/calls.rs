@@ -28,6 +28,7 @@ use crate::{
     identity::{Caller, Directory},
     links::{Answer, Reports},
     metrics::{CallOutcome, Metrics},
+    stats::CallStats,
 };
 
 /// How long an agent may take to say whether a timed-out call had been sent.
@@ -41,6 +42,7 @@ pub struct Calls {
     pub metrics: Arc<Metrics>,
     pub openrpc: openrpc::Describe,
     pub rate_limit: RateLimit,
+    pub stats: Arc<CallStats>,
 }
 
 /// Bytes the answers of one body may have together. A single answer is bounded by the link.
@@ -113,12 +115,9 @@ impl Calls {
         let reply = self
             .route(caller, method, Some(params), arrived, reports)
             .await;
-        let outcome = match &reply {
-            Ok(Reply::Result(_)) => CallOutcome::Ok,
-            Ok(Reply::Error(_)) => CallOutcome::MethodError,
-            Err(error) => CallOutcome::of(error),
-        };
-        running.finish(outcome, arrived.elapsed());
+        let (outcome, took) = (outcome_of(&reply), arrived.elapsed());
+        running.finish(outcome, took);
+        self.stats.record(caller.user.id, outcome, took);
         reply
     }
 
@@ -159,7 +158,9 @@ impl Calls {
                 CallOutcome::of(&error)
             }
         };
-        running.finish(outcome, shared.arrived.elapsed());
+        let took = shared.arrived.elapsed();
+        running.finish(outcome, took);
+        self.stats.record(caller.user.id, outcome, took);
         Some(out)
     }
 
@@ -237,6 +238,15 @@ impl Calls {
             }
         };
         self.registry.pick(caller.viewer(), owner, canonical, tried)
+    }
+}
+
+/// How a call ended that was answered with this.
+pub fn outcome_of(reply: &Result<Reply, RpcError>) -> CallOutcome {
+    match reply {
+        Ok(Reply::Result(_)) => CallOutcome::Ok,
+        Ok(Reply::Error(_)) => CallOutcome::MethodError,
+        Err(error) => CallOutcome::of(error),
     }
 }
 

@@ -7,11 +7,11 @@ use svc_core::{
     name::tool_name,
     visibility::{Reference, name_for_others},
 };
-use svc_protocol::api::{Method, Methods, Provider};
+use svc_protocol::api::{AccessibleMethod, Method, Methods, Provider, SharedThrough};
 
 use super::registry::{Entry, Registry};
 use crate::{
-    identity::{Caller, Directory},
+    identity::{Caller, Directory, User},
     links::Availability,
 };
 
@@ -69,6 +69,36 @@ impl Discovery {
             .registry
             .find_visible(caller.viewer(), owner, canonical)?;
         self.describe(caller, owner, &entry)
+    }
+
+    /// The methods of others that a user sees, sorted, and how many of their own there are.
+    pub fn shared_with(&self, user: &User) -> (Vec<AccessibleMethod>, usize) {
+        let visible = self.registry.list_visible(user.viewer());
+        let (own, others): (Vec<_>, Vec<_>) =
+            visible.iter().partition(|(owner, _)| *owner == user.id);
+        let mut methods: Vec<_> = others
+            .into_iter()
+            .filter_map(|(owner, entry)| {
+                let owner = self.directory.find_user(*owner);
+                let owner = owner.filter(|owner| owner.active)?;
+                let definition = &entry.definition;
+                let groups = definition.groups.iter().flatten();
+                let shared = groups.filter(|group| user.groups.contains(group));
+                Some(AccessibleMethod {
+                    name: name_for_others(&owner.name, &definition.name),
+                    owner: owner.name.clone(),
+                    through: match definition.groups {
+                        Some(_) => SharedThrough::Group,
+                        None => SharedThrough::Everyone,
+                    },
+                    groups: shared
+                        .filter_map(|group| self.directory.group_name(*group))
+                        .collect(),
+                })
+            })
+            .collect();
+        methods.sort_by(|a, b| a.name.cmp(&b.name));
+        (methods, own.len())
     }
 
     /// `None` when the owner has been deactivated or removed meanwhile.

@@ -10,9 +10,12 @@ mod tool_versions;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use parking_lot::RwLock;
@@ -164,6 +167,25 @@ impl Registry {
 
     pub fn method_count(&self) -> usize {
         self.state.read().method_count()
+    }
+
+    /// How many methods there are for a viewer, and spaces that can take calls of them now; of
+    /// all without a viewer.
+    pub fn count_seen(&self, viewer: Option<Viewer<'_>>) -> (usize, usize) {
+        let mut methods = 0;
+        let mut spaces = HashSet::new();
+        let mut count = |_, entry: &Entry| {
+            methods += 1;
+            let able = entry.providers.iter();
+            let able = able.filter(|provider| provider.availability() != Availability::Unlinked);
+            spaces.extend(able.map(|provider| provider.space.id));
+        };
+        let state = self.state.read();
+        match viewer {
+            Some(viewer) => state.for_each_visible(viewer, &mut count),
+            None => state.for_each(&mut count),
+        }
+        (methods, spaces.len())
     }
 
     /// Picks the target of a call by D2 among the owner's providers that can take it; `tried`

@@ -70,6 +70,7 @@ impl Fixture {
             scripts: ScriptOptions::default(),
             limits: Limits::default(),
             policy: Policy::default(),
+            web: crate::web::Web::default(),
         };
         let shutdown = CancellationToken::new();
         let server = Server::start(options, shutdown.clone()).await;

@@ -36,6 +36,7 @@ use crate::{
     spaces::{
         Spaces, lifecycle::Lifecycle, local::LocalRuntime, logs::SpaceLogs, templates::Templates,
     },
+    stats::Overview,
     store::Store,
 };
 
@@ -117,6 +118,12 @@ pub fn assemble(
             store: base.store.clone(),
         },
         mcp: mcp(&base, calls.clone(), script_tools.clone()),
+        stats: Overview {
+            store: base.store.clone(),
+            registry: base.registry.clone(),
+            metrics: base.metrics.clone(),
+            calls: calls.stats.clone(),
+        },
         calls,
         discovery,
         links,
@@ -148,6 +155,7 @@ pub fn assemble(
         },
         hub: base.hub,
         limits: options.limits,
+        web: options.web.clone(),
         trusted_proxies: options.trusted_proxies.clone(),
         public_authority: options.public_url.as_deref().and_then(authority),
         loopback_only: options.listen.ip().is_loopback(),
@@ -206,6 +214,7 @@ fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
         metrics: base.metrics.clone(),
         openrpc: openrpc::Describe { discovery },
         rate_limit: RateLimit::new(options.limits.calls_per_second),
+        stats: Arc::default(),
     }
 }
 

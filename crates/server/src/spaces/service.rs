@@ -293,6 +293,10 @@ impl Spaces {
             startup_script_id: row.startup_script_id,
             space_urls: row.space_urls,
             node_id: row.node_id,
+            linked: self
+                .links
+                .find(row.id)
+                .is_some_and(|live| live.link().is_some()),
             health_check: row.health_check,
             created_at: row.created_at,
             agent_token: None,

@@ -35,6 +35,10 @@ pub struct Filter {
     pub action: Option<String>,
     pub target_type: Option<String>,
     pub target_id: Option<String>,
+    /// This moment included.
+    pub since: Option<Timestamp>,
+    /// This moment included.
+    pub until: Option<Timestamp>,
 }
 
 pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {
@@ -73,6 +77,12 @@ pub fn list(
         if let Some(wanted) = wanted {
             values.push(wanted.into());
             sql.push_str(&format!(" AND {column} = ?{}", values.len()));
+        }
+    }
+    for (comparison, moment) in [(">=", filter.since), ("<=", filter.until)] {
+        if let Some(moment) = moment {
+            values.push(moment.into());
+            sql.push_str(&format!(" AND at {comparison} ?{}", values.len()));
         }
     }
     values.push(page.limit());

@@ -180,7 +180,10 @@ pub fn list(
 /// The newest finished delivery of a lane.
 pub fn last(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<LastDelivery>, StoreError> {
     let row = tx.query_opt(
-        "SELECT n, event_id, event_type, state, finished_at FROM deliveries
+        "SELECT n, event_id, event_type, state, finished_at,
+                (SELECT a.error FROM attempts a WHERE a.lane_id = d.lane_id AND a.n = d.n
+                 ORDER BY a.attempt DESC LIMIT 1) AS error
+         FROM deliveries d
          WHERE lane_id = ?1 AND finished_at IS NOT NULL ORDER BY n DESC LIMIT 1",
         values![lane],
     )?;
@@ -191,6 +194,7 @@ pub fn last(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<LastDelivery>, Store
             event_type: row.get("event_type")?,
             state: row.get("state")?,
             at: row.get("finished_at")?,
+            error: row.get("error")?,
         })
     })
     .transpose()

@@ -15,7 +15,8 @@ use super::{
 pub struct Filter {
     pub owner: Option<UserId>,
     pub space: Option<SpaceId>,
-    pub pattern: Option<Pattern>,
+    /// One of them matches; none match everything.
+    pub patterns: Vec<Pattern>,
     /// This moment included.
     pub since: Option<Timestamp>,
     /// This moment included.
@@ -111,6 +112,29 @@ pub fn list_after(
     .collect()
 }
 
+/// How many events there are since a moment, one owner's or everyone's; not more than `max`.
+pub fn count_since(
+    tx: &mut Tx<'_>,
+    owner: Option<UserId>,
+    since: Timestamp,
+    max: u32,
+) -> Result<u64, StoreError> {
+    let filter = Filter {
+        owner,
+        since: Some(since),
+        ..Filter::default()
+    };
+    let (conditions, values) = conditions(&filter, vec![max.into()]);
+    let row = tx.query_opt(
+        &format!(
+            "SELECT COUNT(*) AS events FROM (
+                 SELECT 1 FROM events WHERE 1 = 1{conditions} LIMIT ?1) AS counted"
+        ),
+        &values,
+    )?;
+    row.ok_or(StoreError::NoRow)?.get("events")
+}
+
 /// Removes at most `limit` events from before a moment that no delivery waits for; how many.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
     tx.execute(
@@ -136,14 +160,6 @@ fn conditions(filter: &Filter, mut values: Vec<Value>) -> (String, Vec<Value>) {
     if let Some(space) = filter.space {
         add("space_id = ?", space.into());
     }
-    match &filter.pattern {
-        Some(Pattern::Exact(exact)) => add("type = ?", exact.into()),
-        // Types and patterns are ASCII, so `length` counts what `substr` takes.
-        Some(Pattern::Prefix(prefix)) if !prefix.is_empty() => {
-            add("substr(type, 1, length(?)) = ?", prefix.into());
-        }
-        Some(Pattern::Prefix(_)) | None => {}
-    }
     // Ids carry their time, so that only the span itself is looked at.
     if let Some(since) = filter.since {
         add("id >= ?", first_id_at(since).into());
@@ -152,11 +168,33 @@ fn conditions(filter: &Filter, mut values: Vec<Value>) -> (String, Vec<Value>) {
         let next = Timestamp(until.0.saturating_add(1));
         add("id < ?", first_id_at(next).into());
     }
-    (sql, values)
+    let types = type_condition(&filter.patterns, &mut values);
+    (sql + &types, values)
+}
+
+/// One of the patterns matches. Types and patterns are ASCII, so `length` counts what `substr`
+/// takes.
+fn type_condition(patterns: &[Pattern], values: &mut Vec<Value>) -> String {
+    let is_everything = |pattern: &Pattern| matches!(pattern, Pattern::Prefix(p) if p.is_empty());
+    if patterns.is_empty() || patterns.iter().any(is_everything) {
+        return String::new();
+    }
+    let alternatives: Vec<_> = patterns
+        .iter()
+        .map(|pattern| {
+            let (text, condition) = match pattern {
+                Pattern::Exact(exact) => (exact, "type = ?"),
+                Pattern::Prefix(prefix) => (prefix, "substr(type, 1, length(?)) = ?"),
+            };
+            values.push(text.into());
+            condition.replace('?', &format!("?{}", values.len()))
+        })
+        .collect();
+    format!(" AND ({})", alternatives.join(" OR "))
 }
 
 /// Not after any id made at this moment: a UUIDv7 begins with its milliseconds.
-fn first_id_at(at: Timestamp) -> EventId {
+pub(super) fn first_id_at(at: Timestamp) -> EventId {
     // They have room for 48 bits of them, far beyond any year that can be written.
     let millis = u128::try_from(at.0.clamp(0, (1 << 48) - 1)).unwrap_or(0);
     EventId(Uuid::from_u128(millis << 80))

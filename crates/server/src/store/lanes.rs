@@ -33,6 +33,8 @@ pub struct LaneRow {
     /// Deliveries waiting, the one in flight included.
     pub depth: u32,
     pub dropped: u64,
+    /// Failed attempts of the delivery at its head.
+    pub failures: u32,
 }
 
 /// Whose queue a lane is.
@@ -68,6 +70,7 @@ impl LaneRow {
             receiver: Receiver::read(row)?,
             depth: row.get("depth")?,
             dropped: row.get("dropped")?,
+            failures: row.get("failures")?,
         })
     }
 }
@@ -88,7 +91,7 @@ pub struct Backlog {
 /// `None` for a json-rpc sink.
 pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, StoreError> {
     tx.query_opt(
-        "SELECT id, owner_id, sink_id, method, depth, dropped FROM lanes WHERE sink_id = ?1",
+        "SELECT id, owner_id, sink_id, method, depth, dropped, failures FROM lanes WHERE sink_id = ?1",
         values![sink],
     )?
     .map(|row| LaneRow::read(&row))
@@ -101,7 +104,7 @@ pub fn find_by_method(
     method: &str,
 ) -> Result<Option<LaneRow>, StoreError> {
     tx.query_opt(
-        "SELECT id, owner_id, sink_id, method, depth, dropped FROM lanes
+        "SELECT id, owner_id, sink_id, method, depth, dropped, failures FROM lanes
          WHERE owner_id = ?1 AND method = ?2",
         values![owner, method],
     )?

@@ -31,10 +31,15 @@ const MIGRATIONS: &[Migration] = &[
         name: "scripts",
         sql: include_str!("migrations/0003_scripts.sql"),
     },
+    Migration {
+        version: 4,
+        name: "deliveries by event",
+        sql: include_str!("migrations/0004_deliveries_by_event.sql"),
+    },
 ];
 
 /// The schema this program works with.
-pub const SCHEMA_VERSION: i64 = 3;
+pub const SCHEMA_VERSION: i64 = 4;
 
 /// Brings a database up to [`SCHEMA_VERSION`], each step in a transaction of its own.
 pub(super) fn migrate(connection: &Connection) -> Result<(), OpenError> {

@@ -1,6 +1,8 @@
 //! Event sinks. A webhook or script sink has a lane, made, kept in step and removed with it; a
 //! json-rpc sink is a formatter and has none.
 
+mod health;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +11,7 @@ use svc_core::{LaneId, ScriptId, SinkId, Timestamp, UserId, pattern::Pattern};
 use svc_protocol::api::{LastDelivery, SinkType};
 use uuid::Uuid;
 
+pub use self::health::{counts, list_failing};
 use super::{
     audit, deliveries,
     error::StoreError,
@@ -68,6 +71,8 @@ pub struct SinkStatus {
     pub lane: Option<LaneId>,
     pub queue_depth: u32,
     pub dropped: u64,
+    /// Failed attempts of the delivery at its head.
+    pub failures: u32,
     pub last_delivery: Option<LastDelivery>,
 }
 
@@ -348,6 +353,7 @@ pub fn status(tx: &mut Tx<'_>, id: SinkId) -> Result<SinkStatus, StoreError> {
         lane: Some(lane.id),
         queue_depth: lane.depth,
         dropped: lane.dropped,
+        failures: lane.failures,
         last_delivery: deliveries::last(tx, lane.id)?,
     })
 }

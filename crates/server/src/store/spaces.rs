@@ -6,6 +6,7 @@ use svc_core::{
     ScriptId, ServerId, SpaceId, SpaceName, TemplateId, Timestamp, UserId,
     space::{Health, HealthCheck, Runtime, State, StopReason},
 };
+use svc_protocol::api::SpaceCounts;
 
 use super::{
     agent_tokens,
@@ -147,6 +148,31 @@ pub fn list(
     };
     let spaces = rows.iter().map(SpaceRow::read).collect::<Result<_, _>>()?;
     Ok(page.page(spaces, |space: &SpaceRow| space.id.0))
+}
+
+/// How many are in which state: one owner's, or everyone's.
+pub fn count_by_state(tx: &mut Tx<'_>, owner: Option<UserId>) -> Result<SpaceCounts, StoreError> {
+    let rows = match owner {
+        Some(owner) => tx.query(
+            "SELECT state, COUNT(*) AS spaces FROM spaces WHERE owner_id = ?1 GROUP BY state",
+            values![owner],
+        )?,
+        None => tx.query(
+            "SELECT state, COUNT(*) AS spaces FROM spaces GROUP BY state",
+            &[],
+        )?,
+    };
+    let mut counts = SpaceCounts::default();
+    for row in rows {
+        let count = row.get("spaces")?;
+        match row.get("state")? {
+            State::Created => counts.created = count,
+            State::Deployed => counts.deployed = count,
+            State::Stopped => counts.stopped = count,
+            State::Deleted => {}
+        }
+    }
+    Ok(counts)
 }
 
 /// Spaces in one state, all of them: for the start of a server.

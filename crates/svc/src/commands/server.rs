@@ -13,7 +13,7 @@ use clap::Subcommand;
 use svc_core::lane::RetryPolicy;
 use svc_protocol::env;
 use svc_server::{
-    EventOptions, Limits, Options, Policy, ScriptOptions, Server, StartError, TlsFiles,
+    EventOptions, Limits, Options, Policy, ScriptOptions, Server, StartError, TlsFiles, web::Web,
 };
 
 use super::Shell;
@@ -143,6 +143,10 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
             ..Limits::default()
         },
         policy: policy(server),
+        web: Web {
+            files: svc_web::FILES,
+            folder: shell.environment.get(env::WEB_FOLDER).map(PathBuf::from),
+        },
     })
 }
 

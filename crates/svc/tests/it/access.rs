@@ -31,12 +31,14 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("GET",    "/readyz",                       "oooo 33 oo o o"),
     ("GET",    "/metrics",                      "o111 33 3o o o"), // these tests are on the loopback
     ("GET",    "/api/openapi.json",             "oooo 33 oo o o"),
-    ("GET",    "/setup",                        "oooo 33 oo o o"),
-    ("GET",    "/setup.js",                     "oooo 33 oo o o"),
+    ("GET",    "/",                             "oooo 33 oo o o"),
+    ("GET",    "/web/{*path}",                  "oooo 33 oo o o"),
+    ("GET",    "/{*path}",                      "oooo 33 oo o o"),
     ("POST",   "/api/auth/setup",               "oooo 33 oo 3 3"),
     ("POST",   "/api/auth/login",               "oooo 33 oo 3 3"),
     ("POST",   "/api/auth/logout",              "1111 33 oo 3 3"),
     ("GET",    "/api/auth/me",                  "1111 33 oo o o"),
+    ("GET",    "/api/auth/state",               "oooo 33 oo o o"),
     ("POST",   "/api/auth/password",            "1111 33 oo 3 3"),
     ("GET",    "/api/auth/sessions",            "1111 33 oo o 3"),
     ("DELETE", "/api/auth/sessions",            "1111 33 oo 3 3"),
@@ -46,6 +48,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("GET",    "/api/users/{id}",               "1111 33 3o o 3"),
     ("PATCH",  "/api/users/{id}",               "1111 33 3o 3 3"),
     ("DELETE", "/api/users/{id}",               "1111 33 3o 3 3"),
+    ("GET",    "/api/users/{id}/access",        "1111 33 3o o 3"),
     ("GET",    "/api/groups",                   "1111 33 3o o 3"),
     ("POST",   "/api/groups",                   "1111 33 3o 3 3"),
     ("GET",    "/api/groups/{id}",              "1111 33 3o o 3"),
@@ -80,6 +83,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("PATCH",  "/api/scripts/{id}",             "1111 33 oo 3 o"),
     ("DELETE", "/api/scripts/{id}",             "1111 33 oo 3 o"),
     ("POST",   "/api/scripts/{id}/run",         "1111 33 oo 3 o"),
+    ("GET",    "/api/stats",                    "1111 33 oo o o"),
     ("GET",    "/api/methods",                  "1111 o3 oo o o"),
     ("POST",   "/api/methods/call",             "1111 o3 oo 3 o"),
     ("GET",    "/api/openrpc.json",             "1111 33 oo o o"),
@@ -89,6 +93,7 @@ const EXPECTED: &[(&str, &str, &str)] = &[
     ("GET",    "/api/events",                   "1111 33 oo o o"),
     ("GET",    "/api/events/stream",            "1111 33 oo o o"),
     ("GET",    "/api/events/{id}",              "1111 33 oo o o"),
+    ("GET",    "/api/events/{id}/deliveries",   "1111 33 oo o o"),
     ("GET",    "/api/event-sinks",              "1111 33 3o o o"),
     ("POST",   "/api/event-sinks",              "1111 33 3o 3 o"),
     ("POST",   "/api/event-sinks/preview",      "1111 33 3o 3 o"),
@@ -111,6 +116,7 @@ const NOBODY: &str = "01890000-0000-7000-8000-000000000000";
 /// refused ends it for those who get in.
 fn concrete(path: &str) -> String {
     let path = path.replace("{id}", NOBODY).replace("{n}", "1");
+    let path = path.replace("{*path}", "nowhere");
     if path.ends_with("/stream") {
         format!("{path}?pattern=**")
     } else {

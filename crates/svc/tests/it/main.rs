@@ -44,6 +44,7 @@ mod methods_targets;
 mod methods_visibility;
 mod operations;
 mod operations_settings;
+mod pages_api;
 mod proxies;
 mod registration;
 mod registration_replace;
@@ -70,8 +71,10 @@ mod space_grace;
 mod space_health;
 mod space_lifecycle;
 mod spaces;
+mod stats;
 mod tokens;
 mod up;
+mod web;
 
 use std::time::Duration;
 

@@ -105,7 +105,8 @@ async fn everyone_sees_their_own_events_and_auditors_all() {
     let of_ann = fixture.emit(&ann, "custom.b").await;
     let list = async |caller: &Caller, pattern: Option<&str>| {
         let narrow = Narrow {
-            pattern: pattern.map(|text| Pattern::parse(text, 1).expect("valid")),
+            patterns: pattern
+                .map_or_else(Vec::new, |text| Pattern::parse_list(text).expect("valid")),
             space_id: None,
         };
         let page = fixture.history.list(caller, narrow, PageRequest::default());

@@ -45,6 +45,7 @@ pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
         json_rpc,
         queue_depth: status.queue_depth,
         dropped: status.dropped,
+        failures: status.failures,
         last_delivery: status.last_delivery,
         created_at: row.created_at,
     })

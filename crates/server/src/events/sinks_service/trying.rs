@@ -30,9 +30,19 @@ impl SinksService {
             }
             None => sample::made_up_by(&caller.user, asked.event_type, asked.data)?,
         };
+        let matched_patterns = match &asked.patterns {
+            Some(patterns) => {
+                let patterns = check::patterns(patterns)?;
+                let matching = patterns.iter().filter(|one| one.matches(&event.r#type));
+                Some(matching.map(ToString::to_string).collect())
+            }
+            None => None,
+        };
         let body = self.body(kind, source.as_deref(), &event).await?;
         Ok(Previewed {
             body,
+            event_type: event.r#type,
+            matched_patterns,
             attempt: None,
         })
     }
@@ -83,7 +93,12 @@ impl SinksService {
             // A formatter has nobody to send to: its body is all there is to see.
             _ => None,
         };
-        Ok(Previewed { body, attempt })
+        Ok(Previewed {
+            body,
+            event_type: event.r#type,
+            matched_patterns: None,
+            attempt,
+        })
     }
 
     async fn body(

@@ -140,6 +140,13 @@ impl State {
         }
     }
 
+    pub fn for_each(&self, visit: &mut impl FnMut(UserId, &Entry)) {
+        for (owner, namespace) in &self.owners {
+            let entries = namespace.methods.values();
+            entries.for_each(|entry| visit(*owner, entry));
+        }
+    }
+
     /// The other spaces' methods that stand in the way: a refusal, or what to remove.
     pub fn check(
         &self,

@@ -115,7 +115,8 @@ async fn events_are_listed_newest_first_by_owner_and_pattern() {
     let check = async |owner, pattern: Option<&str>, expected: &[EventId]| {
         let filter = events::Filter {
             owner,
-            pattern: pattern.map(|text| Pattern::parse(text, 1).expect("valid")),
+            patterns: pattern
+                .map_or_else(Vec::new, |text| Pattern::parse_list(text).expect("valid")),
             ..events::Filter::default()
         };
         let page = fixture.write(move |tx| events::list(tx, &filter, PageRequest::default()));
@@ -125,6 +126,8 @@ async fn events_are_listed_newest_first_by_owner_and_pattern() {
     check(None, None, &[c, b, a]).await;
     check(Some(owner), Some("custom.a.*"), &[c, a]).await;
     check(Some(owner), Some("custom.b"), &[b]).await;
+    check(Some(owner), Some("custom.b, custom.a.y"), &[c, b]).await;
+    check(Some(owner), Some("custom.b,*"), &[c, b, a]).await;
     check(Some(owner), Some("*"), &[c, b, a]).await;
     check(Some(UserId::NIL), None, &[]).await;
     let filter = events::Filter::default();

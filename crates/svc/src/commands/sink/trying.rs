@@ -44,6 +44,7 @@ pub async fn run(shell: &Shell, args: Args) -> Outcome {
         event_id: args.event_id,
         event_type: args.r#type,
         data,
+        patterns: None,
         dry_run: args.dry_run,
     };
     let client = shell.client()?;

@@ -1,0 +1,35 @@
+//! What a user may do, and through which roles.
+
+use std::sync::Arc;
+
+use svc_core::{Permission, UserId};
+use svc_protocol::api::HeldPermission;
+
+use super::{Identity, IdentityError, User};
+use crate::store::roles;
+
+impl Identity {
+    /// Every permission there is, each with the roles that give it to the user.
+    pub async fn access(
+        &self,
+        id: UserId,
+    ) -> Result<(Arc<User>, Vec<HeldPermission>), IdentityError> {
+        let user = self.directory.find_user(id);
+        let user = user.ok_or_else(|| IdentityError::not_found("user", id))?;
+        let names = user.role_names.clone();
+        let read = self.store.read(move |tx| {
+            let found = names.iter().map(|name| roles::find_by_name(tx, name));
+            found.collect::<Result<Vec<_>, _>>()
+        });
+        let roles: Vec<_> = read.await?.into_iter().flatten().collect();
+        let held = Permission::ALL.iter().map(|&permission| HeldPermission {
+            name: permission,
+            roles: roles
+                .iter()
+                .filter(|role| role.permissions.contains(permission))
+                .map(|role| role.name.clone())
+                .collect(),
+        });
+        Ok((user, held.collect()))
+    }
+}

@@ -1,0 +1,118 @@
+//! The answer to `GET /api/stats`.
+
+use std::{sync::Arc, time::Duration};
+
+use svc_core::Permission::{ManageOwnEventSinks, ManageSpaces, UseSpaces, ViewAudit};
+use svc_protocol::api::{SinkCounts, SpaceCounts, Stats};
+use thiserror::Error;
+
+use super::CallStats;
+use crate::{
+    clock,
+    events::sinks_service::owner_keys,
+    identity::Caller,
+    methods::registry::Registry,
+    metrics::Metrics,
+    store::{Store, StoreError, Tx, events, sinks, spaces},
+};
+
+const HOUR: Duration = Duration::from_secs(60 * 60);
+/// More events than this are not counted: nobody reads the difference.
+const EVENTS_MAX: u32 = 10_000;
+
+/// Whose numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// What the caller made, and what they see.
+    #[default]
+    Caller,
+    Server,
+}
+
+#[derive(Debug, Error)]
+pub enum StatsError {
+    #[error(
+        "the numbers of the whole server need the permission `view_audit`; ask an administrator for a role with it"
+    )]
+    Denied,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+pub struct Overview {
+    pub store: Store,
+    pub registry: Arc<Registry>,
+    pub metrics: Arc<Metrics>,
+    pub calls: Arc<CallStats>,
+}
+
+impl Overview {
+    pub async fn get(&self, caller: &Caller, scope: Scope) -> Result<Stats, StatsError> {
+        let is_server = scope == Scope::Server;
+        if is_server && !caller.may(ViewAudit) {
+            return Err(StatsError::Denied);
+        }
+        let now = clock::now();
+        let who = caller.clone();
+        let read = move |tx: &mut Tx<'_>| {
+            let owner = (!is_server).then_some(who.user.id);
+            let since = now.minus(HOUR);
+            Ok((
+                space_counts(tx, &who, is_server)?,
+                sink_counts(tx, &who, is_server)?,
+                events::count_since(tx, owner, since, EVENTS_MAX)?,
+            ))
+        };
+        let (spaces, sinks, events_last_hour) = self.store.read(read).await?;
+        let viewer = (!is_server).then(|| caller.viewer());
+        let (methods, providers) = self.registry.count_seen(viewer);
+        let user = (!is_server).then_some(caller.user.id);
+        Ok(Stats {
+            scope: if is_server { "server" } else { "caller" }.to_owned(),
+            minutes: self.calls.minutes(user, now),
+            calls_in_flight: is_server.then(|| self.metrics.calls_in_flight()),
+            spaces,
+            methods,
+            providers,
+            sinks,
+            events_last_hour,
+        })
+    }
+}
+
+fn space_counts(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    is_server: bool,
+) -> Result<Option<SpaceCounts>, StoreError> {
+    if !is_server
+        && !caller
+            .user
+            .permissions
+            .contains_any(&[UseSpaces, ManageSpaces])
+    {
+        return Ok(None);
+    }
+    let all = is_server || caller.may(ManageSpaces);
+    spaces::count_by_state(tx, (!all).then_some(caller.user.id)).map(Some)
+}
+
+fn sink_counts(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    is_server: bool,
+) -> Result<Option<SinkCounts>, StoreError> {
+    let manages = caller.may(ManageOwnEventSinks);
+    if !is_server && !manages {
+        return Ok(None);
+    }
+    let keys = owner_keys(caller);
+    let counts = sinks::counts(tx, (!is_server).then_some(&keys))?;
+    let failing = if manages {
+        sinks::list_failing(tx, &keys)?
+    } else {
+        Vec::new()
+    };
+    Ok(Some(SinkCounts { failing, ..counts }))
+}

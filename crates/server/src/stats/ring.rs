@@ -1,0 +1,207 @@
+//! Sixty minutes of counters. A minute's place is taken again an hour later: whoever comes first
+//! empties it, and a call that ends at that very moment may not be counted. It is a chart.
+
+use std::{
+    sync::{
+        OnceLock,
+        atomic::{AtomicI64, AtomicU32, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use svc_core::Timestamp;
+use svc_protocol::api::CallMinute;
+
+use super::MINUTE_MS;
+
+pub const MINUTES: usize = 60;
+/// Steps of latency: two per doubling, from 64 µs to beyond a minute.
+const STEPS: usize = 40;
+/// The first step ends where its second half would begin: at 1.5 · 2⁶ µs.
+const FIRST_OCTAVE: u32 = 6;
+
+/// A minute without a call takes no room.
+pub struct Ring {
+    minutes: [OnceLock<Box<Minute>>; MINUTES],
+    last: AtomicI64,
+}
+
+struct Minute {
+    /// Minutes since 1970.
+    number: AtomicI64,
+    errors: AtomicU32,
+    /// How many calls took how long; together they are the calls.
+    steps: [AtomicU32; STEPS],
+}
+
+impl Default for Ring {
+    fn default() -> Self {
+        Self {
+            minutes: [const { OnceLock::new() }; MINUTES],
+            last: AtomicI64::new(0),
+        }
+    }
+}
+
+impl Ring {
+    pub fn record(&self, number: i64, failed: bool, took: Duration) {
+        if self.last.load(Relaxed) != number {
+            self.last.store(number, Relaxed);
+        }
+        let minute = self.minutes[place(number)].get_or_init(|| Box::new(Minute::new(number)));
+        minute.turn_to(number);
+        minute.steps[step(took)].fetch_add(1, Relaxed);
+        if failed {
+            minute.errors.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// The hour that ends with this minute.
+    pub fn minutes(&self, last: i64) -> Vec<CallMinute> {
+        let first = last - (MINUTES as i64 - 1);
+        (first..=last).map(|number| self.minute(number)).collect()
+    }
+
+    /// Whether nothing of it lies in the hour that ends with this minute.
+    pub fn is_idle(&self, number: i64) -> bool {
+        self.last.load(Relaxed) + (MINUTES as i64) <= number
+    }
+
+    fn minute(&self, number: i64) -> CallMinute {
+        let found = self.minutes[place(number)].get();
+        let found = found.filter(|minute| minute.number.load(Relaxed) == number);
+        let counts: [u32; STEPS] = match found {
+            Some(minute) => std::array::from_fn(|step| minute.steps[step].load(Relaxed)),
+            None => [0; STEPS],
+        };
+        CallMinute {
+            minute: Timestamp(number * MINUTE_MS),
+            calls: counts.iter().copied().map(u64::from).sum(),
+            errors: found.map_or(0, |minute| minute.errors.load(Relaxed).into()),
+            p50_ms: percentile(&counts, 0.5),
+            p95_ms: percentile(&counts, 0.95),
+        }
+    }
+}
+
+impl Minute {
+    fn new(number: i64) -> Self {
+        Self {
+            number: AtomicI64::new(number),
+            errors: AtomicU32::new(0),
+            steps: [const { AtomicU32::new(0) }; STEPS],
+        }
+    }
+
+    /// Empties what an earlier hour left here.
+    fn turn_to(&self, number: i64) {
+        let held = self.number.load(Relaxed);
+        // A clock that went back adds to the minute it finds.
+        if held >= number {
+            return;
+        }
+        let is_first = self.number.compare_exchange(held, number, Relaxed, Relaxed);
+        if is_first.is_ok() {
+            self.errors.store(0, Relaxed);
+            self.steps.iter().for_each(|count| count.store(0, Relaxed));
+        }
+    }
+}
+
+fn place(number: i64) -> usize {
+    usize::try_from(number.rem_euclid(MINUTES as i64)).unwrap_or(0)
+}
+
+fn step(took: Duration) -> usize {
+    let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX).max(1);
+    let octave = micros.ilog2();
+    if octave < FIRST_OCTAVE {
+        return 0;
+    }
+    let half = (micros >> (octave - 1)) & 1;
+    let step = (octave - FIRST_OCTAVE) as usize * 2 + half as usize;
+    step.min(STEPS - 1)
+}
+
+/// Where a step begins, in milliseconds.
+fn begin(step: usize) -> f64 {
+    if step == 0 {
+        return 0.0;
+    }
+    let octave = f64::from(1_u32 << (FIRST_OCTAVE as usize + step / 2));
+    let part = if step.is_multiple_of(2) { 1.0 } else { 1.5 };
+    octave * part / 1_000.0
+}
+
+/// The latency that this share of the calls did not exceed, as near as the steps tell it.
+fn percentile(counts: &[u32; STEPS], share: f64) -> Option<f64> {
+    let total: f64 = counts.iter().copied().map(f64::from).sum();
+    if total == 0.0 {
+        return None;
+    }
+    let mut wanted = total * share;
+    for (step, &count) in counts.iter().enumerate() {
+        let count = f64::from(count);
+        if count > 0.0 && count >= wanted {
+            let (from, to) = (begin(step), begin(step + 1));
+            let ms = from + (to - from) * wanted / count;
+            return Some((ms * 100.0).round() / 100.0);
+        }
+        wanted -= count;
+    }
+    Some(begin(STEPS - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn micros(number: u64) -> Duration {
+        Duration::from_micros(number)
+    }
+
+    #[test]
+    fn a_latency_lies_in_its_step() {
+        for number in [
+            0, 1, 63, 64, 95, 96, 127, 128, 1_000, 5_000, 12_345, 900_000,
+        ] {
+            let ms = number as f64 / 1_000.0;
+            let step = step(micros(number));
+            assert!(begin(step) <= ms && ms < begin(step + 1), "{number} µs");
+        }
+        assert_eq!(step(Duration::from_secs(3_600)), STEPS - 1);
+        assert!(begin(STEPS - 1) > 30_000.0, "a default timeout is told");
+    }
+
+    #[test]
+    fn percentiles_are_near_the_truth() {
+        let ring = Ring::default();
+        for number in 1..=1_000 {
+            ring.record(7, number % 10 == 0, micros(number * 100));
+        }
+        let minute = ring.minute(7);
+        assert_eq!((minute.calls, minute.errors), (1_000, 100));
+        let near = |found: Option<f64>, truth: f64| {
+            let found = found.expect("there were calls");
+            assert!((found - truth).abs() < truth * 0.05, "{found} for {truth}");
+        };
+        near(minute.p50_ms, 50.0);
+        near(minute.p95_ms, 95.0);
+    }
+
+    #[test]
+    fn an_hour_later_a_place_is_empty() {
+        let ring = Ring::default();
+        ring.record(100, true, micros(500));
+        assert_eq!(ring.minutes(100).last().map(|minute| minute.calls), Some(1));
+        assert_eq!(
+            ring.minutes(159).first().map(|minute| minute.calls),
+            Some(1)
+        );
+        assert_eq!(ring.minutes(160).last().map(|minute| minute.calls), Some(0));
+        ring.record(160, false, micros(500));
+        let last = ring.minute(160);
+        assert_eq!((last.calls, last.errors), (1, 0));
+        assert!(!ring.is_idle(219) && ring.is_idle(220));
+    }
+}

@@ -1,0 +1,95 @@
+//! The web interface as files: those inside the binary, or those of a folder while someone works
+//! on them.
+
+use std::{
+    borrow::Cow,
+    path::{Path, PathBuf},
+};
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+
+/// A file of the binary.
+#[derive(Clone, Copy, Debug)]
+pub struct WebFile {
+    /// `src/main.js`
+    pub path: &'static str,
+    /// Changes with the bytes.
+    pub hash: &'static str,
+    pub bytes: &'static [u8],
+    /// The same compressed, where that is smaller.
+    pub gzip: Option<&'static [u8]>,
+}
+
+/// Where the files come from.
+#[derive(Clone, Debug, Default)]
+pub struct Web {
+    /// Sorted by path.
+    pub files: &'static [WebFile],
+    /// Read at each request instead, for those who write the pages.
+    pub folder: Option<PathBuf>,
+}
+
+/// A file as it is sent.
+pub struct Found {
+    pub media_type: &'static str,
+    pub hash: Cow<'static, str>,
+    pub bytes: Bytes,
+    pub gzip: Option<Bytes>,
+}
+
+impl Web {
+    pub async fn find(&self, path: &str) -> Option<Found> {
+        if let Some(folder) = &self.folder {
+            return read(folder, path).await;
+        }
+        let place = self.files.binary_search_by_key(&path, |file| file.path);
+        let file = self.files[place.ok()?];
+        Some(Found {
+            media_type: media_type(path),
+            hash: file.hash.into(),
+            bytes: Bytes::from_static(file.bytes),
+            gzip: file.gzip.map(Bytes::from_static),
+        })
+    }
+}
+
+/// A file inside the folder; what leads out of it, a symbolic link included, does not exist.
+async fn read(folder: &Path, path: &str) -> Option<Found> {
+    let is_name = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', '\0']);
+    if !path.split('/').all(is_name) {
+        return None;
+    }
+    let folder = tokio::fs::canonicalize(folder).await.ok()?;
+    let file = tokio::fs::canonicalize(folder.join(path)).await.ok()?;
+    if !file.starts_with(&folder) {
+        return None;
+    }
+    let bytes = tokio::fs::read(file).await.ok()?;
+    let hash = Sha256::digest(&bytes)[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect::<String>();
+    Some(Found {
+        media_type: media_type(path),
+        hash: hash.into(),
+        bytes: bytes.into(),
+        gzip: None,
+    })
+}
+
+fn media_type(path: &str) -> &'static str {
+    let extension = Path::new(path).extension().and_then(|text| text.to_str());
+    match extension {
+        Some("html") => "text/html; charset=utf-8",
+        Some("js" | "mjs") => "text/javascript; charset=utf-8",
+        Some("css") => "text/css; charset=utf-8",
+        Some("json" | "map") => "application/json",
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("ico") => "image/x-icon",
+        Some("woff2") => "font/woff2",
+        // Licences have no extension.
+        _ => "text/plain; charset=utf-8",
+    }
+}

@@ -1,0 +1,73 @@
+//! Writes the table of the files in `web/app`, each with its hash and, where that is smaller, its
+//! gzip form: nothing is hashed or compressed while serving.
+
+use std::{
+    env, fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use flate2::{Compression, write::GzEncoder};
+use sha2::{Digest, Sha256};
+
+fn main() -> io::Result<()> {
+    let variable = |name| PathBuf::from(env::var_os(name).expect("cargo sets it"));
+    let folder = variable("CARGO_MANIFEST_DIR").join("../../web/app");
+    let out = variable("OUT_DIR");
+    println!("cargo::rerun-if-changed={}", folder.display());
+
+    let mut files = Vec::new();
+    list(&folder, &mut files)?;
+    files.sort();
+    let mut table = String::from("&[\n");
+    for (number, file) in files.iter().enumerate() {
+        table += &entry(&folder, file, &out.join(format!("{number}.gz")))?;
+    }
+    table += "]";
+    fs::write(out.join("files.rs"), table)
+}
+
+fn list(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            list(&entry.path(), files)?;
+        } else {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+fn entry(folder: &Path, file: &Path, compressed: &Path) -> io::Result<String> {
+    let bytes = fs::read(file)?;
+    let gzip = gzip(&bytes)?;
+    let gzip = if gzip.len() < bytes.len() {
+        fs::write(compressed, gzip)?;
+        format!("Some(include_bytes!({compressed:?}))")
+    } else {
+        "None".to_owned()
+    };
+    let path = file
+        .strip_prefix(folder)
+        .expect("files of a folder lie in it")
+        .display()
+        .to_string()
+        .replace('\\', "/");
+    let hash: String = Sha256::digest(&bytes)[..8]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    Ok(format!(
+        "    WebFile {{ path: {path:?}, hash: {hash:?}, bytes: include_bytes!({file:?}), gzip: {gzip} }},\n"
+    ))
+}
+
+fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
