@@ -72,6 +72,11 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// System calls of one call after another, if this machine can count them.
+pub async fn serial_system_calls() -> anyhow::Result<Option<f64>> {
+    stage::serial_case().await?.system_calls().await
+}
+
 /// Counted apart from the rounds: counting costs time.
 async fn system_calls(cases: &[Case]) -> anyhow::Result<Vec<Option<f64>>> {
     let mut counted = Vec::new();

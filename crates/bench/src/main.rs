@@ -3,6 +3,7 @@
 //!
 //! ```sh
 //! cargo build --release -p svc && cargo run --release -p svc-bench -- calls
+//! cargo build -p svc && cargo run -p svc-bench -- cost
 //! cargo build --release -p svc && cargo run --release -p svc-bench -- links 2000 10
 //! cargo build --release -p svc && cargo run --release -p svc-bench -- events 64 64
 //! cargo build --release -p svc --examples --bins && cargo run --release -p svc-bench -- scripts 5
@@ -11,6 +12,7 @@
 
 mod calls;
 mod connection;
+mod cost;
 mod events;
 mod links;
 mod mcp;
@@ -18,7 +20,7 @@ mod scripts;
 
 use anyhow::{Context, bail};
 
-const USAGE: &str = "usage: svc-bench calls [--rounds N] [--no-scale] [--links N] [--instructions] [--document FILE] | links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | scripts [ROUNDS] | mcp [ROUNDS]";
+const USAGE: &str = "usage: svc-bench calls [--rounds N] [--no-scale] [--links N] [--instructions] [--document FILE] | cost [--required] | links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | scripts [ROUNDS] | mcp [ROUNDS]";
 
 /// The product's allocator, so that the references have what it has.
 #[global_allocator]
@@ -42,6 +44,7 @@ fn main() -> anyhow::Result<()> {
 
 async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyhow::Result<()> {
     match command {
+        "cost" => cost::check(args.next().as_deref() == Some("--required")).await,
         "calls" => calls::run(calls::Settings::parse(args)?).await,
         "links" => {
             let links = number(args.next(), 2_000)?;

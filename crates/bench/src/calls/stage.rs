@@ -101,12 +101,21 @@ impl Stage {
                 cases.push(case.counting_system_calls());
             }
         }
+        let bob = self.few.server.user("bob").await;
+        let others = Target {
+            token: bob.token,
+            ..few.clone()
+        };
         let more = [
             ("B 16 KB", &bare, body("echo", LARGE, 1)),
             ("C 16 KB", &stdio, body("echo", LARGE, 1)),
             ("svc 16 KB", few, body("echo", LARGE, 1)),
             ("svc batch", few, body("echo", SMALL, 100)),
-            ("svc user name", few, body("user.ann.lab.echo", SMALL, 1)),
+            (
+                "svc user name",
+                &others,
+                body("user.ann.lab.echo", SMALL, 1),
+            ),
             ("svc bare name", few, body("lab.echo", SMALL, 1)),
         ];
         for (name, target, body) in more {
@@ -126,6 +135,27 @@ impl Stage {
             None => Ok(None),
         }
     }
+}
+
+/// One connection to a service of its own, which lives as long as the case.
+pub struct Serial {
+    case: Case,
+    _service: Service,
+}
+
+impl Serial {
+    pub async fn system_calls(&self) -> anyhow::Result<Option<f64>> {
+        self.case.system_calls().await
+    }
+}
+
+pub async fn serial_case() -> anyhow::Result<Serial> {
+    let service = Service::start(0).await?;
+    let case = Case::new("svc 1", &service.target, 1, body("echo", SMALL, 1)).await?;
+    Ok(Serial {
+        case,
+        _service: service,
+    })
 }
 
 fn target(reference: &Reference, processes: Vec<u32>) -> Target {
