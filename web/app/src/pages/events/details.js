@@ -1,0 +1,92 @@
+/** One event: what is known about it, what it carries, and where it went. */
+import { useAction } from '../../lib/action.js';
+import { api } from '../../lib/api.js';
+import { can, me } from '../../lib/me.js';
+import { html } from '../../lib/preact.js';
+import { useResource } from '../../lib/resource.js';
+import { Badge, Status, toneOf } from '../../ui/badge.js';
+import { Button, CopyButton } from '../../ui/button.js';
+import { KeyValue } from '../../ui/card.js';
+import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
+import { Time } from '../../ui/time.js';
+import { toast } from '../../ui/toasts.js';
+import { Attempts } from './attempts.js';
+import { NO_SPACE } from './patterns.js';
+
+/** @typedef {{type: 'sink' | 'method', id?: string, name: string, owner?: 'user' | 'global', owner_id?: string}} Receiver */
+/** @typedef {{receiver: Receiver, n: number | null, state: string, attempts: import('./attempts.js').Attempt[] | null}} EventDelivery */
+
+const REFRESH_MS = 2_000;
+
+/** @param {{event: import('./payload.js').EventRecord}} props */
+export function EventFacts({ event }) {
+  const mine = event.owner_id === me.value?.id;
+  const space = event.space_id !== NO_SPACE;
+  return html`<${KeyValue} items=${[
+    ['Event id', html`<span class="row"><span class="mono anywhere">${event.event_id}</span><${CopyButton} text=${event.event_id} label="Copy event id" /></span>`],
+    ['Time', html`<${Time} value=${event.event_ts} exact /> <span class="muted">(<${Time} value=${event.event_ts} />)</span>`],
+    ['Emitted by', html`${event.actor.username ? html`<span class="mono">${event.actor.username}</span>` : 'the server'} <${Badge}>${event.actor.kind}</${Badge}>`],
+    ['Space', spaceOf(event, space)],
+    !mine && ['Owner', html`<span class="mono anywhere">${event.owner_id}</span>`],
+  ]} />`;
+}
+
+/** @param {import('./payload.js').EventRecord} event @param {boolean} space */
+function spaceOf(event, space) {
+  if (!space) return html`<span class="muted">none: emitted from outside</span>`;
+  const name = typeof event.data?.space_name === 'string' ? event.data.space_name : event.space_id;
+  return can('use_spaces', 'manage_spaces')
+    ? html`<a class="mono anywhere" href=${`/spaces/${event.space_id}`}>${name}</a>`
+    : html`<span class="mono anywhere">${name}</span>`;
+}
+
+/** The sinks and methods that matched, and how each delivery ended. @param {{event: import('./payload.js').EventRecord}} props */
+export function Receivers({ event }) {
+  const list = useResource(`/api/events/${event.event_id}/deliveries`, { every: REFRESH_MS });
+  const pending = pendingOf(list);
+  if (pending) return pending;
+  /** @type {EventDelivery[]} */
+  const deliveries = list.data.deliveries;
+  if (deliveries.length === 0) {
+    return html`
+      <p class="muted">No sink or method of yours matched it.</p>
+      ${can('manage_own_event_sinks', 'manage_global_event_sinks') && html`<p class="receivers-none"><${Button} size="small" icon="plus" href=${`/sinks/new?pattern=${encodeURIComponent(event.event_type)}`}>Make a sink for this type</${Button}></p>`}
+    `;
+  }
+  return html`<ul class="receivers" aria-label="Receivers">${deliveries.map((delivery) => html`<${ReceiverRow} key=${`${delivery.receiver.id ?? delivery.receiver.name} ${delivery.n}`} delivery=${delivery} onChange=${list.reload} />`)}</ul>`;
+}
+
+/** @param {{delivery: EventDelivery, onChange: () => void}} props */
+function ReceiverRow({ delivery, onChange }) {
+  const { receiver, n, state, attempts } = delivery;
+  const resend = useAction(async () => {
+    const again = await api.post(`/api/event-sinks/${receiver.id}/deliveries/${n}/resend`);
+    toast(`Queued again as #${again.n}`);
+    onChange();
+  });
+  const may = receiver.type === 'sink' && n !== null && attempts !== null;
+  return html`
+    <li class="receiver">
+      <div class="receiver-head">
+        <${Status} tone=${toneOf(state)} pulse=${state === 'pending'}>${state}</${Status}>
+        <${ReceiverName} receiver=${receiver} linked=${attempts !== null} />
+        ${n !== null && html`<span class="muted small">#${n}</span>`}
+        <span class="grow"></span>
+        ${may && state !== 'pending' && html`<${Button} size="small" icon="refresh" busy=${resend.busy} onClick=${() => resend.run()} aria-label=${`Resend to ${receiver.name}`}>Resend</${Button}>`}
+      </div>
+      <${ErrorNotice} error=${resend.error} />
+      ${state === 'dropped' && html`<p class="muted small">Its queue of 100 was full, so it never got this event.</p>`}
+      ${attempts === null ? html`<p class="muted small">It is not yours, so its attempts are not shown.</p>` : state !== 'dropped' && html`<${Attempts} attempts=${attempts} to=${receiver.name} />`}
+      ${state === 'pending' && (attempts?.length ?? 0) > 0 && html`<p class="muted small">It will be tried again, up to three times in all.</p>`}
+    </li>
+  `;
+}
+
+/** @param {{receiver: Receiver, linked: boolean}} props */
+function ReceiverName({ receiver, linked }) {
+  const href = receiver.type === 'sink' ? `/sinks/${receiver.id}` : `/methods/${encodeURIComponent(receiver.name)}`;
+  return html`
+    ${linked ? html`<a class="mono strong anywhere" href=${href}>${receiver.name}</a>` : html`<span class="mono strong anywhere">${receiver.name}</span>`}
+    <${Badge}>${receiver.type === 'method' ? 'method' : receiver.owner === 'global' ? 'global sink' : 'sink'}</${Badge}>
+  `;
+}

@@ -1,0 +1,134 @@
+/** Groups: who shared methods can be limited to. */
+import { api } from '../lib/api.js';
+import { plural } from '../lib/format.js';
+import { html, useState } from '../lib/preact.js';
+import { useList } from '../lib/resource.js';
+import { loadStyles } from '../lib/styles.js';
+import { useQuery } from '../router.js';
+import { Button } from '../ui/button.js';
+import { Card, PageHeader } from '../ui/card.js';
+import { ConfirmDialog, Dialog } from '../ui/dialog.js';
+import { EmptyState } from '../ui/empty-state.js';
+import { pendingOf } from '../ui/error-notice.js';
+import { TextInput } from '../ui/field.js';
+import { Form } from '../ui/form.js';
+import { SearchInput } from '../ui/search-input.js';
+import { Pagination, Table } from '../ui/table.js';
+import { Time } from '../ui/time.js';
+import { toast } from '../ui/toasts.js';
+import { Members } from './groups/members.js';
+import { useUsers } from './users/directory.js';
+import { Names } from './users/fields.js';
+
+await loadStyles('users.css');
+
+/** @typedef {{id: string, name: string, created_at: string}} Group */
+/** @typedef {{what: 'new' | 'rename' | 'delete', group: Group | null}} Open */
+
+/** Names shown in a row; the rest is a number. */
+const NAMES_SHOWN = 8;
+
+export default function GroupsPage() {
+  const query = useQuery();
+  const list = useList('/api/groups', 'groups', { query: { limit: 1_000 }, every: 10_000 });
+  const users = useUsers();
+  const [open, setOpen] = useState(/** @type {Open | null} */ (null));
+  const text = query.get('q').trim().toLowerCase();
+  const groups = /** @type {Group[]} */ (list.items ?? []);
+  const rows = groups.filter((one) => one.name.toLowerCase().includes(text));
+  const shown = groups.find((one) => one.id === query.get('members'));
+  const changed = () => Promise.all([list.reload(), users.reload()]);
+  return html`
+    <${PageHeader} title="Groups" description="A shared method can be limited to groups: only their members see and call it."
+      actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', group: null })}>New group</${Button}>`} />
+    ${(groups.length > 0 || text) && html`<div class="toolbar"><${SearchInput} label="Search groups" value=${query.get('q')} onSearch=${(/** @type {string} */ q) => query.set({ q })} /></div>`}
+    <${Card} flush>
+      ${pendingOf(list) ?? html`
+        <${Table} label="Groups" columns=${columnsOf(users.items, setOpen)} rows=${rows} empty=${html`<${NoGroups} filtered=${Boolean(text)} />`} />
+        <${Pagination} list=${list} />`}
+    </${Card}>
+    ${open?.what === 'delete' && open.group && html`<${DeleteGroup} group=${open.group} members=${users.items?.filter(inGroup(open.group)).length} onDone=${changed} onClose=${() => setOpen(null)} />`}
+    ${open && open.what !== 'delete' && html`<${NameGroup} group=${open.group} onDone=${changed} onClose=${() => setOpen(null)} />`}
+    ${shown && users.items && html`<${Members} key=${shown.id} group=${shown} users=${users.items} onDone=${changed} onClose=${() => query.set({ members: null })} />`}
+  `;
+}
+
+/** @param {Group} group */
+const inGroup = (group) => (/** @type {import('./users/directory.js').User} */ user) => user.groups.includes(group.name);
+
+/**
+ * @param {import('./users/directory.js').User[] | null} users null: not allowed to see them, or not yet loaded
+ * @param {(open: Open) => void} setOpen
+ */
+function columnsOf(users, setOpen) {
+  const membersOf = (/** @type {Group} */ group) => (users ?? []).filter(inGroup(group)).map((user) => user.username);
+  const members = { key: 'members', label: 'Members', cell: (/** @type {Group} */ group) => html`<${MemberNames} names=${membersOf(group)} />` };
+  return [
+    { key: 'name', label: 'Name', cell: (/** @type {Group} */ group) => html`<span class="mono strong">${group.name}</span>` },
+    ...(users ? [members] : []),
+    { key: 'created_at', label: 'Created', shrink: true, cell: (/** @type {Group} */ group) => html`<${Time} value=${group.created_at} />` },
+    { key: 'actions', label: 'Actions', hideLabel: true, shrink: true, cell: (/** @type {Group} */ group) => html`<${RowActions} group=${group} members=${users !== null} setOpen=${setOpen} />` },
+  ];
+}
+
+/** @param {{names: string[]}} props */
+function MemberNames({ names }) {
+  const rest = names.length - NAMES_SHOWN;
+  return html`<div class="row"><${Names} names=${names.slice(0, NAMES_SHOWN)} none="nobody" />${rest > 0 && html`<span class="muted small">and ${rest} more</span>`}</div>`;
+}
+
+/** @param {{group: Group, members: boolean, setOpen: (open: Open) => void}} props */
+function RowActions({ group, members, setOpen }) {
+  const query = useQuery();
+  return html`
+    <span class="row-actions">
+      ${members && html`<${Button} size="small" aria-label=${`Members of ${group.name}`} onClick=${() => query.set({ members: group.id })}>Members</${Button}>`}
+      <${Button} size="small" aria-label=${`Rename ${group.name}`} onClick=${() => setOpen({ what: 'rename', group })}>Rename</${Button}>
+      <${Button} size="small" aria-label=${`Delete ${group.name}`} onClick=${() => setOpen({ what: 'delete', group })}>Delete</${Button}>
+    </span>
+  `;
+}
+
+/** @param {{filtered: boolean}} props */
+function NoGroups({ filtered }) {
+  const query = useQuery();
+  if (filtered) return html`<${EmptyState} icon="search" title="No group matches" action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />`;
+  return html`
+    <${EmptyState} icon="layers" title="No groups yet" command="svc group create ops">
+      Make one here or with the command line; then put users into it and name it in <code>groups</code> of a shared method.
+    </${EmptyState}>`;
+}
+
+/** A new group, or another name for one. @param {{group: Group | null, onDone: () => Promise<any>, onClose: () => void}} props */
+function NameGroup({ group, onDone, onClose }) {
+  const [name, setName] = useState(group?.name ?? '');
+  const submit = async () => {
+    if (group) await api.patch(`/api/groups/${group.id}`, { name: name.trim() });
+    else await api.post('/api/groups', { name: name.trim() });
+    await onDone();
+    toast(group ? 'Group renamed' : `Group ${name.trim()} created`);
+    onClose();
+  };
+  return html`
+    <${Dialog} title=${group ? `Rename ${group.name}` : 'New group'} onClose=${onClose}>
+      <${Form} submit=${group ? 'Rename group' : 'Create group'} onSubmit=${submit} onCancel=${onClose}>
+        <${TextInput} label="Group name" mono required maxlength="64" value=${name} onInput=${setName} autocomplete="off"
+          hint=${group ? 'Registrations that name the group by its old name are not changed.' : html`Letters, digits, <code>.</code>, <code>_</code>, <code>-</code>, <code>@</code>, and spaces inside.`} />
+      </${Form}>
+    </${Dialog}>
+  `;
+}
+
+/** @param {{group: Group, members: number | undefined, onDone: () => Promise<any>, onClose: () => void}} props */
+function DeleteGroup({ group, members, onDone, onClose }) {
+  const remove = async () => {
+    await api.del(`/api/groups/${group.id}`);
+    await onDone();
+    toast(`Group ${group.name} deleted`);
+  };
+  return html`
+    <${ConfirmDialog} title=${`Delete ${group.name}?`} action="Delete group" onConfirm=${remove} onClose=${onClose}>
+      <p>${members !== undefined && `It has ${plural(members, 'member')}. `}Methods limited to this group then match nobody by it.</p>
+    </${ConfirmDialog}>
+  `;
+}

@@ -1,0 +1,141 @@
+/** The tools an MCP client sees as the caller, with their schemas. */
+import { api } from '../../lib/api.js';
+import { plural } from '../../lib/format.js';
+import { html } from '../../lib/preact.js';
+import { useResource } from '../../lib/resource.js';
+import { useQuery } from '../../router.js';
+import { Button } from '../../ui/button.js';
+import { Card } from '../../ui/card.js';
+import { CodeBlock } from '../../ui/code-block.js';
+import { Drawer } from '../../ui/dialog.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { ErrorNotice, Notice, pendingOf } from '../../ui/error-notice.js';
+import { JsonView } from '../../ui/json-view.js';
+import { SearchInput } from '../../ui/search-input.js';
+import { Table } from '../../ui/table.js';
+
+/** @typedef {{name: string, description?: string, inputSchema: any, outputSchema?: any}} Tool */
+/** @typedef {{kind: 'method' | 'script', name: string, href: string}} Origin */
+/** By tool name; more than one where they want the same name. @typedef {Record<string, Origin[]>} Origins */
+
+const EVERY_MS = 5_000;
+
+export function ToolsCard() {
+  const query = useQuery();
+  const resource = useResource(loadTools, { every: EVERY_MS });
+  const q = query.get('q');
+  const { tools = [], origins = {} } = resource.data ?? {};
+  const shown = tools.filter((tool) => matches(tool, q));
+  const open = tools.find((tool) => tool.name === query.get('tool'));
+  const show = (/** @type {string | null} */ name) => query.set({ tool: name });
+  return html`
+    <${Card} title="My tools" flush description=${resource.data && `${plural(tools.length, 'tool')} for whoever holds one of your tokens.`}
+      actions=${tools.length > 0 && html`<${SearchInput} label="Search tools" value=${q} onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />`}>
+      ${pendingOf(resource) ?? html`
+        <${ErrorNotice} error=${resource.error} />
+        <${Taken} origins=${origins} />
+        <${Table} label="Tools" rows=${shown} rowKey=${(/** @type {Tool} */ tool) => tool.name} onRow=${(/** @type {Tool} */ tool) => show(tool.name)}
+          selected=${(/** @type {Tool} */ tool) => tool === open} columns=${columns(origins)} empty=${html`<${Empty} filtered=${tools.length > 0} />`} />`}
+      ${open && html`<${ToolDrawer} tool=${open} origins=${origins[open.name] ?? []} onClose=${() => show(null)} />`}
+    </${Card}>
+  `;
+}
+
+/** @param {Origins} origins */
+function columns(origins) {
+  return [
+    { key: 'name', label: 'Tool', shrink: true, cell: (/** @type {Tool} */ tool) => html`<span class="mono mcp-name">${tool.name}</span>` },
+    { key: 'description', label: 'Description', cell: (/** @type {Tool} */ tool) => tool.description || html`<span class="muted">none</span>` },
+    { key: 'source', label: 'From', shrink: true, cell: (/** @type {Tool} */ tool) => html`<${From} origins=${origins[tool.name] ?? []} />` },
+  ];
+}
+
+/** @param {{origins: Origin[]}} props */
+function From({ origins: [origin] }) {
+  if (!origin) return null;
+  return html`<span>${origin.kind} <a class="mono mcp-name" href=${origin.href}>${origin.name}</a></span>`;
+}
+
+/** @param {{tool: Tool, origins: Origin[], onClose: () => void}} props */
+function ToolDrawer({ tool, origins, onClose }) {
+  return html`
+    <${Drawer} title=${html`<span class="mono">${tool.name}</span>`} onClose=${onClose}>
+      <div class="stack-large">
+        ${tool.description && html`<p class="anywhere">${tool.description}</p>`}
+        ${origins.length > 0 && html`<p class="muted">From <${From} origins=${origins} /></p>`}
+        <section class="stack-small"><h3>Input</h3><${JsonView} value=${tool.inputSchema} label="input schema" depth=${4} /></section>
+        ${tool.outputSchema && html`<section class="stack-small"><h3>Output</h3><${JsonView} value=${tool.outputSchema} label="output schema" depth=${4} /></section>`}
+        <section class="stack-small"><h3>Call it as an agent would</h3><${CodeBlock} text=${`svc mcp call ${tool.name} '{}'`} label="command" prompt /></section>
+      </div>
+    </${Drawer}>
+  `;
+}
+
+/** Names that two want: only one of them is a tool. @param {{origins: Origins}} props */
+function Taken({ origins }) {
+  const taken = Object.entries(origins).filter(([, all]) => all.length > 1);
+  if (taken.length === 0) return null;
+  return html`
+    <${Notice} tone="warn" icon="alert" title="Some names are wanted twice">
+      ${taken.map(([tool, all]) => html`<p key=${tool}><code>${tool}</code> belongs to one of ${all.map((one) => one.name).join(', ')}. The others can be called as methods.</p>`)}
+    </${Notice}>
+  `;
+}
+
+/** @param {{filtered: boolean}} props */
+function Empty({ filtered }) {
+  if (filtered) return html`<${EmptyState} icon="search" level=${3} title="No tool matches" action=${html`<${Button} href="/tools">Show all tools</${Button}>`} />`;
+  return html`
+    <${EmptyState} icon="plug" level=${3} title="No tools yet" command="svc methods register methods.toml">
+      A method is a tool with <code>mcp_tool = true</code> in its registration; so is every stored script of the kind <a href="/scripts">tool</a>.
+    </${EmptyState}>
+  `;
+}
+
+/** @param {Tool} tool @param {string} q */
+function matches(tool, q) {
+  const text = `${tool.name} ${tool.description ?? ''}`.toLowerCase();
+  return q.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+}
+
+/** @param {AbortSignal} signal @returns {Promise<{tools: Tool[], origins: Origins}>} */
+async function loadTools(signal) {
+  const [tools, methods, scripts] = await Promise.all([
+    listTools(signal),
+    api.get('/api/methods', undefined, { signal }),
+    api.get('/api/scripts', { kind: 'tool', limit: 1000 }, { signal }),
+  ]);
+  return { tools, origins: originsOf(methods.methods, scripts.scripts) };
+}
+
+/** Asks as a client would, page by page. @param {AbortSignal} signal @returns {Promise<Tool[]>} */
+async function listTools(signal) {
+  /** @type {Tool[]} */
+  const tools = [];
+  let cursor;
+  do {
+    const answer = await api.post('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list', params: cursor ? { cursor } : {} }, { signal });
+    if (answer.error) throw new Error(answer.error.message);
+    tools.push(...answer.result.tools);
+    cursor = answer.result.nextCursor;
+  } while (cursor);
+  return tools;
+}
+
+/**
+ * Which method or script stands behind a tool's name.
+ * @param {any[]} methods
+ * @param {any[]} scripts
+ */
+function originsOf(methods, scripts) {
+  /** @type {Origins} */
+  const origins = {};
+  const add = (/** @type {string} */ tool, /** @type {Origin} */ origin) => (origins[tool] ??= []).push(origin);
+  for (const { mcp_tool_name: tool, name } of methods) {
+    if (tool) add(tool, { kind: 'method', name, href: `/methods/${encodeURIComponent(name)}` });
+  }
+  for (const { id, name } of scripts) {
+    add(name.replace(/[^A-Za-z0-9_-]/g, '_'), { kind: 'script', name, href: `/scripts/${id}` });
+  }
+  return origins;
+}

@@ -1,0 +1,110 @@
+/** One method: what it is for, how to call it, who offers it. */
+import { ApiError, api } from '../lib/api.js';
+import { can } from '../lib/me.js';
+import { html } from '../lib/preact.js';
+import { useResource } from '../lib/resource.js';
+import { loadStyles } from '../lib/styles.js';
+import { useDocumentTitle } from '../page-host.js';
+import { Badge, Status, toneOf } from '../ui/badge.js';
+import { Card, KeyValue, PageHeader } from '../ui/card.js';
+import { ErrorNotice, Notice, pendingOf } from '../ui/error-notice.js';
+import { Table } from '../ui/table.js';
+import { SchemaCard } from './method/schema-view.js';
+import { TryIt } from './method/try-it.js';
+import { inFlight } from './method/types.js';
+
+await loadStyles('methods.css');
+
+/** @typedef {import('./method/types.js').Method} Method */
+/** @typedef {import('./method/types.js').Provider} Provider */
+
+const BACK = { href: '/methods', label: 'Methods' };
+
+/** @param {{route: import('../routes.js').Route}} props */
+export default function MethodPage({ route }) {
+  const { name } = route.params;
+  const resource = useResource((signal) => findMethod(name, signal), { every: 2_000, deps: [name] });
+  useDocumentTitle(resource.data?.name);
+  const method = resource.data;
+  if (!method) return pendingOf(resource, { page: true, back: BACK });
+  const gone = resource.error?.status === 404;
+  return html`
+    <${PageHeader} title=${method.name} mono back=${BACK}
+      description=${html`<span class="method-description">${method.description}</span>`}>
+      <${Availability} method=${method} />
+    </${PageHeader}>
+    <div class="stack-large">
+      ${gone && html`<${Notice} tone="warn" icon="alert" title="This method is gone"><p>No space offers it any more, or you may not see it. What stands here is what was known last.</p></${Notice}>`}
+      ${!gone && html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`}
+      <${About} method=${method} />
+      <${TryIt} method=${method} />
+      <div class="columns">
+        <${SchemaCard} title="Params schema" schema=${method.params_schema} none="The method declares no schema of its params." />
+        <${SchemaCard} title="Result schema" schema=${method.result_schema} none="The method declares no schema of its result." />
+      </div>
+      <${Providers} method=${method} />
+    </div>
+  `;
+}
+
+/**
+ * @param {string} name
+ * @param {AbortSignal} signal
+ * @returns {Promise<Method>}
+ */
+async function findMethod(name, signal) {
+  const { methods } = await api.get('/api/methods', { name }, { signal });
+  if (methods.length > 0) return methods[0];
+  throw new ApiError({ status: 404, code: 'not_found', detail: `There is no method \`${name}\`, or you may not see it.`, hint: 'A method is known while a space offers it.' });
+}
+
+/** @param {{method: Method}} props */
+function Availability({ method }) {
+  if (method.provider_count === 0) return html`<${Status} tone="bad">No provider</${Status}>`;
+  return html`<${Status} tone="good">Available</${Status}>`;
+}
+
+/** @param {{method: Method}} props */
+function About({ method }) {
+  const list = (/** @type {string[] | null} */ words) => html`<span class="row">${(words ?? []).map((word) => html`<${Badge} key=${word} mono>${word}</${Badge}>`)}</span>`;
+  const running = inFlight(method);
+  return html`
+    <${Card}>
+      <${KeyValue} class="method-facts" items=${[
+        ['Owner', html`<span class="mono">${method.owner}</span>`],
+        ['Scope', method.scope === 'shared' ? html`<${Badge} tone="accent">shared</${Badge}> ${shownTo(method)}` : html`<${Badge}>private</${Badge}> <span class="muted">only its owner can call it</span>`],
+        ['Providers', html`${method.provider_count} ready`],
+        running !== null && ['In flight', String(running)],
+        method.keywords.length > 0 && ['Keywords', list(method.keywords)],
+        method.mcp_tool && ['MCP tool', html`<span class="mono">${method.mcp_tool_name}</span>`],
+        Boolean(method.local_name) && ['Local name', html`<span class="mono">${method.local_name}</span>`],
+        Boolean(method.events?.length) && ['Events', list(method.events)],
+        Boolean(method.event_sinks?.length) && ['Formatted by', list(method.event_sinks)],
+      ]} />
+    </${Card}>
+  `;
+}
+
+/** @param {Method} method */
+function shownTo(method) {
+  if (!method.groups?.length) return null;
+  return html`<span class="muted">with ${method.groups.length === 1 ? 'the group' : 'the groups'} <span class="mono">${method.groups.join(', ')}</span></span>`;
+}
+
+/** @param {{method: Method}} props */
+function Providers({ method }) {
+  if (!method.providers) return null;
+  const mine = can('use_spaces', 'manage_spaces');
+  const columns = [
+    { key: 'space', label: 'Space', mono: true },
+    { key: 'state', label: 'State', cell: (/** @type {Provider} */ row) => html`<${Status} tone=${toneOf(row.state)}>${row.state}</${Status}>` },
+    { key: 'in_flight', label: 'In flight', align: 'right' },
+  ];
+  const none = html`<p class="card-note muted">${method.provider_count > 0 ? 'Only the owner of a method sees which spaces offer it.' : 'No space offers it just now.'}</p>`;
+  return html`
+    <${Card} title="Providers" flush description="Each call goes to the space with the fewest in flight.">
+      <${Table} label="Providers" columns=${columns} rows=${method.providers} rowKey=${(/** @type {Provider} */ row) => row.space_id}
+        rowHref=${mine ? (/** @type {Provider} */ row) => `/spaces/${row.space_id}` : undefined} empty=${none} />
+    </${Card}>
+  `;
+}

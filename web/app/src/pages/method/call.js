@@ -1,0 +1,53 @@
+/** One call at a time, timed, and given up on when its reader leaves. */
+import { api } from '../../lib/api.js';
+import { useEffect, useRef, useState } from '../../lib/preact.js';
+import { parseExact } from './exact.js';
+
+/**
+ * @typedef {object} Answer
+ * @property {number} ms
+ * @property {number} bytes
+ * @property {{result: any} | {error: {code: number, message: string, data?: any}} | {problem: any} | {cancelled: true}} outcome
+ */
+
+/** @param {string} name */
+export function useCall(name) {
+  const [busy, setBusy] = useState(false);
+  const [answer, setAnswer] = useState(/** @type {Answer | null} */ (null));
+  const running = useRef(/** @type {AbortController | null} */ (null));
+  useEffect(() => () => running.current?.abort(), []);
+
+  const run = async (/** @type {string} */ params) => {
+    if (running.current) return;
+    running.current = new AbortController();
+    setBusy(true);
+    setAnswer(await callMethod(name, params, running.current.signal));
+    running.current = null;
+    setBusy(false);
+  };
+  return { busy, answer, run, cancel: () => running.current?.abort() };
+}
+
+/**
+ * The params go as the text they are: nothing between here and the method reads them.
+ * @param {string} name
+ * @param {string} params '' for none
+ * @param {AbortSignal} signal
+ * @returns {Promise<Answer>}
+ */
+async function callMethod(name, params, signal) {
+  const body = `{"jsonrpc":"2.0","method":${JSON.stringify(name)},${params && `"params":${params},`}"id":1}`;
+  const start = performance.now();
+  const since = () => performance.now() - start;
+  try {
+    const response = await api.raw('POST', '/api/methods/call', body, { signal });
+    const text = await response.text();
+    const ms = since();
+    const parsed = parseExact(text);
+    if (!parsed.ok) throw new Error(`The answer is not JSON: ${parsed.message}`);
+    const { result, error } = parsed.value;
+    return { ms, bytes: new Blob([text]).size, outcome: error ? { error } : { result: result ?? null } };
+  } catch (problem) {
+    return { ms: since(), bytes: 0, outcome: signal.aborted ? { cancelled: true } : { problem } };
+  }
+}

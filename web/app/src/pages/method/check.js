@@ -1,0 +1,137 @@
+/** What a schema says about a value, in words: beside a field before a call, and for readers. */
+import { briefJson } from '../../lib/json.js';
+import { isNumber, kindOf, numberText, sameJson } from './exact.js';
+import { itemSchema, shapeOf } from './schema.js';
+
+/** @typedef {import('./schema.js').Schema} Schema */
+
+/**
+ * What is wrong with one value, leaving out what is wrong inside it. A remark: nobody but the method
+ * itself refuses params.
+ * @param {import('./schema.js').Shape} shape
+ * @param {any} value
+ * @param {boolean} required
+ * @returns {string} '' if nothing is
+ */
+export function complaint({ kind, schema, nullable }, value, required) {
+  if (value === undefined) return required ? 'Required.' : '';
+  if (value === null && nullable) return '';
+  if (kind === 'choice') return schema.enum.some((/** @type {any} */ one) => sameJson(one, value)) ? '' : 'Not one of the allowed values.';
+  if (kind === 'string') return ofString(schema, value);
+  if (kind === 'integer' || kind === 'number') return ofNumber(kind, schema, value);
+  if (kind === 'array') return ofArray(schema, value);
+  if ((kind === 'boolean' || kind === 'object') && kindOf(value) !== kind) return `Is ${a(kindOf(value))}, should be ${a(kind)}.`;
+  return '';
+}
+
+/** @param {string} word */
+const a = (word) => (word === 'null' ? word : `${/^[aeio]/.test(word) ? 'an' : 'a'} ${word}`);
+
+/** @param {number} number @param {string} word */
+const count = (number, word) => `${number} ${word}${number === 1 ? '' : 's'}`;
+
+/** @param {Schema} schema @param {any} value */
+function ofString(schema, value) {
+  if (typeof value !== 'string') return `Is ${a(kindOf(value))}, should be a string.`;
+  const length = [...value].length;
+  if (length < schema.minLength) return schema.minLength === 1 ? 'Must not be empty.' : `At least ${count(schema.minLength, 'character')}.`;
+  if (length > schema.maxLength) return `At most ${count(schema.maxLength, 'character')}.`;
+  return matches(schema.pattern, value) ? '' : 'Does not match the pattern.';
+}
+
+/** @param {'integer' | 'number'} kind @param {Schema} schema @param {any} value */
+function ofNumber(kind, schema, value) {
+  if (!isNumber(value)) return kind === 'integer' ? 'Not a whole number.' : 'Not a number.';
+  const amount = Number(numberText(value));
+  if (kind === 'integer' && !Number.isInteger(amount)) return 'Not a whole number.';
+  if (amount < schema.minimum) return `At least ${schema.minimum}.`;
+  if (amount > schema.maximum) return `At most ${schema.maximum}.`;
+  if (typeof schema.exclusiveMinimum === 'number' && amount <= schema.exclusiveMinimum) return `More than ${schema.exclusiveMinimum}.`;
+  if (typeof schema.exclusiveMaximum === 'number' && amount >= schema.exclusiveMaximum) return `Less than ${schema.exclusiveMaximum}.`;
+  return '';
+}
+
+/** @param {Schema} schema @param {any} value */
+function ofArray(schema, value) {
+  if (!Array.isArray(value)) return `Is ${a(kindOf(value))}, should be an array.`;
+  if (value.length < schema.minItems) return `At least ${count(schema.minItems, 'item')}.`;
+  if (value.length > schema.maxItems) return `At most ${count(schema.maxItems, 'item')}.`;
+  if (schema.uniqueItems === true && new Set(value.map((one) => JSON.stringify(one))).size < value.length) return 'Items must differ.';
+  return '';
+}
+
+const LONGEST_PATTERN = 200;
+const LONGEST_TEXT = 100;
+
+/**
+ * A pattern is somebody else's, and one of a few characters can keep a browser busy for hours. So
+ * only those that cannot are tried: no repeated groups, no back references, few repetitions.
+ * @param {unknown} pattern
+ * @param {string} text
+ */
+function matches(pattern, text) {
+  if (typeof pattern !== 'string' || pattern.length > LONGEST_PATTERN || text.length > LONGEST_TEXT) return true;
+  const repetitions = pattern.match(/[*+{]/g)?.length ?? 0;
+  if (repetitions > 3 || /\)[*+?{]|\\[1-9k]/.test(pattern)) return true;
+  try {
+    return new RegExp(pattern, 'u').test(text);
+  } catch {
+    return true;
+  }
+}
+
+/** Named in a type; a longer list helps nobody. */
+const MOST_VARIANTS = 6;
+
+/**
+ * "string", "array of integer", "string or null".
+ * @param {any} part
+ * @param {Schema} root
+ * @returns {string}
+ */
+export function typeText(part, root, depth = 0) {
+  const { kind, schema, nullable } = shapeOf(part, root);
+  const or = nullable ? ' or null' : '';
+  if (kind === 'choice') return schema.enum.length === 1 ? 'constant' : `one of ${schema.enum.length}`;
+  if (kind === 'array') {
+    const items = itemSchema(schema, Infinity);
+    const inner = depth < 3 ? typeText(items, root, depth + 1) : 'any';
+    return `array${inner === 'any' ? '' : ` of ${inner}`}${or}`;
+  }
+  if (kind !== 'raw') return kind + or;
+  const variants = schema.anyOf ?? schema.oneOf;
+  if (Array.isArray(variants) && depth < 3) return [...new Set(variants.slice(0, MOST_VARIANTS).map((variant) => typeText(variant, root, depth + 1)))].join(' or ') || 'any';
+  const types = [schema.type].flat().filter((type) => typeof type === 'string');
+  return types.join(' or ') || 'any';
+}
+
+/**
+ * The limits of a part, each in a few words.
+ * @param {Schema} schema
+ * @returns {string[]}
+ */
+export function limitsOf(schema) {
+  /** @type {[string, (value: any) => string][]} */
+  const words = [
+    ['format', (value) => `format ${value}`],
+    ['minimum', (value) => `at least ${value}`],
+    ['exclusiveMinimum', (value) => `more than ${value}`],
+    ['maximum', (value) => `at most ${value}`],
+    ['exclusiveMaximum', (value) => `less than ${value}`],
+    ['multipleOf', (value) => `a multiple of ${value}`],
+    ['minLength', (value) => `at least ${count(value, 'character')}`],
+    ['maxLength', (value) => `at most ${count(value, 'character')}`],
+    ['minItems', (value) => `at least ${count(value, 'item')}`],
+    ['maxItems', (value) => `at most ${count(value, 'item')}`],
+    ['uniqueItems', () => 'no item twice'],
+    ['pattern', (value) => `pattern ${value}`],
+  ];
+  // An old draft writes `exclusiveMinimum: true`, which says nothing by itself.
+  const sayable = (/** @type {string} */ name) => ['string', 'number'].includes(typeof schema[name]) || (name === 'uniqueItems' && schema[name] === true);
+  return words.filter(([name]) => sayable(name)).map(([name, say]) => say(schema[name]));
+}
+
+/** @param {Schema} schema */
+export function defaultText(schema) {
+  return schema.default === undefined ? '' : briefJson(schema.default, 60);
+}

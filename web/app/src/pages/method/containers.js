@@ -1,0 +1,122 @@
+/** Fields that hold other fields. What is optional and absent is a button, so a schema that contains itself ends. */
+import { html, useContext } from '../../lib/preact.js';
+import { Button, IconButton } from '../../ui/button.js';
+import { Icon } from '../../ui/icon.js';
+import { withCode } from '../../ui/rich-text.js';
+import { SchemaField } from './fields.js';
+import { FormContext } from './form-context.js';
+import { Hint } from './hint.js';
+import { initialOf, itemSchema, propertiesOf, shapeOf } from './schema.js';
+
+/** @typedef {import('./fields.js').FieldProps} Props */
+
+/** @param {Props & {isNull?: boolean}} props */
+export function ObjectField({ name, path, shape, required, value, onChange, error, isNull }) {
+  const { root } = useContext(FormContext);
+  if (value === undefined) {
+    const first = () => onChange(initialOf({ ...shape.schema, default: undefined }, root) ?? {});
+    return html`<${Absent} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull} onAdd=${first} />`;
+  }
+  return html`
+    <${Group} name=${name} shape=${shape} required=${required} error=${error} onRemove=${required ? undefined : () => onChange(undefined)}>
+      <${Members} path=${path} schema=${shape.schema} value=${value} onChange=${onChange} />
+    </${Group}>
+  `;
+}
+
+/**
+ * The fields of an object, required ones first.
+ * @param {{path: string, schema: import('./schema.js').Schema, value: any, onChange: (value: any) => void}} props
+ */
+export function Members({ path, schema, value, onChange }) {
+  const rows = propertiesOf(schema);
+  const known = new Set(rows.map(([name]) => name));
+  const others = Object.keys(value ?? {}).filter((name) => !known.has(name));
+  const free = schema.additionalProperties !== undefined && schema.additionalProperties !== false;
+  return html`
+    ${rows.map(([name, part, required]) => html`
+      <${SchemaField} key=${name} name=${name} path=${`${path}/${name}`} part=${part} required=${required}
+        value=${value && Object.hasOwn(value, name) ? value[name] : undefined} onChange=${(/** @type {any} */ next) => onChange(withMember(value, name, next, rows))} />`)}
+    ${others.length > 0 && html`<p class="hint">Also in the JSON: <span class="mono anywhere">${others.slice(0, 20).join(', ')}</span>${schema.additionalProperties === false && ', which the schema does not know'}.</p>`}
+    ${free && others.length === 0 && html`<p class="hint">Other keys are allowed: write them into the JSON.</p>`}
+  `;
+}
+
+/**
+ * The object with one member changed, in the order of the schema, and what the schema does not know after it.
+ * @param {any} value
+ * @param {string} name
+ * @param {any} next
+ * @param {[string, any, boolean][]} rows
+ */
+function withMember(value, name, next, rows) {
+  const members = new Map(Object.entries(value ?? {}));
+  if (next === undefined) members.delete(name);
+  else members.set(name, next);
+  const names = [...new Set([...rows.map(([known]) => known), ...members.keys()])];
+  return Object.fromEntries(names.filter((one) => members.has(one)).map((one) => [one, members.get(one)]));
+}
+
+/** Items shown; beyond them the JSON is the better tool. */
+const MOST_ITEMS = 100;
+
+/** @param {Props & {isNull?: boolean}} props */
+export function ArrayField({ name, path, shape, required, value, onChange, error, isNull }) {
+  const { root } = useContext(FormContext);
+  const { schema } = shape;
+  const items = value ?? [];
+  const add = () => onChange([...items, initialOf(itemSchema(schema, items.length), root) ?? null]);
+  if (value === undefined) return html`<${Absent} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull} onAdd=${() => (schema.minItems > 0 ? onChange(initialOf({ ...schema, default: undefined }, root)) : add())} />`;
+  const replace = (/** @type {number} */ index, /** @type {any} */ next) => onChange(items.map((/** @type {any} */ old, /** @type {number} */ at) => (at === index ? next ?? null : old)));
+  return html`
+    <${Group} name=${name} shape=${shape} required=${required} error=${error} onRemove=${required ? undefined : () => onChange(undefined)}>
+      ${items.slice(0, MOST_ITEMS).map((/** @type {any} */ item, /** @type {number} */ index) => html`
+        <div class="schema-item" key=${index}>
+          <div class="grow"><${SchemaField} name=${`${name} ${index + 1}`} path=${`${path}/${index}`} part=${itemSchema(schema, index)} required value=${itemValue(item, itemSchema(schema, index), root)}
+            onChange=${(/** @type {any} */ next) => replace(index, next)} /></div>
+          <${IconButton} icon="trash" label=${`Remove ${name} ${index + 1}`} onClick=${() => onChange(items.filter((/** @type {any} */ _, /** @type {number} */ at) => at !== index))} />
+        </div>`)}
+      ${items.length > MOST_ITEMS && html`<p class="hint">${items.length - MOST_ITEMS} more are in the JSON.</p>`}
+      <div><${Button} size="small" icon="plus" disabled=${items.length >= schema.maxItems} onClick=${add}>Add to ${name}</${Button}></div>
+    </${Group}>
+  `;
+}
+
+/**
+ * A list cannot have a gap, so an item nobody has filled in is null; its field shows it as empty,
+ * unless null is what the item may be.
+ * @param {any} item
+ * @param {any} part
+ * @param {import('./schema.js').Schema} root
+ */
+function itemValue(item, part, root) {
+  const { kind, nullable } = shapeOf(part, root);
+  return item === null && !nullable && kind !== 'raw' && kind !== 'choice' ? undefined : item;
+}
+
+/** @param {{name: string, shape: import('./schema.js').Shape, required: boolean, error: string, onRemove?: () => void, children: any}} props */
+function Group({ name, shape, required, error, onRemove, children }) {
+  return html`
+    <fieldset class="schema-group">
+      <legend class="label mono">${name}</legend>
+      <div class="schema-group-head">
+        <p class="hint grow"><${Hint} shape=${shape} required=${required} /></p>
+        ${onRemove && html`<${IconButton} icon="close" size="small" label=${`Leave out ${name}`} onClick=${onRemove} />`}
+      </div>
+      ${error && html`<p class="field-error"><${Icon} name="alert" size=${14} /> ${error}</p>`}
+      ${children}
+    </fieldset>
+  `;
+}
+
+/** @param {{name: string, shape: import('./schema.js').Shape, required: boolean, error: string, disabled?: boolean, onAdd: () => void}} props */
+function Absent({ name, shape, required, error, disabled, onAdd }) {
+  const text = shape.schema.description;
+  return html`
+    <div class="schema-absent">
+      <${Button} size="small" icon="plus" disabled=${disabled} onClick=${onAdd}>Add <span class="mono">${name}</span></${Button}>
+      <span class="hint">${required ? 'required' : 'optional'} ${shape.kind}${typeof text === 'string' && html`. ${withCode(text)}`}</span>
+      ${error && html`<span class="field-error">${error}</span>`}
+    </div>
+  `;
+}

@@ -1,0 +1,69 @@
+/**
+ * JSON whose numbers stay as they were written. Calls carry params and results as bytes, so
+ * 12345678901234567890 must not become 12345678901234567000 because a page showed it.
+ */
+import { parseJson } from '../../lib/json.js';
+
+/** `rawJSON` and the source text in revivers came to browsers together; without them numbers are as exact as a double. */
+const json = /** @type {{rawJSON?: (text: string) => any, isRawJSON?: (value: any) => boolean}} */ (/** @type {unknown} */ (JSON));
+
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/**
+ * A number as it is written: a plain one where that loses nothing.
+ * @param {string} text
+ * @returns {any}
+ */
+function numberOf(text) {
+  const value = Number(text);
+  return String(value) === text || !json.rawJSON ? value : json.rawJSON(text);
+}
+
+/** What is typed into a number field: a number, or the text itself where it is none. @param {string} text */
+export function typedNumber(text) {
+  return NUMBER.test(text) ? numberOf(text) : text;
+}
+
+/** @param {any} value a number kept as text @returns {boolean} */
+export function isExact(value) {
+  return json.isRawJSON?.(value) ?? false;
+}
+
+/** @param {any} value */
+export const isNumber = (value) => typeof value === 'number' || isExact(value);
+/** @param {any} value */
+export const numberText = (value) => (isExact(value) ? value.rawJSON : String(value));
+
+/**
+ * The kind of a value in the words of JSON Schema; `undefined` for none.
+ * @param {any} value
+ * @returns {'undefined' | 'null' | 'number' | 'string' | 'boolean' | 'array' | 'object'}
+ */
+export function kindOf(value) {
+  if (value === null) return 'null';
+  if (isNumber(value)) return 'number';
+  if (Array.isArray(value)) return 'array';
+  return /** @type {any} */ (typeof value);
+}
+
+/**
+ * @param {string} text
+ * @returns {import('../../lib/json.js').Parsed}
+ */
+export function parseExact(text) {
+  const parsed = parseJson(text);
+  if (!parsed.ok || !json.rawJSON) return parsed;
+  const revive = (/** @type {string} */ _key, /** @type {any} */ value, /** @type {{source?: string}} */ context) => (
+    typeof value === 'number' && context?.source !== undefined ? numberOf(context.source) : value
+  );
+  return { ok: true, value: JSON.parse(text, /** @type {any} */ (revive)) };
+}
+
+/** @param {any} left @param {any} right */
+export const sameJson = (left, right) => JSON.stringify(left) === JSON.stringify(right);
+
+/** Whether a number in it would change if it were read as a double. @param {any} value @returns {boolean} */
+export function hasExact(value) {
+  if (isExact(value)) return true;
+  return value !== null && typeof value === 'object' && Object.values(value).some(hasExact);
+}

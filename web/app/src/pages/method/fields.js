@@ -1,0 +1,59 @@
+/** A form made from a schema. The value is the only state: whatever it holds can be shown, and no field keeps a copy. */
+import { html, useContext } from '../../lib/preact.js';
+import { Checkbox } from '../../ui/field.js';
+import { ArrayField, ObjectField } from './containers.js';
+import { complaint } from './check.js';
+import { FormContext } from './form-context.js';
+import { BooleanField, ChoiceField, NumberField, StringField } from './scalars.js';
+import { RawField } from './raw-field.js';
+import { fits, initialOf, shapeOf } from './schema.js';
+
+/**
+ * @typedef {object} FieldProps
+ * @property {string} name what the field is called, also for screen readers
+ * @property {string} path where it stands, unlike any other's
+ * @property {import('./schema.js').Shape} shape
+ * @property {boolean} required
+ * @property {any} value undefined where there is none
+ * @property {(value: any) => void} onChange undefined takes it out
+ * @property {string} error
+ */
+
+/** @type {Record<import('./schema.js').Kind, any>} */
+const FIELDS = {
+  choice: ChoiceField, string: StringField, integer: NumberField, number: NumberField, boolean: BooleanField,
+  array: ArrayField, object: ObjectField, raw: RawField,
+};
+
+/**
+ * @param {object} props
+ * @param {string} props.name
+ * @param {string} props.path
+ * @param {any} props.part the schema
+ * @param {boolean} props.required
+ * @param {any} props.value
+ * @param {(value: any) => void} props.onChange
+ */
+export function SchemaField({ name, path, part, required, value, onChange }) {
+  const { root, tried } = useContext(FormContext);
+  const shape = shapeOf(part, root);
+  const isNull = shape.nullable && value === null;
+  const shown = isNull || fits(shape.kind, value) ? FIELDS[shape.kind] : RawField;
+  // That something is missing is said once a call was tried; what is there may be wrong at once.
+  const error = (value === undefined || value === '') && !tried ? '' : complaint(shape, value, required);
+  const props = { name, path, shape, required, value: isNull ? undefined : value, onChange, error, isNull };
+  if (!shape.nullable) return html`<${shown} ...${props} />`;
+  const toggle = (/** @type {boolean} */ on) => onChange(on ? null : afterNull(part, root, required));
+  return html`
+    <div class="schema-nullable">
+      <${shown} ...${props} />
+      <${Checkbox} label=${html`<span class="visually-hidden">${name} is </span>null`} checked=${isNull} onChange=${toggle} />
+    </div>
+  `;
+}
+
+/** @param {any} part @param {import('./schema.js').Schema} root @param {boolean} required */
+function afterNull(part, root, required) {
+  const first = initialOf(part, root);
+  return first === null ? (required ? '' : undefined) : first;
+}

@@ -1,0 +1,24 @@
+/** What stands under a field: its type, whether it must be there, its limits and its description. */
+import { html, useContext } from '../../lib/preact.js';
+import { withCode } from '../../ui/rich-text.js';
+import { defaultText, limitsOf, typeText } from './check.js';
+import { FormContext } from './form-context.js';
+
+/** @param {{shape: import('./schema.js').Shape, required: boolean, note?: string}} props */
+export function Hint({ shape, required, note }) {
+  const { root } = useContext(FormContext);
+  const { schema } = shape;
+  const type = typeText(schema, root);
+  const usual = defaultText(schema);
+  const words = [required ? 'required' : 'optional', ...limitsOf(schema), usual && `default ${usual}`, note].filter(Boolean);
+  return html`
+    <span class="schema-hint"><span class="mono">${type}${shape.nullable && !type.endsWith('null') ? ' or null' : ''}</span>, ${words.join(', ')}</span>
+    ${typeof schema.description === 'string' && html`<span class="schema-description">${withCode(schema.description)}</span>`}
+  `;
+}
+
+/** A value somebody might enter. @param {import('./schema.js').Schema} schema */
+export function exampleOf(schema) {
+  const first = Array.isArray(schema.examples) ? schema.examples[0] : schema.example;
+  return typeof first === 'string' || typeof first === 'number' ? `For example ${first}` : undefined;
+}

@@ -1,0 +1,52 @@
+/** What a call came back with: the result, the method's own error, or why there was no answer. */
+import { formatBytes, formatDuration } from '../../lib/format.js';
+import { prettyJson } from '../../lib/json.js';
+import { html } from '../../lib/preact.js';
+import { Badge, Status } from '../../ui/badge.js';
+import { CodeBlock } from '../../ui/code-block.js';
+import { ErrorNotice, Notice } from '../../ui/error-notice.js';
+import { Loading, useSlow } from '../../ui/spinner.js';
+
+/** @param {{call: {busy: boolean, answer: import('./call.js').Answer | null}}} props */
+export function Outcome({ call }) {
+  const slow = useSlow(call.busy);
+  return html`
+    <section class="outcome stack-small" aria-label="Outcome" aria-live="polite" aria-busy=${call.busy}>
+      ${slow ? html`<${Loading} label="Calling" />` : call.answer && html`<${Shown} answer=${call.answer} />`}
+    </section>
+  `;
+}
+
+/** @param {{answer: import('./call.js').Answer}} props */
+function Shown({ answer }) {
+  const { outcome } = answer;
+  if ('problem' in outcome) return html`<${ErrorNotice} error=${outcome.problem} title="The call was not made" />`;
+  if ('cancelled' in outcome) return html`<${Notice} tone="neutral" title="Cancelled"><p>If the call had reached the method, it may have done its work.</p></${Notice}>`;
+  const facts = html`<span class="muted small">${formatDuration(answer.ms)} · ${formatBytes(answer.bytes)}</span>`;
+  if ('error' in outcome) return html`<${Failure} error=${outcome.error} facts=${facts} />`;
+  return html`
+    <h3 class="outcome-head"><${Status} tone="good">Result</${Status}>${facts}</h3>
+    <${CodeBlock} text=${prettyJson(outcome.result)} language="json" label="result" wrap />
+  `;
+}
+
+/** @param {{error: {code: number, message: string, data?: any}, facts: any}} props */
+function Failure({ error, facts }) {
+  const hint = hintOf(error);
+  return html`
+    <h3 class="outcome-head"><${Status} tone="bad">Error</${Status}><${Badge} mono tone="bad">${String(error.code)}</${Badge}>${facts}</h3>
+    <p class="anywhere strong">${String(error.message)}</p>
+    ${hint && html`<p class="muted">${hint}</p>`}
+    ${error.data !== undefined && html`<${CodeBlock} text=${prettyJson(error.data)} language="json" label="error data" wrap />`}
+  `;
+}
+
+/** What svc's own errors mean. A method may use the same codes: `data.reason` tells them apart. @param {{code: number, data?: any}} error */
+function hintOf({ code, data }) {
+  const reason = data?.reason;
+  if (code === -32601 && data === undefined) return 'It is gone, or you may not see it any more.';
+  if (code === -32000 && reason === 'unavailable') return 'No space can take the call now. Nothing was done: try again.';
+  if (code === -32001 && reason === 'timeout') return data.sent ? 'The method did not answer in time. It may have done its work.' : 'The call did not get to the method in time. Nothing was done: try again.';
+  if (code === -32002 && reason === 'interrupted') return 'The method server or its link ended during the call. It may have done its work.';
+  return '';
+}

@@ -1,0 +1,39 @@
+/** A part the form has no field for, as JSON. */
+import { html, useContext, useEffect, useState } from '../../lib/preact.js';
+import { prettyJson } from '../../lib/json.js';
+import { Textarea } from '../../ui/field.js';
+import { parseExact, sameJson } from './exact.js';
+import { FormContext } from './form-context.js';
+import { Hint } from './hint.js';
+
+/** @param {import('./fields.js').FieldProps} props */
+export function RawField({ name, path, shape, required, value, onChange, error }) {
+  const { report } = useContext(FormContext);
+  const [text, setText] = useState(() => written(value));
+  const parsed = read(text);
+  const problem = parsed.ok ? '' : parsed.message;
+
+  // The JSON beside the form changed this part: what was typed here is out of date.
+  useEffect(() => {
+    if (!parsed.ok || !sameJson(parsed.value, value)) setText(written(value));
+  }, [written(value)]);
+  useEffect(() => {
+    report(path, problem && `${name}: ${problem}`);
+    return () => report(path, '');
+  }, [path, problem]);
+
+  const change = (/** @type {string} */ next) => {
+    setText(next);
+    const found = read(next);
+    if (found.ok && !sameJson(found.value, value)) onChange(found.value);
+  };
+  const rows = Math.min(Math.max(text.split('\n').length, 2), 10);
+  return html`<${Textarea} label=${name} hint=${html`<${Hint} shape=${shape} required=${required} note="written as JSON" />`} error=${problem || error}
+    mono rows=${rows} value=${text} onInput=${change} placeholder=${'JSON'} autocomplete="off" />`;
+}
+
+/** @param {any} value */
+const written = (value) => (value === undefined ? '' : prettyJson(value));
+
+/** Nothing written is no value. @param {string} text @returns {import('../../lib/json.js').Parsed} */
+const read = (text) => (text.trim() === '' ? { ok: true, value: undefined } : parseExact(text));

@@ -1,0 +1,204 @@
+/**
+ * Reading JSON Schema for a form and for people. A schema is somebody else's text: it may refer to
+ * itself, contradict itself or be enormous, and the worst that may happen is a field of raw JSON.
+ */
+import { isNumber, kindOf } from './exact.js';
+
+/** @typedef {Record<string, any>} Schema */
+/** @typedef {'choice' | 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'raw'} Kind */
+/** @typedef {{kind: Kind, schema: Schema, nullable: boolean}} Shape */
+
+/** Each part is resolved once, so that parts that name each other twice cost twice, not 2 to the n. @type {WeakMap<object, Schema>} */
+const resolved = new WeakMap();
+
+/** @param {any} value @returns {value is Schema} */
+export const isObject = (value) => kindOf(value) === 'object';
+
+/**
+ * A part of a schema with its references followed and `allOf` put together.
+ * @param {any} schema
+ * @param {Schema} root what `#` means
+ * @returns {Schema}
+ */
+export function resolve(schema, root) {
+  if (!isObject(schema)) return {};
+  const known = resolved.get(schema);
+  if (known) return known;
+  // Stands for a part that leads back to itself.
+  resolved.set(schema, {});
+  const { $ref, allOf, ...own } = schema;
+  let whole = own;
+  if (typeof $ref === 'string') whole = join(resolve(lookup(root, $ref), root), whole);
+  if (Array.isArray(allOf)) whole = allOf.reduce((sum, part) => join(sum, resolve(part, root)), whole);
+  resolved.set(schema, whole);
+  return whole;
+}
+
+/** @param {Schema} base @param {Schema} more @returns {Schema} */
+function join(base, more) {
+  const both = { ...base, ...more };
+  if (base.properties && more.properties) both.properties = { ...base.properties, ...more.properties };
+  if (Array.isArray(base.required) && Array.isArray(more.required)) both.required = [...new Set([...base.required, ...more.required])];
+  return both;
+}
+
+/** @param {Schema} root @param {string} ref */
+function lookup(root, ref) {
+  if (!ref.startsWith('#')) return undefined;
+  /** @type {any} */
+  let at = root;
+  for (const part of ref.slice(1).split('/').slice(1)) {
+    const key = unescape(part);
+    if (at === null || typeof at !== 'object' || !Object.hasOwn(at, key)) return undefined;
+    at = at[key];
+  }
+  return at;
+}
+
+/** One step of a JSON pointer. @param {string} part */
+function unescape(part) {
+  const text = part.replaceAll('~1', '/').replaceAll('~0', '~');
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+const KINDS = ['string', 'integer', 'number', 'boolean', 'array', 'object'];
+
+/** A variant that is a variant and so on: here it is raw JSON. */
+const DEEPEST_VARIANT = 8;
+
+/**
+ * What kind of field a part becomes.
+ * @param {any} part
+ * @param {Schema} root
+ * @returns {Shape}
+ */
+export function shapeOf(part, root, depth = 0) {
+  const schema = resolve(part, root);
+  if ('const' in schema) return { kind: 'choice', schema: { ...schema, enum: [schema.const] }, nullable: false };
+  if (Array.isArray(schema.enum) && schema.enum.length > 0) return { kind: 'choice', schema, nullable: false };
+  const variants = schema.anyOf ?? schema.oneOf;
+  if (Array.isArray(variants)) return shapeOfVariants(schema, variants.map((variant) => resolve(variant, root)), root, depth);
+  const types = Array.isArray(schema.type) ? schema.type : [schema.type ?? impliedType(schema)];
+  const others = types.filter((type) => type !== 'null');
+  const nullable = others.length < types.length;
+  const kind = others.length === 1 && KINDS.includes(others[0]) ? others[0] : 'raw';
+  if (kind === 'object' && !hasFields(schema)) return { kind: 'raw', schema, nullable: false };
+  return { kind, schema, nullable: nullable && kind !== 'raw' };
+}
+
+/**
+ * "This or null" and "one of these constants" have fields of their own; anything else is raw JSON.
+ * @param {Schema} schema
+ * @param {Schema[]} variants
+ * @param {Schema} root
+ * @param {number} depth
+ * @returns {Shape}
+ */
+function shapeOfVariants(schema, variants, root, depth) {
+  const { anyOf, oneOf, ...own } = schema;
+  const isNull = (/** @type {Schema} */ variant) => variant.type === 'null' || ('const' in variant && variant.const === null);
+  const others = variants.filter((variant) => !isNull(variant));
+  if (variants.length > 0 && variants.every((variant) => 'const' in variant)) {
+    return { kind: 'choice', schema: { ...own, enum: variants.map((variant) => variant.const) }, nullable: false };
+  }
+  if (others.length !== 1 || depth >= DEEPEST_VARIANT) return { kind: 'raw', schema, nullable: false };
+  const only = shapeOf(join(others[0], own), root, depth + 1);
+  return only.kind === 'raw' ? { kind: 'raw', schema, nullable: false } : { ...only, nullable: only.nullable || others.length < variants.length };
+}
+
+/** @param {Schema} schema */
+function impliedType(schema) {
+  if (isObject(schema.properties)) return 'object';
+  if ('items' in schema || 'prefixItems' in schema) return 'array';
+  return undefined;
+}
+
+/** Whether the form can show something of an object; one of free keys is raw JSON. @param {Schema} schema */
+function hasFields(schema) {
+  return (isObject(schema.properties) && Object.keys(schema.properties).length > 0) || schema.additionalProperties === false;
+}
+
+/** @param {Schema} schema an object @returns {[name: string, part: any, required: boolean][]} required ones first */
+export function propertiesOf(schema) {
+  const required = Array.isArray(schema.required) ? schema.required : [];
+  const rows = Object.entries(isObject(schema.properties) ? schema.properties : {}).map(([name, part]) => /** @type {[string, any, boolean]} */ ([name, part, required.includes(name)]));
+  return rows.sort((a, b) => Number(b[2]) - Number(a[2]));
+}
+
+/** @param {Schema} schema an array @param {number} index @returns {any} */
+export function itemSchema(schema, index) {
+  // Before 2020-12 a list of `items` was what `prefixItems` is now.
+  const tuple = schema.prefixItems ?? (Array.isArray(schema.items) ? schema.items : []);
+  if (Array.isArray(tuple) && index < tuple.length) return tuple[index];
+  return Array.isArray(schema.items) ? schema.additionalItems ?? {} : schema.items ?? {};
+}
+
+/** A required part of a required part and so on: here it ends. */
+const DEEPEST = 6;
+/** Of a list that must have many, the first few. */
+const FIRST_ITEMS = 3;
+/** Of a form that must have very many, the rest is left to its reader. */
+const FIRST_PARTS = 500;
+
+/**
+ * What a part begins with: its default, or the emptiest value that could be right. Undefined where
+ * only the reader knows.
+ * @param {any} part
+ * @param {Schema} root
+ * @returns {any}
+ */
+export function initialOf(part, root) {
+  return initial(part, { root, depth: 0, budget: { left: FIRST_PARTS } });
+}
+
+/** @typedef {{root: Schema, depth: number, budget: {left: number}}} Progress */
+
+/** @param {any} part @param {Progress} at @returns {any} */
+function initial(part, at) {
+  const { kind, schema, nullable } = shapeOf(part, at.root);
+  at.budget.left -= 1;
+  if (schema.default !== undefined) return structuredClone(schema.default);
+  if (kind === 'choice') return schema.enum.length === 1 ? schema.enum[0] : undefined;
+  if (nullable) return null;
+  if (kind === 'string') return '';
+  if (kind === 'boolean') return false;
+  const inside = { ...at, depth: at.depth + 1 };
+  const further = at.depth < DEEPEST && at.budget.left > 0;
+  if (kind === 'array') return further ? initialItems(schema, inside) : [];
+  return kind === 'object' && further ? initialObject(schema, inside) : undefined;
+}
+
+/** @param {Schema} schema @param {Progress} at */
+function initialItems(schema, at) {
+  const least = Number.isInteger(schema.minItems) ? Math.min(schema.minItems, FIRST_ITEMS) : 0;
+  return Array.from({ length: Math.max(least, 0) }, (_, index) => initial(itemSchema(schema, index), at) ?? null);
+}
+
+/** @param {Schema} schema @param {Progress} at */
+function initialObject(schema, at) {
+  /** @type {[string, any][]} */
+  const members = [];
+  for (const [name, part, required] of propertiesOf(schema)) {
+    if (at.budget.left <= 0) break;
+    const value = required ? initial(part, at) : structuredClone(shapeOf(part, at.root).schema.default);
+    if (value !== undefined) members.push([name, value]);
+  }
+  // Not by assignment: a property may be named `__proto__`.
+  return Object.fromEntries(members);
+}
+
+/**
+ * Whether a field of this kind can show the value.
+ * @param {Kind} kind
+ * @param {any} value
+ */
+export function fits(kind, value) {
+  if (value === undefined || kind === 'raw' || kind === 'choice') return true;
+  // What is being typed into a number field is a text until it is a number.
+  if (kind === 'integer' || kind === 'number') return isNumber(value) || typeof value === 'string';
+  return kindOf(value) === kind;
+}

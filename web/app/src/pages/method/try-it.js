@@ -1,0 +1,116 @@
+/** Calling the method: a form from its schema, the same params as JSON beside it, and what came back. */
+import { prettyJson } from '../../lib/json.js';
+import { html, useEffect, useMemo, useRef, useState } from '../../lib/preact.js';
+import { Button } from '../../ui/button.js';
+import { Card } from '../../ui/card.js';
+import { CodeEditor } from '../../ui/code-editor.js';
+import { useCall } from './call.js';
+import { ArrayField, Members } from './containers.js';
+import { CopyAs } from './copy-as.js';
+import { kindOf, parseExact } from './exact.js';
+import { FormContext } from './form-context.js';
+import { Outcome } from './outcome.js';
+import { initialOf, shapeOf } from './schema.js';
+
+/** @param {{method: import('./types.js').Method}} props */
+export function TryIt({ method }) {
+  const params = useParams(method.params_schema);
+  const call = useCall(method.name);
+  const { report, problem } = useProblems();
+  const [tried, setTried] = useState(false);
+  const blocked = params.problem || problem;
+  const send = () => {
+    setTried(true);
+    if (!blocked) void call.run(params.text.trim());
+  };
+  const onKey = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey) || event.defaultPrevented) return;
+    event.preventDefault();
+    send();
+  };
+  const form = params.shape && html`
+    <${FormContext.Provider} value=${{ root: params.schema, tried, report }}>
+      <div class="try-form stack" role="group" aria-label="Params">
+        <${Fields} shape=${params.shape} value=${params.value} onChange=${params.change} />
+      </div>
+    </${FormContext.Provider}>`;
+  return html`
+    <${Card} title="Try it" id="try" description=${params.shape ? 'Fill in the form or write the JSON; each follows the other.' : noForm(method)}>
+      <div class=${params.shape ? 'try-it' : 'stack'} onKeyDown=${onKey}>
+        ${form}
+        <div class="try-side stack">
+          <${CodeEditor} label="Params as JSON" language="json" rows=${6} maxRows=${20} value=${params.text} onInput=${params.write}
+            error=${params.problem} errorLine=${params.line} onSubmit=${send} />
+          <div class="row">
+            <${Button} kind="primary" icon="play" busy=${call.busy} disabled=${Boolean(blocked)} onClick=${send}>Call</${Button}>
+            ${call.busy && html`<${Button} onClick=${call.cancel}>Cancel</${Button}>`}
+            ${!call.busy && params.changed && html`<${Button} kind="ghost" onClick=${params.reset}>Reset</${Button}>`}
+            <span class="muted small">${problem && !params.problem ? 'A field holds text that is no JSON.' : 'Ctrl+Enter calls'}</span>
+          </div>
+          <${Outcome} call=${call} />
+        </div>
+      </div>
+    </${Card}>
+    <${CopyAs} name=${method.name} params=${params.value} />
+  `;
+}
+
+/** @param {import('./types.js').Method} method */
+function noForm(method) {
+  return method.params_schema ? 'The schema leaves the params open, so there is no form: write them as JSON.' : 'The method declares no params schema, so there is no form: write its params as JSON.';
+}
+
+/** @param {{shape: import('./schema.js').Shape, value: any, onChange: (value: any) => void}} props */
+function Fields({ shape, value, onChange }) {
+  if (shape.kind === 'array') return html`<${ArrayField} name="params" path="" shape=${shape} required value=${Array.isArray(value) ? value : undefined} onChange=${onChange} error="" />`;
+  const none = Object.keys(shape.schema.properties ?? {}).length === 0;
+  if (none) return html`<p class="muted">This method takes no params.</p>`;
+  return html`<${Members} path="" schema=${shape.schema} value=${kindOf(value) === 'object' ? value : undefined} onChange=${onChange} />`;
+}
+
+/**
+ * The params: one text, and the value it says. The form changes the value and so the text; while the
+ * text is no JSON the form shows the last that was.
+ * @param {any} declared
+ */
+function useParams(declared) {
+  // Polling brings the same schema as another object; the form must not begin anew.
+  const schema = useMemo(() => declared ?? {}, [JSON.stringify(declared)]);
+  const shape = useMemo(() => shapeOf(schema, schema), [schema]);
+  const first = useMemo(() => prettyJson(initialOf(schema, schema) ?? (shape.kind === 'array' ? [] : {})), [schema]);
+  const [text, setText] = useState(first);
+  const start = useRef(first);
+  useEffect(() => {
+    // A new registration may bring another schema; what nobody touched follows it.
+    if (text === start.current) setText(first);
+    start.current = first;
+  }, [first]);
+
+  const parsed = useMemo(() => (text.trim() === '' ? /** @type {const} */ ({ ok: true, value: undefined }) : parseExact(text)), [text]);
+  const last = useRef(/** @type {any} */ (undefined));
+  if (parsed.ok) last.current = parsed.value;
+  const wrong = parsed.ok && parsed.value !== undefined && !['object', 'array', 'null'].includes(kindOf(parsed.value));
+  return {
+    schema,
+    shape: shape.kind === 'object' || shape.kind === 'array' ? shape : null,
+    text,
+    value: last.current ?? undefined,
+    problem: parsed.ok ? (wrong ? 'Params are an object or an array.' : '') : parsed.message,
+    line: parsed.ok ? null : parsed.line,
+    changed: text !== first,
+    write: setText,
+    change: (/** @type {any} */ value) => setText(value === undefined ? '' : prettyJson(value)),
+    reset: () => setText(first),
+  };
+}
+
+/** Fields whose text is no JSON: the value does not know of them, so a call would send something else. */
+function useProblems() {
+  const [problems, setProblems] = useState(/** @type {Record<string, string>} */ ({}));
+  const report = useMemo(() => (/** @type {string} */ path, /** @type {string} */ message) => setProblems((old) => {
+    if ((old[path] ?? '') === message) return old;
+    const { [path]: _, ...others } = old;
+    return message ? { ...others, [path]: message } : others;
+  }), []);
+  return { report, problem: Object.values(problems)[0] ?? '' };
+}

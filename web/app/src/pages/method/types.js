@@ -1,0 +1,27 @@
+/**
+ * A method as `GET /api/methods` describes it; what only its owner sees is null or empty for others.
+ * @typedef {object} Method
+ * @property {string} name
+ * @property {string} description
+ * @property {string[]} keywords
+ * @property {'private' | 'shared'} scope
+ * @property {boolean} mcp_tool
+ * @property {string | null} mcp_tool_name
+ * @property {any} params_schema
+ * @property {any} result_schema
+ * @property {string} owner_id
+ * @property {string} owner
+ * @property {number} provider_count
+ * @property {string | null} local_name
+ * @property {string[] | null} groups
+ * @property {string[] | null} events
+ * @property {string[] | null} event_sinks
+ * @property {Provider[] | null} providers
+ */
+/** @typedef {{space_id: string, space: string, in_flight: number, state: 'ready' | 'restarting' | 'unlinked'}} Provider */
+
+/** Calls running now, or null where the caller may not know. @param {Method} method */
+export function inFlight(method) {
+  if (!method.providers?.length) return null;
+  return method.providers.reduce((sum, provider) => sum + provider.in_flight, 0);
+}

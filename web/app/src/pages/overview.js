@@ -1,0 +1,90 @@
+/** The overview: what runs, how calls fare, what fails, what just happened. */
+import { formatNumber, plural } from '../lib/format.js';
+import { can } from '../lib/me.js';
+import { html } from '../lib/preact.js';
+import { useResource } from '../lib/resource.js';
+import { loadStyles } from '../lib/styles.js';
+import { useQuery } from '../router.js';
+import { Button } from '../ui/button.js';
+import { PageHeader, Stat } from '../ui/card.js';
+import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
+import { Segmented } from '../ui/field.js';
+import { ActivityCard } from './overview/activity.js';
+import { CallsChart, LatencyChart } from './overview/charts.js';
+import { FailingCard } from './overview/failing.js';
+import { GettingStarted, useGettingStarted } from './overview/getting-started.js';
+
+await loadStyles('overview.css');
+
+/** @typedef {{minute: string, calls: number, errors: number, p50_ms: number | null, p95_ms: number | null}} Minute */
+/** @typedef {{id: string, name: string, owner: string, state: 'dead' | 'pending', event_type: string, error: string | null, at: string | null}} FailingSink */
+/**
+ * @typedef {object} Stats
+ * @property {Minute[]} minutes oldest first, the last one is now
+ * @property {number | null} calls_in_flight
+ * @property {{created: number, deployed: number, stopped: number} | null} spaces
+ * @property {number} methods
+ * @property {number} providers
+ * @property {{total: number, active: number, queued: number, dropped: number, failing: FailingSink[]} | null} sinks
+ * @property {number} events_last_hour
+ */
+
+const EVERY_MS = 5_000;
+
+export default function OverviewPage() {
+  const query = useQuery();
+  const everybody = can('view_audit');
+  const server = everybody && query.get('scope') !== 'mine';
+  const stats = useResource(server ? '/api/stats?scope=server' : '/api/stats', { every: EVERY_MS });
+  const start = useGettingStarted(stats.data);
+  const scopes = [{ value: 'server', label: 'Everybody’s' }, { value: 'mine', label: 'Mine' }];
+  return html`
+    <${PageHeader} title="Overview" actions=${html`
+      ${start.hidden && html`<${Button} kind="ghost" onClick=${start.show}>Getting started</${Button}>`}
+      ${everybody && html`<${Segmented} label="Whose calls" value=${server ? 'server' : 'mine'} options=${scopes}
+        onInput=${(/** @type {string} */ value) => query.set({ scope: value === 'mine' ? value : null })} />`}`} />
+    ${pendingOf(stats, { page: true }) ?? html`
+      <div class="stack-large">
+        <${ErrorNotice} error=${stats.error} title="These numbers are not fresh" onRetry=${stats.reload} />
+        ${!start.hidden && html`<${GettingStarted} start=${start} />`}
+        <${Counts} stats=${/** @type {Stats} */ (stats.data)} />
+        <div class="columns">
+          <${CallsChart} minutes=${stats.data.minutes} />
+          <${LatencyChart} minutes=${stats.data.minutes} />
+        </div>
+        <div class=${stats.data.sinks ? 'overview-main' : ''}>
+          ${stats.data.sinks && html`<${FailingCard} sinks=${stats.data.sinks} />`}
+          <${ActivityCard} />
+        </div>
+      </div>`}
+  `;
+}
+
+/** @param {{stats: Stats}} props */
+function Counts({ stats }) {
+  const { spaces, sinks } = stats;
+  const calls = stats.minutes.reduce((sum, minute) => sum + minute.calls, 0);
+  const errors = stats.minutes.reduce((sum, minute) => sum + minute.errors, 0);
+  const hints = [stats.calls_in_flight ? `${formatNumber(stats.calls_in_flight)} in flight` : '', errors ? `${formatNumber(errors)} failed` : 'none failed'];
+  return html`
+    <div class="stats overview-counts">
+      ${spaces && html`<${Stat} label="Spaces running" href="/spaces" value=${formatNumber(spaces.deployed)} hint=${restOf(spaces)} />`}
+      <${Stat} label="Methods" href="/methods" value=${formatNumber(stats.methods)} hint=${`from ${plural(stats.providers, 'space')}`} />
+      <${Stat} label="Calls, last hour" value=${formatNumber(calls)} hint=${calls ? hints.filter(Boolean).join(', ') : 'none yet'} />
+      <${Stat} label="Events, last hour" href="/events" value=${formatNumber(stats.events_last_hour)} hint=${stats.events_last_hour >= 10_000 ? 'or more' : 'system and custom'} />
+      ${sinks && html`<${Stat} label="Sinks active" href="/sinks" value=${formatNumber(sinks.active)} hint=${sinkHint(sinks)} />`}
+    </div>
+  `;
+}
+
+/** @param {NonNullable<Stats['spaces']>} spaces */
+function restOf({ created, stopped }) {
+  const rest = [created && `${formatNumber(created)} not started`, stopped && `${formatNumber(stopped)} stopped`].filter(Boolean);
+  return rest.join(', ') || 'none stopped';
+}
+
+/** @param {NonNullable<Stats['sinks']>} sinks */
+function sinkHint({ total, active, queued, dropped }) {
+  const parts = [total > active && `${formatNumber(total - active)} off`, `${formatNumber(queued)} queued`, dropped && `${formatNumber(dropped)} dropped`];
+  return parts.filter(Boolean).join(', ');
+}

@@ -1,0 +1,47 @@
+import { api } from '../../lib/api.js';
+import { useEffect, useState } from '../../lib/preact.js';
+
+/** @typedef {{event_id: string, event_type: string, event_ts: string, actor: {username: string}, data: any}} LiveEvent */
+
+/**
+ * The newest events, and each new one as it comes. The list is read again whenever the stream opens
+ * or fell behind, so that nothing is missing between.
+ * @param {number} limit
+ */
+export function useLiveEvents(limit) {
+  const [events, setEvents] = useState(/** @type {LiveEvent[] | null} */ (null));
+  const [state, setState] = useState(/** @type {import('../../lib/stream.js').StreamState} */ ('connecting'));
+  const [error, setError] = useState(/** @type {any} */ (null));
+
+  useEffect(() => {
+    const leaving = new AbortController();
+    const add = (/** @type {LiveEvent[]} */ fresh) => setEvents((old) => newest([...fresh, ...(old ?? [])], limit));
+    const read = async () => {
+      try {
+        add((await api.get('/api/events', { limit }, leaving)).events);
+        setError(null);
+      } catch (failure) {
+        if (!leaving.signal.aborted) setError(failure);
+      }
+    };
+    const stop = api.stream('/api/events/stream', ({ type, data }) => {
+      if (type === 'lagged') void read();
+      else if (data?.event_id) add([data]);
+    }, (now, failure) => {
+      setState(now);
+      if (now === 'open') void read();
+      if (now === 'failed') setError(failure);
+    });
+    return () => {
+      stop();
+      leaving.abort();
+    };
+  }, [limit]);
+  return { events, state, error };
+}
+
+/** Ids are ordered by time. @param {LiveEvent[]} events @param {number} limit */
+function newest(events, limit) {
+  const known = new Map(events.map((event) => [event.event_id, event]));
+  return [...known.values()].sort((a, b) => (a.event_id < b.event_id ? 1 : -1)).slice(0, limit);
+}

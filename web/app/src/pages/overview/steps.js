@@ -1,0 +1,88 @@
+/** The steps of the first hour, and how each shows that it was taken. */
+import { api } from '../../lib/api.js';
+import { can, me } from '../../lib/me.js';
+
+/**
+ * @typedef {object} Step
+ * @property {string} id
+ * @property {string} title
+ * @property {string} text
+ * @property {string} [command]
+ * @property {string} href
+ * @property {string} go
+ * @property {string[]} [needs]
+ */
+/** What the counts do not tell: which of it is the caller's own. */
+/** @typedef {{spaces: {state: string, registration: {methods?: number}}[], tokens: {scopes: string[]}[], custom: any[]}} Rest */
+
+const SPACES = ['use_spaces', 'manage_spaces'];
+
+/** @type {Step[]} */
+export const STEPS = [
+  {
+    id: 'space', title: 'Start a space', needs: SPACES, href: '/spaces', go: 'Go to spaces',
+    text: 'A space is a place your methods run in: a container, a machine, a folder. Make one, and start its agent there with the command you are given.',
+    command: 'svc space create lab',
+  },
+  {
+    id: 'method', title: 'Publish a method', needs: SPACES, href: '/methods', go: 'Go to methods',
+    text: 'Inside the space, register a file that names your program and the methods it answers.',
+    command: 'svc methods register methods.toml',
+  },
+  {
+    id: 'call', title: 'Call a method', needs: ['use_methods', ...SPACES], href: '/methods', go: 'Try one',
+    text: 'Every method has a form to try it, and the line for curl, the command line, Python and TypeScript.',
+    command: 'svc method list',
+  },
+  {
+    id: 'token', title: 'Create a token', href: '/tokens?new=1', go: 'New token',
+    text: 'Programs outside call with a token. It can be limited to calling methods, and it can end by itself.',
+    command: 'svc token create ci --scope methods --expires-in-days 90',
+  },
+  {
+    id: 'mcp', title: 'Connect an MCP client', needs: ['use_mcp'], href: '/tools', go: 'Configure a client',
+    text: 'Methods marked as tools work in Claude Code, Cursor, VS Code and others. This ticks once you have a token with the scope mcp.',
+    command: 'svc mcp config --client claude-code --create-token',
+  },
+  {
+    id: 'event', title: 'Emit an event', needs: SPACES, href: '/events', go: 'Go to events',
+    text: 'Events tell others that something happened. Spaces emit their own; you can emit any.',
+    command: `svc event build.done '{"commit":"4f2a"}'`,
+  },
+  {
+    id: 'sink', title: 'Deliver events', needs: ['manage_own_event_sinks'], href: '/sinks/new', go: 'New sink',
+    text: 'A sink sends the events you choose to a webhook, a script or a method, in order, and tries again when that fails.',
+    command: "svc sink create builds --patterns 'custom.build.*' --url https://example.com/hook",
+  },
+];
+
+/** @param {AbortSignal} signal @returns {Promise<Rest>} */
+export async function loadRest(signal) {
+  const own = can(...SPACES);
+  const [spaces, tokens, events] = await Promise.all([
+    own ? api.get('/api/spaces', { limit: 1000 }, { signal }) : { spaces: [] },
+    api.get('/api/tokens', { limit: 1000 }, { signal }),
+    own ? api.get('/api/events', { type: 'custom.*', limit: 1 }, { signal }) : { events: [] },
+  ]);
+  const mine = spaces.spaces.filter((/** @type {any} */ space) => space.owner_id === me.value?.id);
+  return { spaces: mine, tokens: tokens.tokens, custom: events.events };
+}
+
+/**
+ * The steps that are done by what is known now.
+ * @param {import('../overview.js').Stats} stats
+ * @param {Rest | null} rest
+ */
+export function doneNow(stats, rest) {
+  /** @type {Record<string, boolean>} */
+  const done = {
+    space: rest?.spaces.some((space) => space.state === 'deployed') ?? false,
+    method: rest?.spaces.some((space) => (space.registration.methods ?? 0) > 0) ?? false,
+    call: stats.minutes.some((minute) => minute.calls > 0),
+    token: (rest?.tokens.length ?? 0) > 0,
+    mcp: rest?.tokens.some((token) => token.scopes.includes('mcp')) ?? false,
+    event: (rest?.custom.length ?? 0) > 0,
+    sink: (stats.sinks?.total ?? 0) > 0,
+  };
+  return Object.keys(done).filter((id) => done[id]);
+}

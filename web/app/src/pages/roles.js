@@ -1,0 +1,123 @@
+/** Roles and their permissions, as a matrix. */
+import { useAction } from '../lib/action.js';
+import { api } from '../lib/api.js';
+import { plural } from '../lib/format.js';
+import { loadMe } from '../lib/me.js';
+import { html, useState } from '../lib/preact.js';
+import { useList, useResource } from '../lib/resource.js';
+import { loadStyles } from '../lib/styles.js';
+import { useQuery, useUnsaved } from '../router.js';
+import { Button } from '../ui/button.js';
+import { Card, PageHeader } from '../ui/card.js';
+import { ConfirmDialog } from '../ui/dialog.js';
+import { EmptyState } from '../ui/empty-state.js';
+import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
+import { SearchInput } from '../ui/search-input.js';
+import { Pagination } from '../ui/table.js';
+import { toast } from '../ui/toasts.js';
+import { Matrix } from './roles/matrix.js';
+import { NewRole, RenameRole } from './roles/name-role.js';
+import { useUsers } from './users/directory.js';
+
+await Promise.all([loadStyles('users.css'), loadStyles('roles.css')]);
+
+/** @typedef {import('./roles/permissions.js').Role} Role */
+/** @typedef {{what: 'new' | 'rename' | 'delete', role: Role | null}} Open */
+
+export default function RolesPage() {
+  const query = useQuery();
+  const list = useList('/api/roles', 'roles', { query: { limit: 1_000 }, every: 10_000 });
+  const known = useResource('/api/permissions');
+  const users = useUsers().items;
+  const [open, setOpen] = useState(/** @type {Open | null} */ (null));
+  const edit = useEdits(/** @type {Role[]} */ (list.items ?? []), list.reload);
+  const text = query.get('q').trim().toLowerCase();
+  const roles = /** @type {Role[]} */ (list.items ?? []).filter((role) => role.name.toLowerCase().includes(text));
+  const membersOf = users && ((/** @type {Role} */ role) => users.filter((/** @type {{roles: string[]}} */ user) => user.roles.includes(role.name)).length);
+  const close = () => setOpen(null);
+  return html`
+    <${PageHeader} title="Roles" description="A role is a set of permissions. A user has those of all their roles. The built-in roles cannot be changed."
+      actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', role: null })}>New role</${Button}>`} />
+    <div class="toolbar"><${SearchInput} label="Search roles" value=${query.get('q')} onSearch=${(/** @type {string} */ q) => query.set({ q })} /></div>
+    <${Card} flush>
+      ${pendingOf(list) ?? pendingOf(known) ?? html`
+        ${roles.length
+          ? html`<${Matrix} roles=${roles} permissions=${known.data.permissions} edits=${edit.edits} onToggle=${edit.toggle} membersOf=${membersOf}
+              onRename=${(/** @type {Role} */ role) => setOpen({ what: 'rename', role })} onDelete=${(/** @type {Role} */ role) => setOpen({ what: 'delete', role })} />`
+          : html`<${EmptyState} icon="shield" title="No role matches" command="svc role create caller --permission use_methods,use_mcp" action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />`}
+        <${Pagination} list=${list} />`}
+    </${Card}>
+    <${SaveBar} edit=${edit} />
+    ${open?.what === 'new' && html`<${NewRole} permissions=${known.data?.permissions ?? []} onDone=${list.reload} onClose=${close} />`}
+    ${open?.what === 'rename' && open.role && html`<${RenameRole} role=${open.role} onDone=${list.reload} onClose=${close} />`}
+    ${open?.what === 'delete' && open.role && html`<${DeleteRole} role=${open.role} members=${membersOf?.(open.role)} onDone=${list.reload} onClose=${close} />`}
+  `;
+}
+
+/**
+ * What was ticked and not yet saved: the whole set of each role that was touched.
+ * @param {Role[]} roles
+ * @param {() => Promise<void>} reload
+ */
+function useEdits(roles, reload) {
+  const [edits, setEdits] = useState(/** @type {Record<string, string[]>} */ ({}));
+  const changed = roles.filter((role) => edits[role.id] && differ(edits[role.id], role.permissions));
+  useUnsaved(changed.length > 0);
+  const toggle = (/** @type {Role} */ role, /** @type {string} */ permission, /** @type {boolean} */ on) => {
+    const now = edits[role.id] ?? role.permissions;
+    setEdits({ ...edits, [role.id]: on ? [...now, permission] : now.filter((one) => one !== permission) });
+  };
+  const save = useAction(async () => {
+    try {
+      for (const role of changed) await api.patch(`/api/roles/${role.id}`, { permissions: edits[role.id] });
+    } finally {
+      await reload();
+    }
+    setEdits({});
+    toast('Permissions saved');
+    // A role of one's own may have changed.
+    await loadMe();
+  });
+  const discard = () => {
+    setEdits({});
+    save.clear();
+  };
+  return { edits, changed, toggle, save, discard };
+}
+
+/** @param {string[]} one @param {string[]} other */
+function differ(one, other) {
+  return one.length !== other.length || one.some((name) => !other.includes(name));
+}
+
+/** @param {{edit: ReturnType<typeof useEdits>}} props */
+function SaveBar({ edit }) {
+  const { changed, save, discard } = edit;
+  if (changed.length === 0 && !save.error) return null;
+  return html`
+    <div class="save-bar" role="group" aria-label="Unsaved permissions">
+      <${ErrorNotice} error=${save.error} />
+      <div class="row">
+        <${Button} kind="primary" busy=${save.busy} onClick=${save.run}>Save permissions</${Button}>
+        <${Button} onClick=${discard}>Discard changes</${Button}>
+        <p role="status">Unsaved changes in ${plural(changed.length, 'role')}: <span class="mono">${changed.map((role) => role.name).join(', ')}</span></p>
+      </div>
+    </div>
+  `;
+}
+
+/** @param {{role: Role, members: number | undefined, onDone: () => Promise<void>, onClose: () => void}} props */
+function DeleteRole({ role, members, onDone, onClose }) {
+  const remove = async () => {
+    await api.del(`/api/roles/${role.id}`);
+    await onDone();
+    toast(`Role ${role.name} deleted`);
+    await loadMe();
+  };
+  const who = members === undefined ? 'Whoever has it loses' : `${plural(members, 'user')} ${members === 1 ? 'loses' : 'lose'}`;
+  return html`
+    <${ConfirmDialog} title=${`Delete ${role.name}?`} action="Delete role" onConfirm=${remove} onClose=${onClose}>
+      <p>${members === 0 ? 'No user has this role.' : `${who} what only this role gives, at once.`}</p>
+    </${ConfirmDialog}>
+  `;
+}

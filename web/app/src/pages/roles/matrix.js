@@ -1,0 +1,72 @@
+/** Permissions down, roles across. It scrolls sideways in its own frame; the permissions stay in sight. */
+import { plural } from '../../lib/format.js';
+import { cx, html } from '../../lib/preact.js';
+import { Badge } from '../../ui/badge.js';
+import { Button } from '../../ui/button.js';
+import { Icon } from '../../ui/icon.js';
+import { MEANING } from './permissions.js';
+
+/** @typedef {import('./permissions.js').Role} Role */
+
+/**
+ * @param {object} props
+ * @param {Role[]} props.roles
+ * @param {string[]} props.permissions
+ * @param {Record<string, string[]>} props.edits sets that are not saved yet, by role
+ * @param {(role: Role, permission: string, on: boolean) => void} props.onToggle
+ * @param {((role: Role) => number) | null} props.membersOf null without the permission to see users
+ * @param {(role: Role) => void} props.onRename
+ * @param {(role: Role) => void} props.onDelete
+ */
+export function Matrix({ roles, permissions, edits, onToggle, membersOf, onRename, onDelete }) {
+  return html`
+    <div class="matrix-wrap" tabindex="0" role="region" aria-label="Permission matrix">
+      <table class="matrix" aria-label="Permissions of each role">
+        <thead><tr>
+          <th scope="col" class="matrix-name">Permission</th>
+          ${roles.map((role) => html`<th key=${role.id} scope="col"><span class="mono">${role.name}</span>${role.builtin && html`<${Badge}><${Icon} name="lock" size=${11} /> built in</${Badge}>`}</th>`)}
+        </tr></thead>
+        <tbody>
+          ${permissions.map((permission) => html`
+            <tr key=${permission}>
+              <th scope="row" class="matrix-name"><span class="mono">${permission}</span>${MEANING[permission] && html`<span class="permission-about">${MEANING[permission]}</span>`}</th>
+              ${roles.map((role) => html`<${Cell} key=${role.id} role=${role} permission=${permission} held=${edits[role.id] ?? role.permissions} onToggle=${onToggle} />`)}
+            </tr>`)}
+        </tbody>
+        <tfoot>
+          ${membersOf && html`<tr>
+            <th scope="row" class="matrix-name">Users</th>
+            ${roles.map((role) => html`<td key=${role.id}><a href=${`/users?role=${encodeURIComponent(role.name)}`}>${plural(membersOf(role), 'user')}</a></td>`)}
+          </tr>`}
+          <tr>
+            <th scope="row" class="matrix-name">Actions</th>
+            ${roles.map((role) => html`<td key=${role.id}>${role.builtin ? html`<span class="muted">–</span>` : html`
+              <span class="matrix-actions">
+                <${Button} size="small" aria-label=${`Rename ${role.name}`} onClick=${() => onRename(role)}>Rename</${Button}>
+                <${Button} size="small" aria-label=${`Delete ${role.name}`} onClick=${() => onDelete(role)}>Delete</${Button}>
+              </span>`}</td>`)}
+          </tr>
+        </tfoot>
+      </table>
+    </div>
+  `;
+}
+
+/** @param {{role: Role, permission: string, held: string[], onToggle: (role: Role, permission: string, on: boolean) => void}} props */
+function Cell({ role, permission, held, onToggle }) {
+  const on = held.includes(permission);
+  if (role.builtin) {
+    return html`<td>${on ? html`<span class="held"><${Icon} name="check" /><span class="visually-hidden">yes</span></span>` : html`<span class="muted"><span aria-hidden="true">–</span><span class="visually-hidden">no</span></span>`}</td>`;
+  }
+  // The server counts one's own sinks in with the global ones.
+  const implied = !on && permission === 'manage_own_event_sinks' && held.includes('manage_global_event_sinks');
+  const changed = on !== role.permissions.includes(permission);
+  return html`
+    <td class=${cx(changed && 'matrix-changed') || undefined}>
+      <label class="matrix-check">
+        <input type="checkbox" checked=${on} aria-label=${`${role.name}: ${permission}`} onChange=${(/** @type {any} */ event) => onToggle(role, permission, event.currentTarget.checked)} />
+      </label>
+      ${implied && html`<span class="matrix-implied">included</span>`}
+    </td>
+  `;
+}

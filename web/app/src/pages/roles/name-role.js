@@ -1,0 +1,50 @@
+/** Dialogs that make a role or give one another name. */
+import { api } from '../../lib/api.js';
+import { html, useState } from '../../lib/preact.js';
+import { Dialog } from '../../ui/dialog.js';
+import { TextInput } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
+import { toast } from '../../ui/toasts.js';
+import { Choice } from '../users/fields.js';
+import { MEANING } from './permissions.js';
+
+/** @param {{permissions: string[], onDone: () => Promise<void>, onClose: () => void}} props */
+export function NewRole({ permissions, onDone, onClose }) {
+  const [name, setName] = useState('');
+  const [chosen, setChosen] = useState(/** @type {string[]} */ ([]));
+  const submit = async () => {
+    const role = await api.post('/api/roles', { name: name.trim(), permissions: chosen });
+    await onDone();
+    toast(`Role ${role.name} created`);
+    onClose();
+  };
+  return html`
+    <${Dialog} title="New role" onClose=${onClose} wide>
+      <${Form} submit="Create role" onSubmit=${submit} onCancel=${onClose}>
+        <${NameField} value=${name} onInput=${setName} />
+        <${Choice} label="Permissions" names=${permissions} chosen=${chosen} onChange=${setChosen} hints=${MEANING} none="The server names no permissions." />
+      </${Form}>
+    </${Dialog}>
+  `;
+}
+
+/** @param {{role: import('./permissions.js').Role, onDone: () => Promise<void>, onClose: () => void}} props */
+export function RenameRole({ role, onDone, onClose }) {
+  const [name, setName] = useState(role.name);
+  const submit = async () => {
+    await api.patch(`/api/roles/${role.id}`, { name: name.trim() });
+    await onDone();
+    toast('Role renamed');
+    onClose();
+  };
+  return html`
+    <${Dialog} title=${`Rename ${role.name}`} onClose=${onClose}>
+      <${Form} submit="Rename role" onSubmit=${submit} onCancel=${onClose}><${NameField} value=${name} onInput=${setName} /></${Form}>
+    </${Dialog}>
+  `;
+}
+
+/** @param {{value: string, onInput: (text: string) => void}} props */
+function NameField({ value, onInput }) {
+  return html`<${TextInput} label="Role name" mono required maxlength="64" value=${value} onInput=${onInput} autocomplete="off" hint=${html`Letters, digits, <code>.</code>, <code>_</code>, <code>-</code>, <code>@</code>, and spaces inside.`} />`;
+}

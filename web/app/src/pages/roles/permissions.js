@@ -1,0 +1,17 @@
+/** What each permission lets a user do, in a line. A permission this text does not know is shown by its name alone. @type {Record<string, string>} */
+export const MEANING = {
+  use_spaces: 'Own spaces, and emitting events',
+  manage_spaces: 'Everyone’s spaces, and spaces that run on the server',
+  use_methods: 'Call shared methods of others; nobody needs it for their own',
+  use_mcp: 'The MCP endpoint',
+  manage_own_event_sinks: 'Own event sinks',
+  manage_global_event_sinks: 'Global event sinks; includes one’s own',
+  manage_scripts: 'Change global scripts; nobody needs it for their own',
+  manage_templates: 'Templates for new spaces',
+  manage_users: 'Users: create, change, delete, set passwords',
+  manage_groups: 'Groups: create, rename, delete',
+  manage_roles: 'Roles and their permissions',
+  view_audit: 'The audit log, everyone’s events, server statistics',
+};
+
+/** @typedef {{id: string, name: string, permissions: string[], builtin: boolean, created_at: string}} Role */

@@ -1,0 +1,85 @@
+/** A new script. */
+import { api } from '../lib/api.js';
+import { prettyJson } from '../lib/json.js';
+import { can } from '../lib/me.js';
+import { html, useEffect, useState } from '../lib/preact.js';
+import { loadStyles } from '../lib/styles.js';
+import { navigate, useQuery, useUnsaved } from '../router.js';
+import { Card, PageHeader } from '../ui/card.js';
+import { Checkbox } from '../ui/field.js';
+import { Form } from '../ui/form.js';
+import { withCode } from '../ui/rich-text.js';
+import { toast } from '../ui/toasts.js';
+import { bodyOf, NameFields, SchemaField, SourceField } from './scripts/editor.js';
+import { faultOf, KINDS, STARTER_SCHEMA } from './scripts/kinds.js';
+
+await loadStyles('scripts.css');
+
+/** @typedef {import('./scripts/kinds.js').Kind} Kind */
+
+/** @param {Kind} kind @returns {import('./scripts/editor.js').Draft} */
+const starterOf = (kind) => ({ name: '', description: '', source: KINDS[kind].starter, schema: kind === 'tool' ? prettyJson(STARTER_SCHEMA) : '' });
+
+export default function NewScriptPage() {
+  const query = useQuery();
+  const kind = /** @type {Kind} */ (Object.hasOwn(KINDS, query.get('kind')) ? query.get('kind') : 'tool');
+  const [draft, setDraft] = useState(() => starterOf(kind));
+  const [touched, setTouched] = useState(false);
+  const [everybody, setEverybody] = useState(false);
+  const [fault, setFault] = useState(/** @type {import('./scripts/kinds.js').SourceFault | null} */ (null));
+  const [made, setMade] = useState('');
+  useUnsaved(touched && !made);
+  // Only once nothing is unsaved may the page be left without a question.
+  useEffect(() => void (made && navigate(`/scripts/${made}`)), [made]);
+
+  const change = (/** @type {Partial<typeof draft>} */ part) => {
+    setDraft((old) => ({ ...old, ...part }));
+    setTouched(true);
+    if (part.source !== undefined) setFault(null);
+  };
+  const choose = (/** @type {Kind} */ next) => {
+    query.set({ kind: next });
+    // What somebody wrote stays; what stood there to begin with makes room.
+    setDraft((old) => (old.source === KINDS[kind].starter ? { ...starterOf(next), name: old.name, description: old.description } : old));
+  };
+  const submit = async () => {
+    setFault(null);
+    try {
+      const script = await api.post('/api/scripts', { ...bodyOf(draft, kind), kind, owner: everybody ? 'global' : 'user' });
+      toast('Script created');
+      setMade(script.id);
+    } catch (error) {
+      setFault(faultOf(error));
+      throw error;
+    }
+  };
+  return html`
+    <${PageHeader} title="New script" back=${{ href: '/scripts', label: 'Scripts' }} description="It is checked when it is stored; what the embedded engine cannot run is refused with the line." />
+    <${Card}>
+      <${Form} submit="Create script" onSubmit=${submit} onCancel=${() => navigate('/scripts')}>
+        <${KindChoice} value=${kind} onInput=${choose} />
+        <div class="script-fields"><${NameFields} draft=${draft} onChange=${change} /></div>
+        ${can('manage_scripts') && html`<${Checkbox} label="Global" checked=${everybody} onChange=${setEverybody} hint="Everybody may use it; it imports global libraries only. Cannot be changed later." />`}
+        <${SourceField} draft=${draft} onChange=${change} fault=${fault} />
+        ${kind === 'tool' && html`<${SchemaField} draft=${draft} onChange=${change} />`}
+      </${Form}>
+    </${Card}>
+  `;
+}
+
+/** @param {{value: Kind, onInput: (kind: Kind) => void}} props */
+function KindChoice({ value, onInput }) {
+  return html`
+    <fieldset>
+      <legend class="label kind-name">Kind</legend>
+      <div class="kind-choice">
+        ${/** @type {[Kind, typeof KINDS['tool']][]} */ (Object.entries(KINDS)).map(([kind, { label, about }]) => html`
+          <label key=${kind} class="kind-option">
+            <input type="radio" name="kind" value=${kind} checked=${kind === value} aria-label=${label} aria-describedby=${`kind-${kind}`} onChange=${() => onInput(kind)} />
+            <span class="strong">${label}</span>
+            <span class="kind-about" id=${`kind-${kind}`}>${withCode(about)}</span>
+          </label>`)}
+      </div>
+    </fieldset>
+  `;
+}

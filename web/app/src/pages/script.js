@@ -1,0 +1,185 @@
+/** One script: its text, and a test run beside it. */
+import { useAction } from '../lib/action.js';
+import { api } from '../lib/api.js';
+import { can } from '../lib/me.js';
+import { html, useEffect, useRef, useState } from '../lib/preact.js';
+import { useResource } from '../lib/resource.js';
+import { loadStyles } from '../lib/styles.js';
+import { useDocumentTitle } from '../page-host.js';
+import { navigate, useUnsaved } from '../router.js';
+import { Badge } from '../ui/badge.js';
+import { Button } from '../ui/button.js';
+import { Card, KeyValue, PageHeader } from '../ui/card.js';
+import { CodeBlock } from '../ui/code-block.js';
+import { ConfirmDialog } from '../ui/dialog.js';
+import { ErrorNotice, Notice, pendingOf } from '../ui/error-notice.js';
+import { withCode } from '../ui/rich-text.js';
+import { Time } from '../ui/time.js';
+import { toast } from '../ui/toasts.js';
+import { bodyOf, draftOf, NameFields, sameDraft, SchemaField, SourceField } from './scripts/editor.js';
+import { faultOf, isRunnable, KINDS } from './scripts/kinds.js';
+import { TestRun } from './scripts/test-run.js';
+
+await loadStyles('scripts.css');
+
+/** @typedef {import('./scripts/kinds.js').Script} Script */
+/** @typedef {import('./scripts/editor.js').Draft} Draft */
+
+const BACK = { href: '/scripts', label: 'Scripts' };
+
+/** @param {{route: import('../routes.js').Route}} props */
+export default function ScriptPage({ route }) {
+  const path = `/api/scripts/${encodeURIComponent(route.params.id)}`;
+  const script = useResource(path, { every: 10_000 });
+  return pendingOf(script, { page: true, back: BACK }) ?? html`<${Editor} key=${path} path=${path} script=${script.data} stale=${script.error} onSaved=${script.set} />`;
+}
+
+/** @param {{path: string, script: Script, stale: any, onSaved: (script: Script) => void}} props `stale`: why what is shown may no longer be true */
+function Editor({ path, script, stale, onSaved }) {
+  const mayEdit = script.owner === 'user' || can('manage_scripts');
+  const edit = useDraft(script);
+  const [fault, setFault] = useState(/** @type {import('./scripts/kinds.js').SourceFault | null} */ (null));
+  const [gone, setGone] = useState(false);
+  useDocumentTitle(script.name);
+  useUnsaved(edit.dirty && !gone);
+  useEffect(() => void (gone && navigate('/scripts')), [gone]);
+
+  const change = (/** @type {Partial<Draft>} */ part) => {
+    edit.change(part);
+    if (part.source !== undefined) setFault(null);
+  };
+  const store = async () => {
+    setFault(null);
+    try {
+      const saved = await api.patch(path, bodyOf(edit.draft, script.kind));
+      edit.accept(saved);
+      onSaved(saved);
+    } catch (error) {
+      setFault(faultOf(error));
+      throw error;
+    }
+  };
+  const save = useAction(async () => {
+    await store();
+    toast('Script saved');
+  });
+  const onKey = (/** @type {KeyboardEvent} */ event) => {
+    if (!mayEdit || event.key !== 's' || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    void save.run();
+  };
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    void save.run();
+  };
+  return html`
+    <${Head} script=${script} path=${path} mayEdit=${mayEdit} onGone=${() => setGone(true)} />
+    <div class=${isRunnable(script.kind) ? 'script-panes' : 'stack-large'} onKeyDown=${onKey}>
+      <${Card} title="Script" actions=${mayEdit && html`<${SaveState} edit=${edit} />`}>
+        <form class="form" onSubmit=${submit}>
+          <${ErrorNotice} error=${stale} />
+          ${edit.theirs && html`<${Elsewhere} edit=${edit} />`}
+          <${SourceField} draft=${edit.draft} onChange=${change} fault=${fault} readOnly=${!mayEdit} onSubmit=${mayEdit ? save.run : undefined} hint=${mayEdit ? 'Ctrl+S saves.' : ''} />
+          <div class="script-fields"><${NameFields} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} /></div>
+          ${script.kind === 'tool' && html`<${SchemaField} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} />`}
+          ${mayEdit && html`
+            <${ErrorNotice} error=${save.error} />
+            <div class="form-actions">
+              <${Button} type="submit" kind="primary" busy=${save.busy} disabled=${!edit.dirty}>Save</${Button}>
+              ${edit.dirty && html`<${Button} onClick=${() => edit.discard(script)}>Discard changes</${Button}>`}
+            </div>`}
+        </form>
+      </${Card}>
+      <div class="stack-large">
+        ${isRunnable(script.kind) && html`<${TestRun} script=${script} path=${path} dirty=${edit.dirty && mayEdit} onSave=${store} onFault=${setFault} />`}
+        <${About} script=${script} />
+      </div>
+    </div>
+  `;
+}
+
+/**
+ * What is typed over what is stored. A change made elsewhere is taken over while nothing is typed
+ * here; otherwise it waits as `theirs`.
+ * @param {Script} script
+ */
+function useDraft(script) {
+  const [draft, setDraft] = useState(() => draftOf(script));
+  const base = useRef(draftOf(script));
+  const dirty = !sameDraft(draft, base.current);
+  const stored = draftOf(script);
+  const moved = !sameDraft(stored, base.current);
+  useEffect(() => {
+    if (!moved || dirty) return;
+    base.current = stored;
+    setDraft(stored);
+  }, [moved, dirty, script]);
+  const discard = (/** @type {Script} */ to) => {
+    base.current = draftOf(to);
+    setDraft(base.current);
+  };
+  return {
+    draft,
+    dirty,
+    theirs: moved && dirty ? script : null,
+    change: (/** @type {Partial<Draft>} */ part) => setDraft((old) => ({ ...old, ...part })),
+    accept: discard,
+    discard,
+  };
+}
+
+/** @param {{edit: ReturnType<typeof useDraft>}} props */
+function SaveState({ edit }) {
+  return html`<span class="muted small" role="status">${edit.dirty ? 'Unsaved changes' : 'Saved'}</span>`;
+}
+
+/** @param {{edit: ReturnType<typeof useDraft>}} props */
+function Elsewhere({ edit }) {
+  const theirs = /** @type {Script} */ (edit.theirs);
+  return html`
+    <${Notice} tone="warn" icon="alert" title="Changed elsewhere" actions=${html`<${Button} size="small" onClick=${() => edit.discard(theirs)}>Take that version</${Button}>`}>
+      <p>Somebody saved this script <${Time} value=${theirs.updated_at} />. Saving replaces what they wrote.</p>
+    </${Notice}>
+  `;
+}
+
+/** @param {{script: Script, path: string, mayEdit: boolean, onGone: () => void}} props */
+function Head({ script, path, mayEdit, onGone }) {
+  const [asking, setAsking] = useState(false);
+  const remove = async () => {
+    await api.del(path);
+    toast('Script deleted');
+    onGone();
+  };
+  return html`
+    <${PageHeader} title=${html`<span class="mono">${script.name}</span>`} back=${BACK} description=${script.description}
+      actions=${mayEdit && html`<${Button} icon="trash" onClick=${() => setAsking(true)}>Delete</${Button}>`}>
+      <${Badge} tone=${script.kind === 'tool' ? 'accent' : 'neutral'}>${KINDS[script.kind]?.label ?? script.kind}</${Badge}>
+      ${script.owner === 'global' && html`<${Badge}>global</${Badge}>`}
+      ${!mayEdit && html`<${Badge} title="Changing a global script needs manage_scripts">read only</${Badge}>`}
+    </${PageHeader}>
+    ${asking && html`
+      <${ConfirmDialog} title="Delete this script?" action="Delete script" onConfirm=${remove} onClose=${() => setAsking(false)}>
+        <p><span class="mono">${script.name}</span> cannot be brought back. While a sink, a space or a template uses it, the server refuses.</p>
+      </${ConfirmDialog}>`}
+  `;
+}
+
+/** @param {{script: Script}} props */
+function About({ script }) {
+  const kind = KINDS[script.kind];
+  return html`
+    <${Card} title="About">
+      <div class="stack">
+        ${kind && html`<p class="muted">${withCode(kind.about)}</p>
+          <${CodeBlock} text=${kind.use(script.name)} label="how to use it" language=${script.kind === 'library' ? 'python' : undefined} prompt=${script.kind !== 'library'} />`}
+        <${KeyValue} items=${[
+          ['Owner', script.owner === 'global' ? 'everybody (global)' : 'you'],
+          ['Created', html`<${Time} value=${script.created_at} exact />`],
+          ['Changed', html`<${Time} value=${script.updated_at} />`],
+          ['Id', html`<span class="mono small">${script.id}</span>`],
+        ]} />
+      </div>
+    </${Card}>
+  `;
+}

@@ -1,0 +1,89 @@
+/** The fields of a script, for a new one and for one that exists. */
+import { parseJson, prettyJson } from '../../lib/json.js';
+import { html, useEffect, useRef } from '../../lib/preact.js';
+import { CodeEditor } from '../../ui/code-editor.js';
+import { TextInput } from '../../ui/field.js';
+import { withCode } from '../../ui/rich-text.js';
+
+/** What is being typed; `schema` is the text of the params schema, '' for none. @typedef {{name: string, description: string, source: string, schema: string}} Draft */
+
+/** @param {import('./kinds.js').Script} script @returns {Draft} */
+export function draftOf(script) {
+  return { name: script.name, description: script.description, source: script.source, schema: script.params_schema === null ? '' : prettyJson(script.params_schema) };
+}
+
+/** @param {Draft} one @param {Draft} other */
+export const sameDraft = (one, other) => one.name === other.name && one.description === other.description && one.source === other.source && one.schema === other.schema;
+
+/**
+ * What the API takes; throws what is wrong with the schema's text.
+ * @param {Draft} draft
+ * @param {string} kind
+ */
+export function bodyOf(draft, kind) {
+  const body = { name: draft.name.trim(), description: draft.description, source: draft.source };
+  return kind === 'tool' ? { ...body, params_schema: schemaOf(draft) } : body;
+}
+
+/** @param {Draft} draft */
+function schemaOf({ schema }) {
+  if (schema.trim() === '') return null;
+  const parsed = parseJson(schema);
+  if (!parsed.ok) throw new Error(`The params schema is no JSON: ${parsed.message}`);
+  return parsed.value;
+}
+
+/**
+ * @param {object} props
+ * @param {Draft} props.draft
+ * @param {(change: Partial<Draft>) => void} props.onChange
+ * @param {boolean} [props.readOnly]
+ */
+export function NameFields({ draft, onChange, readOnly }) {
+  return html`
+    <${TextInput} label="Name" mono required maxlength="64" value=${draft.name} readonly=${readOnly} onInput=${(/** @type {string} */ name) => onChange({ name })} autocomplete="off" />
+    <${TextInput} label="Description" optional maxlength="1000" value=${draft.description} readonly=${readOnly} onInput=${(/** @type {string} */ description) => onChange({ description })} autocomplete="off" />
+  `;
+}
+
+/**
+ * @param {object} props
+ * @param {Draft} props.draft
+ * @param {(change: Partial<Draft>) => void} props.onChange
+ * @param {import('./kinds.js').SourceFault | null} props.fault
+ * @param {boolean} [props.readOnly]
+ * @param {() => void} [props.onSubmit]
+ * @param {any} [props.hint]
+ */
+export function SourceField({ draft, onChange, fault, readOnly, onSubmit, hint }) {
+  const frame = useRef(/** @type {HTMLElement | null} */ (null));
+  useEffect(() => showLine(frame.current, fault), [fault]);
+  return html`
+    <div ref=${frame}><${CodeEditor} label="Source" language="python" rows=${14} maxRows=${34} value=${draft.source} readOnly=${readOnly} hint=${hint}
+      error=${fault && withCode(fault.message)} errorLine=${fault?.line} onInput=${(/** @type {string} */ source) => onChange({ source })} onSubmit=${onSubmit} /></div>
+  `;
+}
+
+/**
+ * A long script scrolls in its own box: the line at fault is brought into sight there.
+ * @param {HTMLElement | null} frame
+ * @param {{ran?: boolean} | null} fault of a run: the page stays where its outcome is being read
+ */
+function showLine(frame, fault) {
+  const line = /** @type {HTMLElement | null | undefined} */ (frame?.querySelector('.editor-error-line'));
+  const box = line?.closest('.editor');
+  if (!fault || !line || !box) return;
+  if (!fault.ran) box.scrollIntoView({ block: 'nearest' });
+  box.scrollTop = line.offsetTop - box.clientHeight / 2;
+}
+
+/** @param {{draft: Draft, onChange: (change: Partial<Draft>) => void, readOnly?: boolean}} props */
+export function SchemaField({ draft, onChange, readOnly }) {
+  const parsed = draft.schema.trim() === '' ? null : parseJson(draft.schema);
+  const wrong = parsed && !parsed.ok ? parsed : null;
+  return html`
+    <${CodeEditor} label="Params schema" language="json" rows=${6} maxRows=${18} value=${draft.schema} readOnly=${readOnly}
+      hint="JSON Schema of what main takes, its root an object; empty for none. Clients see it, and main checks its params itself."
+      error=${wrong?.message} errorLine=${wrong?.line} onInput=${(/** @type {string} */ schema) => onChange({ schema })} />
+  `;
+}

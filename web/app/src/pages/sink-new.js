@@ -1,0 +1,53 @@
+/** A new sink. */
+import { api } from '../lib/api.js';
+import { html, useEffect, useState } from '../lib/preact.js';
+import { loadStyles } from '../lib/styles.js';
+import { navigate, useQuery, useUnsaved } from '../router.js';
+import { PageHeader } from '../ui/card.js';
+import { SecretDialog } from '../ui/secret-once.js';
+import { toast } from '../ui/toasts.js';
+import { bodyOf, newDraft } from './sinks/draft.js';
+import { SinkEditor } from './sinks/editor.js';
+import { TYPE_NAMES } from './sinks/health.js';
+
+await loadStyles('sinks.css');
+
+/** @typedef {import('./sinks/draft.js').Draft} Draft */
+
+export default function NewSinkPage() {
+  const query = useQuery();
+  const [draft, setDraft] = useState(() => firstDraft(query));
+  const [touched, setTouched] = useState(false);
+  const [made, setMade] = useState(/** @type {import('./sinks/health.js').Sink | null} */ (null));
+  useUnsaved(touched && !made);
+  const change = (/** @type {Partial<Draft>} */ part) => {
+    setTouched(true);
+    setDraft((old) => ({ ...old, ...part }));
+  };
+  const submit = async () => setMade(await api.post('/api/event-sinks', bodyOf(draft)));
+  // A secret the reader chose is no news to them.
+  const secret = draft.secret.trim() ? undefined : made?.webhook?.secret;
+  const leave = () => {
+    if (!made) return;
+    toast(`Sink ${made.name} created`);
+    navigate(`/sinks/${made.id}`);
+  };
+  useEffect(() => {
+    if (made && !secret) leave();
+  }, [made]);
+  return html`
+    <${PageHeader} title="New sink" back=${{ href: '/sinks', label: 'Sinks' }} description="A stored receiver of events." />
+    <${SinkEditor} isNew draft=${draft} change=${change} submit="Create sink" disabled=${made !== null} onSubmit=${submit} />
+    ${made && secret && html`
+      <${SecretDialog} title="Signing secret" label="secret" secret=${secret} onClose=${leave}>
+        <p class="muted small">The receiver verifies with it that a request came from here: <code>webhook-signature</code> and <code>X-Service-Signature</code>.</p>
+      </${SecretDialog}>`}
+  `;
+}
+
+/** Other pages link here with `?pattern=` and `?type=`. @param {ReturnType<typeof useQuery>} query */
+function firstDraft(query) {
+  const type = /** @type {Draft['type']} */ (query.get('type') in TYPE_NAMES ? query.get('type') : 'webhook');
+  const scriptId = query.get('script');
+  return newDraft({ patterns: query.get('pattern'), type: scriptId ? 'script' : type, stored: scriptId !== '', scriptId });
+}

@@ -1,0 +1,160 @@
+/** One sink: how it does, what it got, and how it is set up. */
+import { useAction } from '../lib/action.js';
+import { api } from '../lib/api.js';
+import { formatNumber } from '../lib/format.js';
+import { html, useState } from '../lib/preact.js';
+import { useResource } from '../lib/resource.js';
+import { loadStyles } from '../lib/styles.js';
+import { useDocumentTitle } from '../page-host.js';
+import { navigate, useQuery, useUnsaved } from '../router.js';
+import { Button } from '../ui/button.js';
+import { Card, PageHeader, Stat } from '../ui/card.js';
+import { Meter } from '../ui/chart.js';
+import { ConfirmDialog } from '../ui/dialog.js';
+import { ErrorNotice, Notice, pendingOf } from '../ui/error-notice.js';
+import { Menu } from '../ui/menu.js';
+import { Tabs } from '../ui/tabs.js';
+import { toast } from '../ui/toasts.js';
+import { Deliveries } from './sinks/deliveries.js';
+import { ReplayDialog, RotateDialog, TestDialog } from './sinks/dialogs.js';
+import { draftOf, patchOf } from './sinks/draft.js';
+import { SinkEditor } from './sinks/editor.js';
+import { hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus, troubleOf } from './sinks/health.js';
+
+await Promise.all([loadStyles('sinks.css'), loadStyles('events.css')]);
+
+/** @typedef {import('./sinks/health.js').Sink} Sink */
+/** @typedef {import('../lib/resource.js').Resource<Sink>} SinkResource */
+
+const REFRESH_MS = 3_000;
+const BACK = { href: '/sinks', label: 'Sinks' };
+
+/** @param {{route: {params: Record<string, string>}}} props */
+export default function SinkPage({ route }) {
+  const [dialog, setDialog] = useState('');
+  const [gone, setGone] = useState(false);
+  // Nothing is asked about a sink that is about to go: the answer would be a 404.
+  const still = gone || dialog === 'delete';
+  /** @type {SinkResource} */
+  const resource = useResource(still ? null : `/api/event-sinks/${encodeURIComponent(route.params.id)}`, { every: REFRESH_MS });
+  const sink = resource.data;
+  useDocumentTitle(sink?.name ?? 'Sink');
+  if (!sink) return pendingOf(resource, { page: true, back: BACK });
+  // Deleted elsewhere meanwhile: the page must not go on as if it were there.
+  if (resource.error?.status === 404) return pendingOf({ ...resource, data: null }, { page: true, back: BACK });
+  return html`
+    <${Header} sink=${sink} resource=${resource} onDialog=${setDialog} />
+    <${Body} sink=${sink} resource=${resource} still=${still} />
+    <${OpenDialog} name=${dialog} sink=${sink} onClose=${() => setDialog('')} onChange=${resource.reload} onGone=${() => setGone(true)} />
+  `;
+}
+
+/** @param {{sink: Sink, resource: SinkResource, onDialog: (name: string) => void}} props */
+function Header({ sink, resource, onDialog }) {
+  const toggle = useAction(async () => {
+    const changed = await api.patch(`/api/event-sinks/${sink.id}`, { active: !sink.active });
+    resource.set(changed);
+    toast(changed.active ? 'Sink enabled' : 'Sink disabled');
+  });
+  const items = [
+    sink.type === 'webhook' && { label: 'Rotate secret', icon: 'key', onClick: () => onDialog('rotate') },
+    { label: 'Delete sink', icon: 'trash', danger: true, onClick: () => onDialog('delete') },
+  ].filter((item) => item !== false);
+  return html`
+    <${PageHeader} title=${html`<span class="mono">${sink.name}</span>`} back=${BACK} description=${sink.description}
+      actions=${html`
+        <${Button} icon="send" onClick=${() => onDialog('test')}>Test</${Button}>
+        ${hasQueue(sink) && html`<${Button} icon="clock" onClick=${() => onDialog('replay')}>Replay</${Button}>`}
+        <${Button} icon=${sink.active ? 'pause' : 'play'} busy=${toggle.busy} onClick=${() => toggle.run()}>${sink.active ? 'Disable' : 'Enable'}</${Button}>
+        <${Menu} label="More actions" items=${items} />`}>
+      <${SinkStatus} sink=${sink} /><${SinkBadges} sink=${sink} />
+    </${PageHeader}>
+    <${ErrorNotice} error=${toggle.error} />
+  `;
+}
+
+/** @param {{sink: Sink, resource: SinkResource, still: boolean}} props */
+function Body({ sink, resource, still }) {
+  const query = useQuery();
+  const tabs = [{ id: 'deliveries', label: hasQueue(sink) ? 'Deliveries' : 'Used by' }, { id: 'settings', label: 'Settings' }];
+  const tab = query.get('tab') === 'settings' ? 'settings' : 'deliveries';
+  const choose = (/** @type {string} */ id) => query.set({ tab: id === 'deliveries' ? null : id });
+  const trouble = sink.active ? troubleOf(sink) : '';
+  return html`
+    <div class="stack-large">
+      ${!sink.active && html`<${Notice} tone="warn" icon="pause"><p>It is disabled: it takes no new events, and what is queued waits.</p></${Notice}>`}
+      ${trouble && html`<${Notice} tone="bad" icon="alert"><p>${trouble}</p></${Notice}>`}
+      ${hasQueue(sink) && html`<${Stats} sink=${sink} />`}
+      <${Tabs} label="Sink" tabs=${tabs} value=${tab} onChange=${choose}>
+        ${tab === 'settings' && html`<${Settings} key=${sink.id} sink=${sink} onSaved=${resource.set} />`}
+        ${tab === 'deliveries' && (hasQueue(sink) ? html`<${Deliveries} sink=${sink} still=${still} onChange=${resource.reload} />` : html`<${UsedBy} sink=${sink} />`)}
+      </${Tabs}>
+    </div>
+  `;
+}
+
+/** @param {{sink: Sink}} props */
+function Stats({ sink }) {
+  return html`
+    <div class="sink-stats">
+      <${Stat} label="Queue" value=${html`${sink.queue_depth}<span class="muted stat-of">/${QUEUE_CAPACITY}</span>`}><${Meter} value=${sink.queue_depth} max=${QUEUE_CAPACITY} label="Queue" /></${Stat}>
+      <${Stat} label="Dropped" value=${formatNumber(sink.dropped)} hint=${sink.dropped ? 'came while the queue was full' : 'none ever'} />
+      <div class="stat"><span class="stat-label">Last result</span><${LastResult} sink=${sink} /></div>
+      <div class="stat"><span class="stat-label">Patterns</span><${Patterns} patterns=${sink.patterns} all /></div>
+    </div>
+  `;
+}
+
+/** @param {{sink: Sink, onSaved: (sink: Sink) => void}} props */
+function Settings({ sink, onSaved }) {
+  const [saved, setSaved] = useState(() => draftOf(sink));
+  const [draft, setDraft] = useState(saved);
+  const patch = patchOf(saved, draft);
+  const dirty = Object.keys(patch).length > 0;
+  useUnsaved(dirty);
+  const submit = async () => {
+    const changed = await api.patch(`/api/event-sinks/${sink.id}`, patch);
+    const now = draftOf(changed);
+    setSaved(now);
+    setDraft(now);
+    onSaved(changed);
+    toast('Sink saved');
+  };
+  return html`<${SinkEditor} draft=${draft} submit="Save changes" disabled=${!dirty} onSubmit=${submit}
+    change=${(/** @type {Partial<import('./sinks/draft.js').Draft>} */ part) => setDraft((old) => ({ ...old, ...part }))} />`;
+}
+
+/** A formatter has no deliveries of its own; what counts is who names it. @param {{sink: Sink}} props */
+function UsedBy({ sink }) {
+  const methods = useResource('/api/methods', { every: 10_000 });
+  const pending = pendingOf(methods);
+  if (pending) return pending;
+  /** @type {{name: string, event_sinks: string[]}[]} */
+  const users = methods.data.methods.filter((/** @type {{event_sinks: string[]}} */ method) => method.event_sinks.includes(sink.name));
+  return html`
+    <${Card} title="Methods that use it" description="It formats the params for methods that name it in event_sinks, where its patterns match.">
+      ${users.length === 0
+        ? html`<p class="muted">None of your methods names it. In a registration: <code>event_sinks = ["${sink.name}"]</code></p>`
+        : html`<ul class="stack-small">${users.map((method) => html`<li key=${method.name}><a class="mono" href=${`/methods/${encodeURIComponent(method.name)}`}>${method.name}</a></li>`)}</ul>`}
+    </${Card}>
+  `;
+}
+
+/** @param {{name: string, sink: Sink, onClose: () => void, onChange: () => void, onGone: () => void}} props */
+function OpenDialog({ name, sink, onClose, onChange, onGone }) {
+  if (name === 'test') return html`<${TestDialog} sink=${sink} onClose=${onClose} />`;
+  if (name === 'replay') return html`<${ReplayDialog} sink=${sink} onClose=${onClose} onDone=${onChange} />`;
+  if (name === 'rotate') return html`<${RotateDialog} sink=${sink} onClose=${onClose} />`;
+  if (name !== 'delete') return null;
+  const remove = async () => {
+    await api.del(`/api/event-sinks/${sink.id}`);
+    onGone();
+    toast(`Sink ${sink.name} deleted`);
+    navigate('/sinks');
+  };
+  return html`
+    <${ConfirmDialog} title="Delete this sink?" action="Delete sink" typed=${sink.name} onClose=${onClose} onConfirm=${remove}>
+      <p>It takes no more events, and its delivery log goes with it.${sink.queue_depth > 0 && html` <strong>${sink.queue_depth} in its queue will never be delivered.</strong>`}</p>
+    </${ConfirmDialog}>
+  `;
+}

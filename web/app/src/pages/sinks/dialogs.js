@@ -1,0 +1,108 @@
+/** What can be done to a sink: test, replay, rotate its secret. */
+import { useAction } from '../../lib/action.js';
+import { api } from '../../lib/api.js';
+import { exactTime, plural } from '../../lib/format.js';
+import { html, useState } from '../../lib/preact.js';
+import { Button } from '../../ui/button.js';
+import { CodeBlock } from '../../ui/code-block.js';
+import { Dialog } from '../../ui/dialog.js';
+import { ErrorNotice, Notice } from '../../ui/error-notice.js';
+import { TextInput } from '../../ui/field.js';
+import { Form } from '../../ui/form.js';
+import { SecretDialog } from '../../ui/secret-once.js';
+import { toast } from '../../ui/toasts.js';
+import { AttemptLine } from '../events/attempts.js';
+import { exampleType } from '../events/patterns.js';
+import { indentJson } from '../events/payload.js';
+import { askWith, SampleFields, useSample } from './sample.js';
+
+/** @typedef {import('./health.js').Sink} Sink */
+
+/** @param {{sink: Sink, onClose: () => void}} props */
+export function TestDialog({ sink, onClose }) {
+  const [sample, changeSample] = useSample();
+  const [result, setResult] = useState(/** @type {{body: string, attempt?: import('../events/attempts.js').Attempt} | null} */ (null));
+  const suggestion = exampleType(sink.patterns[0]);
+  const ask = askWith(sample, suggestion);
+  const test = useAction(async (/** @type {boolean} */ dry) => {
+    setResult(null);
+    setResult(await api.post(`/api/event-sinks/${sink.id}/test`, { ...ask, dry_run: dry }));
+  });
+  const sends = sink.type !== 'json-rpc';
+  const verb = sink.type === 'script' ? 'Run now' : 'Send now';
+  return html`
+    <${Dialog} title=${`Test ${sink.name}`} wide onClose=${onClose} footer=${html`
+      <${Button} onClick=${onClose}>Close</${Button}>
+      <${Button} kind=${sends ? 'secondary' : 'primary'} busy=${test.busy} disabled=${!ask} onClick=${() => test.run(true)}>Dry run</${Button}>
+      ${sends && html`<${Button} kind="primary" icon=${sink.type === 'script' ? 'play' : 'send'} busy=${test.busy} disabled=${!ask} onClick=${() => test.run(false)}>${verb}</${Button}>`}`}>
+      <div class="stack">
+        <p class="muted">${sends ? 'Past the queue, once: nothing is retried or logged as a delivery. A dry run only shows the body.' : 'It has nobody to send to: the test shows what it makes of an event.'}</p>
+        <${SampleFields} sample=${sample} change=${changeSample} suggestion=${suggestion} />
+        <div class="stack" role="status">
+          <${ErrorNotice} error=${test.error} />
+          ${result?.attempt && html`<section class="stack-small"><h3>Result</h3><${AttemptLine} attempt=${result.attempt} /></section>`}
+          ${result && html`<section class="stack-small"><h3>${sink.type === 'script' ? 'The event as the script sees it' : 'Body'}</h3><${CodeBlock} text=${indentJson(result.body)} language="json" label="body" wrap /></section>`}
+        </div>
+      </div>
+    </${Dialog}>
+  `;
+}
+
+/** @param {{sink: Sink, onClose: () => void, onDone: () => void}} props */
+export function ReplayDialog({ sink, onClose, onDone }) {
+  const [since, setSince] = useState(() => localTime(Date.now() - 24 * 3_600_000));
+  const [until, setUntil] = useState('');
+  const [result, setResult] = useState(/** @type {{queued: number, dropped: number} | null} */ (null));
+  const submit = async () => {
+    setResult(null);
+    const replayed = await api.post(`/api/event-sinks/${sink.id}/replay`, { since: utcTime(since), until: utcTime(until) });
+    onDone();
+    // What was left out needs another go from here; else there is nothing more to do.
+    if (replayed.dropped > 0) return setResult(replayed);
+    toast(`${plural(replayed.queued, 'event')} queued`);
+    return onClose();
+  };
+  return html`
+    <${Dialog} title="Replay past events" onClose=${onClose}>
+      <${Form} submit="Replay" onSubmit=${submit} onCancel=${onClose}>
+        <p class="muted">Queues every past event that matches <span class="mono">${sink.name}</span> again, oldest first, also those it has had. It stops when the queue is full.</p>
+        <${TextInput} label="Since" type="datetime-local" step="1" value=${since} onInput=${setSince} hint="Left empty: the last 24 hours." />
+        <${TextInput} label="Until" type="datetime-local" step="1" optional value=${until} onInput=${setUntil} />
+        <div role="status">${result && html`
+          <${Notice} tone="warn" icon="alert">
+            <p>${plural(result.queued, 'event')} queued, ${result.dropped} left out because the queue was full. Go on with a later start once it is empty.</p>
+          </${Notice}>`}</div>
+      </${Form}>
+    </${Dialog}>
+  `;
+}
+
+/** What `datetime-local` shows for a moment, in the reader's own zone. @param {number} time */
+function localTime(time) {
+  const date = new Date(time);
+  return new Date(time - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+/** @param {string} local */
+const utcTime = (local) => (local ? new Date(local).toISOString() : undefined);
+
+/** @param {{sink: Sink, onClose: () => void}} props */
+export function RotateDialog({ sink, onClose }) {
+  const [hours, setHours] = useState('24');
+  const [rotated, setRotated] = useState(/** @type {{secret: string, previous_until: string} | null} */ (null));
+  if (rotated) {
+    return html`
+      <${SecretDialog} title="New signing secret" label="secret" secret=${rotated.secret} onClose=${onClose}>
+        <p class="muted small">The old one goes on signing beside it until ${exactTime(rotated.previous_until)}.</p>
+      </${SecretDialog}>`;
+  }
+  const submit = async () => setRotated(await api.post(`/api/event-sinks/${sink.id}/rotate-secret`, { overlap_hours: Number(hours) }));
+  return html`
+    <${Dialog} title="Rotate the signing secret?" onClose=${onClose}>
+      <${Form} submit="Rotate secret" onSubmit=${submit} onCancel=${onClose}>
+        <p class="muted">A new secret is made and shown once. For the hours below both sign <code>webhook-signature</code>, so that the receiver accepts throughout.</p>
+        <${TextInput} label="Hours both are valid" type="number" min="0" max="720" step="1" required value=${hours} onInput=${setHours} />
+      </${Form}>
+    </${Dialog}>
+  `;
+}

@@ -1,0 +1,121 @@
+/** What the editor holds, and what of it the API is told. */
+import { patternsOf } from '../events/patterns.js';
+
+/** @typedef {import('./health.js').Sink} Sink */
+/** @typedef {{key: number, name: string, value: string}} Header */
+/**
+ * @typedef {object} Draft
+ * @property {string} name
+ * @property {string} description
+ * @property {import('./health.js').SinkType} type
+ * @property {'user' | 'global'} owner
+ * @property {boolean} active
+ * @property {string} patterns text with commas or line breaks
+ * @property {string} url
+ * @property {Header[]} headers
+ * @property {string} secret
+ * @property {boolean} templated a template makes the body, not the default
+ * @property {string} template
+ * @property {boolean} stored a stored script runs, not a text of its own
+ * @property {string} scriptId
+ * @property {string} source
+ */
+
+const TEMPLATE = `{
+  "text": "\${{ event.type }} by \${{ actor.username }}",
+  "data": \${{ event.data }}
+}`;
+
+const SOURCE = `import svc.event as event
+
+print(event.type(), event.data())
+`;
+
+let lastKey = 0;
+/** @param {string} [name] @param {string} [value] @returns {Header} */
+export const newHeader = (name = '', value = '') => ({ key: ++lastKey, name, value });
+
+/** @param {Partial<Draft>} given @returns {Draft} */
+export function newDraft(given) {
+  return {
+    name: '', description: '', type: 'webhook', owner: 'user', active: true, patterns: '', url: '', headers: [], secret: '',
+    templated: false, template: TEMPLATE, stored: false, scriptId: '', source: SOURCE, ...given,
+  };
+}
+
+/** @param {Sink} sink @returns {Draft} */
+export function draftOf(sink) {
+  const template = sink.webhook?.body_template ?? sink.json_rpc?.body_template ?? null;
+  return newDraft({
+    name: sink.name,
+    description: sink.description,
+    type: sink.type,
+    owner: sink.owner,
+    active: sink.active,
+    patterns: sink.patterns.join('\n'),
+    url: sink.webhook?.url ?? '',
+    headers: Object.entries(sink.webhook?.headers ?? {}).map(([name, value]) => newHeader(name, value)),
+    templated: template !== null,
+    template: template ?? TEMPLATE,
+    stored: Boolean(sink.script?.script_id),
+    scriptId: sink.script?.script_id ?? '',
+    source: sink.script?.source ?? SOURCE,
+  });
+}
+
+/** @param {Draft} draft */
+const headersOf = (draft) => Object.fromEntries(draft.headers.filter((header) => header.name.trim()).map((header) => [header.name.trim(), header.value]));
+/** @param {Draft} draft */
+export const templateOf = (draft) => (draft.templated && draft.type !== 'script' ? draft.template : null);
+
+/** The part of the configuration that belongs to the type. @param {Draft} draft @returns {Record<string, any>} */
+function partOf(draft) {
+  if (draft.type === 'webhook') return { webhook: { url: draft.url.trim(), headers: headersOf(draft), body_template: templateOf(draft) } };
+  if (draft.type === 'json-rpc') return { json_rpc: { body_template: templateOf(draft) } };
+  return { script: draft.stored ? { script_id: draft.scriptId } : { source: draft.source } };
+}
+
+/** The body that creates it. @param {Draft} draft */
+export function bodyOf(draft) {
+  const part = partOf(draft);
+  if (draft.type === 'webhook' && draft.secret.trim()) part.webhook.secret = draft.secret.trim();
+  return {
+    name: draft.name.trim(), description: draft.description.trim(), type: draft.type, owner: draft.owner, active: draft.active,
+    patterns: patternsOf(draft.patterns), ...part,
+  };
+}
+
+/**
+ * The merge patch that turns one into the other: only what changed, so that what somebody else
+ * changed meanwhile stays. A header that is gone is told as `null`.
+ * @param {Draft} before
+ * @param {Draft} after
+ * @returns {Record<string, any>}
+ */
+export function patchOf(before, after) {
+  /** @type {Record<string, any>} */
+  const patch = {};
+  for (const key of /** @type {const} */ (['name', 'description'])) {
+    if (before[key].trim() !== after[key].trim()) patch[key] = after[key].trim();
+  }
+  const [was, is] = [patternsOf(before.patterns), patternsOf(after.patterns)];
+  if (was.join() !== is.join()) patch.patterns = is;
+  const [[key, old]] = Object.entries(partOf(before));
+  const part = changed(old, partOf(after)[key]);
+  if (Object.keys(part).length > 0) patch[key] = part;
+  return patch;
+}
+
+/** @param {Record<string, any>} before @param {Record<string, any>} after @returns {Record<string, any>} */
+function changed(before, after) {
+  /** @type {Record<string, any>} */
+  const patch = {};
+  for (const [key, value] of Object.entries(after)) {
+    if (key === 'headers') {
+      const headers = changed(before.headers, value);
+      for (const name of Object.keys(before.headers)) if (!(name in value)) headers[name] = null;
+      if (Object.keys(headers).length > 0) patch.headers = headers;
+    } else if (before[key] !== value) patch[key] = value;
+  }
+  return patch;
+}

@@ -1,0 +1,48 @@
+/** The event something is tried with: one of the past, or a made-up one. */
+import { relativeTime } from '../../lib/format.js';
+import { parseJson } from '../../lib/json.js';
+import { html, useState } from '../../lib/preact.js';
+import { useResource } from '../../lib/resource.js';
+import { CodeEditor } from '../../ui/code-editor.js';
+import { Select, TextInput } from '../../ui/field.js';
+
+const RECENT = 30;
+
+/** @typedef {{eventId: string, type: string, data: string}} Sample an `eventId` of '' means made up; `data` of '' leaves it to the server */
+/** @typedef {{event_id: string, event_type: string, event_ts: string}} Recent */
+
+/** @returns {[Sample, (part: Partial<Sample>) => void]} */
+export function useSample() {
+  const [sample, setSample] = useState({ eventId: '', type: '', data: '' });
+  return [sample, (part) => setSample((old) => ({ ...old, ...part }))];
+}
+
+/**
+ * What of it the API is told; null while the data is no JSON object.
+ * @param {Sample} sample
+ * @param {string} suggestion the type while none is typed
+ * @returns {Record<string, any> | null}
+ */
+export function askWith(sample, suggestion) {
+  if (sample.eventId) return { event_id: sample.eventId };
+  const type = { event_type: sample.type.trim() || suggestion };
+  if (!sample.data.trim()) return type;
+  const parsed = parseJson(sample.data);
+  return parsed.ok ? { ...type, data: parsed.value } : null;
+}
+
+/** @param {{sample: Sample, change: (part: Partial<Sample>) => void, suggestion: string}} props */
+export function SampleFields({ sample, change, suggestion }) {
+  const recent = useResource(`/api/events?limit=${RECENT}`);
+  /** @type {Recent[]} */
+  const events = recent.data?.events ?? [];
+  const parsed = sample.data.trim() ? parseJson(sample.data) : null;
+  const options = [{ value: '', label: 'A made-up event' }, ...events.map((event) => ({ value: event.event_id, label: `${event.event_type}, ${relativeTime(event.event_ts)}` }))];
+  return html`
+    <${Select} label="Sample event" value=${sample.eventId} onInput=${(/** @type {string} */ eventId) => change({ eventId })} options=${options} />
+    ${!sample.eventId && html`
+      <${TextInput} label="Event type" mono autocomplete="off" value=${sample.type} placeholder=${suggestion} onInput=${(/** @type {string} */ type) => change({ type })} />
+      <${CodeEditor} label="Event data" language="json" value=${sample.data} onInput=${(/** @type {string} */ data) => change({ data })} rows=${3}
+        hint="Left empty, the server makes some up." error=${parsed && !parsed.ok ? parsed.message : ''} errorLine=${parsed && !parsed.ok ? parsed.line : null} />`}
+  `;
+}

@@ -1,0 +1,105 @@
+/** The end of a space's log, growing as it is read. */
+import { api } from '../../lib/api.js';
+import { clockTime, exactTime } from '../../lib/format.js';
+import { html, useEffect, useLayoutEffect, useRef, useState } from '../../lib/preact.js';
+import { poll } from '../../lib/resource.js';
+import { Status } from '../../ui/badge.js';
+import { Button, CopyButton } from '../../ui/button.js';
+import { Card } from '../../ui/card.js';
+import { CodeBlock } from '../../ui/code-block.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { ErrorNotice } from '../../ui/error-notice.js';
+
+/** @typedef {{n: number, at: string, source: 'stderr' | 'stdout' | 'agent' | 'script', line: string}} Line */
+
+const FIRST_LINES = 200;
+/** What a page keeps; the server keeps 500. */
+const MOST_LINES = 1_000;
+const EVERY_MS = 1_500;
+/** So close to the end somebody is following it. */
+const NEAR_END_PX = 40;
+
+/** @param {{id: string}} props */
+export function LogCard({ id }) {
+  const [paused, setPaused] = useState(false);
+  const { lines, error } = useLog(id, paused);
+  const text = () => (lines ?? []).map((line) => `${line.at} ${line.source} ${line.line}`).join('\n');
+  const actions = html`
+    <${Status} tone=${error ? 'bad' : paused ? 'warn' : 'good'} pulse=${!paused && !error}>${error ? 'interrupted' : paused ? 'paused' : 'live'}</${Status}>
+    <${Button} size="small" icon=${paused ? 'play' : 'pause'} onClick=${() => setPaused(!paused)}>${paused ? 'Follow log' : 'Pause log'}</${Button}>
+    <${CopyButton} text=${text} label="Copy log" />`;
+  return html`
+    <${Card} title="Log" id="log" flush actions=${actions} description="What the method server writes to stderr, and what the agent says about it.">
+      <${ErrorNotice} error=${error} />
+      ${lines !== null && (lines.length === 0
+        ? html`<${EmptyState} level=${3} icon="terminal" title="Nothing logged yet">
+            <p>Lines appear here as they are written. Where the agent runs, this follows them:</p>
+            <${CodeBlock} text="svc methods logs -f" label="command that follows the log" prompt />
+          </${EmptyState}>`
+        : html`<${Lines} lines=${lines} follow=${!paused} />`)}
+    </${Card}>
+  `;
+}
+
+/** @param {{lines: Line[], follow: boolean}} props */
+function Lines({ lines, follow }) {
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  const atEnd = useRef(true);
+  const last = lines[lines.length - 1]?.n;
+  useLayoutEffect(() => {
+    if (box.current && follow && atEnd.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [last, follow]);
+  const onScroll = () => {
+    const el = box.current;
+    if (el) atEnd.current = el.scrollHeight - el.scrollTop - el.clientHeight < NEAR_END_PX;
+  };
+  return html`
+    <div class="log" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label="Log lines" aria-live="off">
+      ${lines.map((line) => html`
+        <div class="log-line" key=${line.n}>
+          <time class="log-time" datetime=${line.at} title=${exactTime(line.at)}>${clockTime(line.at)}</time>
+          <span class=${`log-source log-${line.source}`}>${line.source}</span>
+          <span class="log-text">${line.line}</span>
+        </div>`)}
+    </div>
+  `;
+}
+
+/** @param {string} id @param {boolean} paused */
+function useLog(id, paused) {
+  const [lines, setLines] = useState(/** @type {Line[] | null} */ (null));
+  const [error, setError] = useState(/** @type {any} */ (null));
+  const cursor = useRef(/** @type {string | null} */ (null));
+  useEffect(() => {
+    if (paused) return undefined;
+    const request = new AbortController();
+    const load = async () => {
+      try {
+        const query = cursor.current ? { cursor: cursor.current } : { limit: FIRST_LINES };
+        const page = await api.get(`/api/spaces/${id}/logs`, query, request);
+        cursor.current = page.next_cursor ?? cursor.current;
+        setLines((old) => (page.logs.length || !old ? joined(old ?? [], page.logs) : old));
+        setError(null);
+      } catch (caught) {
+        if (!request.signal.aborted) setError(caught);
+      }
+    };
+    void load();
+    const stop = poll(load, EVERY_MS);
+    return () => {
+      stop();
+      request.abort();
+    };
+  }, [id, paused]);
+  return { lines, error };
+}
+
+/**
+ * The server counts lines from its start: smaller numbers than the last mean that it began anew.
+ * @param {Line[]} old
+ * @param {Line[]} more
+ */
+function joined(old, more) {
+  const restarted = more.length > 0 && old.length > 0 && more[0].n <= old[old.length - 1].n;
+  return [...(restarted ? [] : old), ...more].slice(-MOST_LINES);
+}

@@ -1,0 +1,33 @@
+/** The methods a space offers. */
+import { withQuery } from '../../lib/api.js';
+import { me } from '../../lib/me.js';
+import { html } from '../../lib/preact.js';
+import { useResource } from '../../lib/resource.js';
+import { Badge, Status, toneOf } from '../../ui/badge.js';
+import { Card } from '../../ui/card.js';
+import { EmptyState } from '../../ui/empty-state.js';
+import { pendingOf } from '../../ui/error-notice.js';
+import { Table } from '../../ui/table.js';
+
+/** @typedef {import('../method/types.js').Method} Method */
+
+/** @param {{space: import('../spaces/status.js').Space}} props */
+export function MethodsCard({ space }) {
+  const mine = me.value?.id === space.owner_id;
+  const resource = useResource(mine ? withQuery('/api/methods', {}) : null, { every: 3_000 });
+  return html`<${Card} title="Methods" flush>${mine ? pendingOf(resource) ?? html`<${Offered} space=${space} all=${resource.data.methods} />` : html`<p class="card-note muted">Only the owner, <span class="mono">${space.owner}</span>, sees which methods a space offers.</p>`}</${Card}>`;
+}
+
+/** @param {{space: import('../spaces/status.js').Space, all: Method[]}} props */
+function Offered({ space, all }) {
+  const here = (/** @type {Method} */ method) => method.providers?.find((provider) => provider.space_id === space.id);
+  const rows = all.filter(here);
+  const columns = [
+    { key: 'name', label: 'Method', mono: true },
+    { key: 'scope', label: 'Scope', shrink: true, cell: (/** @type {Method} */ method) => html`<${Badge} tone=${method.scope === 'shared' ? 'accent' : 'neutral'}>${method.scope}</${Badge}>` },
+    { key: 'state', label: 'State', shrink: true, cell: (/** @type {Method} */ method) => html`<${Status} tone=${toneOf(here(method)?.state ?? '')}>${here(method)?.state}</${Status}>` },
+    { key: 'in_flight', label: 'In flight', align: 'right', shrink: true, cell: (/** @type {Method} */ method) => here(method)?.in_flight },
+  ];
+  const none = html`<${EmptyState} level=${3} icon="function" title="No methods" command="svc methods register methods.toml">Run this where the agent runs.</${EmptyState}>`;
+  return html`<${Table} label="Methods" columns=${columns} rows=${rows} rowKey=${(/** @type {Method} */ method) => method.name} rowHref=${(/** @type {Method} */ method) => `/methods/${encodeURIComponent(method.name)}`} empty=${none} />`;
+}

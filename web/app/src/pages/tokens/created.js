@@ -1,0 +1,28 @@
+/** A new token: shown this once, with what to do with it. */
+import { html } from '../../lib/preact.js';
+import { CodeBlock } from '../../ui/code-block.js';
+import { SecretDialog } from '../../ui/secret-once.js';
+
+/** @param {{token: import('../tokens.js').Token, onClose: () => void}} props */
+export function CreatedDialog({ token, onClose }) {
+  return html`
+    <${SecretDialog} title=${`Token ${token.name}`} secret=${token.token ?? ''} label="token" onClose=${onClose}>
+      <${Usage} token=${token} />
+    </${SecretDialog}>
+  `;
+}
+
+/** @param {{token: import('../tokens.js').Token}} props */
+function Usage({ token }) {
+  if (token.scopes.length === 1 && token.scopes[0] === 'mcp') {
+    return html`<p class="muted">Give it to your client with the ready <a href="/tools">configuration</a>.</p>`;
+  }
+  const command = token.scopes.length ? 'svc method list' : 'svc whoami';
+  return html`
+    <div class="stack-small">
+      <p class="muted">Try it, with the command line or with any HTTP client:</p>
+      <${CodeBlock} label="command" prompt text=${`SVC_URL=${location.origin} SVC_TOKEN=${token.token} ${command}`} />
+      <${CodeBlock} label="curl command" prompt text=${`curl -sS ${location.origin}/api/methods -H "Authorization: Bearer ${token.token}"`} />
+    </div>
+  `;
+}

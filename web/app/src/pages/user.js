@@ -1,0 +1,173 @@
+/** One user: roles, groups, and what they come to. */
+import { useAction } from '../lib/action.js';
+import { api } from '../lib/api.js';
+import { can, loadMe, me } from '../lib/me.js';
+import { html, useEffect, useState } from '../lib/preact.js';
+import { useResource } from '../lib/resource.js';
+import { loadStyles } from '../lib/styles.js';
+import { useDocumentTitle } from '../page-host.js';
+import { navigate, useUnsaved } from '../router.js';
+import { Badge, Status } from '../ui/badge.js';
+import { Button } from '../ui/button.js';
+import { Card, KeyValue, PageHeader } from '../ui/card.js';
+import { ConfirmDialog, Dialog } from '../ui/dialog.js';
+import { ErrorNotice, Notice, pendingOf } from '../ui/error-notice.js';
+import { Form } from '../ui/form.js';
+import { Time } from '../ui/time.js';
+import { toast } from '../ui/toasts.js';
+import { MethodsAccess, PermissionsAccess } from './users/access.js';
+import { useNames } from './users/directory.js';
+import { Choice, NewPassword } from './users/fields.js';
+
+await loadStyles('users.css');
+
+/** @typedef {import('./users/directory.js').User} User */
+
+const BACK = { href: '/users', label: 'Users' };
+
+/** @param {{route: import('../routes.js').Route}} props */
+export default function UserPage({ route }) {
+  const path = `/api/users/${encodeURIComponent(route.params.id)}`;
+  const user = useResource(path, { every: 10_000 });
+  return pendingOf(user, { page: true, back: BACK }) ?? html`<${Person} key=${path} path=${path} user=${user.data} stale=${user.error} onChanged=${user.set} />`;
+}
+
+/** @param {{path: string, user: User, stale: any, onChanged: (user: User) => void}} props `stale`: why what is shown may no longer be true */
+function Person({ path, user, stale, onChanged }) {
+  useDocumentTitle(user.username);
+  const access = useResource(`${path}/access`, { every: 10_000 });
+  const change = async (/** @type {object} */ patch) => {
+    onChanged(await api.patch(path, patch));
+    await access.reload();
+    // Changing oneself may show or hide half of this interface.
+    if (user.id === me.value?.id) await loadMe();
+  };
+  return html`
+    <${Head} path=${path} user=${user} onChange=${change} />
+    <div class="stack-large">
+      <${ErrorNotice} error=${stale} />
+      ${!user.active && html`<${Notice} tone="warn" icon="lock" title="Inactive"><p>This user cannot sign in, and their tokens are refused. What stands below holds again once they are activated.</p></${Notice}>`}
+      <${Membership} user=${user} onChange=${change} />
+      ${pendingOf(access) ?? html`
+        <${PermissionsAccess} permissions=${access.data.permissions} />
+        <${MethodsAccess} access=${access.data} />`}
+      <${Card} title="About">
+        <${KeyValue} items=${[
+          ['Created', html`<${Time} value=${user.created_at} exact />`],
+          ['Id', html`<span class="mono small">${user.id}</span>`],
+          can('view_audit') && ['Audit', html`<a href=${`/audit?actor=${encodeURIComponent(user.username)}`}>What ${user.username} did</a>, <a href=${`/audit?target_type=user&target_id=${user.id}`}>what was done to this user</a>`],
+        ]} />
+      </${Card}>
+    </div>
+  `;
+}
+
+/** @param {{path: string, user: User, onChange: (patch: object) => Promise<void>}} props */
+function Head({ path, user, onChange }) {
+  const [open, setOpen] = useState(/** @type {'' | 'password' | 'active' | 'delete'} */ (''));
+  const own = user.id === me.value?.id;
+  const close = () => setOpen('');
+  const activate = useAction(async () => {
+    await onChange({ active: true });
+    toast(`${user.username} is active`);
+  });
+  const deactivate = async () => {
+    await onChange({ active: false });
+    toast(`${user.username} is inactive`);
+  };
+  const remove = async () => {
+    await api.del(path);
+    toast(`User ${user.username} deleted`);
+    navigate('/users');
+  };
+  const actions = own
+    ? html`<${Button} href="/account#password">Change your password</${Button}>`
+    : html`
+      <${Button} icon="key" onClick=${() => setOpen('password')}>Set password</${Button}>
+      ${user.active ? html`<${Button} onClick=${() => setOpen('active')}>Deactivate</${Button}>` : html`<${Button} busy=${activate.busy} onClick=${activate.run}>Activate</${Button}>`}
+      <${Button} icon="trash" onClick=${() => setOpen('delete')}>Delete</${Button}>`;
+  return html`
+    <${PageHeader} title=${html`<span class="mono">${user.username}</span>`} back=${BACK} actions=${actions}>
+      <${Status} tone=${user.active ? 'good' : 'neutral'}>${user.active ? 'active' : 'inactive'}</${Status}>
+      ${own && html`<${Badge} tone="accent">you</${Badge}>`}
+    </${PageHeader}>
+    ${activate.error && html`<div class="toolbar"><${ErrorNotice} error=${activate.error} /></div>`}
+    ${open === 'password' && html`<${SetPassword} user=${user} onChange=${onChange} onClose=${close} />`}
+    ${open === 'active' && html`
+      <${ConfirmDialog} title=${`Deactivate ${user.username}?`} action="Deactivate" onConfirm=${deactivate} onClose=${close}>
+        <p>They are signed out at once and their tokens are refused until they are activated again. Nothing is deleted.</p>
+      </${ConfirmDialog}>`}
+    ${open === 'delete' && html`
+      <${ConfirmDialog} title=${`Delete ${user.username}?`} action="Delete user" typed=${user.username} onConfirm=${remove} onClose=${close}>
+        <p>Their tokens, sessions, sinks and scripts go with them. The server refuses while they own spaces, or global sinks or scripts run as them.</p>
+      </${ConfirmDialog}>`}
+  `;
+}
+
+/** @param {{user: User, onChange: (patch: object) => Promise<void>, onClose: () => void}} props */
+function SetPassword({ user, onChange, onClose }) {
+  const [password, setPassword] = useState('');
+  const [shown, setShown] = useState(false);
+  const submit = async () => {
+    await onChange({ password });
+    toast(`Password of ${user.username} set`);
+    onClose();
+  };
+  const made = (/** @type {string} */ text) => {
+    setPassword(text);
+    setShown(true);
+  };
+  return html`
+    <${Dialog} title=${`Set password of ${user.username}`} onClose=${onClose}>
+      <${Form} submit="Set password" onSubmit=${submit} onCancel=${onClose}>
+        <p class="muted">Their sessions end; tokens stay as they are.</p>
+        <${NewPassword} label="New password" value=${password} onInput=${setPassword} shown=${shown} onMade=${made} />
+      </${Form}>
+    </${Dialog}>
+  `;
+}
+
+/** @param {{user: User, onChange: (patch: object) => Promise<void>}} props */
+function Membership({ user, onChange }) {
+  const allRoles = useNames('roles', [user]);
+  const allGroups = useNames('groups', [user]);
+  const [roles, setRoles] = useState(user.roles);
+  const [groups, setGroups] = useState(user.groups);
+  const dirty = differ(roles, user.roles) || differ(groups, user.groups);
+  // What is changed elsewhere replaces what is shown, unless something is being ticked here.
+  const stored = JSON.stringify([user.roles, user.groups]);
+  const reset = () => {
+    setRoles(user.roles);
+    setGroups(user.groups);
+  };
+  useEffect(reset, [stored]);
+  useUnsaved(dirty);
+  const save = useAction(async () => {
+    await onChange({ roles, groups });
+    toast('Roles and groups saved');
+  });
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    void save.run();
+  };
+  return html`
+    <${Card} title="Roles and groups" description="Roles give permissions. Groups open the shared methods that are limited to them.">
+      <form class="form" onSubmit=${submit}>
+        <div class="columns">
+          <${Choice} label="Roles" names=${allRoles} chosen=${roles} onChange=${setRoles} none="There are no roles." />
+          <${Choice} label="Groups" names=${allGroups} chosen=${groups} onChange=${setGroups} none=${can('manage_groups') ? html`There are no groups yet. <a href="/groups">Make one</a>` : 'There are no groups yet.'} />
+        </div>
+        <${ErrorNotice} error=${save.error} />
+        <div class="form-actions">
+          <${Button} type="submit" kind="primary" busy=${save.busy} disabled=${!dirty}>Save</${Button}>
+          ${dirty && html`<${Button} onClick=${reset}>Discard changes</${Button}>`}
+        </div>
+      </form>
+    </${Card}>
+  `;
+}
+
+/** @param {string[]} one @param {string[]} other */
+function differ(one, other) {
+  return one.length !== other.length || one.some((name) => !other.includes(name));
+}

@@ -1,0 +1,109 @@
+/** Everybody who has an account. */
+import { api } from '../lib/api.js';
+import { plural } from '../lib/format.js';
+import { can, me } from '../lib/me.js';
+import { html, useState } from '../lib/preact.js';
+import { loadStyles } from '../lib/styles.js';
+import { navigate, useQuery } from '../router.js';
+import { Badge, Status } from '../ui/badge.js';
+import { Button } from '../ui/button.js';
+import { Card, PageHeader } from '../ui/card.js';
+import { Dialog } from '../ui/dialog.js';
+import { EmptyState } from '../ui/empty-state.js';
+import { pendingOf } from '../ui/error-notice.js';
+import { Select, TextInput } from '../ui/field.js';
+import { Form } from '../ui/form.js';
+import { SearchInput } from '../ui/search-input.js';
+import { Pagination, Table } from '../ui/table.js';
+import { Time } from '../ui/time.js';
+import { toast } from '../ui/toasts.js';
+import { useNames, useUsers } from './users/directory.js';
+import { Choice, Names, NewPassword } from './users/fields.js';
+
+await loadStyles('users.css');
+
+/** @typedef {import('./users/directory.js').User} User */
+
+const COLUMNS = [
+  { key: 'username', label: 'Name', cell: (/** @type {User} */ one) => html`<span class="mono">${one.username}</span>${one.id === me.value?.id && html` <${Badge} tone="accent">you</${Badge}>`}` },
+  { key: 'active', label: 'Status', shrink: true, cell: (/** @type {User} */ one) => html`<${Status} tone=${one.active ? 'good' : 'neutral'}>${one.active ? 'active' : 'inactive'}</${Status}>` },
+  { key: 'roles', label: 'Roles', cell: (/** @type {User} */ one) => html`<${Names} names=${one.roles} />` },
+  { key: 'groups', label: 'Groups', cell: (/** @type {User} */ one) => html`<${Names} names=${one.groups} />` },
+  { key: 'created_at', label: 'Created', shrink: true, cell: (/** @type {User} */ one) => html`<${Time} value=${one.created_at} />` },
+];
+
+export default function UsersPage() {
+  const query = useQuery();
+  const list = useUsers();
+  const users = list.items ?? [];
+  const roles = useNames('roles', users);
+  const groups = useNames('groups', users);
+  const [creating, setCreating] = useState(false);
+  const rows = users.filter(matches(query.all));
+  const set = (/** @type {string} */ name) => (/** @type {string} */ value) => query.set({ [name]: value });
+  return html`
+    <${PageHeader} title="Users" description="Who may sign in, and what they are." actions=${can('manage_users') && html`<${Button} kind="primary" icon="plus" onClick=${() => setCreating(true)}>New user</${Button}>`} />
+    <div class="toolbar">
+      <${SearchInput} label="Search users" value=${query.get('q')} onSearch=${set('q')} />
+      <${Select} label="Role" hideLabel value=${query.get('role')} onInput=${set('role')} options=${[{ value: '', label: 'Every role' }, ...roles]} />
+      <${Select} label="Group" hideLabel value=${query.get('group')} onInput=${set('group')} options=${[{ value: '', label: 'Every group' }, ...groups]} />
+      <${Select} label="Status" hideLabel value=${query.get('status')} onInput=${set('status')} options=${[{ value: '', label: 'Active or not' }, { value: 'active', label: 'Active' }, { value: 'inactive', label: 'Inactive' }]} />
+      ${list.items && html`<span class="muted small" role="status">${plural(rows.length, 'user')}${list.hasMore ? ' so far' : ''}</span>`}
+    </div>
+    <${Card} flush>
+      ${pendingOf(list) ?? html`
+        <${Table} label="Users" columns=${COLUMNS} rows=${rows} rowHref=${(/** @type {User} */ one) => `/users/${one.id}`} empty=${html`<${NoMatch} />`} />
+        <${Pagination} list=${list} />`}
+    </${Card}>
+    ${creating && html`<${NewUser} roles=${roles} groups=${groups} onClose=${() => setCreating(false)} />`}
+  `;
+}
+
+/** @param {Record<string, string>} asked */
+function matches({ q = '', role, group, status }) {
+  const text = q.trim().toLowerCase();
+  return (/** @type {User} */ user) =>
+    user.username.toLowerCase().includes(text) &&
+    (!role || user.roles.includes(role)) &&
+    (!group || user.groups.includes(group)) &&
+    (!status || user.active === (status === 'active'));
+}
+
+function NoMatch() {
+  const query = useQuery();
+  return html`
+    <${EmptyState} icon="users" title="No user matches" command="svc user create ann --group ops" action=${html`<${Button} onClick=${() => query.set({ q: null, role: null, group: null, status: null })}>Clear filters</${Button}>`}>
+      Change the filters, or make the user you are looking for.
+    </${EmptyState}>`;
+}
+
+/** @param {{roles: string[], groups: string[], onClose: () => void}} props */
+function NewUser({ roles: allRoles, groups: allGroups, onClose }) {
+  const [username, setUsername] = useState('');
+  const [password, setPassword] = useState('');
+  const [shown, setShown] = useState(false);
+  const [roles, setRoles] = useState(['user']);
+  const [groups, setGroups] = useState(/** @type {string[]} */ ([]));
+  const submit = async () => {
+    const user = await api.post('/api/users', { username: username.trim(), password, roles, groups });
+    toast(`User ${user.username} created`);
+    onClose();
+    navigate(`/users/${user.id}`);
+  };
+  const made = (/** @type {string} */ text) => {
+    setPassword(text);
+    setShown(true);
+  };
+  return html`
+    <${Dialog} title="New user" onClose=${onClose} wide>
+      <${Form} submit="Create user" onSubmit=${submit} onCancel=${onClose}>
+        <${TextInput} label="User name" mono required maxlength="20" value=${username} onInput=${setUsername} autocomplete="off" hint="Lower-case letters, digits and single hyphens. It never changes." />
+        <${NewPassword} value=${password} onInput=${setPassword} shown=${shown} onMade=${made} />
+        <div class="columns">
+          <${Choice} label="Roles" names=${allRoles} chosen=${roles} onChange=${setRoles} none="There are no roles." />
+          <${Choice} label="Groups" names=${allGroups} chosen=${groups} onChange=${setGroups} none="There are no groups yet." />
+        </div>
+      </${Form}>
+    </${Dialog}>
+  `;
+}

@@ -1,0 +1,38 @@
+/** A failing sink is seen to fail, with the receiver's own words; after its repair a resend arrives. */
+import assert from 'node:assert/strict';
+
+import { see, seeNo, seePage } from '../scene.js';
+
+/** @param {import('../scene.js').Scene} scene */
+export default async function failingSink(scene) {
+  const { ann, sink } = scene.facts;
+  const page = await scene.open(ann);
+  await page.goto('/');
+  const failing = page.getByRole('list', { name: 'Failing sinks' });
+  await see(failing.getByRole('link', { name: sink.name }));
+  await see(failing.getByText('gave up'));
+  await page.goto('/sinks?state=failing');
+  const listed = page.getByRole('table', { name: 'Sinks' }).getByRole('row').filter({ hasText: sink.name });
+  await see(listed.getByText('failing', { exact: true }));
+  await see(listed.getByText(/500/));
+  await listed.getByRole('link', { name: sink.name }).click();
+  await seePage(page, sink.name);
+
+  const deliveries = page.getByRole('table', { name: 'Deliveries' });
+  const row = deliveries.getByRole('row').filter({ hasText: 'custom.order.shipped' });
+  await see(row.getByText('dead'));
+  await row.getByRole('button', { name: /custom\.order\.shipped/ }).click();
+  const drawer = page.getByRole('dialog', { name: 'Delivery #1' });
+  assert.equal(await drawer.getByText('HTTP 500').count(), 3, 'every attempt is told');
+  await see(drawer.getByText('out of paper'));
+  await page.keyboard.press('Escape');
+  await seeNo(drawer);
+
+  await scene.meanwhile('repair the receiver');
+  await page.getByRole('button', { name: 'Resend #1' }).click();
+  await see(deliveries.getByText('delivered'));
+  await seeNo(page.getByRole('main').getByText('failing', { exact: true }));
+  await see(page.getByRole('main').getByText('active', { exact: true }));
+  await page.goto('/');
+  await see(page.getByText('All deliveries arrive'));
+}

@@ -1,0 +1,68 @@
+/** Who may do nothing sees no entry, no button and no data; the address of a page says why. */
+import assert from 'node:assert/strict';
+
+import { see, seeNo, seePage } from '../scene.js';
+
+/** What is left for anybody who is signed in. */
+const FOR_ALL = ['Overview', 'Methods', 'Events', 'Scripts', 'Tokens'];
+/** Pages with a permission, and a word of the data on each. */
+const CLOSED = [
+  ['/spaces', 'warehouse'], ['/tools', 'orders_create'], ['/sinks', 'old-crm'], ['/sinks/new', 'Patterns'],
+  ['/users', 'cleo'], ['/groups', 'packers'], ['/roles', 'auditor'], ['/audit', 'event_sink.created'],
+];
+
+/** @param {import('../scene.js').Scene} scene */
+export default async function noPermissions(scene) {
+  const { nobody, ann, space, sink, script, event } = scene.facts;
+  const page = await scene.open(nobody);
+  const nav = page.getByRole('navigation', { name: 'Main' });
+  await page.goto('/');
+  await seePage(page, 'Overview');
+  assert.deepEqual(await nav.getByRole('link').allInnerTexts(), FOR_ALL);
+
+  for (const [path, word] of [...CLOSED, [`/spaces/${space.id}`, space.name], [`/sinks/${sink.id}`, sink.name], [`/users/${scene.facts.ann_id}`, ann.username]]) {
+    await page.goto(path);
+    await seePage(page, 'You are not allowed to see this');
+    await see(page.getByRole('main').getByText('403'));
+    assert.equal(await page.getByRole('main').getByText(word, { exact: true }).count(), 0, path);
+  }
+
+  // Open pages show what is theirs, which is nothing, and offer nothing that would be refused.
+  await page.goto('/methods');
+  await seePage(page, 'Methods');
+  await seeNo(page.getByRole('main').getByText('orders.create'));
+  await page.goto('/events');
+  await seePage(page, 'Events');
+  await seeNo(page.getByRole('button', { name: /emit/i }));
+  await seeNo(page.getByRole('main').getByText(event.type));
+  await page.goto('/scripts');
+  await seePage(page, 'Scripts');
+  await seeNo(page.getByRole('main').getByText(script.name, { exact: true }));
+  await page.goto('/tokens');
+  await seePage(page, 'Tokens');
+
+  // What belongs to somebody else does not exist, and neither does what is mistyped.
+  scene.expectNoErrors();
+  for (const path of [`/scripts/${script.id}`, `/events/${event.id}`, '/methods/user.ann.orders.create']) {
+    await page.goto(path);
+    await see(page.getByRole('main').getByText('404'));
+  }
+  await page.goto('/nowhere/at/all');
+  await seePage(page, 'Page not found');
+  await see(page.getByText('/nowhere/at/all'));
+  await page.getByRole('link', { name: 'Go to the overview' }).click();
+  await seePage(page, 'Overview');
+
+  // An administrator sees what was hidden: the page looked for the right things.
+  const boss = await scene.open(ann);
+  await boss.goto('/');
+  const entries = boss.getByRole('navigation', { name: 'Main' });
+  for (const entry of ['Spaces', 'MCP', 'Sinks', 'Users', 'Groups', 'Roles', 'Audit']) await see(entries.getByRole('link', { name: entry }));
+  await boss.goto('/events');
+  await see(boss.getByRole('button', { name: /emit/i }));
+  for (const [path, word] of CLOSED) {
+    await boss.goto(path);
+    await see(boss.getByRole('main').getByText(word));
+  }
+  scene.expectNoErrors(/the server responded with a status of 404/);
+}

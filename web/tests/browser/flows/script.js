@@ -1,0 +1,50 @@
+/** A script: written, refused with its line, corrected, run, edited, run again. */
+import assert from 'node:assert/strict';
+
+import { see, seeNo, seePage } from '../scene.js';
+
+const WRONG = 'def main(params):\n    print("doubling")\n    return = params["n"]\n';
+const RIGHT = 'def main(params):\n    print("doubling", params["n"])\n    return params["n"] * 2\n';
+const SCHEMA = '{"type": "object", "required": ["n"], "properties": {"n": {"type": "integer", "default": 21}}}';
+
+/** @param {import('../scene.js').Scene} scene */
+export default async function script(scene) {
+  const page = await scene.open(scene.facts.ann);
+  await page.goto('/scripts');
+  await page.getByRole('link', { name: 'New script' }).first().click();
+  await seePage(page, 'New script');
+  const source = page.getByLabel('Source');
+  await page.getByLabel('Name').fill('double');
+  await page.getByLabel('Params schema').fill(SCHEMA);
+  await source.fill(WRONG);
+  await page.getByRole('button', { name: 'Create script' }).click();
+  await see(page.getByText(/Line 3: /));
+  assert.equal(await page.locator('.editor-error-line').innerText(), '3');
+  scene.expectNoErrors(/the server responded with a status of 422/);
+
+  await source.fill(RIGHT);
+  await seeNo(page.locator('.editor-error-line'));
+  assert.ok((await page.locator('.tok-keyword').allInnerTexts()).includes('def'), 'the source has colours');
+  await page.getByRole('button', { name: 'Create script' }).click();
+  await seePage(page, 'double');
+
+  // The form begins with what the schema proposes.
+  await page.getByRole('button', { name: 'Run', exact: true }).click();
+  await see(page.getByText(/^Succeeded in/));
+  await see(page.getByRole('region', { name: 'result', exact: true }).getByText('42'));
+  await see(page.getByRole('region', { name: 'output', exact: true }).getByText('doubling 21'));
+
+  // A failure at run time points at its line as well.
+  await source.fill(RIGHT.replace('["n"] * 2', '["m"] * 2'));
+  await page.getByRole('button', { name: 'Save and run' }).click();
+  await see(page.getByText(/^Failed after/));
+  await see(page.getByText(/Line 3, in the last run: /));
+  assert.equal(await page.locator('.editor-error-line').innerText(), '3');
+
+  await source.fill(RIGHT);
+  await see(page.getByText('Unsaved changes'));
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await see(page.getByText('Saved', { exact: true }));
+  await page.reload();
+  assert.equal(await source.inputValue(), RIGHT);
+}

@@ -1,0 +1,52 @@
+/** Signing in: what is refused is said, and too many attempts have to wait. */
+import assert from 'node:assert/strict';
+
+import { see, seeNo, seePage } from '../scene.js';
+
+/** The server's limit of failed attempts. */
+const ATTEMPTS = 10;
+
+/** @param {import('../scene.js').Scene} scene */
+export default async function signIn(scene) {
+  const { ann, ben } = scene.facts;
+  const page = await scene.open();
+  const name = page.getByLabel('User name');
+  const password = page.getByLabel('Password');
+  const submit = page.getByRole('button', { name: 'Sign in' });
+  const alert = page.getByRole('alert');
+
+  // A page that needs to know who asks leads to the form, and back afterwards.
+  await page.goto('/tokens?q=x');
+  await seePage(page, 'Sign in to svc');
+  assert.equal(new URL(page.url()).pathname, '/login');
+  await name.fill(ann.username);
+  await password.fill('not the password');
+  await submit.click();
+  await see(alert.getByText(/password/i));
+  assert.equal(await password.inputValue(), '');
+  await password.fill(ann.password);
+  await submit.click();
+  await seePage(page, 'Tokens');
+  assert.equal(page.url(), `${scene.url}/tokens?q=x`);
+
+  // Signing out ends it for the server too.
+  await page.getByRole('button', { name: `Account of ${ann.username}` }).click();
+  await page.getByRole('menuitem', { name: 'Sign out' }).click();
+  await seePage(page, 'Sign in to svc');
+  assert.equal((await page.request.get('/api/auth/me')).status(), 401);
+
+  // Ben's attempts are used up by somebody else's guesses.
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const answer = await page.request.post('/api/auth/login', { data: { username: ben.username, password: `guess ${attempt}` } });
+    assert.equal(answer.status(), 401);
+  }
+  await name.fill(ben.username);
+  await password.fill(ben.password);
+  await submit.click();
+  await see(alert.getByText(/too many/i));
+  await see(page.getByRole('button', { name: /^Wait \d/ }));
+  assert.ok(await page.getByRole('button', { name: /^Wait \d/ }).isDisabled());
+  await seeNo(page.getByRole('navigation', { name: 'Main' }));
+  // Chromium notes every refused request in its console.
+  scene.expectNoErrors(/the server responded with a status of (401|429)/);
+}

@@ -1,0 +1,59 @@
+/** A sink: made in the page, tried before it exists, and given an event that the page emits. */
+import assert from 'node:assert/strict';
+
+import { see, seeNo, seePage } from '../scene.js';
+
+/** @param {import('../scene.js').Scene} scene */
+export default async function sink(scene) {
+  const page = await scene.open(scene.facts.ann);
+  await page.goto('/sinks');
+  await seePage(page, 'Sinks');
+  await see(page.getByText('svc sink create'));
+  await page.getByRole('link', { name: 'New sink' }).first().click();
+  await seePage(page, 'New sink');
+  await page.getByLabel('Name', { exact: true }).fill('desk');
+  await page.getByLabel('Patterns').fill('custom.order.*');
+  await page.getByLabel('URL').fill(scene.facts.receiver);
+
+  // The pattern and the body are tried on an event while they are written.
+  await see(page.getByText('Takes custom.order.test'));
+  await page.getByRole('radio', { name: 'Template' }).check({ force: true });
+  await page.getByLabel('Body template').fill('{"parcel": ${{ event.data | tojson }}, "from": "shop"}');
+  await see(page.getByRole('region', { name: 'preview' }).getByText('"shop"'));
+  await page.getByRole('button', { name: 'Create sink' }).click();
+  const secret = page.getByRole('dialog', { name: 'Signing secret' });
+  assert.match((await secret.getByRole('region', { name: 'secret', exact: true }).innerText()).trim(), /^whsec_/);
+  await secret.getByRole('button', { name: 'Done' }).click();
+  await seePage(page, 'desk');
+  await see(page.getByText('Nothing delivered yet'));
+  const address = page.url();
+
+  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Events' }).click();
+  await seePage(page, 'Events');
+  await page.getByRole('button', { name: 'Emit event' }).click();
+  const form = page.getByRole('dialog', { name: 'Emit a custom event' });
+  await form.getByLabel('Type').fill('order.shipped');
+  await form.getByLabel('Payload').fill('{"order": "A-17"');
+  await see(form.getByText(/line 1/i));
+  assert.ok(await form.getByRole('button', { name: 'Emit event' }).isDisabled(), 'what is no JSON is not sent');
+  await form.getByLabel('Payload').fill('{"order": "A-17"}');
+  await form.getByRole('button', { name: 'Emit event' }).click();
+
+  // The drawer of the new event says who received it.
+  const drawer = page.getByRole('dialog', { name: 'custom.order.shipped' });
+  await see(drawer.getByRole('link', { name: 'desk' }));
+  await see(drawer.getByText('HTTP 200'));
+  const event = new URL(page.url()).searchParams.get('event');
+  await scene.meanwhile('look at the receiver', event);
+
+  await drawer.getByRole('link', { name: 'desk' }).click();
+  await seePage(page, 'desk');
+  assert.equal(page.url(), address);
+  const row = page.getByRole('table', { name: 'Deliveries' }).getByRole('row').filter({ hasText: 'custom.order.shipped' });
+  await see(row.getByText('delivered'));
+  await row.getByRole('button', { name: /custom\.order\.shipped/ }).click();
+  const delivery = page.getByRole('dialog', { name: 'Delivery #1' });
+  await see(delivery.getByText('HTTP 200'));
+  await page.keyboard.press('Escape');
+  await seeNo(delivery);
+}

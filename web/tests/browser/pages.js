@@ -1,0 +1,89 @@
+/** Every page of the interface, and what is seen on it when it has all its data. */
+import assert from 'node:assert/strict';
+
+import { see } from './scene.js';
+
+/** @typedef {import('playwright-core').Page} Page */
+/**
+ * @typedef {object} Place
+ * @property {string} route as `routes.js` writes it
+ * @property {string} path
+ * @property {(page: Page) => import('playwright-core').Locator} shows the last thing to arrive
+ * @property {boolean} [open] for people who are not signed in
+ * @property {string} [name] where a route has more than one place to look at
+ */
+
+/**
+ * @param {import('./scene.js').Scene} scene a server as `Site` of the tests prepares it
+ * @returns {Place[]}
+ */
+export function places({ facts }) {
+  const { space, event, sink, script, ann } = facts;
+  const method = facts.markup ? 'speak' : 'orders.create';
+  const text = (/** @type {string | RegExp} */ what) => (/** @type {Page} */ page) => page.getByRole('main').getByText(what).first();
+  const heading = (/** @type {string | RegExp} */ name) => (/** @type {Page} */ page) => page.getByRole('heading', { level: 1, name });
+  const dialog = (/** @type {string | RegExp} */ what) => (/** @type {Page} */ page) => page.getByRole('dialog').getByText(what).first();
+  return [
+    { route: '/', path: '/', shows: text(event.type) },
+    { route: '/methods', path: '/methods', shows: text(method) },
+    { route: '/methods/:name', path: `/methods/${method}`, shows: heading(method) },
+    { route: '/spaces', path: '/spaces', shows: text(space.name) },
+    { route: '/spaces/:id', path: `/spaces/${space.id}`, shows: heading(space.name) },
+    { route: '/spaces', name: 'spaces-new', path: '/spaces?new=1', shows: dialog('Create space') },
+    { route: '/tools', path: '/tools', shows: text(method.replace('.', '_')) },
+    { route: '/events', path: '/events', shows: text(event.type) },
+    { route: '/events', name: 'events-drawer', path: `/events?event=${event.id}`, shows: dialog(sink.name) },
+    { route: '/events/:id', path: `/events/${event.id}`, shows: text(sink.name) },
+    { route: '/sinks', path: '/sinks', shows: text(sink.name) },
+    { route: '/sinks/new', path: '/sinks/new', shows: heading('New sink') },
+    { route: '/sinks/:id', path: `/sinks/${sink.id}`, shows: heading(sink.name) },
+    { route: '/sinks/:id', name: 'sinks-id-settings', path: `/sinks/${sink.id}?tab=settings`, shows: text('Save changes') },
+    { route: '/scripts', path: '/scripts', shows: text(script.name) },
+    { route: '/scripts/new', path: '/scripts/new', shows: heading('New script') },
+    { route: '/scripts/:id', path: `/scripts/${script.id}`, shows: heading(script.name) },
+    { route: '/tokens', path: '/tokens', shows: text('testkit') },
+    { route: '/tokens', name: 'tokens-new', path: '/tokens?new=1', shows: dialog('Create token') },
+    { route: '/users', path: '/users', shows: text(ann.username) },
+    { route: '/users/:id', path: `/users/${facts.ann_id}`, shows: heading(ann.username) },
+    { route: '/groups', path: '/groups', shows: text('packers') },
+    { route: '/roles', path: '/roles', shows: text('auditor') },
+    { route: '/audit', path: '/audit', shows: text('event_sink.created') },
+    { route: '/account', path: '/account', shows: text('this one') },
+    { route: '/login', path: '/login', open: true, shows: heading('Sign in to svc') },
+    { route: '/setup', path: '/setup?token=svc_set_0', open: true, shows: heading('Set up svc') },
+    { route: '*', name: 'not-found', path: '/nowhere', shows: heading('Page not found') },
+  ];
+}
+
+/** A name for files. @param {Place} place */
+export function nameOf(place) {
+  return place.name ?? (place.route.slice(1).replaceAll('/', '-').replaceAll(':', '') || 'overview');
+}
+
+/**
+ * Goes to a place and waits until all of it is there.
+ * @param {Page} page
+ * @param {Place} place
+ */
+export async function visit(page, place) {
+  await page.goto(place.path);
+  await see(place.shows(page));
+  await see(page.getByRole('heading', { level: 1 }));
+  await page.locator('.loading').waitFor({ state: 'detached' });
+}
+
+/**
+ * Every route of the interface must have a place here; it says itself which there are.
+ * @param {Page} page any page of the interface
+ * @param {Place[]} all
+ */
+export async function expectEveryRoute(page, all) {
+  /** @type {string[]} */
+  const routes = await page.evaluate(async () => {
+    const address = '/web/src/routes.js';
+    const { ROUTES } = await import(address);
+    return ROUTES.map((/** @type {{path: string}} */ row) => row.path);
+  });
+  const missing = routes.filter((route) => !all.some((place) => place.route === route));
+  assert.deepEqual(missing, [], 'pages that nobody looks at');
+}

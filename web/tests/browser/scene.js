@@ -1,0 +1,108 @@
+/** What the flows are written in: browsers of people, what they saw go wrong, and the test outside. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+/** @typedef {import('playwright-core').Page} Page */
+/** @typedef {{username: string, password: string, token: string}} Person */
+/** @typedef {{id: string, name: string}} Named */
+
+/** What is due at once gets this long: the machine may be busy. */
+const SOON_MS = 20_000;
+
+export class Scene {
+  /** Errors of all consoles, in the order they came. @type {string[]} */
+  errors = [];
+  /** @type {Page[]} */
+  #pages = [];
+  #lines = createInterface({ input: process.stdin });
+  #answers = this.#lines[Symbol.asyncIterator]();
+
+  /**
+   * @param {import('playwright-core').Browser} browser
+   * @param {{url: string, results: string, facts: any}} input
+   */
+  constructor(browser, input) {
+    this.browser = browser;
+    this.url = input.url;
+    this.results = input.results;
+    this.facts = input.facts;
+  }
+
+  /**
+   * A fresh browser window, signed in if a person is named.
+   * @param {Person | null} [person]
+   * @param {import('playwright-core').BrowserContextOptions} [options]
+   * @returns {Promise<Page>}
+   */
+  async open(person, options) {
+    const context = await this.browser.newContext({ baseURL: this.url, viewport: { width: 1280, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'], ...options });
+    context.setDefaultTimeout(SOON_MS);
+    if (person) {
+      const answer = await context.request.post('/api/auth/login', { data: { username: person.username, password: person.password } });
+      assert.equal(answer.status(), 200, await answer.text());
+    }
+    context.on('console', (message) => {
+      if (message.type() === 'error') this.errors.push(`${message.page()?.url()}: ${message.text()} (${message.location().url})`);
+    });
+    context.on('weberror', (error) => this.errors.push(`${error.page()?.url()}: ${error.error().stack}`));
+    const page = await context.newPage();
+    this.#pages.push(page);
+    return page;
+  }
+
+  /**
+   * Asks the test to do something outside the browser, and waits until it is done.
+   * @param {string} word
+   * @param {any} [value] what it has to know
+   */
+  async meanwhile(word, value = null) {
+    console.log(`@@ ${JSON.stringify({ word, value })}`);
+    const { done } = await this.#answers.next();
+    assert.ok(!done, `nobody answered \`${word}\``);
+  }
+
+  /** Nothing may have been written to a console but what is expected, and that is forgotten. @param {RegExp} [expected] */
+  expectNoErrors(expected) {
+    const others = this.errors.filter((line) => !expected?.test(line));
+    assert.deepEqual(others, [], 'errors in the console');
+    this.errors.length = 0;
+  }
+
+  /** Pictures of all windows as they are now; the folder they are in. */
+  async photograph() {
+    for (const [index, page] of this.#pages.entries()) {
+      if (!page.isClosed()) await page.screenshot({ path: join(this.results, `failed-${index}.png`) }).catch(() => {});
+    }
+    return this.results;
+  }
+
+  close() {
+    this.#lines.close();
+  }
+}
+
+/**
+ * Waits until something is on the page.
+ * @param {import('playwright-core').Locator} locator
+ */
+export async function see(locator) {
+  await locator.filter({ visible: true }).first().waitFor({ state: 'visible' });
+}
+
+/**
+ * Waits until something is not on the page, or no longer.
+ * @param {import('playwright-core').Locator} locator
+ */
+export async function seeNo(locator) {
+  await locator.first().waitFor({ state: 'hidden' });
+}
+
+/**
+ * The heading of a page; once it is there, the page is.
+ * @param {Page} page
+ * @param {string | RegExp} name
+ */
+export async function seePage(page, name) {
+  await see(page.getByRole('heading', { level: 1, name }));
+}
