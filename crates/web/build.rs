@@ -18,10 +18,15 @@ fn main() -> io::Result<()> {
 
     let mut files = Vec::new();
     list(&folder, &mut files)?;
+    // As texts, by which they are looked up: as paths, `a/b.js` would stand before `a.js`.
+    let mut files: Vec<(String, PathBuf)> = files
+        .into_iter()
+        .map(|file| (shown(&folder, &file), file))
+        .collect();
     files.sort();
     let mut table = String::from("&[\n");
-    for (number, file) in files.iter().enumerate() {
-        table += &entry(&folder, file, &out.join(format!("{number}.gz")))?;
+    for (number, (path, file)) in files.iter().enumerate() {
+        table += &entry(path, file, &out.join(format!("{number}.gz")))?;
     }
     table += "]";
     fs::write(out.join("files.rs"), table)
@@ -42,7 +47,16 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-fn entry(folder: &Path, file: &Path, compressed: &Path) -> io::Result<String> {
+/// The path in the address.
+fn shown(folder: &Path, file: &Path) -> String {
+    file.strip_prefix(folder)
+        .expect("files of a folder lie in it")
+        .display()
+        .to_string()
+        .replace('\\', "/")
+}
+
+fn entry(path: &str, file: &Path, compressed: &Path) -> io::Result<String> {
     let bytes = fs::read(file)?;
     let gzip = gzip(&bytes)?;
     let gzip = if gzip.len() < bytes.len() {
@@ -51,12 +65,6 @@ fn entry(folder: &Path, file: &Path, compressed: &Path) -> io::Result<String> {
     } else {
         "None".to_owned()
     };
-    let path = file
-        .strip_prefix(folder)
-        .expect("files of a folder lie in it")
-        .display()
-        .to_string()
-        .replace('\\', "/");
     let hash: String = Sha256::digest(&bytes)[..8]
         .iter()
         .map(|byte| format!("{byte:02x}"))

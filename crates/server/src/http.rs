@@ -4,6 +4,7 @@
 mod agent_link;
 mod audit;
 mod auth;
+mod door;
 mod error;
 mod event_sinks;
 mod events;
@@ -27,5 +28,6 @@ mod tokens;
 mod users;
 mod web;
 
+pub use door::Door;
 pub use internal::{Asked, InternalApi, Reply, Unanswered};
 pub use router::{RouteRow, route_table, router};

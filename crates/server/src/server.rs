@@ -115,10 +115,11 @@ impl Server {
 
         let router = http::router(&app);
         internal_api.open(router.clone());
+        let door = http::Door::new(&app, router);
         let listener = |tcp, tls| Listener {
             tcp,
             tls,
-            router: router.clone(),
+            door: door.clone(),
             connections_max: options.limits.connections_max,
             shutdown: shutdown.clone(),
         };

@@ -29,7 +29,8 @@ pub fn start(
 ) -> Result<(), Failure> {
     let filter = filter(environment.get(env::LOG), default)?;
     let colour = io::stderr().is_terminal() && environment.get("NO_COLOR").is_none();
-    let registry = tracing_subscriber::registry().with(filter).with(cap());
+    let cap = cap(filter.max_level_hint().unwrap_or(LevelFilter::TRACE));
+    let registry = tracing_subscriber::registry().with(filter).with(cap);
     match format {
         LogFormat::Human => {
             let layer = fmt::layer()
@@ -70,11 +71,13 @@ fn filter(directives: Option<&str>, default: Default) -> Result<EnvFilter, Failu
     })
 }
 
-/// A second filter beside the first: no directive, however exact, reaches past it.
-fn cap() -> Targets {
+/// A second filter beside the first: no directive, however exact, reaches past it. It lets nothing
+/// through that the first would not: the most it says is what libraries prepare records for, and
+/// one of them does so a dozen times for each message on a link.
+fn cap(most: LevelFilter) -> Targets {
     Targets::new()
-        .with_default(LevelFilter::TRACE)
-        .with_targets(CAPPED.map(|target| (target, LevelFilter::DEBUG)))
+        .with_default(most)
+        .with_targets(CAPPED.map(|target| (target, most.min(LevelFilter::DEBUG))))
 }
 
 #[cfg(test)]
@@ -86,7 +89,9 @@ mod tests {
     /// Runs `check` under the filters that `directives` make.
     fn under(directives: Option<&str>, check: impl FnOnce()) {
         let filter = filter(directives, Default::Info).expect("a filter");
-        let subscriber = tracing_subscriber::registry().with(filter).with(cap());
+        let subscriber = tracing_subscriber::registry()
+            .with(filter)
+            .with(cap(LevelFilter::TRACE));
         with_default(subscriber, check);
     }
 

@@ -12,6 +12,9 @@ const search = computed(() => address.value.search);
 /** Asked before leaving a page with unsaved work. @type {Set<() => boolean>} */
 const guards = new Set();
 
+/** Where we are among the entries of the browser's history that are ours; each remembers its place. */
+let place = placeOf(history.state);
+
 /**
  * @param {string} href
  * @param {{replace?: boolean}} [options]
@@ -19,8 +22,8 @@ const guards = new Set();
 export function navigate(href, { replace = false } = {}) {
   const target = new URL(href, location.href);
   if (target.pathname !== location.pathname && !mayLeave()) return;
-  if (replace || target.href === location.href) history.replaceState(null, '', target);
-  else history.pushState(null, '', target);
+  if (replace || target.href === location.href) history.replaceState({ place }, '', target);
+  else history.pushState({ place: ++place }, '', target);
   const moved = target.pathname !== address.value.pathname;
   read();
   if (target.hash) document.getElementById(target.hash.slice(1))?.scrollIntoView();
@@ -33,6 +36,22 @@ function mayLeave() {
   return !held || window.confirm('Leave without saving? Your changes will be lost.');
 }
 
+/** @param {any} state */
+function placeOf(state) {
+  return Number.isInteger(state?.place) ? state.place : 0;
+}
+
+/** Back and Forward have already moved when we hear of it: staying means going back to where we were. @param {PopStateEvent} event */
+function onPop(event) {
+  const target = placeOf(event.state);
+  if (target !== place && location.pathname !== address.value.pathname && !mayLeave()) {
+    history.go(place - target);
+    return;
+  }
+  place = target;
+  read();
+}
+
 function read() {
   if (address.value.pathname === location.pathname && address.value.search === location.search) return;
   address.value = { pathname: location.pathname, search: location.search };
@@ -40,7 +59,8 @@ function read() {
 
 /** Makes every ordinary link to a page of ours navigate without loading anew. */
 export function startRouter() {
-  window.addEventListener('popstate', read);
+  history.replaceState({ place }, '');
+  window.addEventListener('popstate', onPop);
   window.addEventListener('beforeunload', (event) => {
     if ([...guards].some((guard) => guard())) event.preventDefault();
   });

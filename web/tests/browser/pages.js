@@ -9,7 +9,7 @@ import { see } from './scene.js';
  * @property {string} route as `routes.js` writes it
  * @property {string} path
  * @property {(page: Page) => import('playwright-core').Locator} shows the last thing to arrive
- * @property {boolean} [open] for people who are not signed in
+ * @property {'guest' | 'cleo'} [who] somebody not signed in, or with hardly a permission; else Ann, who may do all
  * @property {string} [name] where a route has more than one place to look at
  */
 
@@ -49,10 +49,23 @@ export function places({ facts }) {
     { route: '/roles', path: '/roles', shows: text('auditor') },
     { route: '/audit', path: '/audit', shows: text('event_sink.created') },
     { route: '/account', path: '/account', shows: text('this one') },
-    { route: '/login', path: '/login', open: true, shows: heading('Sign in to svc') },
-    { route: '/setup', path: '/setup?token=svc_set_0', open: true, shows: heading('Set up svc') },
+    { route: '/login', path: '/login', who: 'guest', shows: heading('Sign in to svc') },
+    { route: '/setup', path: '/setup?token=svc_set_0', who: 'guest', shows: text('set up already') },
     { route: '*', name: 'not-found', path: '/nowhere', shows: heading('Page not found') },
+    { route: '*', name: 'forbidden', path: '/users', who: 'cleo', shows: heading('You are not allowed to see this') },
   ];
+}
+
+/**
+ * Windows of everybody who looks at places, and which of them is for a place.
+ * @param {import('./scene.js').Scene} scene
+ * @param {import('playwright-core').BrowserContextOptions} [options]
+ * @returns {Promise<(place: Place) => Page>}
+ */
+export async function windows(scene, options) {
+  const { ann, cleo } = scene.facts;
+  const pages = { ann: await scene.open(ann, options), cleo: await scene.open(cleo, options), guest: await scene.open(null, options) };
+  return (place) => pages[place.who ?? 'ann'];
 }
 
 /** A name for files. @param {Place} place */

@@ -20,6 +20,7 @@ use super::{
     error::ApiError,
     internal::ActsFor,
     listen::Peer,
+    methods::CALL_PATH,
     router::{Agents, Needs, routes},
     web,
 };
@@ -66,7 +67,12 @@ impl Gate {
         if path == web::ANY_PATH && web::is_reserved(request.uri().path()) {
             return None;
         }
-        let method = match *request.method() {
+        self.rule(request.method(), path)
+    }
+
+    /// The row for a path as the table writes it.
+    fn rule(&self, method: &Method, path: &str) -> Option<(Needs, Agents)> {
+        let method = match *method {
             Method::HEAD => &Method::GET,
             ref method => method,
         };
@@ -74,10 +80,17 @@ impl Gate {
         rows.find(|(allowed, ..)| allowed == method)
             .map(|&(_, needs, agents)| (needs, agents))
     }
+
+    /// [`authenticate`] for a request that does not pass the router: its path is the table's.
+    pub fn admit<B>(&self, request: &http::Request<B>) -> Result<Caller, ApiError> {
+        let rule = self.rule(request.method(), request.uri().path());
+        decide(self, rule, request)?
+            .ok_or_else(|| ApiError::unauthorized("this route needs a credential"))
+    }
 }
 
 pub async fn authenticate(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
-    match decide(&gate, &request) {
+    match decide(&gate, gate.rule_of(&request), &request) {
         Ok(caller) => {
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
@@ -99,11 +112,14 @@ pub async fn authenticate(State(gate): State<Gate>, mut request: Request, next: 
 /// Reads and calls end with their client; a call frees its place by that.
 fn is_cancellable(request: &Request) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD)
-        || matches!(request.uri().path(), "/api/methods/call" | MCP_PATH)
+        || matches!(request.uri().path(), CALL_PATH | MCP_PATH)
 }
 
-fn decide(gate: &Gate, request: &Request) -> Result<Option<Caller>, ApiError> {
-    let rule = gate.rule_of(request);
+fn decide<B>(
+    gate: &Gate,
+    rule: Option<(Needs, Agents)>,
+    request: &http::Request<B>,
+) -> Result<Option<Caller>, ApiError> {
     let (needs, agents) = match rule {
         Some((needs, agents)) => (Some(needs), agents),
         None => (None, Agents::AsOwner),
@@ -144,7 +160,7 @@ fn challenge(error: ApiError, path: &str) -> ApiError {
 
 /// Who presents what: a bearer token wins over a cookie. A script presents nothing: that it acts
 /// for a user is said by an extension that no request from outside can hold.
-fn identify(gate: &Gate, request: &Request) -> Result<Option<Caller>, Denied> {
+fn identify<B>(gate: &Gate, request: &http::Request<B>) -> Result<Option<Caller>, Denied> {
     if let Some(&ActsFor(user)) = request.extensions().get() {
         let user = gate.app.directory.find_user(user);
         let user = user
@@ -254,7 +270,7 @@ fn check_permission(caller: &Caller, needs: Option<Needs>) -> Result<(), ApiErro
 }
 
 /// Refuses a writing request that another site made a browser send.
-fn foreign_write(gate: &Gate, request: &Request) -> Result<(), ApiError> {
+fn foreign_write<B>(gate: &Gate, request: &http::Request<B>) -> Result<(), ApiError> {
     if matches!(
         *request.method(),
         Method::GET | Method::HEAD | Method::OPTIONS
@@ -287,7 +303,7 @@ fn foreign_write(gate: &Gate, request: &Request) -> Result<(), ApiError> {
 }
 
 /// The machine itself, not something it forwards for.
-fn is_direct_loopback(gate: &Gate, request: &Request) -> bool {
+fn is_direct_loopback<B>(gate: &Gate, request: &http::Request<B>) -> bool {
     let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"];
     let peer = request
         .extensions()

@@ -1,9 +1,10 @@
 //! Reads what a request carries: bounded, strictly typed, with errors that name the fault.
 
-use std::time::Duration;
+use std::{task::Poll, time::Duration};
 
 use axum::{
-    body::Body,
+    BoxError,
+    body::HttpBody,
     extract::{FromRequest, FromRequestParts, Path, Request},
     response::{IntoResponse, Response},
 };
@@ -143,9 +144,18 @@ pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
     ))
 }
 
-pub async fn read_body(body: Body, max: usize, time_max: Duration) -> Result<Bytes, ApiError> {
-    let reading = tokio::time::timeout(time_max, Limited::new(body, max).collect());
-    let Ok(read) = reading.await else {
+pub async fn read_body<B>(body: B, max: usize, time_max: Duration) -> Result<Bytes, ApiError>
+where
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let mut reading = std::pin::pin!(Limited::new(body, max).collect());
+    // Mostly all of it came with the head, and no timer is needed.
+    let read = match futures_util::poll!(reading.as_mut()) {
+        Poll::Ready(read) => Ok(read),
+        Poll::Pending => tokio::time::timeout(time_max, reading).await,
+    };
+    let Ok(read) = read else {
         let detail = format!(
             "the body did not arrive within {} seconds",
             time_max.as_secs()

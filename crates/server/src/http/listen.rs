@@ -1,12 +1,16 @@
 //! Accepts connections: TCP or TLS, HTTP/1.1 or 2, with limits on time and number, and a clean end.
 
 use std::{
+    future::poll_fn,
     net::{IpAddr, SocketAddr},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Poll,
     time::Duration,
 };
 
-use axum::Router;
 use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use hyper_util::{
@@ -23,6 +27,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
 
+use super::door::{self, Door};
+
 /// Time for a TLS handshake, and for the head of a request.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 const HEAD_MAX: Duration = Duration::from_secs(30);
@@ -37,11 +43,33 @@ pub struct Peer {
 pub struct Listener {
     pub tcp: TcpListener,
     pub tls: Option<TlsAcceptor>,
-    pub router: Router,
+    pub door: Door,
     /// Connections at one time; more wait to be accepted.
     pub connections_max: usize,
     /// Stop accepting, let requests in flight finish.
     pub shutdown: CancellationToken,
+}
+
+/// Tells connections that the listener closes.
+#[derive(Clone, Default)]
+struct Closing(Arc<ClosingState>);
+
+#[derive(Default)]
+struct ClosingState {
+    /// Set before the token is cancelled, and cheaper to look at.
+    begun: AtomicBool,
+    token: CancellationToken,
+}
+
+impl Closing {
+    fn begin(&self) {
+        self.0.begun.store(true, Ordering::Release);
+        self.0.token.cancel();
+    }
+
+    fn has_begun(&self) -> bool {
+        self.0.begun.load(Ordering::Acquire)
+    }
 }
 
 impl Listener {
@@ -49,6 +77,7 @@ impl Listener {
     pub async fn run(self, linger: Duration) {
         let connections = TaskTracker::new();
         let places = Arc::new(Semaphore::new(self.connections_max));
+        let closing = Closing::default();
         loop {
             let accepted = tokio::select! {
                 accepted = accept(&self.tcp, &places) => accepted,
@@ -57,13 +86,13 @@ impl Listener {
             let Some((stream, address, place)) = accepted else {
                 continue;
             };
-            let (tls, router, shutdown) =
-                (self.tls.clone(), self.router.clone(), self.shutdown.clone());
+            let (tls, door, closing) = (self.tls.clone(), self.door.clone(), closing.clone());
             connections.spawn(async move {
-                serve(stream, address, tls, router, shutdown).await;
+                serve(stream, address, tls, door, closing).await;
                 drop(place);
             });
         }
+        closing.begin();
         drop(self.tcp);
         connections.close();
         if tokio::time::timeout(linger, connections.wait())
@@ -98,8 +127,8 @@ async fn serve(
     stream: TcpStream,
     address: SocketAddr,
     tls: Option<TlsAcceptor>,
-    router: Router,
-    shutdown: CancellationToken,
+    door: Door,
+    closing: Closing,
 ) {
     // Small answers must not wait for a full segment.
     let _ = stream.set_nodelay(true);
@@ -111,26 +140,24 @@ async fn serve(
                     address,
                     tls: false,
                 },
-                router,
-                shutdown,
+                door,
+                closing,
             )
             .await
         }
         Some(tls) => match tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream)).await {
-            Ok(Ok(stream)) => {
-                serve_http(stream, Peer { address, tls: true }, router, shutdown).await
-            }
+            Ok(Ok(stream)) => serve_http(stream, Peer { address, tls: true }, door, closing).await,
             Ok(Err(error)) => debug!(%address, "TLS handshake failed: {error}"),
             Err(_) => debug!(%address, "TLS handshake took too long"),
         },
     }
 }
 
-async fn serve_http<S>(stream: S, peer: Peer, router: Router, shutdown: CancellationToken)
+async fn serve_http<S>(stream: S, peer: Peer, door: Door, closing: Closing)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = WithPeer { router, peer };
+    let service = WithPeer { door, peer };
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
@@ -143,9 +170,26 @@ where
         .max_concurrent_streams(1_000);
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = shutdown.cancelled() => {
+    let mut cancelled = std::pin::pin!(closing.0.token.cancelled());
+    let mut is_told = false;
+    // The token is asked once, so that it wakes this task; a busy connection then only looks at a
+    // flag.
+    let ended = poll_fn(|context| {
+        if let Poll::Ready(ended) = connection.as_mut().poll(context) {
+            return Poll::Ready(Some(ended));
+        }
+        if !is_told {
+            is_told = true;
+            let _ = cancelled.as_mut().poll(context);
+        }
+        if closing.has_begun() {
+            return Poll::Ready(None);
+        }
+        Poll::Pending
+    });
+    let ended = match ended.await {
+        Some(ended) => ended,
+        None => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }
@@ -155,20 +199,19 @@ where
     }
 }
 
-/// Tells every request who is at the other end.
+/// Tells the door who is at the other end.
 struct WithPeer {
-    router: Router,
+    door: Door,
     peer: Peer,
 }
 
 impl hyper::service::Service<Request<Incoming>> for WithPeer {
     type Response = axum::response::Response;
     type Error = std::convert::Infallible;
-    type Future = <Router as tower_service::Service<Request<Incoming>>>::Future;
+    type Future = door::Answering;
 
-    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        request.extensions_mut().insert(self.peer);
-        tower_service::Service::call(&mut self.router.clone(), request)
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        self.door.take(request, self.peer)
     }
 }
 

@@ -1,9 +1,12 @@
 //! `GET /api/methods`, `POST /api/methods/call`, and the OpenRPC document (spec 4.1).
 
 use axum::{
+    BoxError,
+    body::HttpBody,
     extract::{Request, State},
     response::{IntoResponse, Response},
 };
+use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
 use svc_protocol::api::Methods;
@@ -32,11 +35,23 @@ pub async fn list(
     Json(app.discovery.list(&caller, &filter))
 }
 
+/// Where calls come in.
+pub const CALL_PATH: &str = "/api/methods/call";
+
 pub async fn call(State(app): State<App>, caller: Caller, request: Request) -> ApiResult<Response> {
-    let (parts, body) = request.into_parts();
-    require_json(&parts.headers)?;
+    answer(&app, &caller, request).await
+}
+
+/// Answers calls, whichever way the request came.
+pub async fn answer<B>(app: &App, caller: &Caller, request: http::Request<B>) -> ApiResult<Response>
+where
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    require_json(request.headers())?;
+    let body = request.into_body();
     let body = read_body(body, app.limits.call_bytes_max, PAYLOAD_TIME_MAX).await?;
-    let answer = app.calls.answer(&caller, &body).await.map_err(|over| {
+    let answer = app.calls.answer(caller, &body).await.map_err(|over| {
         let detail = "you make more calls per second than this server allows";
         ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
             .retry_after(over.retry_after.as_secs() + 1)
@@ -52,6 +67,10 @@ pub async fn openrpc(State(app): State<App>, caller: Caller) -> Response {
 }
 
 fn json(body: Vec<u8>) -> Response {
+    let mut response = Response::new(body.into());
     let content_type = HeaderValue::from_static("application/json");
-    ([(header::CONTENT_TYPE, content_type)], body).into_response()
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, content_type);
+    response
 }

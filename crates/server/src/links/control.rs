@@ -19,11 +19,15 @@ impl Links {
         self: Arc<Self>,
         live: Arc<LiveSpace>,
         link: Arc<Link>,
-        mut messages: mpsc::Receiver<(u64, Control)>,
+        mut messages: mpsc::Receiver<Box<(u64, Control)>>,
     ) {
-        while let Some((id, message)) = messages.recv().await {
+        while let Some(message) = messages.recv().await {
+            let (id, message) = *message;
+            // What takes much room is made when it is needed: most links are idle most of the time.
             match message {
-                Control::Register(register) => self.register(&live, &link, id, *register).await,
+                Control::Register(register) => {
+                    Box::pin(self.register(&live, &link, id, *register)).await;
+                }
                 Control::Log { lines, dropped } => self.logs.append(live.id, lines, dropped),
                 Control::Goodbye { reason } => {
                     link.set_agent_goodbye(reason);
@@ -33,7 +37,7 @@ impl Links {
                     // What a replaced link still says is no news of the space.
                     let _transition = live.transition.lock().await;
                     if live.is_current(&link) {
-                        self.hear(&live, &link, id, message).await;
+                        Box::pin(self.hear(&live, &link, id, message)).await;
                     }
                 }
             }

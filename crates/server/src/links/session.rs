@@ -52,19 +52,22 @@ impl Links {
     /// Serves one link until it ends.
     pub async fn serve(self: Arc<Self>, upgraded: Upgraded, caller: Caller, space: SpaceId) {
         let (mut sink, mut source) = socket::accept(upgraded).await;
-        let hello = match tokio::time::timeout(HELLO_MAX, read_hello(&mut source)).await {
+        // Boxed, here and below, is what a link does once: it would take its room for good.
+        let hello = tokio::time::timeout(HELLO_MAX, read_hello(&mut source));
+        let hello = match Box::pin(hello).await {
             Ok(Ok(hello)) => hello,
-            Ok(Err(refusal)) => return refuse(&mut sink, refusal).await,
+            Ok(Err(refusal)) => return Box::pin(refuse(&mut sink, refusal)).await,
             Err(_) => {
-                return refuse(&mut sink, refusal("protocol", "no hello in time", true)).await;
+                let refusal = refusal("protocol", "no hello in time", true);
+                return Box::pin(refuse(&mut sink, refusal)).await;
             }
         };
-        match self.admit(&hello, caller, space).await {
+        match Box::pin(self.admit(&hello, caller, space)).await {
             Ok((live, link, frames)) => {
                 self.run(&live, &link, frames, sink, source).await;
-                self.part(live, &link).await;
+                Box::pin(self.part(live, &link)).await;
             }
-            Err(refusal) => refuse(&mut sink, refusal).await,
+            Err(refusal) => Box::pin(refuse(&mut sink, refusal)).await,
         }
     }
 
@@ -287,7 +290,7 @@ async fn write(
         }
     }
     link.ending().cancel();
-    let farewell = async {
+    let farewell = Box::pin(async {
         if let Some(reason) = link.last_words() {
             frames.close();
             while frames.recv_many(&mut batch, FRAMES_PER_WRITE).await > 0 {}
@@ -296,7 +299,7 @@ async fn write(
             let _ = sink.write(&batch).await;
         }
         sink.close().await;
-    };
+    });
     let _ = tokio::time::timeout(FAREWELL_MAX, farewell).await;
 }
 
@@ -305,7 +308,7 @@ async fn read(
     mut source: FrameSource,
     link: &Arc<Link>,
     heard: &AtomicBool,
-    control: mpsc::Sender<(u64, Control)>,
+    control: mpsc::Sender<Box<(u64, Control)>>,
 ) -> Result<(), ReadError> {
     let mut ended = pin!(link.ending().cancelled());
     loop {
@@ -327,7 +330,7 @@ async fn read(
                 FrameKind::Control => {
                     let message = serde_json::from_slice(&payload)?;
                     // A full queue stops the reading: an agent cannot flood the server.
-                    if control.send((id, message)).await.is_err() {
+                    if control.send(Box::new((id, message))).await.is_err() {
                         return Ok(());
                     }
                 }

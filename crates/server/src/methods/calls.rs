@@ -196,6 +196,10 @@ impl Calls {
                 Err(PickError::NotFound) => return Err(RpcError::MethodNotFound),
                 Err(PickError::Unavailable) => return Err(RpcError::Unavailable),
             };
+            // A first attempt has all its time; others may have used it up.
+            if !tried.is_empty() && arrived.elapsed() >= provider.timeout {
+                return Err(timed_out(&provider, false));
+            }
             match attempt(&provider, params, arrived, reports).await? {
                 Some(reply) => return Ok(reply),
                 // Nothing was sent, so another provider may be tried; after sending, never.
@@ -271,15 +275,7 @@ pub async fn attempt(
     arrived: Instant,
     reports: Option<&Reports>,
 ) -> Result<Option<Reply>, RpcError> {
-    let timeout_seconds = u32::try_from(provider.timeout.as_secs()).unwrap_or(u32::MAX);
-    let timed_out = |sent| RpcError::TimedOut {
-        timeout_seconds,
-        sent,
-    };
     let deadline = arrived + provider.timeout;
-    if Instant::now() >= deadline {
-        return Err(timed_out(false));
-    }
     let Ok(mut pending) = provider.call(params, reports) else {
         return Ok(None);
     };
@@ -290,7 +286,7 @@ pub async fn attempt(
             match timeout(CANCEL_ANSWER_MAX, pending.answer()).await {
                 Ok(answer) => answer,
                 // An agent that cannot say is an agent that may have sent it.
-                Err(_) => return Err(timed_out(true)),
+                Err(_) => return Err(timed_out(provider, true)),
             }
         }
     };
@@ -299,7 +295,14 @@ pub async fn attempt(
         Answer::Error(error) => Ok(Some(Reply::Error(error))),
         Answer::Unavailable => Ok(None),
         Answer::Interrupted => Err(RpcError::Interrupted),
-        Answer::Cancelled { sent } => Err(timed_out(sent)),
+        Answer::Cancelled { sent } => Err(timed_out(provider, sent)),
+    }
+}
+
+fn timed_out(provider: &Provider, sent: bool) -> RpcError {
+    RpcError::TimedOut {
+        timeout_seconds: u32::try_from(provider.timeout.as_secs()).unwrap_or(u32::MAX),
+        sent,
     }
 }
 

@@ -1,5 +1,7 @@
 //! The web interface as it is served: its files, their headers, and what is a page.
 
+use std::path::Path;
+
 use svc_testkit::{Answer, TempDir, TestServer};
 
 /// How a browser asks for a page.
@@ -183,4 +185,28 @@ async fn no_path_leads_out_of_the_files() {
     let changed = get(&from_folder, "/", &[]).await.expect(200);
     assert_eq!(changed.text(), "changed");
     assert_ne!(changed.header("etag"), page.header("etag"));
+}
+
+#[tokio::test]
+async fn every_file_of_the_interface_is_in_the_binary() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/app");
+    let mut folders = vec![folder.clone()];
+    let mut files = Vec::new();
+    while let Some(next) = folders.pop() {
+        for entry in std::fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                files.push(path);
+            }
+        }
+    }
+    assert!(files.len() > 50, "{files:?}");
+    let server = TestServer::start().await;
+    for file in files {
+        let path = file.strip_prefix(&folder).unwrap().to_str().unwrap();
+        let answer = get(&server, &format!("/web/{path}"), &[]).await.expect(200);
+        assert_eq!(answer.body, std::fs::read(&file).unwrap(), "{path}");
+    }
 }

@@ -24,7 +24,7 @@ await loadStyles('audit.css');
 const columnsOf = (users) => [
   { key: 'action', label: 'Action', shrink: true, cell: (/** @type {Entry} */ one) => html`<span class="mono">${one.action}</span>` },
   { key: 'actor', label: 'Actor', mono: true, shrink: true },
-  { key: 'target', label: 'Target', cell: (/** @type {Entry} */ one) => html`<span><span class="muted">${one.target_type}</span> <span class="mono">${nameOf(one, users)}</span></span>` },
+  { key: 'target', label: 'Target', cell: (/** @type {Entry} */ one) => html`<span class="audit-target"><span class="muted">${one.target_type}</span> <span class="mono">${nameOf(one, users)}</span></span>` },
   { key: 'detail', label: 'Detail', cell: (/** @type {Entry} */ one) => html`<span class="audit-detail mono">${isEmpty(one.detail) ? '' : briefJson(one.detail, 90)}</span>` },
   { key: 'at', label: 'Time', shrink: true, cell: (/** @type {Entry} */ one) => html`<${Time} value=${one.at} />` },
 ];
@@ -45,7 +45,7 @@ export default function AuditPage() {
   return html`
     <${PageHeader} title="Audit" description="What was changed, by whom, and what went wrong with events. Newest first; new entries appear by themselves." />
     <${Filters} onClear=${filtered ? clear : null} />
-    <${Card} flush>
+    <${Card} flush class="audit-card">
       ${pendingOf(list) ?? html`
         <${Table} label="Audit entries" columns=${columnsOf(users)} rows=${list.items} onRow=${setShown} selected=${(/** @type {Entry} */ one) => one.id === shown?.id}
           empty=${html`<${EmptyState} icon="list" title=${filtered ? 'No entry matches' : 'No entries yet'} command=${commandOf(query.all)} action=${filtered && html`<${Button} onClick=${clear}>Clear filters</${Button}>`} />`} />

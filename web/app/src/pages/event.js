@@ -24,7 +24,7 @@ export default function EventPage({ route }) {
   const { event, payload } = loaded.data;
   const custom = event.event_type.startsWith('custom.');
   return html`
-    <${PageHeader} title=${html`<span class="mono">${event.event_type}</span>`} back=${BACK}
+    <${PageHeader} title=${event.event_type} mono back=${BACK}
       actions=${custom && can('use_spaces', 'manage_spaces') && html`<${Button} icon="copy" onClick=${() => setCopying(true)}>Emit a copy</${Button}>`} />
     <div class="stack-large">
       <${Card} title="About"><${EventFacts} event=${event} /></${Card}>

@@ -6,7 +6,8 @@ import { PageError } from '../ui/error-notice.js';
 /** @param {{route: import('../routes.js').Route}} props */
 export default function ForbiddenPage({ route }) {
   const needs = route.needs ?? [];
-  const what = ROUTES.find((row) => row.path === `/${route.pathname.split('/')[1]}`)?.title ?? 'This page';
+  const title = ROUTES.find((row) => row.path === `/${route.pathname.split('/')[1]}`)?.title;
+  const what = title ? `The page “${title}”` : 'This page';
   const error = {
     status: 403,
     detail: `${what} needs the permission ${needs.map((name) => `\`${name}\``).join(' or ')}, which ${me.value?.username ?? 'your account'} does not have.`,

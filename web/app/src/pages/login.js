@@ -2,13 +2,51 @@
 import { formatDuration } from '../lib/format.js';
 import { signIn } from '../lib/me.js';
 import { html, useEffect, useState } from '../lib/preact.js';
+import { useResource } from '../lib/resource.js';
 import { navigate, safeNext, useQuery } from '../router.js';
+import { CodeBlock } from '../ui/code-block.js';
+import { Notice } from '../ui/error-notice.js';
 import { Logo } from '../ui/icon.js';
 import { TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
 
 export default function LoginPage() {
-  const query = useQuery();
+  const next = safeNext(useQuery().get('next', '/'));
+  const state = useResource('/api/auth/state');
+  const signedIn = Boolean(state.data?.me);
+  useEffect(() => {
+    if (signedIn) navigate(next, { replace: true });
+  }, [signedIn]);
+  // A moment of nothing, rather than a form that is taken away again; a server that does not answer shows it.
+  const waiting = state.data === null && !state.error && !state.slow;
+  if (waiting || signedIn) return null;
+  const empty = state.data?.setup_needed === true;
+  return html`
+    <main class="bare">
+      <div class="bare-card">
+        <${Logo} />
+        <h1>Sign in to svc</h1>
+        ${empty ? html`<${NobodyYet} />` : html`<${LoginForm} next=${next} />`}
+      </div>
+      ${!empty && html`<p class="bare-foot muted small">No account yet? An administrator makes one: <code class="nowrap">svc user create</code></p>`}
+    </main>
+  `;
+}
+
+function NobodyYet() {
+  return html`
+    <${Notice} title="There is no user yet">
+      <p>Make the first administrator with the one-time link that the server prints each time it starts.</p>
+    </${Notice}>
+    <p class="muted small">It looks like this:</p>
+    <${CodeBlock} text=${`${location.origin}/setup?token=svc_set_…`} label="what the link looks like" wrap copy=${false} />
+    <p class="muted small">As a systemd service it is in the journal:</p>
+    <${CodeBlock} text="journalctl -u svc | grep setup" label="command that finds the link" prompt />
+  `;
+}
+
+/** @param {{next: string}} props */
+function LoginForm({ next }) {
   const [username, setUsername] = useState('');
   const [password, setPassword] = useState('');
   const [wait, setWait] = useWait();
@@ -22,22 +60,15 @@ export default function LoginPage() {
       if (retryAfter) setWait(retryAfter);
       throw error;
     }
-    navigate(safeNext(query.get('next', '/')), { replace: true });
+    navigate(next, { replace: true });
   };
 
   return html`
-    <main class="bare">
-      <div class="bare-card">
-        <${Logo} />
-        <h1>Sign in to svc</h1>
-        <${Form} submit=${wait > 0 ? `Wait ${formatDuration(wait * 1_000)}` : 'Sign in'} disabled=${wait > 0} wideButton onSubmit=${submit}>
-          <${TextInput} label="User name" value=${username} onInput=${setUsername} autocomplete="username" autocapitalize="off" spellcheck=${false} required autofocus />
-          <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword} autocomplete="current-password" required />
-        </${Form}>
-        ${query.get('next') && html`<p class="muted small">You will be taken back to <span class="mono">${safeNext(query.get('next'))}</span>.</p>`}
-      </div>
-      <p class="bare-foot muted small">No account yet? An administrator makes one: <code class="nowrap">svc user create</code></p>
-    </main>
+    <${Form} submit=${wait > 0 ? `Wait ${formatDuration(wait * 1_000)}` : 'Sign in'} disabled=${wait > 0} wideButton onSubmit=${submit}>
+      <${TextInput} label="User name" value=${username} onInput=${setUsername} autocomplete="username" autocapitalize="off" spellcheck=${false} required autofocus />
+      <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword} autocomplete="current-password" required />
+    </${Form}>
+    ${next !== '/' && html`<p class="muted small">You will be taken back to <span class="mono anywhere">${next}</span>.</p>`}
   `;
 }
 

@@ -84,7 +84,7 @@ function Editor({ path, script, stale, onSaved }) {
           ${script.kind === 'tool' && html`<${SchemaField} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} />`}
           ${mayEdit && html`
             <${ErrorNotice} error=${save.error} />
-            <div class="form-actions">
+            <div class="form-actions save-line">
               <${Button} type="submit" kind="primary" busy=${save.busy} disabled=${!edit.dirty}>Save</${Button}>
               ${edit.dirty && html`<${Button} onClick=${() => edit.discard(script)}>Discard changes</${Button}>`}
             </div>`}
@@ -152,7 +152,7 @@ function Head({ script, path, mayEdit, onGone }) {
     onGone();
   };
   return html`
-    <${PageHeader} title=${html`<span class="mono">${script.name}</span>`} back=${BACK} description=${script.description}
+    <${PageHeader} title=${script.name} mono back=${BACK} description=${script.description}
       actions=${mayEdit && html`<${Button} icon="trash" onClick=${() => setAsking(true)}>Delete</${Button}>`}>
       <${Badge} tone=${script.kind === 'tool' ? 'accent' : 'neutral'}>${KINDS[script.kind]?.label ?? script.kind}</${Badge}>
       ${script.owner === 'global' && html`<${Badge}>global</${Badge}>`}

@@ -2,35 +2,42 @@
 import { api } from '../lib/api.js';
 import { signIn } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
+import { useResource } from '../lib/resource.js';
 import { navigate, useQuery } from '../router.js';
 import { Button } from '../ui/button.js';
 import { Notice } from '../ui/error-notice.js';
 import { TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
 import { Logo } from '../ui/icon.js';
+import { Loading } from '../ui/spinner.js';
 
 /** The shortest password the server takes. */
 const SHORTEST = 8;
 
 export default function SetupPage() {
   const token = useQuery().get('token');
+  const state = useResource('/api/auth/state');
+  const content = () => {
+    if (state.data === null && !state.error) return state.slow && html`<${Loading} />`;
+    if (state.data?.setup_needed === false) return html`<${Done} signedIn=${state.data.me !== null} />`;
+    return token ? html`<${SetupForm} token=${token} onRefused=${state.reload} />` : html`<${NoToken} />`;
+  };
   return html`
     <main class="bare">
       <div class="bare-card">
         <${Logo} />
         <h1>Set up svc</h1>
-        ${token ? html`<${SetupForm} token=${token} />` : html`<${NoToken} />`}
+        ${content()}
       </div>
     </main>
   `;
 }
 
-/** @param {{token: string}} props */
-function SetupForm({ token }) {
+/** @param {{token: string, onRefused: () => void}} props */
+function SetupForm({ token, onRefused }) {
   const [username, setUsername] = useState('admin');
   const [password, setPassword] = useState('');
   const [again, setAgain] = useState('');
-  const [used, setUsed] = useState(false);
   const differs = again !== '' && !password.startsWith(again) && password !== again;
 
   const submit = async () => {
@@ -38,7 +45,8 @@ function SetupForm({ token }) {
     try {
       await api.post('/api/auth/setup', { setup_token: token, username: username.trim(), password }, { anonymous: true });
     } catch (error) {
-      if (/** @type {any} */ (error).code === 'already_set_up') setUsed(true);
+      // Somebody else may have used the link meanwhile.
+      onRefused();
       throw error;
     }
     await signIn(username.trim(), password);
@@ -52,15 +60,23 @@ function SetupForm({ token }) {
       <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword} autocomplete="new-password" required minlength=${SHORTEST} hint=${`At least ${SHORTEST} characters.`} autofocus />
       <${TextInput} label="Password again" type="password" value=${again} onInput=${setAgain} autocomplete="new-password" required error=${differs ? 'The two passwords differ.' : ''} />
     </${Form}>
-    ${used && html`<${Button} href="/login">Go to sign in</${Button}>`}
+  `;
+}
+
+/** @param {{signedIn: boolean}} props */
+function Done({ signedIn }) {
+  return html`
+    <p class="muted">This server is set up already: the one-time link has done its work.</p>
+    ${signedIn
+      ? html`<${Button} kind="primary" class="button-wide" href="/">Go to the overview</${Button}>`
+      : html`<${Button} kind="primary" class="button-wide" href="/login">Go to sign in</${Button}>`}
   `;
 }
 
 function NoToken() {
   return html`
     <${Notice} tone="warn" icon="alert" title="The link is not complete">
-      <p>The address must end in <code>?token=…</code>. The server prints the whole link when it starts for the first time.</p>
+      <p>The address must end in <code>?token=…</code>. While there is no user, the server prints the whole link each time it starts.</p>
     </${Notice}>
-    <${Button} href="/login">Already set up? Sign in</${Button}>
   `;
 }

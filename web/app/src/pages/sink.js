@@ -61,7 +61,7 @@ function Header({ sink, resource, onDialog }) {
     { label: 'Delete sink', icon: 'trash', danger: true, onClick: () => onDialog('delete') },
   ].filter((item) => item !== false);
   return html`
-    <${PageHeader} title=${html`<span class="mono">${sink.name}</span>`} back=${BACK} description=${sink.description}
+    <${PageHeader} title=${sink.name} mono back=${BACK} description=${sink.description}
       actions=${html`
         <${Button} icon="send" onClick=${() => onDialog('test')}>Test</${Button}>
         ${hasQueue(sink) && html`<${Button} icon="clock" onClick=${() => onDialog('replay')}>Replay</${Button}>`}

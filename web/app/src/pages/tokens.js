@@ -22,7 +22,7 @@ import { NewTokenDialog } from './tokens/new-token.js';
 
 const SOON_MS = 7 * 24 * 3_600_000;
 const FILTERS = [
-  { value: '', label: 'Any scope' },
+  { value: '', label: 'Every scope' },
   { value: 'all', label: 'Everything' },
   { value: 'methods', label: 'methods' },
   { value: 'mcp', label: 'mcp' },

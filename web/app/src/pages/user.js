@@ -87,7 +87,7 @@ function Head({ path, user, onChange }) {
       ${user.active ? html`<${Button} onClick=${() => setOpen('active')}>Deactivate</${Button}>` : html`<${Button} busy=${activate.busy} onClick=${activate.run}>Activate</${Button}>`}
       <${Button} icon="trash" onClick=${() => setOpen('delete')}>Delete</${Button}>`;
   return html`
-    <${PageHeader} title=${html`<span class="mono">${user.username}</span>`} back=${BACK} actions=${actions}>
+    <${PageHeader} title=${user.username} mono back=${BACK} actions=${actions}>
       <${Status} tone=${user.active ? 'good' : 'neutral'}>${user.active ? 'active' : 'inactive'}</${Status}>
       ${own && html`<${Badge} tone="accent">you</${Badge}>`}
     </${PageHeader}>

@@ -42,12 +42,12 @@ export default function UsersPage() {
   const rows = users.filter(matches(query.all));
   const set = (/** @type {string} */ name) => (/** @type {string} */ value) => query.set({ [name]: value });
   return html`
-    <${PageHeader} title="Users" description="Who may sign in, and what they are." actions=${can('manage_users') && html`<${Button} kind="primary" icon="plus" onClick=${() => setCreating(true)}>New user</${Button}>`} />
+    <${PageHeader} title="Users" description="Who may sign in, and with which roles and groups." actions=${can('manage_users') && html`<${Button} kind="primary" icon="plus" onClick=${() => setCreating(true)}>New user</${Button}>`} />
     <div class="toolbar">
       <${SearchInput} label="Search users" value=${query.get('q')} onSearch=${set('q')} />
       <${Select} label="Role" hideLabel value=${query.get('role')} onInput=${set('role')} options=${[{ value: '', label: 'Every role' }, ...roles]} />
       <${Select} label="Group" hideLabel value=${query.get('group')} onInput=${set('group')} options=${[{ value: '', label: 'Every group' }, ...groups]} />
-      <${Select} label="Status" hideLabel value=${query.get('status')} onInput=${set('status')} options=${[{ value: '', label: 'Active or not' }, { value: 'active', label: 'Active' }, { value: 'inactive', label: 'Inactive' }]} />
+      <${Select} label="Status" hideLabel value=${query.get('status')} onInput=${set('status')} options=${[{ value: '', label: 'Every status' }, { value: 'active', label: 'Active' }, { value: 'inactive', label: 'Inactive' }]} />
       ${list.items && html`<span class="muted small" role="status">${plural(rows.length, 'user')}${list.hasMore ? ' so far' : ''}</span>`}
     </div>
     <${Card} flush>

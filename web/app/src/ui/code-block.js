@@ -16,7 +16,7 @@ import { CopyButton } from './button.js';
 export function CodeBlock({ text, language, label = 'text', prompt, wrap, tall, copy = true }) {
   return html`
     <div class=${cx('code-block', prompt && 'code-prompt', wrap && 'code-wrap', tall && 'code-tall')}>
-      <pre tabindex="0" role="region" aria-label=${label}><code>${language ? tokens(text, language) : text}</code></pre>
+      <pre tabindex="0" role="region" aria-label=${label}><code>${language ? tokens(text, language) : prompt ? words(text) : text}</code></pre>
       ${copy && html`<${CopyButton} text=${text} label=${`Copy ${label}`} />`}
     </div>
   `;
@@ -28,4 +28,9 @@ export function CodeBlock({ text, language, label = 'text', prompt, wrap, tall, 
  */
 export function tokens(text, language) {
   return highlight(text, language).map(([kind, part], index) => (kind ? html`<span key=${index} class=${`tok-${kind}`}>${part}</span>` : part));
+}
+
+/** A command does not break inside `--flag`, behind its hyphens. @param {string} text */
+function words(text) {
+  return text.split(/(\s+)/).map((part, index) => (part.startsWith('-') ? html`<span key=${index} class="nowrap">${part}</span>` : part));
 }

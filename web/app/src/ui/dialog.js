@@ -1,6 +1,6 @@
 /**
  * Dialogs and drawers on the browser's own `<dialog>`: it traps the focus, makes the rest inert,
- * closes with Escape and gives the focus back. One is open as long as it is rendered.
+ * and closes with Escape. One is open as long as it is rendered.
  */
 import { cx, html, useEffect, useId, useRef, useState } from '../lib/preact.js';
 import { useAction } from '../lib/action.js';
@@ -36,9 +36,14 @@ function Modal({ title, onClose, children, footer, actions, class: className, di
   const id = useId();
   useEffect(() => {
     const dialog = ref.current;
+    const before = document.activeElement;
     dialog?.showModal();
     focusFirst(dialog);
-    return () => dialog?.close();
+    return () => {
+      dialog?.close();
+      // By now it has left the document, and then the browser gives no focus back.
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+    };
   }, []);
   const onCancel = (/** @type {Event} */ event) => {
     event.preventDefault();

@@ -12,7 +12,7 @@ export function EmptyState({ icon = 'info', title, children, command, action, le
       <span class="empty-icon"><${Icon} name=${icon} size=${22} /></span>
       <${`h${level}`} class="empty-title">${title}</${`h${level}`}>
       ${children && html`<div class="empty-text">${children}</div>`}
-      ${command && html`<${CodeBlock} text=${command} label="command" prompt />`}
+      ${command && html`<${CodeBlock} text=${command} label=${`command for “${title}”`} prompt />`}
       ${action && html`<div class="actions">${action}</div>`}
     </div>
   `;

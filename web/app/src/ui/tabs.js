@@ -1,4 +1,4 @@
-import { html, useId, useRef } from '../lib/preact.js';
+import { html, useId, useLayoutEffect, useRef } from '../lib/preact.js';
 
 /**
  * Tabs: arrow keys move between them, only the chosen one is reached by Tab.
@@ -12,6 +12,7 @@ import { html, useId, useRef } from '../lib/preact.js';
 export function Tabs({ label, tabs, value, onChange, children }) {
   const id = useId();
   const list = useRef(/** @type {HTMLElement | null} */ (null));
+  useLayoutEffect(() => showTab(list.current, value), [value]);
   const onKey = (/** @type {KeyboardEvent} */ event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
@@ -33,4 +34,18 @@ export function Tabs({ label, tabs, value, onChange, children }) {
       <div class="tab-panel" role="tabpanel" id=${`${id}-panel`} aria-labelledby=${`${id}-${value}`}>${children}</div>
     </div>
   `;
+}
+
+/**
+ * Scrolls the row, and nothing else, until the chosen tab is in sight.
+ * @param {HTMLElement | null} list
+ * @param {string} id
+ */
+function showTab(list, id) {
+  const tab = /** @type {HTMLElement | null | undefined} */ (list?.querySelector(`[data-tab="${CSS.escape(id)}"]`));
+  if (!list || !tab) return;
+  const start = tab.offsetLeft - list.offsetLeft;
+  if (start < list.scrollLeft || start + tab.offsetWidth > list.scrollLeft + list.clientWidth) {
+    list.scrollLeft = start - (list.clientWidth - tab.offsetWidth) / 2;
+  }
 }

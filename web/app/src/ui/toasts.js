@@ -1,4 +1,4 @@
-import { html, signal } from '../lib/preact.js';
+import { html, signal, useEffect, useRef } from '../lib/preact.js';
 import { IconButton } from './button.js';
 import { Icon } from './icon.js';
 
@@ -27,8 +27,15 @@ function close(id) {
 }
 
 export function Toasts() {
+  const ref = useRef(/** @type {HTMLElement | null} */ (null));
+  const newest = toasts.value.at(-1)?.id;
+  // What was shown last is on top, so each new one lifts them above a dialog that is open.
+  useEffect(() => {
+    if (ref.current?.matches(':popover-open')) ref.current.hidePopover();
+    ref.current?.showPopover();
+  }, [newest]);
   return html`
-    <div class="toasts" role="status" aria-live="polite">
+    <div class="toasts" role="status" aria-live="polite" popover="manual" ref=${ref}>
       ${toasts.value.map((one) => html`
         <div key=${one.id} class=${`toast toast-${one.kind}`}>
           <${Icon} name=${one.kind === 'good' ? 'check' : 'alert'} /><p class="grow">${one.text}</p>

@@ -1,25 +1,27 @@
 /** Text that would like to be markup is text, on every page and in every drawer. */
 import assert from 'node:assert/strict';
 
-import { expectEveryRoute, nameOf, places, visit } from '../pages.js';
+import { expectEveryRoute, nameOf, places, visit, windows } from '../pages.js';
 import { see } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
 /** Pages that have none of it to show; everywhere else it must be seen. */
-const WITHOUT = ['sinks-new', 'scripts-new', 'users', 'users-id', 'groups', 'roles', 'login', 'setup', 'not-found', 'tokens', 'tokens-new', 'spaces', 'spaces-new'];
+const WITHOUT = ['sinks-new', 'scripts-new', 'users', 'users-id', 'groups', 'roles', 'login', 'setup', 'not-found', 'forbidden', 'tokens', 'tokens-new', 'spaces', 'spaces-new'];
 
 /** @param {import('../scene.js').Scene} scene */
 export default async function hostile(scene) {
-  const { ann, markup, sink, printer, event } = scene.facts;
-  const page = await scene.open(ann);
+  const { markup, sink, printer, event } = scene.facts;
   const all = places(scene);
+  const windowOf = await windows(scene);
   const unseen = [];
   for (const place of all) {
+    const page = windowOf(place);
     await visit(page, place);
     if (!WITHOUT.includes(nameOf(place)) && !(await holds(page, markup))) unseen.push(nameOf(place));
     await expectHarmless(page, nameOf(place));
   }
+  const page = windowOf(all[0]);
   await expectEveryRoute(page, all);
   assert.deepEqual(unseen, [], 'pages that do not show what they were given');
 

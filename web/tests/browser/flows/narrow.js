@@ -1,25 +1,25 @@
 /** At 390 px every page fits: what is wider scrolls inside its own box. */
 import assert from 'node:assert/strict';
 
-import { expectEveryRoute, nameOf, places, visit } from '../pages.js';
+import { expectEveryRoute, nameOf, places, visit, windows } from '../pages.js';
 import { see } from '../scene.js';
 
 /** @param {import('../scene.js').Scene} scene */
 export default async function narrow(scene) {
-  const options = { viewport: { width: 390, height: 844 } };
-  const [known, unknown] = [await scene.open(scene.facts.ann, options), await scene.open(null, options)];
+  const windowOf = await windows(scene, { viewport: { width: 390, height: 844 } });
   const all = places(scene);
   const wide = [];
   for (const place of all) {
-    const page = place.open ? unknown : known;
+    const page = windowOf(place);
     await visit(page, place);
     const width = await page.evaluate(() => Math.max(document.documentElement.scrollWidth, document.body.scrollWidth));
     if (width > 390) wide.push(`${nameOf(place)}: ${width} px; ${await widest(page)}`);
   }
   assert.deepEqual(wide, []);
-  await expectEveryRoute(known, all);
 
   // The navigation is one press away, and goes away again.
+  const known = windowOf(all[0]);
+  await expectEveryRoute(known, all);
   await known.goto('/');
   await known.getByRole('button', { name: 'Open menu' }).click();
   await known.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Methods' }).click();

@@ -2,21 +2,20 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { nameOf, places, visit } from '../pages.js';
+import { nameOf, places, visit, windows } from '../pages.js';
 
 /** The least a picture is high. */
 const HEIGHT = 800;
 
 /** @param {import('../scene.js').Scene} scene */
 export default async function screenshots(scene) {
-  const { folder, ann } = scene.facts;
+  const { folder } = scene.facts;
   await mkdir(folder, { recursive: true });
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     for (const width of [1280, 390]) {
-      const options = { colorScheme, reducedMotion: /** @type {const} */ ('reduce'), viewport: { width, height: HEIGHT } };
-      const [known, unknown] = [await scene.open(ann, options), await scene.open(null, options)];
+      const windowOf = await windows(scene, { colorScheme, reducedMotion: 'reduce', viewport: { width, height: HEIGHT } });
       for (const place of places(scene)) {
-        const page = place.open ? unknown : known;
+        const page = windowOf(place);
         await visit(page, place);
         // As high as the page: what stays in sight while scrolling would end in the middle of it.
         const height = await page.evaluate(() => document.documentElement.scrollHeight);
@@ -24,8 +23,7 @@ export default async function screenshots(scene) {
         await page.screenshot({ path: join(folder, `${nameOf(place)}-${colorScheme}-${width}.png`) });
         await page.setViewportSize({ width, height: HEIGHT });
       }
-      await known.context().close();
-      await unknown.context().close();
+      await scene.leave();
     }
   }
 }

@@ -15,7 +15,16 @@ pub struct Banner<'a> {
 impl fmt::Display for Banner<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (ready, program) = (self.ready, &self.program);
-        writeln!(f, "svc is up at {}\n", ready.url)?;
+        writeln!(f, "svc is up at {}", ready.url)?;
+        let password = ready
+            .password
+            .as_deref()
+            .unwrap_or("(the password you set)");
+        writeln!(
+            f,
+            "Open it in a browser and sign in as {} / {password}\n",
+            ready.username
+        )?;
         writeln!(f, "In another shell:")?;
         writeln!(f, "  {program} method list")?;
         if self.is_demo {
@@ -48,11 +57,6 @@ impl fmt::Display for Banner<'_> {
             f,
             "    -d '{{\"jsonrpc\":\"2.0\",\"method\":{probe},\"id\":1}}'\n"
         )?;
-        let password = ready
-            .password
-            .as_deref()
-            .unwrap_or("(the password you set)");
-        writeln!(f, "Login    {} / {password}", ready.username)?;
         writeln!(
             f,
             "Space    {SPACE_NAME}, in {}",

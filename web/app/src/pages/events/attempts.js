@@ -10,7 +10,7 @@ import { Time } from '../../ui/time.js';
 /** Every try of one delivery, the first one first. @param {{attempts: Attempt[], to?: string}} props `to`: the receiver, where a page shows several */
 export function Attempts({ attempts, to = '' }) {
   if (attempts.length === 0) return html`<p class="muted small">Not tried yet.</p>`;
-  return html`<ol class="attempts" aria-label=${`Attempts${where(to)}`}>${attempts.map((attempt, index) => html`<li key=${index}><${AttemptLine} attempt=${attempt} n=${index + 1} to=${to} open=${index === attempts.length - 1} /></li>`)}</ol>`;
+  return html`<ol class="attempts" aria-label=${`Attempts${where(to)}`}>${attempts.map((attempt, index) => html`<li key=${index}><${AttemptLine} attempt=${attempt} n=${index + 1} to=${to} open=${index === attempts.length - 1 && attempt.error !== null} /></li>`)}</ol>`;
 }
 
 /** @param {string} to */

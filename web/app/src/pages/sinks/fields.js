@@ -31,7 +31,7 @@ export function PatternsField({ draft, change }) {
 export function HeadersField({ draft, change }) {
   const set = (/** @type {number} */ key, /** @type {Partial<import('./draft.js').Header>} */ part) => change({ headers: draft.headers.map((header) => (header.key === key ? { ...header, ...part } : header)) });
   return html`
-    <fieldset class="stack-small">
+    <fieldset class="stack-small header-list">
       <legend class="label">Headers <span class="label-optional">optional</span></legend>
       ${draft.headers.map((header, index) => html`
         <div key=${header.key} class="header-row">

@@ -1,0 +1,34 @@
+//! Who may not do something does not see it.
+
+use serde_json::json;
+
+use super::{
+    flow::{credentials, run},
+    install::Browser,
+    site::{Site, server},
+};
+
+#[tokio::test]
+async fn a_user_without_permissions_sees_neither_buttons_nor_data() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let mut site = Site::shop(server()).await;
+    let nobody = site.server.user_with("nobody", &[], &[]).await;
+    site.facts["nobody"] = credentials(&nobody);
+    run(&browser, "no-permissions", &site.server, &site.facts).await;
+    // None of what was tried did anything.
+    let spaces = site.ann.list("/api/spaces", "spaces").await;
+    assert!(spaces.iter().all(|space| space["owner"] != json!("nobody")));
+}
+
+#[tokio::test]
+async fn users_groups_and_roles_of_the_page_are_in_effect_at_once() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ann = server.user_with("ann", &["admin"], &[]).await;
+    let facts = json!({"ann": credentials(&ann)});
+    run(&browser, "people", &server, &facts).await;
+}

@@ -1,0 +1,107 @@
+//! Sinks and events: what the pages make really happens, and what happens is seen.
+
+use serde_json::json;
+use svc_testkit::{Reply, TestReceiver};
+
+use super::{
+    SOON,
+    flow::{Flow, credentials},
+    install::Browser,
+    site::server,
+};
+
+#[tokio::test]
+async fn a_sink_made_in_the_page_delivers_what_the_page_emits() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ann = server.user("ann").await;
+    let receiver = TestReceiver::start().await;
+    let facts = json!({"ann": credentials(&ann), "receiver": receiver.url("/hook")});
+    let mut flow = Flow::start(&browser, "sink", &server, &facts);
+
+    let event = flow.until("look at the receiver").await;
+    let received = receiver.wait_for("/hook", 1, SOON).await;
+    assert_eq!(received[0].header("webhook-id"), event.as_str().unwrap());
+    assert!(String::from_utf8_lossy(&received[0].body).contains("A-17"));
+    flow.go_on().await;
+    flow.end().await;
+    assert_eq!(receiver.count("/hook"), 1);
+}
+
+#[tokio::test]
+async fn a_failing_sink_is_seen_and_after_its_repair_resent_to() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ann = server.user("ann").await;
+    let receiver = TestReceiver::start().await;
+    receiver.set("/hook", Reply::Body(500, "out of paper".to_owned()));
+    let sink = ann
+        .webhook("printer", "custom.*", &receiver.url("/hook"))
+        .await;
+    ann.emit("order.shipped", json!({"order": "A-17"})).await;
+    sink.wait_for("dead", 1, SOON).await;
+    let before = receiver.count("/hook");
+    let facts = json!({"ann": credentials(&ann), "sink": {"id": sink.id, "name": "printer"}});
+    let mut flow = Flow::start(&browser, "failing-sink", &server, &facts);
+
+    flow.until("repair the receiver").await;
+    receiver.set("/hook", Reply::Status(200));
+    flow.go_on().await;
+    flow.end().await;
+    sink.wait_for("delivered", 1, SOON).await;
+    assert_eq!(receiver.count("/hook"), before + 1);
+}
+
+#[tokio::test]
+async fn an_event_appears_in_the_open_page() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ann = server.user("ann").await;
+    let facts = json!({"ann": credentials(&ann)});
+    let mut flow = Flow::start(&browser, "live-events", &server, &facts);
+
+    flow.until("emit").await;
+    ann.emit("order.shipped", json!({"order": "A-17"})).await;
+    ann.emit("invoice.sent", json!({"invoice": "R-4"})).await;
+    flow.go_on().await;
+    flow.until("emit while it pauses").await;
+    ann.emit("order.returned", json!({"order": "A-17"})).await;
+    flow.go_on().await;
+    flow.end().await;
+}
+
+#[tokio::test]
+async fn a_sink_is_tested_replayed_changed_and_deleted() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ann = server.user("ann").await;
+    let receiver = TestReceiver::start().await;
+    let sink = ann
+        .webhook("desk", "custom.*", &receiver.url("/hook"))
+        .await;
+    ann.emit("order.shipped", json!({"order": "A-17"})).await;
+    receiver.wait_for("/hook", 1, SOON).await;
+    let facts = json!({"ann": credentials(&ann), "sink": {"id": sink.id, "name": "desk"}});
+    let mut flow = Flow::start(&browser, "sink-actions", &server, &facts);
+
+    flow.until("nothing was sent").await;
+    assert_eq!(receiver.count("/hook"), 1);
+    flow.go_on().await;
+    // The test, and what was replayed.
+    flow.until("emit to the disabled sink").await;
+    receiver.wait_for("/hook", 3, SOON).await;
+    assert_eq!(sink.record().await["description"], "The desk in the hall");
+    ann.emit("order.shipped", json!({"order": "A-18"})).await;
+    assert_eq!(sink.record().await["queue_depth"], 0);
+    flow.go_on().await;
+    flow.end().await;
+    ann.get(&sink.path()).await.expect(404);
+}

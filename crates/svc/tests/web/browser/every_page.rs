@@ -1,0 +1,64 @@
+//! What holds for every page: the flows get the list of pages from the interface itself, so a new
+//! page is looked at or the tests fail.
+
+use serde_json::json;
+use svc_testkit::TestServerBuilder;
+
+use super::{
+    flow::run,
+    install::Browser,
+    site::{MARKUP, Site, embedded, server},
+};
+
+async fn look_at_shop(flow: &'static str, server: TestServerBuilder) {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let site = Site::shop(server).await;
+    run(&browser, flow, &site.server, &site.facts).await;
+}
+
+#[tokio::test]
+async fn no_page_has_a_serious_finding_of_axe_or_an_error_in_its_console() {
+    look_at_shop("axe", server()).await;
+}
+
+#[tokio::test]
+async fn no_page_scrolls_sideways_on_a_phone() {
+    look_at_shop("narrow", server()).await;
+}
+
+#[tokio::test]
+async fn the_overview_needs_little_and_asks_no_other_host() {
+    look_at_shop("first-paint", embedded()).await;
+}
+
+#[tokio::test]
+async fn everything_is_reached_by_keyboard() {
+    look_at_shop("keyboard", server()).await;
+}
+
+#[tokio::test]
+async fn markup_from_outside_is_text_on_every_page() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let mut site = Site::hostile().await;
+    site.facts["markup"] = json!(MARKUP);
+    run(&browser, "hostile", &site.server, &site.facts).await;
+}
+
+/// Not a test of its own: with `SVC_SCREENSHOTS=<folder>` it leaves a picture of every page there.
+#[tokio::test]
+async fn screenshots_of_every_page() {
+    let Ok(folder) = std::env::var("SVC_SCREENSHOTS") else {
+        eprintln!("SKIPPED: SVC_SCREENSHOTS names no folder for screenshots");
+        return;
+    };
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let mut site = Site::shop(server()).await;
+    site.facts["folder"] = json!(folder);
+    run(&browser, "screenshots", &site.server, &site.facts).await;
+}

@@ -1,0 +1,94 @@
+//! From nothing to a call, and a token that can make one.
+
+use serde_json::json;
+use svc_testkit::{Cli, TempDir, error_code, eventually, fixture, method, result};
+
+use super::{
+    SOON,
+    flow::{Flow, credentials},
+    install::Browser,
+    site::{Site, orders, server},
+};
+
+#[tokio::test]
+async fn from_the_setup_link_to_the_first_call() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let mut server = server().without_admin().start().await;
+    let line = server.process().wait_for_log("/setup?token=", SOON).await;
+    let link = line
+        .split_whitespace()
+        .find(|word| word.contains("/setup?token="));
+    let facts = json!({ "link": link.unwrap() });
+    let mut flow = Flow::start(&browser, "first-call", &server, &facts);
+
+    // The flow has made a space; what it pastes into a shell is done here.
+    let token = flow.until("start the agent").await;
+    let folder = TempDir::new().unwrap();
+    let agent = Cli::new(server.home())
+        .folder(folder.path())
+        .env("SVC_URL", server.url())
+        .env("SVC_AGENT_TOKEN", token.as_str().unwrap())
+        .spawn(&["agent", "start", "--listen", "127.0.0.1:0"]);
+    let discovery = folder.path().join(".svc/agent.json");
+    eventually("the agent listens", SOON, || async { discovery.exists() }).await;
+    std::fs::write(folder.path().join("methods.toml"), orders("ready")).unwrap();
+    let cli = Cli::new(server.home()).folder(folder.path());
+    cli.run(&["methods", "register", "methods.toml"])
+        .await
+        .expect(0);
+    flow.go_on().await;
+    flow.end().await;
+    drop(agent);
+}
+
+#[tokio::test]
+async fn a_token_is_shown_once_used_and_revoked() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let server = server().start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("warehouse").await;
+    let _agent = space.publish(fixture().with(method("sum", "add"))).await;
+    let facts = json!({"ann": credentials(&ann)});
+    let mut flow = Flow::start(&browser, "token", &server, &facts);
+
+    let token = flow.until("use the token").await;
+    let holder = ann.with_token(token.as_str().unwrap());
+    let answer = holder.call("sum", json!({"a": 40, "b": 2})).await;
+    assert_eq!(*result(&answer), 42);
+    holder.get("/api/spaces").await.expect(403);
+    let unknown = holder.call("nothing", json!({})).await;
+    assert_eq!(error_code(&unknown), -32601);
+    flow.go_on().await;
+
+    flow.until("use the revoked token").await;
+    holder.get("/api/methods").await.expect(401);
+    flow.go_on().await;
+    flow.end().await;
+}
+
+#[tokio::test]
+async fn a_client_is_configured_with_a_token_of_the_page() {
+    let Some(browser) = Browser::find() else {
+        return;
+    };
+    let site = Site::shop(server()).await;
+    let mut flow = Flow::start(&browser, "mcp", &site.server, &site.facts);
+    let token = flow.until("use the token").await;
+    let client = site.ann.with_token(token.as_str().unwrap());
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
+    let request = client
+        .request("POST", "/mcp")
+        .header("content-type", "application/json")
+        .header("accept", "application/json, text/event-stream")
+        .body(list.to_string().into_bytes().into())
+        .unwrap();
+    let answer = client.http().send(request).await.expect(200);
+    assert!(answer.text().contains("orders_create"));
+    client.get("/api/methods").await.expect(403);
+    flow.go_on().await;
+    flow.end().await;
+}

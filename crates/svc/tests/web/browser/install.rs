@@ -1,0 +1,128 @@
+//! Finds a browser, and gets the packages of npm that drive it: installed once into the target
+//! folder and kept until their lock file changes.
+
+use std::{
+    env,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+/// What Debian and others call it.
+const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+
+pub struct Browser {
+    pub program: PathBuf,
+    /// The program that runs a flow, beside the packages it imports.
+    pub runner: PathBuf,
+}
+
+impl Browser {
+    /// `None` where there is none, or nothing to drive it with, which is said; with
+    /// `SVC_REQUIRE_BROWSER=1` that fails the test.
+    pub fn find() -> Option<Self> {
+        let found = find_program().and_then(|program| {
+            let runner = install()?;
+            Ok(Self { program, runner })
+        });
+        found
+            .inspect_err(|why| {
+                let required = env::var("SVC_REQUIRE_BROWSER").is_ok_and(|set| set == "1");
+                assert!(!required, "the web interface cannot be looked at: {why}");
+                eprintln!("SKIPPED: the web interface cannot be looked at: {why}");
+            })
+            .ok()
+    }
+}
+
+fn find_program() -> Result<PathBuf, String> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let places = env::split_paths(&path).flat_map(|folder| NAMES.map(|name| folder.join(name)));
+    let mut found = env::var_os("CHROMIUM").map(PathBuf::from).into_iter();
+    let found = found
+        .next()
+        .or_else(|| places.into_iter().find(|place| place.is_file()));
+    found.ok_or_else(|| "no `chromium` is here".to_owned())
+}
+
+/// The folder `web` of this repository.
+fn web() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web")
+}
+
+/// Where packages, screenshots and logs go.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("browser")
+}
+
+/// A module finds its packages beside it, so the flows go where the packages are. Other tests and
+/// other runs wait meanwhile.
+fn install() -> Result<PathBuf, String> {
+    for program in ["node", "npm"] {
+        require(program)?;
+    }
+    let (from, to) = (web(), folder());
+    let (tests, runner) = (to.join("tests"), to.join("tests/run.js"));
+    fs::create_dir_all(&to).unwrap();
+    let lock = File::create(to.join("install.lock")).unwrap();
+    lock.lock().unwrap();
+    copy_changed(&from.join("tests/browser"), &tests).unwrap();
+    let mut locked = String::new();
+    for file in ["package.json", "package-lock.json"] {
+        locked += &fs::read_to_string(from.join(file)).unwrap();
+    }
+    let stamp = to.join("install.stamp");
+    if fs::read_to_string(&stamp).is_ok_and(|stamp| stamp == locked) {
+        return Ok(runner);
+    }
+    let _ = fs::remove_file(&stamp);
+    for file in ["package.json", "package-lock.json"] {
+        fs::copy(from.join(file), to.join(file)).unwrap();
+    }
+    let npm = Command::new("npm")
+        .args(["ci", "--no-audit", "--no-fund"])
+        .current_dir(&to)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("npm does not start: {error}"))?;
+    if !npm.status.success() {
+        let said = String::from_utf8_lossy(&npm.stderr);
+        return Err(format!(
+            "`npm ci` in {}: {}\n{said}",
+            to.display(),
+            npm.status
+        ));
+    }
+    fs::write(&stamp, locked).unwrap();
+    Ok(runner)
+}
+
+fn require(program: &str) -> Result<(), String> {
+    let mut command = Command::new(program);
+    command
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(format!("`{program}` is not here")),
+    }
+}
+
+fn copy_changed(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let copy = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_changed(&entry.path(), &copy)?;
+            continue;
+        }
+        let text = fs::read(entry.path())?;
+        if fs::read(&copy).ok().as_ref() != Some(&text) {
+            fs::write(copy, text)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+/** Users, groups and roles: made in the page, in effect at once, explained, and found in the audit log. */
+import assert from 'node:assert/strict';
+
+import { see, seeNo, seePage } from '../scene.js';
+
+/** @typedef {import('playwright-core').Page} Page */
+
+const DORA = { username: 'dora', password: 'a password of dora', token: '' };
+
+/** @param {import('../scene.js').Scene} scene */
+export default async function people(scene) {
+  const page = await scene.open(scene.facts.ann);
+  await newRole(page);
+  await newGroup(page);
+  await newUser(page);
+  const address = page.url();
+
+  // What was given is in effect: she sees her pages and no others.
+  const dora = await scene.open(DORA);
+  await dora.goto('/');
+  await seePage(dora, 'Overview');
+  const entries = dora.getByRole('navigation', { name: 'Main' }).getByRole('link');
+  assert.deepEqual(await entries.allInnerTexts(), ['Overview', 'Methods', 'Events', 'Scripts', 'Tokens', 'Audit']);
+
+  // The matrix takes it away again.
+  await page.goto('/roles');
+  await page.getByRole('checkbox', { name: 'reader: view_audit' }).uncheck();
+  await page.getByRole('checkbox', { name: 'reader: use_mcp' }).check();
+  await page.getByRole('button', { name: 'Save permissions' }).click();
+  await see(page.getByText('Permissions saved'));
+  await dora.goto('/audit');
+  await seePage(dora, 'You are not allowed to see this');
+  await see(dora.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'MCP' }));
+
+  // Effective access says what she holds, and through what.
+  await page.goto(address);
+  const held = page.getByRole('table', { name: 'Effective permissions' }).getByRole('row');
+  await see(held.filter({ hasText: 'use_mcp' }).getByText('reader'));
+  await see(held.filter({ hasText: 'view_audit' }).getByText('no', { exact: true }));
+
+  // Deactivated, she is out at once.
+  await page.getByRole('button', { name: 'Deactivate', exact: true }).click();
+  await page.getByRole('dialog', { name: 'Deactivate dora?' }).getByRole('button', { name: 'Deactivate' }).click();
+  await see(page.getByText('inactive', { exact: true }));
+  await dora.goto('/methods');
+  await seePage(dora, 'Sign in to svc');
+  scene.expectNoErrors(/the server responded with a status of 401/);
+  await audit(page);
+}
+
+/** @param {Page} page */
+async function newRole(page) {
+  await page.goto('/roles');
+  await page.getByRole('button', { name: 'New role' }).click();
+  const form = page.getByRole('dialog', { name: 'New role' });
+  await form.getByLabel('Role name').fill('reader');
+  await form.getByRole('checkbox', { name: /^view_audit/ }).check();
+  await form.getByRole('button', { name: 'Create role' }).click();
+  await seeNo(form);
+  assert.ok(await page.getByRole('checkbox', { name: 'reader: view_audit' }).isChecked());
+  assert.equal(await page.getByRole('checkbox', { name: /^admin: / }).count(), 0, 'the built-in roles cannot be changed');
+}
+
+/** @param {Page} page */
+async function newGroup(page) {
+  await page.goto('/groups');
+  await page.getByRole('button', { name: 'New group' }).click();
+  const form = page.getByRole('dialog', { name: 'New group' });
+  await form.getByLabel('Group name').fill('readers');
+  await form.getByRole('button', { name: 'Create group' }).click();
+  await see(page.getByRole('table', { name: 'Groups' }).getByText('readers'));
+}
+
+/** @param {Page} page */
+async function newUser(page) {
+  await page.goto('/users');
+  await page.getByRole('button', { name: 'New user' }).click();
+  const form = page.getByRole('dialog', { name: 'New user' });
+  await form.getByLabel('User name').fill(DORA.username);
+  await form.getByLabel('Password', { exact: true }).fill(DORA.password);
+  await form.getByRole('checkbox', { name: 'user', exact: true }).uncheck();
+  await form.getByRole('checkbox', { name: 'reader', exact: true }).check();
+  await form.getByRole('checkbox', { name: 'readers', exact: true }).check();
+  await form.getByRole('button', { name: 'Create user' }).click();
+  await seePage(page, DORA.username);
+}
+
+/** @param {Page} page */
+async function audit(page) {
+  await page.goto('/audit?action=user.created');
+  const entries = page.getByRole('table', { name: 'Audit entries' }).getByRole('row');
+  await see(entries.filter({ hasText: DORA.username }));
+  await seeNo(entries.filter({ hasText: 'role.updated' }));
+  await page.getByLabel('Action').fill('role.updated');
+  await see(entries.filter({ hasText: 'role.updated' }));
+  await seeNo(entries.filter({ hasText: 'user.created' }));
+  assert.equal(new URL(page.url()).searchParams.get('action'), 'role.updated');
+}

@@ -1,0 +1,51 @@
+/** What can be done to a sink: test, edit, replay, rotate its secret, disable, delete. */
+import assert from 'node:assert/strict';
+
+import { see, seeNo, seePage } from '../scene.js';
+
+/** @param {import('../scene.js').Scene} scene */
+export default async function sinkActions(scene) {
+  const { ann, sink } = scene.facts;
+  const page = await scene.open(ann);
+  await page.goto(`/sinks/${sink.id}`);
+  await seePage(page, sink.name);
+
+  await page.getByRole('button', { name: 'Test', exact: true }).click();
+  const test = page.getByRole('dialog', { name: `Test ${sink.name}` });
+  await test.getByRole('button', { name: 'Dry run' }).click();
+  await see(test.getByRole('region', { name: 'body' }));
+  await scene.meanwhile('nothing was sent');
+  await test.getByRole('button', { name: 'Send now' }).click();
+  await see(test.getByText('HTTP 200'));
+  await test.getByRole('button', { name: 'Close' }).last().click();
+  await seeNo(test);
+
+  await page.getByRole('button', { name: 'Replay' }).click();
+  await page.getByRole('dialog', { name: 'Replay past events' }).getByRole('button', { name: 'Replay' }).click();
+  await see(page.getByText('1 event queued'));
+  await see(page.getByRole('table', { name: 'Deliveries' }).getByText('#2'));
+
+  await page.getByRole('button', { name: 'More actions' }).click();
+  await page.getByRole('menuitem', { name: 'Rotate secret' }).click();
+  await page.getByRole('dialog', { name: 'Rotate the signing secret?' }).getByRole('button', { name: 'Rotate secret' }).click();
+  const rotated = page.getByRole('dialog', { name: 'New signing secret' });
+  assert.match((await rotated.getByRole('region', { name: 'secret', exact: true }).innerText()).trim(), /^whsec_/);
+  await rotated.getByRole('button', { name: 'Done' }).click();
+
+  await page.getByRole('tab', { name: 'Settings' }).click();
+  await page.getByLabel('Description').fill('The desk in the hall');
+  await page.getByRole('button', { name: 'Save changes' }).click();
+  await see(page.getByText('Sink saved'));
+  await page.getByRole('button', { name: 'Disable' }).click();
+  await see(page.getByText('inactive', { exact: true }));
+  await scene.meanwhile('emit to the disabled sink');
+
+  await page.getByRole('button', { name: 'More actions' }).click();
+  await page.getByRole('menuitem', { name: 'Delete sink' }).click();
+  const asked = page.getByRole('dialog', { name: 'Delete this sink?' });
+  assert.ok(await asked.getByRole('button', { name: 'Delete sink' }).isDisabled(), 'its name has to be typed');
+  await asked.getByLabel(`Type ${sink.name} to confirm`).fill(sink.name);
+  await asked.getByRole('button', { name: 'Delete sink' }).click();
+  await seePage(page, 'Sinks');
+  await seeNo(page.getByRole('table', { name: 'Sinks' }).getByText(sink.name));
+}
