@@ -36,9 +36,21 @@ fn main() -> anyhow::Result<()> {
     };
     match command.as_str() {
         "echo-method-server" => calls::echo::serve(),
+        "spin" => spin(),
         "bare-echo" => single()?.block_on(calls::references::bare_echo()),
         "http-to-stdio" => single()?.block_on(calls::references::http_to_stdio()),
         _ => tokio::runtime::Runtime::new()?.block_on(measure(&command, args)),
+    }
+}
+
+/// Busy until its parent is gone.
+fn spin() -> anyhow::Result<()> {
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        std::process::exit(0)
+    });
+    loop {
+        std::hint::spin_loop();
     }
 }
 

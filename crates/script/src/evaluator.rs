@@ -197,11 +197,14 @@ impl Evaluator {
     ) -> Result<String, ScriptError> {
         let reseed = if self.reseed { RESEED } else { "" };
         let find = find_handler(handler)?;
-        let code = format!(
-            "{reseed}{find}__svc__.invoke(\"{handler}\", __svc_handler__, __svc_params__)\n"
-        );
+        let (value, read) = match params::parse(params) {
+            Some(value) => (value, "__svc_params__"),
+            None => (MontyObject::string(params), "__svc__.loads(__svc_params__)"),
+        };
+        let code =
+            format!("{reseed}{find}__svc__.invoke(\"{handler}\", __svc_handler__, {read})\n");
         let mut inputs = NamedValues::new();
-        inputs.push("__svc_params__", params::parse(params)?);
+        inputs.push("__svc_params__", value);
         let value = self.feed(&code, inputs, host)?;
         match value.as_ref().as_str() {
             Some(text) => Ok(text.to_owned()),

@@ -1,24 +1,23 @@
-//! A handler's parameters: JSON text made into the engine's values.
+//! A handler's parameters: small JSON texts are made into the engine's values here.
 //!
-//! Not by the script's `json.loads`, though it is the same parser: the engine's keeps a cache of
-//! strings for a whole run, and making it costs more than most handlers do.
+//! Not by `json.loads` in the engine, though it is the same parser: the engine's keeps a cache of
+//! strings for a whole run, and making it costs more than most handlers do. Large texts are the
+//! engine's, within its limits of time and memory: here, values move once for each level they
+//! are nested in.
 
 use jiter::JsonValue;
 use monty_types::MontyObject;
 
-use crate::{ErrorKind, ScriptError};
+/// A text of this size is small, however deep it nests.
+const SMALL_BYTES: usize = 8 * 1024;
 
-pub(super) fn parse(text: &str) -> Result<MontyObject, ScriptError> {
-    JsonValue::parse(text.as_bytes(), false)
-        .map(|value| object(&value))
-        .map_err(|error| {
-            let position = error.get_position(text.as_bytes());
-            let message = format!(
-                "the parameters are no JSON that Python can hold: {} at {position}",
-                error.error_type
-            );
-            ScriptError::bare(ErrorKind::Exception, message)
-        })
+/// The values of a small text; `None` leaves it, and what is wrong with it, to the engine.
+pub(super) fn parse(text: &str) -> Option<MontyObject> {
+    if text.len() > SMALL_BYTES {
+        return None;
+    }
+    let value = JsonValue::parse(text.as_bytes(), false).ok()?;
+    Some(object(&value))
 }
 
 /// The parser has bounded how deep this goes.

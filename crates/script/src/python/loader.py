@@ -147,6 +147,7 @@ tools.get = get
 tools.store = store
 tools.said = said
 tools.invoke = invoke
+tools.loads = json.loads
 tools.environ = environ
 tools.getenv = getenv
 

@@ -232,3 +232,31 @@ fn random_numbers_differ_between_fresh_evaluators() {
     };
     assert_ne!(roll(), roll());
 }
+
+#[test]
+fn parameters_of_any_size_are_what_json_loads_would_give() {
+    let mut host = TestHost::with(&[("notes", "def echo(params):\n    return params\n")]);
+    let mut evaluator = Evaluator::new(&setting(Flavour::Space));
+    let deep = format!("{}{}", "[".repeat(150), "]".repeat(150));
+    let large = "x".repeat(20_000);
+    for rest in ["", large.as_str()] {
+        for (value, expected) in [
+            (
+                r#"{"a":1,"b":[true,null],"a":2}"#,
+                r#"{"a":2,"b":[true,null]}"#,
+            ),
+            ("12345678901234567890123", "12345678901234567890123"),
+            ("[-0.5,1e3]", "[-0.5,1000.0]"),
+            (r#""\u00e9\n""#, r#""é\n""#),
+            (deep.as_str(), deep.as_str()),
+        ] {
+            let wrap = |value| format!(r#"{{"value":{value},"rest":"{rest}"}}"#);
+            let result = evaluator.call("notes.echo", &wrap(value), &mut host);
+            assert_eq!(result.expect("it comes back"), wrap(expected));
+        }
+        let cut_off = format!(r#"{{"rest":"{rest}","#);
+        let refused = evaluator.call("notes.echo", &cut_off, &mut host);
+        let error = refused.expect_err("no JSON");
+        assert!(error.to_string().contains("JSONDecodeError"), "{error}");
+    }
+}
