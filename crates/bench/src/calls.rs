@@ -36,7 +36,6 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     if settings.instructions {
         return instructions::run().await;
     }
-    let awake = references::Awake::keep();
     let stage = Stage::set(&settings).await?;
     let cases = stage.cases().await?;
     let mut slices: Vec<Vec<Slice>> = vec![Vec::new(); cases.len()];
@@ -57,7 +56,6 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     report.stdio = Some(stdio::measure(STDIO_TIME)?);
     report.registration = stage.registration().await?;
     drop(stage);
-    drop(awake);
     if settings.scale {
         report.links = Some(scale::links(settings.links).await?);
     }

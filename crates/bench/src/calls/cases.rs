@@ -9,6 +9,7 @@ use super::{
     exchange::{self, Exchange},
     load::{self, Slice},
     processes,
+    references::Awake,
 };
 
 const SLICE: Duration = Duration::from_millis(250);
@@ -60,6 +61,9 @@ impl Case {
     }
 
     pub async fn slice(&self) -> anyhow::Result<Slice> {
+        // With one connection every step waits for the one before it, and the cores would halt in
+        // between; with many they have no time to.
+        let _awake = (self.connections == 1).then(Awake::keep);
         let before = processes::cpu_times(&self.target.processes)?;
         let (mut times, spent) = self.load(SLICE).await?;
         let after = processes::cpu_times(&self.target.processes)?;
