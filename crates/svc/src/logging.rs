@@ -27,9 +27,8 @@ pub fn start(
     default: Default,
     environment: &Environment,
 ) -> Result<(), Failure> {
-    let filter = filter(environment.get(env::LOG), default)?;
+    let (filter, cap) = filters(environment.get(env::LOG), default)?;
     let colour = io::stderr().is_terminal() && environment.get("NO_COLOR").is_none();
-    let cap = cap(filter.max_level_hint().unwrap_or(LevelFilter::TRACE));
     let registry = tracing_subscriber::registry().with(filter).with(cap);
     match format {
         LogFormat::Human => {
@@ -48,6 +47,13 @@ pub fn start(
         }
     }
     Ok(())
+}
+
+/// What is asked for, and the cap on it.
+fn filters(directives: Option<&str>, default: Default) -> Result<(EnvFilter, Targets), Failure> {
+    let filter = filter(directives, default)?;
+    let cap = cap(filter.max_level_hint().unwrap_or(LevelFilter::TRACE));
+    Ok((filter, cap))
 }
 
 fn filter(directives: Option<&str>, default: Default) -> Result<EnvFilter, Failure> {
@@ -88,10 +94,8 @@ mod tests {
 
     /// Runs `check` under the filters that `directives` make.
     fn under(directives: Option<&str>, check: impl FnOnce()) {
-        let filter = filter(directives, Default::Info).expect("a filter");
-        let subscriber = tracing_subscriber::registry()
-            .with(filter)
-            .with(cap(LevelFilter::TRACE));
+        let (filter, cap) = filters(directives, Default::Info).expect("a filter");
+        let subscriber = tracing_subscriber::registry().with(filter).with(cap);
         with_default(subscriber, check);
     }
 

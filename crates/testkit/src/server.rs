@@ -1,11 +1,11 @@
 //! A server process with its own data folder, port and home.
 
+mod builder;
+
 use std::{
-    collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{Command, ExitStatus},
-    time::Duration,
 };
 
 use bytes::Bytes;
@@ -14,17 +14,16 @@ use http_body_util::Full;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+pub use self::builder::{TestServerBuilder, wait_for_address};
+use self::builder::{command, launch};
 use crate::{
     http::{Answer, Http},
     process::Process,
-    program::{Cli, bare_command, under},
+    program::Cli,
     user::TestUser,
 };
 
 pub const ADMIN_PASSWORD: &str = "correct horse battery";
-
-/// A server that a profiler runs is slow.
-const START_LIMIT: Duration = Duration::from_secs(90);
 
 /// A file of `crates/testkit/fixtures`.
 pub fn fixture_file(name: &str) -> PathBuf {
@@ -61,142 +60,11 @@ impl Site {
     }
 }
 
-pub struct TestServerBuilder {
-    server_config: String,
-    /// Tables beside `[server]` and `[spaces]`.
-    more_config: BTreeMap<String, String>,
-    allow_local: bool,
-    admin_password: Option<&'static str>,
-    env: Vec<(String, String)>,
-    args: Vec<String>,
-    tool: Vec<String>,
-}
-
 pub struct TestServer {
     process: Process,
     builder: TestServerBuilder,
     site: Site,
     folder: TempDir,
-}
-
-impl TestServerBuilder {
-    /// More lines for the `[server]` table of the configuration.
-    pub fn config(mut self, lines: &str) -> Self {
-        self.server_config.push_str(lines);
-        self.server_config.push('\n');
-        self
-    }
-
-    /// More lines for another table of the configuration.
-    pub fn config_table(mut self, name: &str, lines: &str) -> Self {
-        let table = self.more_config.entry(name.to_owned()).or_default();
-        table.push_str(lines);
-        table.push('\n');
-        self
-    }
-
-    /// Lets webhooks go to receivers of the test.
-    pub fn allow_loopback_webhooks(self) -> Self {
-        self.config_table("webhooks", "allow = [\"127.0.0.0/8\"]")
-    }
-
-    /// Waits between attempts, in seconds.
-    pub fn retries(self, after_first: f64, after_second: f64) -> Self {
-        let lines = format!(
-            "retry_first_seconds = {after_first:?}\nretry_second_seconds = {after_second:?}"
-        );
-        self.config_table("events", &lines)
-    }
-
-    /// Lets spaces of runtime `local` run.
-    pub fn allow_local_spaces(mut self) -> Self {
-        self.allow_local = true;
-        self
-    }
-
-    /// Starts without any user: the server prints its one-time setup link.
-    pub fn without_admin(mut self) -> Self {
-        self.admin_password = None;
-        self
-    }
-
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.env.push((name.to_owned(), value.to_owned()));
-        self
-    }
-
-    pub fn args(mut self, args: &[&str]) -> Self {
-        self.args.extend(args.iter().map(|&arg| arg.to_owned()));
-        self
-    }
-
-    /// Runs the server by another program: a profiler, say.
-    pub fn under(mut self, tool: &[&str]) -> Self {
-        self.tool = tool.iter().map(|&word| word.to_owned()).collect();
-        self
-    }
-
-    pub async fn start(self) -> TestServer {
-        let folder = TempDir::with_prefix("svc-test-").expect("a temporary folder can be made");
-        let home = folder.path().join("home");
-        std::fs::create_dir(&home).expect("a fresh folder takes a folder");
-        let more: String = self
-            .more_config
-            .iter()
-            .map(|(name, lines)| format!("\n[{name}]\n{lines}"))
-            .collect();
-        let config = format!(
-            "[server]\n{}\n[spaces]\nallow_local = {}\n{}",
-            self.server_config, self.allow_local, more
-        );
-        std::fs::write(folder.path().join("svc.toml"), config)
-            .expect("a fresh folder takes a file");
-        let (process, url) = launch(&self, folder.path(), "127.0.0.1:0").await;
-        TestServer {
-            process,
-            builder: self,
-            site: Site { url, home },
-            folder,
-        }
-    }
-}
-
-/// Starts the process and waits for the address it listens on.
-async fn launch(builder: &TestServerBuilder, folder: &Path, listen: &str) -> (Process, String) {
-    let mut command = command(builder, folder, &folder.join("data"), listen);
-    if !builder.tool.is_empty() {
-        let tool: Vec<&str> = builder.tool.iter().map(String::as_str).collect();
-        command = under(&tool, &command);
-    }
-    let mut process = Process::spawn("server", command);
-    let url = wait_for_address(&mut process).await;
-    (process, url)
-}
-
-/// Waits until a server says where it listens.
-pub async fn wait_for_address(server: &mut Process) -> String {
-    let line = server.wait_for_log("listening on http", START_LIMIT).await;
-    let start = line.rfind("http").expect("the line was found by it");
-    line[start..]
-        .chars()
-        .take_while(|c| c.is_ascii_alphanumeric() || "[]:/.-".contains(*c))
-        .collect()
-}
-
-fn command(builder: &TestServerBuilder, folder: &Path, data_dir: &Path, listen: &str) -> Command {
-    let mut command = bare_command(&folder.join("home"));
-    command
-        .args(["server", "start", "--listen", listen, "--data-dir"])
-        .arg(data_dir)
-        .args(&builder.args)
-        .env("SVC_CONFIG", folder.join("svc.toml"))
-        .envs(
-            builder
-                .admin_password
-                .map(|password| ("SVC_ADMIN_PASSWORD", password)),
-        )
-        .envs(builder.env.iter().cloned());
-    command
 }
 
 impl TestServer {
@@ -205,15 +73,7 @@ impl TestServer {
     }
 
     pub fn builder() -> TestServerBuilder {
-        TestServerBuilder {
-            server_config: String::new(),
-            more_config: BTreeMap::new(),
-            allow_local: false,
-            admin_password: Some(ADMIN_PASSWORD),
-            env: Vec::new(),
-            args: Vec::new(),
-            tool: Vec::new(),
-        }
+        TestServerBuilder::new()
     }
 
     pub fn url(&self) -> &str {

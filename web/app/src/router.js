@@ -17,11 +17,11 @@ let place = placeOf(history.state);
 
 /**
  * @param {string} href
- * @param {{replace?: boolean}} [options]
+ * @param {{replace?: boolean, asked?: boolean}} [options] `asked`: whether work may be lost was answered already
  */
-export function navigate(href, { replace = false } = {}) {
+export function navigate(href, { replace = false, asked = false } = {}) {
   const target = new URL(href, location.href);
-  if (target.pathname !== location.pathname && !mayLeave()) return;
+  if (!asked && target.pathname !== location.pathname && !mayLeave()) return;
   if (replace || target.href === location.href) history.replaceState({ place }, '', target);
   else history.pushState({ place: ++place }, '', target);
   const moved = target.pathname !== address.value.pathname;
@@ -30,7 +30,8 @@ export function navigate(href, { replace = false } = {}) {
   else if (moved) window.scrollTo(0, 0);
 }
 
-function mayLeave() {
+/** Whether nothing is unsaved, or its writer lets it go. */
+export function mayLeave() {
   const held = [...guards].some((guard) => guard());
   // The browser's own question: it is the one people know from closing a tab.
   return !held || window.confirm('Leave without saving? Your changes will be lost.');
@@ -141,13 +142,4 @@ export function goToLogin() {
   guards.clear();
   const here = location.pathname + location.search;
   navigate(here === '/' ? '/login' : `/login?next=${encodeURIComponent(here)}`, { replace: true });
-}
-
-/**
- * Where to go after signing in; only ever a path of ours.
- * @param {string} next
- */
-export function safeNext(next) {
-  const target = URL.canParse(next, location.origin) ? new URL(next, location.origin) : null;
-  return target && target.origin === location.origin && next.startsWith('/') ? target.pathname + target.search : '/';
 }

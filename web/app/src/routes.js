@@ -101,3 +101,15 @@ function decode(part) {
     return part;
   }
 }
+
+/**
+ * Where to go after signing in; only ever a page of ours, and none of those before signing in.
+ * @param {string} next
+ * @param {string} origin
+ */
+export function safeNext(next, origin) {
+  const target = next.startsWith('/') && URL.canParse(next, origin) ? new URL(next, origin) : null;
+  // A path of two slashes would be a host the next time it is read.
+  if (!target || target.origin !== origin || target.pathname.startsWith('//') || findRoute(target.pathname).open) return '/';
+  return target.pathname + target.search;
+}

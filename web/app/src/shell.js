@@ -2,7 +2,7 @@
 import { can, me, signOut } from './lib/me.js';
 import { cx, html, useEffect, useRef, useState } from './lib/preact.js';
 import { setTheme, theme } from './lib/theme.js';
-import { Link, navigate, route } from './router.js';
+import { Link, mayLeave, navigate, route } from './router.js';
 import { ROUTES } from './routes.js';
 import { Icon, Logo } from './ui/icon.js';
 import { IconButton } from './ui/button.js';
@@ -110,9 +110,11 @@ function UserMenu() {
 }
 
 async function leave() {
+  // Asked before: whoever stays must still be signed in.
+  if (!mayLeave()) return;
   try {
     await signOut();
-    navigate('/login', { replace: true });
+    navigate('/login', { replace: true, asked: true });
   } catch (error) {
     toast(/** @type {Error} */ (error).message, { kind: 'error' });
   }

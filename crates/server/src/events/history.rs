@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use svc_core::{EventId, Permission, SpaceId, UserId, event::Event, pattern::Pattern};
-use svc_protocol::api::{EventDelivery, EventDeliveryState, EventReceiver, SinkOwner};
+use svc_protocol::api::{EventDelivery, EventDeliveryState};
 use thiserror::Error;
 use tokio::{
     sync::broadcast::{Receiver, error::RecvError},
@@ -15,13 +15,16 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::hub::{Hub, Streamed};
+use super::{
+    hub::{Hub, Streamed},
+    sinks_service::owner_keys,
+};
 use crate::{
     clock,
     identity::{Caller, Directory},
     store::{
-        Page, PageRequest, Store, StoreError,
-        event_deliveries::{self, Received},
+        Page, PageRequest, Store, StoreError, Tx,
+        event_deliveries::{self, Reach, Received},
         events,
     },
 };
@@ -94,15 +97,10 @@ impl History {
         id: EventId,
     ) -> Result<Vec<EventDelivery>, HistoryError> {
         let event = self.get(caller, id).await?;
-        let read = self
-            .store
-            .read(move |tx| event_deliveries::list(tx, &event));
-        let sees_all = caller.may(Permission::ViewAudit);
-        let shown = read.await?.into_iter().filter_map(|received| {
-            let is_managed = manages(caller, &received.receiver);
-            (is_managed || sees_all).then(|| shown(received, is_managed))
-        });
-        Ok(shown.collect())
+        let reach = reach(caller, &event);
+        let read = move |tx: &mut Tx<'_>| event_deliveries::list(tx, &event, &reach);
+        let received = self.store.read(read).await?;
+        Ok(received.into_iter().map(shown).collect())
     }
 
     /// What happens from now on and matches one of the patterns; none match everything.
@@ -171,30 +169,27 @@ fn only_of(caller: &Caller) -> Option<UserId> {
     (!caller.may(Permission::ViewAudit)).then_some(caller.user.id)
 }
 
-fn manages(caller: &Caller, receiver: &EventReceiver) -> bool {
-    match receiver {
-        EventReceiver::Method { owner_id, .. } => *owner_id == caller.user.id,
-        EventReceiver::Sink {
-            owner: SinkOwner::Global,
-            ..
-        } => caller.may(Permission::ManageGlobalEventSinks),
-        EventReceiver::Sink { owner_id, .. } => {
-            *owner_id == caller.user.id && caller.may(Permission::ManageOwnEventSinks)
-        }
+/// Which receivers of an event a caller manages.
+fn reach(caller: &Caller, event: &Event) -> Reach {
+    Reach {
+        methods: event.owner_id == caller.user.id,
+        sinks_of: if caller.may(Permission::ManageOwnEventSinks) {
+            owner_keys(caller)
+        } else {
+            Vec::new()
+        },
+        sees_all: caller.may(Permission::ViewAudit),
     }
 }
 
-fn shown(received: Received, is_managed: bool) -> EventDelivery {
-    let Received { receiver, delivery } = received;
-    let state = match &delivery {
-        Some(delivery) => delivery.state.into(),
-        None => EventDeliveryState::Dropped,
-    };
+fn shown(received: Received) -> EventDelivery {
     EventDelivery {
-        receiver,
-        n: delivery.as_ref().map(|delivery| delivery.n),
-        state,
-        attempts: is_managed.then(|| delivery.map_or_else(Vec::new, |one| one.attempts)),
+        receiver: received.receiver,
+        n: received.delivery.map(|(n, _)| n),
+        state: received
+            .delivery
+            .map_or(EventDeliveryState::Dropped, |(_, state)| state.into()),
+        attempts: received.attempts,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use axum::{
     body::Body,
-    extract::{OriginalUri, Path, State},
+    extract::{OriginalUri, Path, State, rejection::PathRejection},
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -55,9 +55,11 @@ pub async fn index(
 pub async fn file(
     State(app): State<App>,
     OriginalUri(uri): OriginalUri,
-    Path(path): Path<String>,
+    path: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
+    // What is no text is no file either.
+    let Path(path) = path.map_err(|_| not_found(&uri))?;
     send(&app, &path, &uri, &headers).await
 }
 
@@ -81,7 +83,7 @@ pub fn is_reserved(path: &str) -> bool {
 
 async fn send(app: &App, path: &str, uri: &Uri, headers: &HeaderMap) -> ApiResult<Response> {
     let Some(found) = app.web.find(path).await else {
-        return Err(ApiError::not_found(&format!("`{}`", uri.path())));
+        return Err(not_found(uri));
     };
     // Weak: the compressed form is the same file.
     let tag = format!("W/\"{}\"", found.hash);
@@ -99,6 +101,10 @@ async fn send(app: &App, path: &str, uri: &Uri, headers: &HeaderMap) -> ApiResul
         sent.insert(name, HeaderValue::from_static(value));
     }
     Ok(response)
+}
+
+fn not_found(uri: &Uri) -> ApiError {
+    ApiError::not_found(&format!("`{}`", uri.path()))
 }
 
 fn content(found: Found, headers: &HeaderMap) -> Response {

@@ -170,11 +170,18 @@ impl Registry {
     }
 
     /// How many methods there are for a viewer, and spaces that can take calls of them now; of
-    /// all without a viewer.
-    pub fn count_seen(&self, viewer: Option<Viewer<'_>>) -> (usize, usize) {
+    /// all without a viewer. Owners that are not `counted` have none.
+    pub fn count_seen(
+        &self,
+        viewer: Option<Viewer<'_>>,
+        counted: impl Fn(UserId) -> bool,
+    ) -> (usize, usize) {
         let mut methods = 0;
         let mut spaces = HashSet::new();
-        let mut count = |_, entry: &Entry| {
+        let mut count = |owner, entry: &Entry| {
+            if !counted(owner) {
+                return;
+            }
             methods += 1;
             let able = entry.providers.iter();
             let able = able.filter(|provider| provider.availability() != Availability::Unlinked);

@@ -121,6 +121,7 @@ pub fn assemble(
         stats: Overview {
             store: base.store.clone(),
             registry: base.registry.clone(),
+            directory: base.directory.clone(),
             metrics: base.metrics.clone(),
             calls: calls.stats.clone(),
         },

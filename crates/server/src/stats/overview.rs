@@ -10,7 +10,7 @@ use super::CallStats;
 use crate::{
     clock,
     events::sinks_service::owner_keys,
-    identity::Caller,
+    identity::{Caller, Directory},
     methods::registry::Registry,
     metrics::Metrics,
     store::{Store, StoreError, Tx, events, sinks, spaces},
@@ -43,6 +43,7 @@ pub enum StatsError {
 pub struct Overview {
     pub store: Store,
     pub registry: Arc<Registry>,
+    pub directory: Arc<Directory>,
     pub metrics: Arc<Metrics>,
     pub calls: Arc<CallStats>,
 }
@@ -66,7 +67,12 @@ impl Overview {
         };
         let (spaces, sinks, events_last_hour) = self.store.read(read).await?;
         let viewer = (!is_server).then(|| caller.viewer());
-        let (methods, providers) = self.registry.count_seen(viewer);
+        // A deactivated owner's methods are listed for nobody.
+        let is_active = |owner| {
+            let owner = self.directory.find_user(owner);
+            owner.is_some_and(|owner| owner.active)
+        };
+        let (methods, providers) = self.registry.count_seen(viewer, is_active);
         let user = (!is_server).then_some(caller.user.id);
         Ok(Stats {
             scope: if is_server { "server" } else { "caller" }.to_owned(),

@@ -62,9 +62,9 @@ impl Ring {
         (first..=last).map(|number| self.minute(number)).collect()
     }
 
-    /// Whether nothing of it lies in the hour that ends with this minute.
+    /// Whether nothing of it lies within an hour of this minute; a clock may have been ahead.
     pub fn is_idle(&self, number: i64) -> bool {
-        self.last.load(Relaxed) + (MINUTES as i64) <= number
+        self.last.load(Relaxed).abs_diff(number) >= MINUTES as u64
     }
 
     fn minute(&self, number: i64) -> CallMinute {
@@ -93,11 +93,10 @@ impl Minute {
         }
     }
 
-    /// Empties what an earlier hour left here.
+    /// Empties what another hour left here: an earlier one, or one that a clock was ahead by.
     fn turn_to(&self, number: i64) {
         let held = self.number.load(Relaxed);
-        // A clock that went back adds to the minute it finds.
-        if held >= number {
+        if held == number {
             return;
         }
         let is_first = self.number.compare_exchange(held, number, Relaxed, Relaxed);
@@ -203,5 +202,18 @@ mod tests {
         let last = ring.minute(160);
         assert_eq!((last.calls, last.errors), (1, 0));
         assert!(!ring.is_idle(219) && ring.is_idle(220));
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_spoils_nothing() {
+        let ring = Ring::default();
+        for ahead in [160, 100 + 60 * 24 * 365] {
+            ring.record(ahead, true, micros(500));
+            assert!(ring.is_idle(100));
+            ring.record(100, false, micros(500));
+            let minute = ring.minute(100);
+            assert_eq!((minute.calls, minute.errors), (1, 0), "after {ahead}");
+            assert!(!ring.is_idle(100));
+        }
     }
 }

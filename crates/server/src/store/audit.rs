@@ -1,5 +1,7 @@
 //! The audit log: appended to in the transaction of the change it tells of. Never a secret in it.
 
+use std::time::Duration;
+
 use serde_json::Value as JsonValue;
 use svc_core::{Id, Timestamp};
 use svc_protocol::api::AuditEntry;
@@ -7,6 +9,7 @@ use uuid::Uuid;
 
 use super::{
     error::StoreError,
+    events::first_id_at,
     page::{Page, PageRequest},
     sql::{Row, Tx, values},
     value::{Json, Value},
@@ -14,6 +17,11 @@ use super::{
 
 /// The actor of what nobody did.
 pub const SYSTEM: &str = "system";
+
+/// How far an entry's id may lie before its time: clocks are set back.
+const ID_BEFORE: Duration = Duration::from_secs(60);
+/// And behind it: what is written may have waited for the writer.
+const ID_AFTER: Duration = Duration::from_secs(10 * 60);
 
 /// An entry to be written.
 #[derive(Clone, PartialEq, Debug)]
@@ -79,11 +87,19 @@ pub fn list(
             sql.push_str(&format!(" AND {column} = ?{}", values.len()));
         }
     }
-    for (comparison, moment) in [(">=", filter.since), ("<=", filter.until)] {
-        if let Some(moment) = moment {
-            values.push(moment.into());
-            sql.push_str(&format!(" AND at {comparison} ?{}", values.len()));
-        }
+    let mut add = |condition: &str, value: Value| {
+        values.push(value);
+        sql.push_str(&format!(" AND {condition} ?{}", values.len()));
+    };
+    // Ids carry a time, by which only the span and a little more is looked at; the exact one is
+    // another look at the clock.
+    if let Some(since) = filter.since {
+        add("id >=", first_id_at(since.minus(ID_BEFORE)).into());
+        add("at >=", since.into());
+    }
+    if let Some(until) = filter.until {
+        add("id <", first_id_at(until.plus(ID_AFTER)).into());
+        add("at <=", until.into());
     }
     values.push(page.limit());
     sql.push_str(&format!(" ORDER BY id DESC LIMIT ?{}", values.len()));

@@ -232,13 +232,8 @@ fn with_attempts(tx: &mut Tx<'_>, lane: LaneId, rows: &[Row]) -> Result<Vec<Deli
          WHERE lane_id = ?1 AND n >= ?2 AND n <= ?3 ORDER BY n, attempt",
         values![lane, oldest.get::<u64>("n")?, newest.get::<u64>("n")?],
     )? {
-        made.entry(row.get("n")?).or_default().push(Attempt {
-            at: row.get("at")?,
-            status: row.get("status")?,
-            ms: row.get("ms")?,
-            error: row.get("error")?,
-            output: row.get("output")?,
-        });
+        let attempt = read_attempt(&row)?;
+        made.entry(row.get("n")?).or_default().push(attempt);
     }
     rows.iter()
         .map(|row| {
@@ -252,4 +247,14 @@ fn with_attempts(tx: &mut Tx<'_>, lane: LaneId, rows: &[Row]) -> Result<Vec<Deli
             })
         })
         .collect()
+}
+
+pub(super) fn read_attempt(row: &Row) -> Result<Attempt, StoreError> {
+    Ok(Attempt {
+        at: row.get("at")?,
+        status: row.get("status")?,
+        ms: row.get("ms")?,
+        error: row.get("error")?,
+        output: row.get("output")?,
+    })
 }

@@ -1,116 +1,197 @@
 //! An event's receivers, whoever they belong to: what was queued for them, and what was dropped.
 
-use svc_core::{LaneId, Timestamp, event::Event};
-use svc_protocol::api::{Delivery, EventReceiver, SinkOwner};
+use std::collections::HashMap;
+
+use svc_core::{LaneId, event::Event};
+use svc_protocol::api::{Attempt, DeliveryState, EventReceiver, SinkOwner};
 
 use super::{
     deliveries,
     error::StoreError,
-    events::first_id_at,
-    sinks::{self, GLOBAL},
-    sql::{Row, Tx, values},
-    value::Json,
+    sinks::GLOBAL,
+    sql::{Row, Tx},
+    value::{Json, Value},
 };
 
-/// How many deliveries of one event are shown.
+/// How many deliveries of one event are shown, and how many drops.
 const DELIVERIES_MAX: u32 = 500;
-/// An entry of the audit log is written at most this long after its event was made.
-const AUDIT_AFTER_MS: i64 = 10 * 60 * 1_000;
+
+/// Which receivers of an event someone manages, and whether they see the others too.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reach {
+    /// The methods that got it: all of them are of the event's owner.
+    pub methods: bool,
+    /// Owners of the sinks, as [`sinks::owner_key`](super::sinks::owner_key) names them.
+    pub sinks_of: Vec<String>,
+    pub sees_all: bool,
+}
 
 /// One receiver of an event.
 pub struct Received {
     pub receiver: EventReceiver,
-    /// `None` if it was dropped.
-    pub delivery: Option<Delivery>,
+    /// Its number and state; `None` if it was dropped.
+    pub delivery: Option<(u64, DeliveryState)>,
+    /// `None` for receivers that others manage.
+    pub attempts: Option<Vec<Attempt>>,
+}
+
+impl Reach {
+    /// What holds for receivers that are managed, given what holds for methods; sinks are `s`.
+    fn managed(&self, is_method: &str, values: &mut Vec<Value>) -> String {
+        let mut alternatives = Vec::new();
+        if self.methods {
+            alternatives.push(is_method.to_owned());
+        }
+        for key in &self.sinks_of {
+            values.push(key.into());
+            alternatives.push(format!("s.owner_key = ?{}", values.len()));
+        }
+        if alternatives.is_empty() {
+            return "1 = 0".to_owned();
+        }
+        format!("({})", alternatives.join(" OR "))
+    }
+
+    /// What holds for receivers that are shown. Before any limit: others' take no room.
+    fn shown(&self, is_method: &str, values: &mut Vec<Value>) -> String {
+        if self.sees_all {
+            return "1 = 1".to_owned();
+        }
+        self.managed(is_method, values)
+    }
+
+    fn manages(&self, receiver: &EventReceiver, owner_key: Option<&String>) -> bool {
+        match receiver {
+            EventReceiver::Method { .. } => self.methods,
+            EventReceiver::Sink { .. } => owner_key.is_some_and(|key| self.sinks_of.contains(key)),
+        }
+    }
 }
 
 /// In the order of the receivers; a receiver that had the event again stands there again.
-pub fn list(tx: &mut Tx<'_>, event: &Event) -> Result<Vec<Received>, StoreError> {
+pub fn list(tx: &mut Tx<'_>, event: &Event, reach: &Reach) -> Result<Vec<Received>, StoreError> {
+    let mut values = vec![event.id.into(), DELIVERIES_MAX.into()];
+    let shown = reach.shown(IS_METHOD_LANE, &mut values);
     let rows = tx.query(
-        "SELECT d.lane_id AS lane_id, d.n AS n, l.owner_key AS owner_key, l.owner_id AS owner_id,
-                l.method AS method, l.sink_id AS sink_id, s.name AS name
-         FROM deliveries d JOIN lanes l ON l.id = d.lane_id
-         LEFT JOIN event_sinks s ON s.id = l.sink_id
-         WHERE d.event_id = ?1 ORDER BY d.lane_id, d.n LIMIT ?2",
-        values![event.id, DELIVERIES_MAX],
+        &format!(
+            "SELECT d.lane_id AS lane_id, d.n AS n, d.state AS state, l.owner_id AS owner_id,
+                    l.method AS method, s.id AS sink_id, s.name AS name, s.owner_key AS owner_key
+             {DELIVERIES} AND {shown} ORDER BY d.lane_id, d.n LIMIT ?2"
+        ),
+        &values,
     )?;
+    let mut attempts = list_attempts(tx, event, reach)?;
     let mut received = Vec::new();
     for row in &rows {
-        let lane: LaneId = row.get("lane_id")?;
+        let (receiver, is_managed) = receiver(row, reach)?;
+        let delivery = (row.get("lane_id")?, row.get("n")?);
+        let made = attempts.remove(&delivery).unwrap_or_default();
         received.push(Received {
-            receiver: receiver(row)?,
-            delivery: deliveries::find(tx, lane, row.get("n")?)?,
+            receiver,
+            delivery: Some((delivery.1, row.get("state")?)),
+            attempts: is_managed.then_some(made),
         });
     }
-    received.extend(list_dropped(tx, event)?);
+    received.extend(list_dropped(tx, event, reach)?);
     Ok(received)
 }
 
-fn receiver(row: &Row) -> Result<EventReceiver, StoreError> {
+const DELIVERIES: &str = "FROM deliveries d JOIN lanes l ON l.id = d.lane_id
+             LEFT JOIN event_sinks s ON s.id = l.sink_id
+             WHERE d.event_id = ?1";
+const IS_METHOD_LANE: &str = "l.method IS NOT NULL";
+
+/// Those of the managed receivers, by lane and number: one statement for all.
+fn list_attempts(
+    tx: &mut Tx<'_>,
+    event: &Event,
+    reach: &Reach,
+) -> Result<HashMap<(LaneId, u64), Vec<Attempt>>, StoreError> {
+    let mut values = vec![event.id.into(), DELIVERIES_MAX.into()];
+    let managed = reach.managed(IS_METHOD_LANE, &mut values);
+    let mut made: HashMap<_, Vec<_>> = HashMap::new();
+    for row in tx.query(
+        &format!(
+            "SELECT a.lane_id AS lane_id, a.n AS n, a.at AS at, a.status AS status, a.ms AS ms,
+                    a.error AS error, a.output AS output
+             FROM (SELECT d.lane_id AS lane_id, d.n AS n {DELIVERIES} AND {managed}
+                   ORDER BY d.lane_id, d.n LIMIT ?2) AS m
+             JOIN attempts a ON a.lane_id = m.lane_id AND a.n = m.n
+             ORDER BY a.lane_id, a.n, a.attempt"
+        ),
+        &values,
+    )? {
+        let delivery = (row.get("lane_id")?, row.get("n")?);
+        let attempt = deliveries::read_attempt(&row)?;
+        made.entry(delivery).or_default().push(attempt);
+    }
+    Ok(made)
+}
+
+/// A row's receiver, and whether it is managed.
+fn receiver(row: &Row, reach: &Reach) -> Result<(EventReceiver, bool), StoreError> {
     let owner_id = row.get("owner_id")?;
-    Ok(match row.get("method")? {
+    let owner_key: Option<String> = row.get("owner_key")?;
+    let receiver = match row.get("method")? {
         Some(name) => EventReceiver::Method { name, owner_id },
         None => EventReceiver::Sink {
             id: row.get("sink_id")?,
             name: row.get("name")?,
-            owner: owner(&row.get::<String>("owner_key")?),
+            owner: match owner_key.as_deref() {
+                Some(GLOBAL) => SinkOwner::Global,
+                _ => SinkOwner::User,
+            },
             owner_id,
         },
-    })
+    };
+    let is_managed = reach.manages(&receiver, owner_key.as_ref());
+    Ok((receiver, is_managed))
 }
 
-fn owner(owner_key: &str) -> SinkOwner {
-    match owner_key {
-        GLOBAL => SinkOwner::Global,
-        _ => SinkOwner::User,
-    }
-}
-
-/// A full queue leaves nothing but an entry in the audit log, written with the event.
-fn list_dropped(tx: &mut Tx<'_>, event: &Event) -> Result<Vec<Received>, StoreError> {
-    let until = Timestamp(event.ts.0.saturating_add(AUDIT_AFTER_MS));
-    let rows = tx.query(
-        "SELECT target_type, target_id, detail FROM audit
-         WHERE action = 'event_sink.dropped' AND id >= ?1 AND id < ?2 AND at = ?3
-         ORDER BY id LIMIT ?4",
-        values![
-            first_id_at(event.ts),
-            first_id_at(until),
-            event.ts,
-            DELIVERIES_MAX
-        ],
-    )?;
+/// A full queue leaves nothing but an entry in the audit log, written with the event and its
+/// time. Sinks that are gone are left out.
+fn list_dropped(
+    tx: &mut Tx<'_>,
+    event: &Event,
+    reach: &Reach,
+) -> Result<Vec<Received>, StoreError> {
     let event_id = event.id.to_string();
+    let mut values = vec![
+        event.ts.into(),
+        // Text that may stand elsewhere in the entry, too: looked at again below.
+        format!("%{event_id}%").into(),
+        event.owner_id.into(),
+        DELIVERIES_MAX.into(),
+    ];
+    let shown = reach.shown("a.target_type <> 'event_sink'", &mut values);
+    let rows = tx.query(
+        &format!("{DROPPED} AND {shown} ORDER BY a.id LIMIT ?4"),
+        &values,
+    )?;
     let mut dropped = Vec::new();
     for row in &rows {
         let Json::<serde_json::Value>(detail) = row.get("detail")?;
         if detail["event_id"] != event_id.as_str() {
             continue;
         }
-        let target: String = row.get("target_id")?;
-        let receiver = match row.get::<String>("target_type")?.as_str() {
-            "event_sink" => dropped_at_sink(tx, &target)?,
-            _ => Some(EventReceiver::Method {
-                name: target,
-                owner_id: event.owner_id,
-            }),
-        };
-        dropped.extend(receiver.map(|receiver| Received {
+        let (receiver, is_managed) = receiver(row, reach)?;
+        dropped.push(Received {
             receiver,
             delivery: None,
-        }));
+            attempts: is_managed.then(Vec::new),
+        });
     }
     Ok(dropped)
 }
 
-/// `None` for a sink that is gone.
-fn dropped_at_sink(tx: &mut Tx<'_>, id: &str) -> Result<Option<EventReceiver>, StoreError> {
-    let Ok(id) = id.parse() else { return Ok(None) };
-    let sink = sinks::find(tx, id)?;
-    Ok(sink.map(|sink| EventReceiver::Sink {
-        id: sink.id,
-        owner: owner(&sink.owner_key),
-        name: sink.name,
-        owner_id: sink.owner_id,
-    }))
-}
+/// One moment has few entries, an action may have most of them: with '' behind it, `action` does
+/// not fit its index, and that of the time is taken.
+const DROPPED: &str = "SELECT a.detail AS detail, COALESCE(s.owner_id, ?3) AS owner_id,
+            CASE WHEN a.target_type <> 'event_sink' THEN a.target_id END AS method,
+            s.id AS sink_id, s.name AS name, s.owner_key AS owner_key
+     FROM audit a LEFT JOIN event_sinks s ON a.target_type = 'event_sink' AND s.id = a.target_id
+     WHERE a.at = ?1 AND a.action || '' = 'event_sink.dropped' AND a.detail LIKE ?2
+       AND (a.target_type <> 'event_sink' OR s.id IS NOT NULL)";
+
+#[cfg(test)]
+mod tests;

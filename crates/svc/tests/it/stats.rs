@@ -94,6 +94,24 @@ async fn the_whole_server_is_shown_to_those_who_may_see_the_audit_log() {
 }
 
 #[tokio::test]
+async fn methods_that_nobody_lists_are_not_counted() {
+    let server = TestServer::start().await;
+    let (ann, admin) = (server.user("ann").await, server.admin().await);
+    let space = ann.space("lab").await;
+    let registration = fixture().with(method("echo", "echo").shared());
+    let _agent = space.publish(registration).await;
+    assert_eq!(stats(&admin, "").await["methods"], 1);
+    let path = format!("/api/users/{}", ann.id);
+    let active = async |active: bool| admin.patch(&path, json!({ "active": active })).await;
+    active(false).await.expect(200);
+    let listed = admin.get("/api/methods").await.expect(200).json();
+    assert_eq!(listed["count"], 0);
+    for query in ["", "?scope=server"] {
+        assert_eq!(stats(&admin, query).await["methods"], 0, "{query}");
+    }
+}
+
+#[tokio::test]
 async fn counts_are_of_what_the_caller_may_see() {
     let server = TestServer::builder()
         .allow_loopback_webhooks()

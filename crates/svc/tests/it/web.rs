@@ -123,6 +123,8 @@ async fn a_browser_gets_the_page_at_every_address_of_its_own_and_programs_get_pr
         ("/agent", 401),
         ("/web/nowhere.js", 404),
         ("/web/", 404),
+        // No text at all.
+        ("/web/%ff", 404),
         ("/metrics/x", 404),
         ("/healthz/x", 404),
     ] {

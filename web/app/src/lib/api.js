@@ -1,6 +1,7 @@
 /**
  * The public JSON API. Everything the interface knows comes through here; there are no other routes.
  */
+import { parseExact } from './exact.js';
 import { streamEvents } from './stream.js';
 
 /** A failure the server described (problem+json), or one on the way to it (status 0). */
@@ -33,6 +34,7 @@ export class ApiError extends Error {
  * @typedef {object} Options
  * @property {AbortSignal} [signal]
  * @property {Record<string, string>} [headers]
+ * @property {boolean} [exact] numbers that JavaScript would round stay as they are written
  * @property {boolean} [anonymous] a 401 is an answer to show, not the end of the session
  */
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Query */
@@ -122,7 +124,10 @@ export async function refusal(response, options = {}) {
 async function json(method, path, body, options) {
   const response = await raw(method, path, body, options);
   const text = await response.text();
-  return text ? JSON.parse(text) : null;
+  if (!text || !options?.exact) return text ? JSON.parse(text) : null;
+  const parsed = parseExact(text);
+  if (!parsed.ok) throw new Error(`The answer is not JSON: ${parsed.message}`);
+  return parsed.value;
 }
 
 export const api = {

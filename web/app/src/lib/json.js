@@ -80,11 +80,34 @@ export function prettyJson(value) {
 }
 
 /**
- * One line of a value, for a table cell.
+ * One line of a value, for a table cell. A payload may be large and rows are drawn often, so no more
+ * of it is written than is shown.
  * @param {unknown} value
  * @param {number} [length]
  */
 export function briefJson(value, length = 120) {
-  const text = JSON.stringify(value) ?? '';
+  let text = '';
+  const write = (/** @type {any} */ part) => {
+    if (typeof part === 'string') text += JSON.stringify(part.slice(0, length + 1));
+    else if (part === null || typeof part !== 'object' || isRawNumber(part)) text += JSON.stringify(part) ?? '';
+    else members(part);
+  };
+  const members = (/** @type {any} */ part) => {
+    const list = Array.isArray(part);
+    text += list ? '[' : '{';
+    let first = true;
+    for (const key in part) {
+      if (text.length > length) return;
+      if (!first) text += ',';
+      first = false;
+      if (!list) text += `${JSON.stringify(key.slice(0, length + 1))}:`;
+      write(part[key]);
+    }
+    text += list ? ']' : '}';
+  };
+  write(value);
   return text.length > length ? `${text.slice(0, length)}…` : text;
 }
+
+/** A number that `lib/exact.js` kept as text. @param {object} value */
+const isRawNumber = (value) => /** @type {{isRawJSON?: (value: any) => boolean}} */ (/** @type {unknown} */ (JSON)).isRawJSON?.(value) ?? false;

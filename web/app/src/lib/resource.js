@@ -1,5 +1,6 @@
 /** Data on a page: loaded, kept fresh while somebody looks, kept on screen while it reloads. */
 import { api, withQuery } from './api.js';
+import { followedBy, renewed } from './pages.js';
 import { useEffect, useMemo, useRef, useState } from './preact.js';
 
 /** How long nothing may happen before a spinner says that something does. */
@@ -9,12 +10,13 @@ export const SLOW_MS = 300;
 /**
  * @template T
  * @typedef {object} Resource
- * @property {T | null} data the last good answer, also while a newer one is fetched
+ * @property {T | null} data the last good answer, also while a newer one is fetched, but not once that failed for another question
+ * @property {boolean} current whether the data answers what is asked now, not the question before
  * @property {ApiError | null} error of the last attempt
  * @property {boolean} loading
  * @property {boolean} slow loading for longer than 300 ms with nothing to show yet
  * @property {() => Promise<void>} reload
- * @property {(data: T) => void} set puts an answer in place, for instance one a PATCH gave
+ * @property {(data: T) => void} set puts an answer in place, for instance one a PATCH gave; what was asked before it is dropped
  */
 
 /**
@@ -26,15 +28,16 @@ export const SLOW_MS = 300;
  * @returns {Resource<T>}
  */
 export function useResource(source, { every = 0, deps = [] } = {}) {
-  const [state, setState] = useState({ data: /** @type {T | null} */ (null), error: /** @type {ApiError | null} */ (null), loading: source !== null });
+  const [state, setState] = useState(/** @type {State<T>} */ ({ data: null, of: '', error: null, loading: source !== null }));
   const [slow, setSlow] = useState(false);
-  const latest = useRef(source);
-  latest.current = source;
-  const running = useRef(/** @type {AbortController | null} */ (null));
   const key = typeof source === 'function' ? deps : [source];
+  const question = JSON.stringify(key);
+  const latest = useRef({ source, question });
+  latest.current = { source, question };
+  const running = useRef(/** @type {AbortController | null} */ (null));
 
   const load = useMemo(() => async () => {
-    const ask = latest.current;
+    const { source: ask, question: of } = latest.current;
     if (ask === null) return;
     running.current?.abort();
     const request = new AbortController();
@@ -42,9 +45,9 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
     setState((old) => (old.loading ? old : { ...old, loading: true }));
     try {
       const data = typeof ask === 'string' ? await api.get(ask, undefined, { signal: request.signal }) : await ask(request.signal);
-      if (!request.signal.aborted) setState((old) => settled(old, data));
+      if (!request.signal.aborted) setState((old) => settled(old, data, of));
     } catch (error) {
-      if (!request.signal.aborted) setState((old) => ({ ...old, error: /** @type {ApiError} */ (error), loading: false }));
+      if (!request.signal.aborted) setState((old) => ({ data: old.of === of ? old.data : null, of, error: /** @type {ApiError} */ (error), loading: false }));
     }
   }, []);
 
@@ -64,19 +67,31 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
     return () => clearTimeout(timer);
   }, [waiting]);
 
-  const set = useMemo(() => (/** @type {T} */ data) => setState({ data, error: null, loading: false }), []);
-  return { ...state, slow: slow && waiting, reload: load, set };
+  const set = useMemo(() => (/** @type {T} */ data) => {
+    // An answer on its way may have been written before the change this one knows of.
+    running.current?.abort();
+    setState({ data, of: latest.current.question, error: null, loading: false });
+  }, []);
+  const { of, ...shown } = state;
+  return { ...shown, current: of === question, slow: slow && waiting, reload: load, set };
 }
+
+/**
+ * @template T
+ * @typedef {{data: T | null, of: string, error: ApiError | null, loading: boolean}} State `of`: the question that was answered
+ */
 
 /**
  * The same answer again keeps the old object, so that nothing is drawn anew.
  * @template T
- * @param {{data: T | null, error: ApiError | null, loading: boolean}} old
+ * @param {State<T>} old
  * @param {T} data
+ * @param {string} of
+ * @returns {State<T>}
  */
-function settled(old, data) {
+function settled(old, data, of) {
   const same = old.data !== null && JSON.stringify(old.data) === JSON.stringify(data);
-  return { data: same ? old.data : data, error: null, loading: false };
+  return { data: same ? old.data : data, of, error: null, loading: false };
 }
 
 /**
@@ -102,9 +117,12 @@ export function poll(load, every) {
   };
 }
 
+/** Rows kept behind the first page of a list that grows while it is read. */
+const MOST_KEPT = 2_000;
+
 /**
  * A list of the API, page by page: `{"<name>": […], "next_cursor": …}`. Polling renews the first
- * page; what was loaded behind it stays.
+ * page; what was loaded behind it stays, and so does what is pushed off it.
  * @template [T=any]
  * @param {string | null} path
  * @param {string} name the key of the list in the answer
@@ -116,39 +134,50 @@ export function poll(load, every) {
 export function useList(path, name, { query = {}, every = 0, id = (item) => /** @type {any} */ (item).id } = {}) {
   const address = path === null ? null : withQuery(path, query);
   const first = useResource(address, { every });
-  const [rest, setRest] = useState({ address, items: /** @type {T[]} */ ([]), cursor: /** @type {string | null | undefined} */ (undefined) });
+  // Everything shown, once a second page was loaded; a cursor of undefined says that none was.
+  const none = { address, items: /** @type {T[]} */ ([]), cursor: /** @type {string | null | undefined} */ (undefined) };
+  const [rest, setRest] = useState(none);
   const [more, setMore] = useState({ busy: false, error: /** @type {ApiError | null} */ (null) });
+  const asked = useRef(address);
+  asked.current = address;
 
-  // Pages loaded behind another question do not belong to this one.
-  const behind = rest.address === address ? rest : { address, items: [], cursor: undefined };
-  const cursor = behind.cursor === undefined ? first.data?.next_cursor ?? null : behind.cursor;
-  const items = useMemo(() => (first.data ? merge(first.data[name], behind.items, id) : null), [first.data, behind.items]);
+  // Pages loaded behind another question do not belong to this one, and neither does its cursor.
+  const behind = rest.address === address ? rest : none;
+  const cursor = behind.cursor !== undefined ? behind.cursor : first.current ? first.data?.next_cursor ?? null : null;
+  const items = useMemo(() => {
+    if (!first.data) return null;
+    return behind.cursor === undefined || !first.current ? first.data[name] : renewed(behind.items, first.data[name], id);
+  }, [first.data, first.current, behind.items]);
+  useEffect(() => {
+    if (!first.data || !first.current) return;
+    // Of this first page the next one may hold nothing.
+    setRest((old) => (old.address === address && old.cursor !== undefined ? kept({ ...old, items: renewed(old.items, first.data[name], id) }) : old));
+  }, [first.data, first.current]);
 
   const loadMore = async () => {
     if (address === null || !cursor || more.busy) return;
     setMore({ busy: true, error: null });
     try {
       const page = await api.get(address, { cursor });
-      setRest({ address, items: [...behind.items, ...page[name]], cursor: page.next_cursor });
       setMore({ busy: false, error: null });
+      if (asked.current !== address) return;
+      setRest((old) => kept({ address, items: followedBy(old.address === address && old.cursor !== undefined ? old.items : items ?? [], page[name], id), cursor: page.next_cursor }));
     } catch (error) {
       setMore({ busy: false, error: /** @type {ApiError} */ (error) });
     }
   };
   const reload = async () => {
-    setRest({ address, items: [], cursor: undefined });
+    setRest(none);
     await first.reload();
   };
   return { ...first, reload, items: /** @type {T[] | null} */ (items), hasMore: Boolean(cursor), loadMore, loadingMore: more.busy, moreError: more.error };
 }
 
 /**
- * @template T
- * @param {T[]} first
- * @param {T[]} rest
- * @param {(item: T) => string} id
+ * @template {{items: any[], cursor: string | null | undefined}} R
+ * @param {R} rest
+ * @returns {R}
  */
-function merge(first, rest, id) {
-  const seen = new Set(first.map(id));
-  return [...first, ...rest.filter((item) => !seen.has(id(item)))];
+function kept(rest) {
+  return rest.items.length > MOST_KEPT ? { ...rest, items: rest.items.slice(0, MOST_KEPT), cursor: null } : rest;
 }

@@ -9,6 +9,8 @@
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 15_000;
+/** A tab out of sight for this long gives its connection back: over HTTP/1.1 a browser has six for a host. */
+const UNSEEN_MS = 30_000;
 
 /**
  * @param {string} path
@@ -27,24 +29,31 @@ export function streamEvents(path, { onEvent, onState = () => {}, open }) {
     let wait = FIRST_WAIT_MS;
     let last = '';
     while (!stop.signal.aborted) {
+      await untilSeen(stop.signal);
+      if (stop.signal.aborted) return;
       onState('connecting');
+      const watch = whileSeen(stop.signal);
       try {
         const headers = last ? { 'Last-Event-ID': last } : /** @type {Record<string, string>} */ ({});
-        const response = await open(path, { signal: stop.signal, headers });
+        const response = await open(path, { signal: watch.signal, headers });
         onState('open');
         wait = FIRST_WAIT_MS;
         await readEvents(response, (event) => {
+          if (watch.signal.aborted) return;
           last = event.id || last;
-          if (!stop.signal.aborted) onEvent(event);
+          onEvent(event);
         });
       } catch (error) {
         if (stop.signal.aborted) return;
         // A refusal stays one: asking again would only fill the server's log.
         const status = /** @type {{status?: number}} */ (error).status ?? 0;
         if (status >= 400 && status < 500 && status !== 429) return onState('failed', error);
+      } finally {
+        watch.end();
       }
       if (stop.signal.aborted) return;
       onState('waiting');
+      if (watch.signal.aborted) continue;
       await pause(wait, stop.signal);
       wait = Math.min(wait * 2, LONGEST_WAIT_MS);
     }
@@ -116,4 +125,41 @@ function pause(ms, signal) {
       resolve();
     }, { once: true });
   });
+}
+
+/** Waits until somebody looks at the tab. @param {AbortSignal} signal @returns {Promise<void>} */
+function untilSeen(signal) {
+  return new Promise((resolve) => {
+    const look = () => {
+      if (document.visibilityState !== 'visible' && !signal.aborted) return;
+      document.removeEventListener('visibilitychange', look);
+      signal.removeEventListener('abort', look);
+      resolve();
+    };
+    document.addEventListener('visibilitychange', look);
+    signal.addEventListener('abort', look);
+    look();
+  });
+}
+
+/**
+ * A signal that aborts with another, and once nobody has looked at the tab for a while.
+ * @param {AbortSignal} outer
+ */
+function whileSeen(outer) {
+  const inner = new AbortController();
+  const give = () => inner.abort();
+  let timer = 0;
+  const look = () => {
+    window.clearTimeout(timer);
+    if (document.visibilityState !== 'visible') timer = window.setTimeout(give, UNSEEN_MS);
+  };
+  document.addEventListener('visibilitychange', look);
+  outer.addEventListener('abort', give);
+  const end = () => {
+    window.clearTimeout(timer);
+    document.removeEventListener('visibilitychange', look);
+    outer.removeEventListener('abort', give);
+  };
+  return { signal: inner.signal, end };
 }

@@ -7,7 +7,7 @@ import { Badge } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
 import { Card, KeyValue, PageHeader } from '../ui/card.js';
 import { ConfirmDialog } from '../ui/dialog.js';
-import { pendingOf } from '../ui/error-notice.js';
+import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
 import { Pagination, Table } from '../ui/table.js';
@@ -79,7 +79,7 @@ function SessionsCard() {
   return html`
     <${Card} title="Sessions" id="sessions" flush description="Browsers that are signed in as you."
       actions=${others > 0 && html`<${Button} onClick=${() => setAsking(true)}>End all others</${Button}>`}>
-      ${pendingOf(list) ?? html`<${Table} label="Sessions" columns=${columns} rows=${list.items} /><${Pagination} list=${list} />`}
+      ${pendingOf(list) ?? html`<${ErrorNotice} error=${list.error} title="Not up to date" /><${Table} label="Sessions" columns=${columns} rows=${list.items} /><${Pagination} list=${list} />`}
     </${Card}>
     ${ending && html`
       <${ConfirmDialog} title="End this session?" action="End session" onClose=${() => setEnding(null)} onConfirm=${() => end(`/api/auth/sessions/${ending.id}`, list)}>

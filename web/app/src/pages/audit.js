@@ -9,7 +9,7 @@ import { Button } from '../ui/button.js';
 import { Card, KeyValue, PageHeader } from '../ui/card.js';
 import { Drawer } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { pendingOf } from '../ui/error-notice.js';
+import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { JsonView } from '../ui/json-view.js';
 import { Pagination, Table } from '../ui/table.js';
 import { Time } from '../ui/time.js';
@@ -47,6 +47,7 @@ export default function AuditPage() {
     <${Filters} onClear=${filtered ? clear : null} />
     <${Card} flush class="audit-card">
       ${pendingOf(list) ?? html`
+        <${ErrorNotice} error=${list.error} title="Not up to date" />
         <${Table} label="Audit entries" columns=${columnsOf(users)} rows=${list.items} onRow=${setShown} selected=${(/** @type {Entry} */ one) => one.id === shown?.id}
           empty=${html`<${EmptyState} icon="list" title=${filtered ? 'No entry matches' : 'No entries yet'} command=${commandOf(query.all)} action=${filtered && html`<${Button} onClick=${clear}>Clear filters</${Button}>`} />`} />
         <${Pagination} list=${list} />`}

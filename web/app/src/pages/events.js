@@ -1,7 +1,6 @@
 /** Events as they come, and those of the past. */
 import { useAction } from '../lib/action.js';
 import { plural } from '../lib/format.js';
-import { briefJson } from '../lib/json.js';
 import { can } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
 import { loadStyles } from '../lib/styles.js';
@@ -20,11 +19,12 @@ import { EventFacts, Receivers } from './events/details.js';
 import { EmitDialog } from './events/emit-dialog.js';
 import { patternProblem, patternsOf } from './events/patterns.js';
 import { indentJson, Payload, useEvent } from './events/payload.js';
-import { MOST_ROWS, useEventTail } from './events/tail.js';
+import { useEventTail } from './events/tail.js';
+import { MOST_ROWS } from './events/tail-state.js';
 
 await loadStyles('events.css');
 
-/** @typedef {import('./events/payload.js').EventRecord} EventRecord */
+/** @typedef {import('./events/tail-state.js').EventRow} EventRow */
 
 export default function EventsPage() {
   const query = useQuery();
@@ -54,11 +54,11 @@ export default function EventsPage() {
 
 /** @param {{tail: ReturnType<typeof useEventTail>, paused: boolean}} props */
 function LinkState({ tail, paused }) {
-  const { link, held } = tail;
+  const { link, held, overflowed } = tail;
   let state = html`<${Status} tone="good" pulse>Live</${Status}>`;
   if (link === 'failed') state = html`<${Status} tone="bad">Not live</${Status}>`;
   else if (link === 'waiting') state = html`<${Status} tone="warn" pulse>Reconnecting</${Status}>`;
-  else if (paused) state = html`<${Status} tone="warn">Paused${held.length > 0 && `, ${plural(held.length, 'new event')}`}</${Status}>`;
+  else if (paused) state = html`<${Status} tone="warn">Paused${held.length > 0 && `, ${overflowed ? 'more than ' : ''}${plural(held.length, 'new event')}`}</${Status}>`;
   else if (link === 'connecting') state = html`<${Status}>Connecting</${Status}>`;
   return html`<div class="tail-state" role="status">${state}</div>`;
 }
@@ -70,18 +70,18 @@ function Tail({ tail, filtered, mayEmit, opened, onOpen }) {
   if (tail.events === null && tail.error) return html`<${ErrorNotice} error=${tail.error} />`;
   if (tail.events === null) return slow ? html`<${Loading} />` : html`<div class="loading-space"></div>`;
   const columns = [
-    { key: 'event_type', label: 'Type', mono: true, cell: (/** @type {EventRecord} */ event) => html`<span class=${tail.fresh.has(event.event_id) ? 'fresh' : undefined}>${event.event_type}</span>` },
-    { key: 'data', label: 'Payload', cell: (/** @type {EventRecord} */ event) => html`<span class="payload-brief mono">${briefJson(event.data)}</span>` },
-    { key: 'actor', label: 'By', cell: (/** @type {EventRecord} */ event) => html`<span class="mono nowrap">${event.actor.username ?? event.actor.kind}</span>` },
-    { key: 'event_ts', label: 'When', shrink: true, cell: (/** @type {EventRecord} */ event) => html`<${Time} value=${event.event_ts} />` },
+    { key: 'event_type', label: 'Type', mono: true, cell: (/** @type {EventRow} */ event) => html`<span class=${tail.fresh.has(event.event_id) ? 'fresh' : undefined}>${event.event_type}</span>` },
+    { key: 'data', label: 'Payload', cell: (/** @type {EventRow} */ event) => html`<span class="payload-brief mono">${event.brief}</span>` },
+    { key: 'actor', label: 'By', cell: (/** @type {EventRow} */ event) => html`<span class="mono nowrap">${event.actor.username ?? event.actor.kind}</span>` },
+    { key: 'event_ts', label: 'When', shrink: true, cell: (/** @type {EventRow} */ event) => html`<${Time} value=${event.event_ts} />` },
   ];
   const list = { hasMore: tail.cursor !== null, loadMore: () => void more.run(), loadingMore: more.busy, moreError: more.error };
   return html`
     <div class="stack">
       <${ErrorNotice} error=${tail.error} />
       <${Card} flush class="events-card">
-        <${Table} label="Events" columns=${columns} rows=${tail.events} rowKey=${(/** @type {EventRecord} */ event) => event.event_id}
-          onRow=${(/** @type {EventRecord} */ event) => onOpen(event.event_id)} selected=${(/** @type {EventRecord} */ event) => event.event_id === opened}
+        <${Table} label="Events" columns=${columns} rows=${tail.events} rowKey=${(/** @type {EventRow} */ event) => event.event_id}
+          onRow=${(/** @type {EventRow} */ event) => onOpen(event.event_id)} selected=${(/** @type {EventRow} */ event) => event.event_id === opened}
           empty=${html`<${Empty} filtered=${filtered} mayEmit=${mayEmit} />`} />
         <${Pagination} list=${list} />
       </${Card}>

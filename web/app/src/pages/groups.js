@@ -9,7 +9,7 @@ import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { ConfirmDialog, Dialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { pendingOf } from '../ui/error-notice.js';
+import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
 import { SearchInput } from '../ui/search-input.js';
@@ -44,6 +44,7 @@ export default function GroupsPage() {
     ${(groups.length > 0 || text) && html`<div class="toolbar"><${SearchInput} label="Search groups" value=${query.get('q')} onSearch=${(/** @type {string} */ q) => query.set({ q })} /></div>`}
     <${Card} flush>
       ${pendingOf(list) ?? html`
+        <${ErrorNotice} error=${list.error} title="Not up to date" />
         <${Table} label="Groups" columns=${columnsOf(users.items, setOpen)} rows=${rows} empty=${html`<${NoGroups} filtered=${Boolean(text)} />`} />
         <${Pagination} list=${list} />`}
     </${Card}>

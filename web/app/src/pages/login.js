@@ -1,9 +1,10 @@
 /** Signing in. */
 import { formatDuration } from '../lib/format.js';
-import { signIn } from '../lib/me.js';
+import { me, signIn } from '../lib/me.js';
 import { html, useEffect, useState } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
-import { navigate, safeNext, useQuery } from '../router.js';
+import { navigate, useQuery } from '../router.js';
+import { safeNext } from '../routes.js';
 import { CodeBlock } from '../ui/code-block.js';
 import { Notice } from '../ui/error-notice.js';
 import { Logo } from '../ui/icon.js';
@@ -11,11 +12,14 @@ import { TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
 
 export default function LoginPage() {
-  const next = safeNext(useQuery().get('next', '/'));
+  const next = safeNext(useQuery().get('next', '/'), location.origin);
   const state = useResource('/api/auth/state');
   const signedIn = Boolean(state.data?.me);
   useEffect(() => {
-    if (signedIn) navigate(next, { replace: true });
+    if (!signedIn) return;
+    // Nobody has asked yet who is there: this page is open to all.
+    me.value = state.data.me;
+    navigate(next, { replace: true });
   }, [signedIn]);
   // A moment of nothing, rather than a form that is taken away again; a server that does not answer shows it.
   const waiting = state.data === null && !state.error && !state.slow;

@@ -53,7 +53,8 @@ export default function MethodPage({ route }) {
  * @returns {Promise<Method>}
  */
 async function findMethod(name, signal) {
-  const { methods } = await api.get('/api/methods', { name }, { signal });
+  // A default or a constant may be a number that JavaScript would round.
+  const { methods } = await api.get('/api/methods', { name }, { signal, exact: true });
   if (methods.length > 0) return methods[0];
   throw new ApiError({ status: 404, code: 'not_found', detail: `There is no method \`${name}\`, or you may not see it.`, hint: 'A method is known while a space offers it.' });
 }

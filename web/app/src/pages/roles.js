@@ -1,6 +1,7 @@
 /** Roles and their permissions, as a matrix. */
 import { useAction } from '../lib/action.js';
 import { api } from '../lib/api.js';
+import { anyChange, changesBetween, withChanges, withoutSaved } from '../lib/changes.js';
 import { plural } from '../lib/format.js';
 import { loadMe } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
@@ -41,6 +42,7 @@ export default function RolesPage() {
     <div class="toolbar"><${SearchInput} label="Search roles" value=${query.get('q')} onSearch=${(/** @type {string} */ q) => query.set({ q })} /></div>
     <${Card} flush>
       ${pendingOf(list) ?? pendingOf(known) ?? html`
+        <${ErrorNotice} error=${list.error} title="Not up to date" />
         ${roles.length
           ? html`<${Matrix} roles=${roles} permissions=${known.data.permissions} edits=${edit.edits} onToggle=${edit.toggle} membersOf=${membersOf}
               onRename=${(/** @type {Role} */ role) => setOpen({ what: 'rename', role })} onDelete=${(/** @type {Role} */ role) => setOpen({ what: 'delete', role })} />`
@@ -54,26 +56,30 @@ export default function RolesPage() {
   `;
 }
 
+/** @typedef {import('../lib/changes.js').Changes} Changes */
+
 /**
- * What was ticked and not yet saved: the whole set of each role that was touched.
+ * What was ticked and not yet saved, by role.
  * @param {Role[]} roles
  * @param {() => Promise<void>} reload
  */
 function useEdits(roles, reload) {
-  const [edits, setEdits] = useState(/** @type {Record<string, string[]>} */ ({}));
-  const changed = roles.filter((role) => edits[role.id] && differ(edits[role.id], role.permissions));
+  const [edits, setEdits] = useState(/** @type {Record<string, Changes>} */ ({}));
+  const changed = roles.filter((role) => anyChange(role.permissions, edits[role.id]));
   useUnsaved(changed.length > 0);
   const toggle = (/** @type {Role} */ role, /** @type {string} */ permission, /** @type {boolean} */ on) => {
-    const now = edits[role.id] ?? role.permissions;
-    setEdits({ ...edits, [role.id]: on ? [...now, permission] : now.filter((one) => one !== permission) });
+    const now = withChanges(role.permissions, { ...edits[role.id], [permission]: on });
+    setEdits({ ...edits, [role.id]: changesBetween(role.permissions, now) });
   };
   const save = useAction(async () => {
     try {
-      for (const role of changed) await api.patch(`/api/roles/${role.id}`, { permissions: edits[role.id] });
+      for (const role of changed) {
+        await put(role.id, edits[role.id]);
+        setEdits((now) => ({ ...now, [role.id]: withoutSaved(now[role.id], edits[role.id]) }));
+      }
     } finally {
       await reload();
     }
-    setEdits({});
     toast('Permissions saved');
     // A role of one's own may have changed.
     await loadMe();
@@ -85,9 +91,15 @@ function useEdits(roles, reload) {
   return { edits, changed, toggle, save, discard };
 }
 
-/** @param {string[]} one @param {string[]} other */
-function differ(one, other) {
-  return one.length !== other.length || one.some((name) => !other.includes(name));
+/**
+ * A role's permissions are replaced whole, so the latest ones are read first.
+ * @param {string} id
+ * @param {Changes} changes
+ */
+async function put(id, changes) {
+  const path = `/api/roles/${id}`;
+  const { permissions } = await api.get(path);
+  if (anyChange(permissions, changes)) await api.patch(path, { permissions: withChanges(permissions, changes) });
 }
 
 /** @param {{edit: ReturnType<typeof useEdits>}} props */

@@ -10,14 +10,15 @@ import { Checkbox } from '../ui/field.js';
 import { Form } from '../ui/form.js';
 import { withCode } from '../ui/rich-text.js';
 import { toast } from '../ui/toasts.js';
-import { bodyOf, NameFields, SchemaField, SourceField } from './scripts/editor.js';
+import { bodyOf } from './scripts/draft.js';
+import { NameFields, SchemaField, SourceField } from './scripts/editor.js';
 import { faultOf, KINDS, STARTER_SCHEMA } from './scripts/kinds.js';
 
 await loadStyles('scripts.css');
 
 /** @typedef {import('./scripts/kinds.js').Kind} Kind */
 
-/** @param {Kind} kind @returns {import('./scripts/editor.js').Draft} */
+/** @param {Kind} kind @returns {import('./scripts/draft.js').Draft} */
 const starterOf = (kind) => ({ name: '', description: '', source: KINDS[kind].starter, schema: kind === 'tool' ? prettyJson(STARTER_SCHEMA) : '' });
 
 export default function NewScriptPage() {
@@ -45,7 +46,7 @@ export default function NewScriptPage() {
   const submit = async () => {
     setFault(null);
     try {
-      const script = await api.post('/api/scripts', { ...bodyOf(draft, kind), kind, owner: everybody ? 'global' : 'user' });
+      const script = await api.post('/api/scripts', bodyOf(draft, kind, { more: { kind, owner: everybody ? 'global' : 'user' } }));
       toast('Script created');
       setMade(script.id);
     } catch (error) {

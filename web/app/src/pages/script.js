@@ -16,21 +16,22 @@ import { ErrorNotice, Notice, pendingOf } from '../ui/error-notice.js';
 import { withCode } from '../ui/rich-text.js';
 import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
-import { bodyOf, draftOf, NameFields, sameDraft, SchemaField, SourceField } from './scripts/editor.js';
+import { bodyOf, draftOf, sameDraft } from './scripts/draft.js';
+import { NameFields, SchemaField, SourceField } from './scripts/editor.js';
 import { faultOf, isRunnable, KINDS } from './scripts/kinds.js';
 import { TestRun } from './scripts/test-run.js';
 
 await loadStyles('scripts.css');
 
 /** @typedef {import('./scripts/kinds.js').Script} Script */
-/** @typedef {import('./scripts/editor.js').Draft} Draft */
+/** @typedef {import('./scripts/draft.js').Draft} Draft */
 
 const BACK = { href: '/scripts', label: 'Scripts' };
 
 /** @param {{route: import('../routes.js').Route}} props */
 export default function ScriptPage({ route }) {
   const path = `/api/scripts/${encodeURIComponent(route.params.id)}`;
-  const script = useResource(path, { every: 10_000 });
+  const script = useResource((signal) => api.get(path, {}, { signal, exact: true }), { every: 10_000, deps: [path] });
   return pendingOf(script, { page: true, back: BACK }) ?? html`<${Editor} key=${path} path=${path} script=${script.data} stale=${script.error} onSaved=${script.set} />`;
 }
 
@@ -51,7 +52,7 @@ function Editor({ path, script, stale, onSaved }) {
   const store = async () => {
     setFault(null);
     try {
-      const saved = await api.patch(path, bodyOf(edit.draft, script.kind));
+      const saved = await api.patch(path, bodyOf(edit.draft, script.kind, { before: edit.before }), { exact: true });
       edit.accept(saved);
       onSaved(saved);
     } catch (error) {
@@ -120,6 +121,7 @@ function useDraft(script) {
   };
   return {
     draft,
+    before: base.current,
     dirty,
     theirs: moved && dirty ? script : null,
     change: (/** @type {Partial<Draft>} */ part) => setDraft((old) => ({ ...old, ...part })),

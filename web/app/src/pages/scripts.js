@@ -6,7 +6,7 @@ import { Badge } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { pendingOf } from '../ui/error-notice.js';
+import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Select } from '../ui/field.js';
 import { SearchInput } from '../ui/search-input.js';
 import { Pagination, Table } from '../ui/table.js';
@@ -46,6 +46,7 @@ export default function ScriptsPage() {
     </div>
     <${Card} flush>
       ${pendingOf(list) ?? html`
+        <${ErrorNotice} error=${list.error} title="Not up to date" />
         <${Table} label="Scripts" columns=${COLUMNS} rows=${rows} rowHref=${(/** @type {Script} */ one) => `/scripts/${one.id}`} empty=${filtered ? html`<${NoMatch} />` : html`<${NoScripts} />`} />
         <${Pagination} list=${list} />`}
     </${Card}>

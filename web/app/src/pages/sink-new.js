@@ -47,7 +47,7 @@ export default function NewSinkPage() {
 
 /** Other pages link here with `?pattern=` and `?type=`. @param {ReturnType<typeof useQuery>} query */
 function firstDraft(query) {
-  const type = /** @type {Draft['type']} */ (query.get('type') in TYPE_NAMES ? query.get('type') : 'webhook');
+  const type = /** @type {Draft['type']} */ (Object.hasOwn(TYPE_NAMES, query.get('type')) ? query.get('type') : 'webhook');
   const scriptId = query.get('script');
   return newDraft({ patterns: query.get('pattern'), type: scriptId ? 'script' : type, stored: scriptId !== '', scriptId });
 }

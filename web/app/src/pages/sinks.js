@@ -8,7 +8,7 @@ import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { Meter } from '../ui/chart.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { pendingOf } from '../ui/error-notice.js';
+import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Segmented } from '../ui/field.js';
 import { SearchInput } from '../ui/search-input.js';
 import { Pagination, Table } from '../ui/table.js';
@@ -27,7 +27,7 @@ const STATES = { '': () => true, failing: isFailing, active: (sink) => sink.acti
 export default function SinksPage() {
   const query = useQuery();
   const words = query.get('q');
-  const state = query.get('state') in STATES ? query.get('state') : '';
+  const state = Object.hasOwn(STATES, query.get('state')) ? query.get('state') : '';
   const list = useList('/api/event-sinks', 'event_sinks', { query: { limit: 1_000 }, every: REFRESH_MS });
   const rows = (list.items ?? []).filter((/** @type {Sink} */ sink) => STATES[state](sink) && holds(sink, words)).sort(byTrouble);
   const count = (/** @type {string} */ name) => (list.items ?? []).filter(STATES[name]).length;
@@ -43,6 +43,7 @@ export default function SinksPage() {
             { value: '', label: 'All' }, { value: 'failing', label: `Failing ${count('failing')}` }, { value: 'active', label: 'Active' }, { value: 'inactive', label: 'Inactive' },
           ]} />
         </div>`}
+      <${ErrorNotice} error=${list.error} title="Not up to date" />
       <${Card} flush>
         <${Table} label="Sinks" columns=${COLUMNS} rows=${rows} rowHref=${(/** @type {Sink} */ sink) => `/sinks/${sink.id}`} empty=${html`<${Empty} none=${none} />`} />
         <${Pagination} list=${list} />

@@ -1,8 +1,9 @@
 /** One user: roles, groups, and what they come to. */
 import { useAction } from '../lib/action.js';
 import { api } from '../lib/api.js';
+import { anyChange, changesBetween, withChanges, withoutSaved } from '../lib/changes.js';
 import { can, loadMe, me } from '../lib/me.js';
-import { html, useEffect, useState } from '../lib/preact.js';
+import { html, useState } from '../lib/preact.js';
 import { useResource } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';
 import { useDocumentTitle } from '../page-host.js';
@@ -47,8 +48,9 @@ function Person({ path, user, stale, onChanged }) {
     <div class="stack-large">
       <${ErrorNotice} error=${stale} />
       ${!user.active && html`<${Notice} tone="warn" icon="lock" title="Inactive"><p>This user cannot sign in, and their tokens are refused. What stands below holds again once they are activated.</p></${Notice}>`}
-      <${Membership} user=${user} onChange=${change} />
+      <${Membership} path=${path} user=${user} onChange=${change} />
       ${pendingOf(access) ?? html`
+        <${ErrorNotice} error=${access.error} title="Not up to date" />
         <${PermissionsAccess} permissions=${access.data.permissions} />
         <${MethodsAccess} access=${access.data} />`}
       <${Card} title="About">
@@ -127,25 +129,25 @@ function SetPassword({ user, onChange, onClose }) {
   `;
 }
 
-/** @param {{user: User, onChange: (patch: object) => Promise<void>}} props */
-function Membership({ user, onChange }) {
+/** @typedef {Record<'roles' | 'groups', import('../lib/changes.js').Changes>} Ticks what was ticked and not yet saved */
+
+/** @param {{path: string, user: User, onChange: (patch: object) => Promise<void>}} props */
+function Membership({ path, user, onChange }) {
   const allRoles = useNames('roles', [user]);
   const allGroups = useNames('groups', [user]);
-  const [roles, setRoles] = useState(user.roles);
-  const [groups, setGroups] = useState(user.groups);
-  const dirty = differ(roles, user.roles) || differ(groups, user.groups);
-  // What is changed elsewhere replaces what is shown, unless something is being ticked here.
-  const stored = JSON.stringify([user.roles, user.groups]);
-  const reset = () => {
-    setRoles(user.roles);
-    setGroups(user.groups);
-  };
-  useEffect(reset, [stored]);
+  const [ticks, setTicks] = useState(/** @type {Ticks} */ ({ roles: {}, groups: {} }));
+  const dirty = anyChange(user.roles, ticks.roles) || anyChange(user.groups, ticks.groups);
+  const tick = (/** @type {keyof Ticks} */ what) => (/** @type {string[]} */ names) => setTicks({ ...ticks, [what]: changesBetween(user[what], names) });
   useUnsaved(dirty);
   const save = useAction(async () => {
-    await onChange({ roles, groups });
+    await onChange(await patchOf(path, ticks));
+    setTicks((now) => ({ roles: withoutSaved(now.roles, ticks.roles), groups: withoutSaved(now.groups, ticks.groups) }));
     toast('Roles and groups saved');
   });
+  const reset = () => {
+    setTicks({ roles: {}, groups: {} });
+    save.clear();
+  };
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     void save.run();
@@ -154,8 +156,8 @@ function Membership({ user, onChange }) {
     <${Card} title="Roles and groups" description="Roles give permissions. Groups open the shared methods that are limited to them.">
       <form class="form" onSubmit=${submit}>
         <div class="columns">
-          <${Choice} label="Roles" names=${allRoles} chosen=${roles} onChange=${setRoles} none="There are no roles." />
-          <${Choice} label="Groups" names=${allGroups} chosen=${groups} onChange=${setGroups} none=${can('manage_groups') ? html`There are no groups yet. <a href="/groups">Make one</a>` : 'There are no groups yet.'} />
+          <${Choice} label="Roles" names=${allRoles} chosen=${withChanges(user.roles, ticks.roles)} onChange=${tick('roles')} none="There are no roles." />
+          <${Choice} label="Groups" names=${allGroups} chosen=${withChanges(user.groups, ticks.groups)} onChange=${tick('groups')} none=${can('manage_groups') ? html`There are no groups yet. <a href="/groups">Make one</a>` : 'There are no groups yet.'} />
         </div>
         <${ErrorNotice} error=${save.error} />
         <div class="form-actions">
@@ -167,7 +169,14 @@ function Membership({ user, onChange }) {
   `;
 }
 
-/** @param {string[]} one @param {string[]} other */
-function differ(one, other) {
-  return one.length !== other.length || one.some((name) => !other.includes(name));
+/**
+ * Lists are replaced whole, so the latest are read first, and one without a tick is not sent at all.
+ * @param {string} path
+ * @param {Ticks} ticks
+ */
+async function patchOf(path, ticks) {
+  /** @type {User} */
+  const now = await api.get(path);
+  const touched = /** @type {const} */ (['roles', 'groups']).filter((what) => anyChange(now[what], ticks[what]));
+  return Object.fromEntries(touched.map((what) => [what, withChanges(now[what], ticks[what])]));
 }

@@ -10,7 +10,7 @@ import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { Dialog } from '../ui/dialog.js';
 import { EmptyState } from '../ui/empty-state.js';
-import { pendingOf } from '../ui/error-notice.js';
+import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Select, TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
 import { SearchInput } from '../ui/search-input.js';
@@ -52,6 +52,7 @@ export default function UsersPage() {
     </div>
     <${Card} flush>
       ${pendingOf(list) ?? html`
+        <${ErrorNotice} error=${list.error} title="Not up to date" />
         <${Table} label="Users" columns=${COLUMNS} rows=${rows} rowHref=${(/** @type {User} */ one) => `/users/${one.id}`} empty=${html`<${NoMatch} />`} />
         <${Pagination} list=${list} />`}
     </${Card}>

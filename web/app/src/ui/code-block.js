@@ -1,6 +1,10 @@
+import { formatNumber } from '../lib/format.js';
 import { highlight } from '../lib/highlight.js';
-import { cx, html } from '../lib/preact.js';
+import { cx, html, useMemo } from '../lib/preact.js';
 import { CopyButton } from './button.js';
+
+/** Characters shown; more would keep the browser busy, and nobody reads them here. */
+const MOST_SHOWN = 200_000;
 
 /**
  * Text as it is, with a button to copy it.
@@ -14,11 +18,14 @@ import { CopyButton } from './button.js';
  * @param {boolean} [props.copy]
  */
 export function CodeBlock({ text, language, label = 'text', prompt, wrap, tall, copy = true }) {
+  const shown = text.slice(0, MOST_SHOWN);
+  const content = useMemo(() => (language ? tokens(shown, language) : prompt ? words(shown) : shown), [shown, language, prompt]);
   return html`
     <div class=${cx('code-block', prompt && 'code-prompt', wrap && 'code-wrap', tall && 'code-tall')}>
-      <pre tabindex="0" role="region" aria-label=${label}><code>${language ? tokens(text, language) : prompt ? words(text) : text}</code></pre>
+      <pre tabindex="0" role="region" aria-label=${label}><code>${content}</code></pre>
       ${copy && html`<${CopyButton} text=${text} label=${`Copy ${label}`} />`}
     </div>
+    ${shown.length < text.length && html`<p class="hint">The first ${formatNumber(MOST_SHOWN)} of ${formatNumber(text.length)} characters are shown. ${copy && 'The button copies all of them.'}</p>`}
   `;
 }
 

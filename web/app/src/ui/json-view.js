@@ -1,4 +1,5 @@
 /** A JSON value that can be folded, built from elements: strings in it are text whatever they contain. */
+import { isExact, isNumber } from '../lib/exact.js';
 import { prettyJson } from '../lib/json.js';
 import { html, useState } from '../lib/preact.js';
 import { CopyButton } from './button.js';
@@ -19,7 +20,7 @@ export function JsonView({ value, label = 'JSON', depth = 2, copy = true }) {
 
 /** @param {{name?: string, value: any, depth: number}} props */
 function JsonNode({ name, value, depth }) {
-  if (value === null || typeof value !== 'object') return html`<div class="json-line"><${Name} name=${name} /><${Scalar} value=${value} /></div>`;
+  if (value === null || typeof value !== 'object' || isExact(value)) return html`<div class="json-line"><${Name} name=${name} /><${Scalar} value=${value} /></div>`;
   return html`<${Branch} name=${name} value=${value} depth=${depth} />`;
 }
 
@@ -54,6 +55,6 @@ function Name({ name }) {
 
 /** @param {{value: any}} props */
 function Scalar({ value }) {
-  const kind = typeof value === 'string' ? 'string' : typeof value === 'number' ? 'number' : 'literal';
+  const kind = typeof value === 'string' ? 'string' : isNumber(value) ? 'number' : 'literal';
   return html`<span class=${`tok-${kind}`}>${JSON.stringify(value) ?? 'null'}</span>`;
 }

@@ -27,16 +27,21 @@ export default async function noPermissions(scene) {
     assert.equal(await page.getByRole('main').getByText(word, { exact: true }).count(), 0, path);
   }
 
-  // Open pages show what is theirs, which is nothing, and offer nothing that would be refused.
+  // Open pages show what is theirs, which is nothing, and offer nothing that would be refused. Each is
+  // looked at once it says so: a list that still loads holds nothing either.
   await page.goto('/methods');
   await seePage(page, 'Methods');
+  await see(page.getByRole('main').getByText('No methods yet'));
   await seeNo(page.getByRole('main').getByText('orders.create'));
   await page.goto('/events');
   await seePage(page, 'Events');
+  await see(page.getByRole('main').getByText('No events yet'));
   await seeNo(page.getByRole('button', { name: /emit/i }));
   await seeNo(page.getByRole('main').getByText(event.type));
   await page.goto('/scripts');
   await seePage(page, 'Scripts');
+  // The global one is everybody's.
+  await see(page.getByRole('main').getByText('notice', { exact: true }));
   await seeNo(page.getByRole('main').getByText(script.name, { exact: true }));
   await page.goto('/tokens');
   await seePage(page, 'Tokens');

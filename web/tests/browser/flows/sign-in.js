@@ -29,6 +29,13 @@ export default async function signIn(scene) {
   await seePage(page, 'Tokens');
   assert.equal(page.url(), `${scene.url}/tokens?q=x`);
 
+  // Who is signed in already goes on, and never in a circle or elsewhere.
+  for (const next of ['/login', '/.//example.org']) {
+    await page.goto(`/login?next=${encodeURIComponent(next)}`);
+    await seePage(page, 'Overview');
+    assert.equal(page.url(), `${scene.url}/`);
+  }
+
   // Signing out ends it for the server too.
   await page.getByRole('button', { name: `Account of ${ann.username}` }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();

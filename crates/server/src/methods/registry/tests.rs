@@ -237,3 +237,20 @@ fn lists_follow_visibility_and_withdrawal() {
     assert_eq!(registry.method_count(), 0);
     assert!(names(&registry, viewer(ANN, &[])).is_empty());
 }
+
+#[test]
+fn methods_are_counted_for_a_viewer_and_by_owner() {
+    let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, BOB));
+    for space in [&one, &two] {
+        let methods = [("a.b", "x", "shared"), ("a.c", "x", "private")];
+        publish(&registry, &publication(space, &methods, None)).expect("published");
+    }
+    let everyone = |_| true;
+    let anns = Some(viewer(ANN, &[]));
+    assert_eq!(registry.count_seen(anns, everyone), (3, 2));
+    assert_eq!(registry.count_seen(None, everyone), (4, 2));
+    assert_eq!(registry.count_seen(anns, |owner| owner != BOB), (2, 1));
+    assert_eq!(registry.count_seen(None, |owner| owner != BOB), (2, 1));
+    two.set_availability(Availability::Unlinked);
+    assert_eq!(registry.count_seen(anns, everyone), (3, 1));
+}

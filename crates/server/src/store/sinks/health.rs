@@ -50,7 +50,12 @@ pub fn list_failing(
             "SELECT s.id AS id, s.name AS name, s.owner_key AS owner_key, l.id AS lane_id,
                     l.failures AS failures
              FROM event_sinks s JOIN lanes l ON l.sink_id = s.id
-             WHERE s.owner_key IN ({places}) AND s.active = 1 ORDER BY s.id"
+             WHERE s.owner_key IN ({places}) AND s.active = 1
+               AND (l.failures > 0 OR 'dead' = (
+                   SELECT d.state FROM deliveries d
+                   WHERE d.lane_id = l.id AND d.finished_at IS NOT NULL
+                   ORDER BY d.n DESC LIMIT 1))
+             ORDER BY s.id"
         ),
         &values,
     )?;
@@ -61,6 +66,7 @@ pub fn list_failing(
     Ok(failing)
 }
 
+/// What fails at a sink of which it is known that something does.
 fn find_failing(tx: &mut Tx<'_>, row: &Row) -> Result<Option<FailingSink>, StoreError> {
     let lane: LaneId = row.get("lane_id")?;
     let is_tried_again = row.get::<u32>("failures")? > 0;
@@ -69,17 +75,20 @@ fn find_failing(tx: &mut Tx<'_>, row: &Row) -> Result<Option<FailingSink>, Store
     } else {
         None
     };
-    let (n, event_type, state) = match waiting {
-        Some(head) => (head.n, head.event_type, DeliveryState::Pending),
+    let (state, event_type, at, error) = match waiting {
+        Some(head) => {
+            let delivery = deliveries::find(tx, lane, head.n)?;
+            let attempt = delivery.and_then(|delivery| delivery.attempts.into_iter().last());
+            let (at, error) = attempt.map(|attempt| (attempt.at, attempt.error)).unzip();
+            (DeliveryState::Pending, head.event_type, at, error.flatten())
+        }
         None => match deliveries::last(tx, lane)? {
             Some(last) if last.state == DeliveryState::Dead => {
-                (last.n, last.event_type, DeliveryState::Dead)
+                (last.state, last.event_type, Some(last.at), last.error)
             }
             _ => return Ok(None),
         },
     };
-    let delivery = deliveries::find(tx, lane, n)?;
-    let attempt = delivery.and_then(|delivery| delivery.attempts.into_iter().last());
     let owner = match row.get::<String>("owner_key")?.as_str() {
         GLOBAL => SinkOwner::Global,
         _ => SinkOwner::User,
@@ -90,8 +99,8 @@ fn find_failing(tx: &mut Tx<'_>, row: &Row) -> Result<Option<FailingSink>, Store
         owner,
         state,
         event_type,
-        at: attempt.as_ref().map(|attempt| attempt.at),
-        error: attempt.and_then(|attempt| attempt.error),
+        error,
+        at,
     }))
 }
 

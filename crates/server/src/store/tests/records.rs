@@ -1,6 +1,6 @@
 //! Records come back as they were written, and the schema keeps its promises.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::json;
 use svc_core::{
@@ -281,6 +281,49 @@ async fn audit_is_filtered_newest_first_and_pruned() {
         assert_eq!(audit::prune(tx, Timestamp(1))?, 1);
         assert_eq!(targets(tx, audit::Filter::default())?, ["2", "1"]);
         Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn audit_is_narrowed_by_an_entrys_time_whenever_it_was_written() {
+    with_store(|tx| {
+        let now = crate::clock::now();
+        let late = now.minus(Duration::from_secs(9 * 60));
+        let early = now.plus(Duration::from_secs(50));
+        for at in [late, now, early] {
+            let entry = audit::Entry {
+                at,
+                actor: "ann".into(),
+                action: "token.created",
+                target_type: "token",
+                target_id: "x".into(),
+                detail: json!({}),
+            };
+            audit::append(tx, &entry)?;
+        }
+        let check = |tx: &mut Tx<'_>, since, until, expected: &[Timestamp]| {
+            let filter = audit::Filter {
+                since,
+                until,
+                ..audit::Filter::default()
+            };
+            let page = audit::list(tx, &filter, PageRequest::default())?;
+            let found: Vec<_> = page.items.iter().map(|entry| entry.at).collect();
+            assert_eq!(found, expected, "{since:?} to {until:?}");
+            Ok::<_, StoreError>(())
+        };
+        check(tx, Some(late), Some(late), &[late])?;
+        check(tx, Some(early), Some(early), &[early])?;
+        check(tx, Some(now), None, &[early, now])?;
+        check(tx, None, Some(now), &[now, late])?;
+        check(tx, None, Some(Timestamp(late.0 - 1)), &[])?;
+        check(
+            tx,
+            Some(Timestamp(i64::MIN)),
+            Some(Timestamp(i64::MAX)),
+            &[early, now, late],
+        )
     })
     .await;
 }

@@ -47,13 +47,15 @@ export function Receivers({ event }) {
   if (pending) return pending;
   /** @type {EventDelivery[]} */
   const deliveries = list.data.deliveries;
+  const stale = html`<${ErrorNotice} error=${list.error} title="Not up to date" />`;
   if (deliveries.length === 0) {
     return html`
+      ${stale}
       <p class="muted">No sink or method of yours matched it.</p>
       ${can('manage_own_event_sinks', 'manage_global_event_sinks') && html`<p class="receivers-none"><${Button} size="small" icon="plus" href=${`/sinks/new?pattern=${encodeURIComponent(event.event_type)}`}>Make a sink for this type</${Button}></p>`}
     `;
   }
-  return html`<ul class="receivers" aria-label="Receivers">${deliveries.map((delivery) => html`<${ReceiverRow} key=${`${delivery.receiver.id ?? delivery.receiver.name} ${delivery.n}`} delivery=${delivery} onChange=${list.reload} />`)}</ul>`;
+  return html`${stale}<ul class="receivers" aria-label="Receivers">${deliveries.map((delivery) => html`<${ReceiverRow} key=${`${delivery.receiver.id ?? delivery.receiver.name} ${delivery.n}`} delivery=${delivery} onChange=${list.reload} />`)}</ul>`;
 }
 
 /** @param {{delivery: EventDelivery, onChange: () => void}} props */

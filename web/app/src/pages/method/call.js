@@ -1,7 +1,7 @@
 /** One call at a time, timed, and given up on when its reader leaves. */
 import { api } from '../../lib/api.js';
+import { parseExact } from '../../lib/exact.js';
 import { useEffect, useRef, useState } from '../../lib/preact.js';
-import { parseExact } from './exact.js';
 
 /**
  * @typedef {object} Answer

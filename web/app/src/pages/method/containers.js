@@ -24,6 +24,9 @@ export function ObjectField({ name, path, shape, required, value, onChange, erro
   `;
 }
 
+/** Fields shown; beyond them the JSON is the better tool. */
+const MOST_FIELDS = 200;
+
 /**
  * The fields of an object, required ones first.
  * @param {{path: string, schema: import('./schema.js').Schema, value: any, onChange: (value: any) => void}} props
@@ -34,9 +37,10 @@ export function Members({ path, schema, value, onChange }) {
   const others = Object.keys(value ?? {}).filter((name) => !known.has(name));
   const free = schema.additionalProperties !== undefined && schema.additionalProperties !== false;
   return html`
-    ${rows.map(([name, part, required]) => html`
+    ${rows.slice(0, MOST_FIELDS).map(([name, part, required]) => html`
       <${SchemaField} key=${name} name=${name} path=${`${path}/${name}`} part=${part} required=${required}
         value=${value && Object.hasOwn(value, name) ? value[name] : undefined} onChange=${(/** @type {any} */ next) => onChange(withMember(value, name, next, rows))} />`)}
+    ${rows.length > MOST_FIELDS && html`<p class="hint">${rows.length - MOST_FIELDS} more are not shown: write them into the JSON.</p>`}
     ${others.length > 0 && html`<p class="hint">Also in the JSON: <span class="mono anywhere">${others.slice(0, 20).join(', ')}</span>${schema.additionalProperties === false && ', which the schema does not know'}.</p>`}
     ${free && others.length === 0 && html`<p class="hint">Other keys are allowed: write them into the JSON.</p>`}
   `;

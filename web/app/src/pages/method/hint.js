@@ -1,4 +1,5 @@
 /** What stands under a field: its type, whether it must be there, its limits and its description. */
+import { isNumber, numberText } from '../../lib/exact.js';
 import { html, useContext } from '../../lib/preact.js';
 import { withCode } from '../../ui/rich-text.js';
 import { defaultText, limitsOf, typeText } from './check.js';
@@ -20,5 +21,6 @@ export function Hint({ shape, required, note }) {
 /** A value somebody might enter. @param {import('./schema.js').Schema} schema */
 export function exampleOf(schema) {
   const first = Array.isArray(schema.examples) ? schema.examples[0] : schema.example;
-  return typeof first === 'string' || typeof first === 'number' ? `For example ${first}` : undefined;
+  if (isNumber(first)) return `For example ${numberText(first)}`;
+  return typeof first === 'string' ? `For example ${first}` : undefined;
 }

@@ -1,10 +1,10 @@
 /** What a call came back with: the result, the method's own error, or why there was no answer. */
 import { formatBytes, formatDuration } from '../../lib/format.js';
 import { prettyJson } from '../../lib/json.js';
-import { html } from '../../lib/preact.js';
+import { html, useMemo } from '../../lib/preact.js';
 import { Badge, Status } from '../../ui/badge.js';
 import { CodeBlock } from '../../ui/code-block.js';
-import { ErrorNotice, Notice } from '../../ui/error-notice.js';
+import { ErrorNotice, messageOf, Notice } from '../../ui/error-notice.js';
 import { Loading, useSlow } from '../../ui/spinner.js';
 
 /** @param {{call: {busy: boolean, answer: import('./call.js').Answer | null}}} props */
@@ -20,14 +20,26 @@ export function Outcome({ call }) {
 /** @param {{answer: import('./call.js').Answer}} props */
 function Shown({ answer }) {
   const { outcome } = answer;
-  if ('problem' in outcome) return html`<${ErrorNotice} error=${outcome.problem} title="The call was not made" />`;
+  if ('problem' in outcome) return html`<${NoAnswer} problem=${outcome.problem} />`;
   if ('cancelled' in outcome) return html`<${Notice} tone="neutral" title="Cancelled"><p>If the call had reached the method, it may have done its work.</p></${Notice}>`;
   const facts = html`<span class="muted small">${formatDuration(answer.ms)} · ${formatBytes(answer.bytes)}</span>`;
   if ('error' in outcome) return html`<${Failure} error=${outcome.error} facts=${facts} />`;
   return html`
     <h3 class="outcome-head"><${Status} tone="good">Result</${Status}>${facts}</h3>
-    <${CodeBlock} text=${prettyJson(outcome.result)} language="json" label="result" wrap />
+    <${Json} value=${outcome.result} label="result" />
   `;
+}
+
+/** A refusal was written before the method heard of the call; whatever else went wrong may have come after. @param {{problem: any}} props */
+function NoAnswer({ problem }) {
+  if (problem.status >= 400) return html`<${ErrorNotice} error=${problem} title="The call was not made" />`;
+  return html`<${ErrorNotice} error=${{ detail: messageOf(problem), hint: 'The method may have done its work.' }} title="No answer came" />`;
+}
+
+/** Written out once: it may be megabytes, and the page is drawn again at every key. @param {{value: any, label: string}} props */
+function Json({ value, label }) {
+  const text = useMemo(() => prettyJson(value), [value]);
+  return html`<${CodeBlock} text=${text} language="json" label=${label} wrap />`;
 }
 
 /** @param {{error: {code: number, message: string, data?: any}, facts: any}} props */
@@ -37,7 +49,7 @@ function Failure({ error, facts }) {
     <h3 class="outcome-head"><${Status} tone="bad">Error</${Status}><${Badge} mono tone="bad">${String(error.code)}</${Badge}>${facts}</h3>
     <p class="anywhere strong">${String(error.message)}</p>
     ${hint && html`<p class="muted">${hint}</p>`}
-    ${error.data !== undefined && html`<${CodeBlock} text=${prettyJson(error.data)} language="json" label="error data" wrap />`}
+    ${error.data !== undefined && html`<${Json} value=${error.data} label="error data" />`}
   `;
 }
 

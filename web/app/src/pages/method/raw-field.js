@@ -1,8 +1,8 @@
 /** A part the form has no field for, as JSON. */
-import { html, useContext, useEffect, useState } from '../../lib/preact.js';
+import { parseExact, sameJson } from '../../lib/exact.js';
 import { prettyJson } from '../../lib/json.js';
+import { html, useContext, useEffect, useState } from '../../lib/preact.js';
 import { Textarea } from '../../ui/field.js';
-import { parseExact, sameJson } from './exact.js';
 import { FormContext } from './form-context.js';
 import { Hint } from './hint.js';
 

@@ -1,7 +1,7 @@
 /** Fields of one value. */
+import { numberText, sameJson, typedNumber } from '../../lib/exact.js';
 import { html } from '../../lib/preact.js';
 import { Checkbox, Select, Textarea, TextInput } from '../../ui/field.js';
-import { numberText, sameJson, typedNumber } from './exact.js';
 import { exampleOf, Hint } from './hint.js';
 
 /** @typedef {import('./fields.js').FieldProps & {isNull?: boolean}} Props */

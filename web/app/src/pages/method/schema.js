@@ -2,7 +2,7 @@
  * Reading JSON Schema for a form and for people. A schema is somebody else's text: it may refer to
  * itself, contradict itself or be enormous, and the worst that may happen is a field of raw JSON.
  */
-import { isNumber, kindOf } from './exact.js';
+import { isExact, isNumber, kindOf, numberText } from '../../lib/exact.js';
 
 /** @typedef {Record<string, any>} Schema */
 /** @typedef {'choice' | 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'raw'} Kind */
@@ -27,11 +27,19 @@ export function resolve(schema, root) {
   // Stands for a part that leads back to itself.
   resolved.set(schema, {});
   const { $ref, allOf, ...own } = schema;
-  let whole = own;
+  let whole = withPlainLimits(own);
   if (typeof $ref === 'string') whole = join(resolve(lookup(root, $ref), root), whole);
   if (Array.isArray(allOf)) whole = allOf.reduce((sum, part) => join(sum, resolve(part, root)), whole);
   resolved.set(schema, whole);
   return whole;
+}
+
+const LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'minItems', 'maxItems'];
+
+/** Limits are compared with, so they are ordinary numbers; only values keep theirs as written. @param {Schema} schema @returns {Schema} */
+function withPlainLimits(schema) {
+  const written = LIMITS.filter((name) => isExact(schema[name]));
+  return written.length > 0 ? { ...schema, ...Object.fromEntries(written.map((name) => [name, Number(numberText(schema[name]))])) } : schema;
 }
 
 /** @param {Schema} base @param {Schema} more @returns {Schema} */
@@ -161,7 +169,7 @@ export function initialOf(part, root) {
 function initial(part, at) {
   const { kind, schema, nullable } = shapeOf(part, at.root);
   at.budget.left -= 1;
-  if (schema.default !== undefined) return structuredClone(schema.default);
+  if (schema.default !== undefined) return schema.default;
   if (kind === 'choice') return schema.enum.length === 1 ? schema.enum[0] : undefined;
   if (nullable) return null;
   if (kind === 'string') return '';
@@ -184,7 +192,7 @@ function initialObject(schema, at) {
   const members = [];
   for (const [name, part, required] of propertiesOf(schema)) {
     if (at.budget.left <= 0) break;
-    const value = required ? initial(part, at) : structuredClone(shapeOf(part, at.root).schema.default);
+    const value = required ? initial(part, at) : shapeOf(part, at.root).schema.default;
     if (value !== undefined) members.push([name, value]);
   }
   // Not by assignment: a property may be named `__proto__`.

@@ -1,5 +1,5 @@
 /** The same call for other tools. Each takes the token from a variable: a secret has no place in a snippet. */
-import { hasExact, isExact } from './exact.js';
+import { hasExact, isExact } from '../../lib/exact.js';
 
 /**
  * @typedef {object} Call

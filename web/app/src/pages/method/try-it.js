@@ -1,4 +1,5 @@
 /** Calling the method: a form from its schema, the same params as JSON beside it, and what came back. */
+import { kindOf, parseExact } from '../../lib/exact.js';
 import { prettyJson } from '../../lib/json.js';
 import { html, useEffect, useMemo, useRef, useState } from '../../lib/preact.js';
 import { Button } from '../../ui/button.js';
@@ -7,7 +8,6 @@ import { CodeEditor } from '../../ui/code-editor.js';
 import { useCall } from './call.js';
 import { ArrayField, Members } from './containers.js';
 import { CopyAs } from './copy-as.js';
-import { kindOf, parseExact } from './exact.js';
 import { FormContext } from './form-context.js';
 import { Outcome } from './outcome.js';
 import { initialOf, shapeOf } from './schema.js';

@@ -1,4 +1,5 @@
 /** Permissions down, roles across. It scrolls sideways in its own frame; the permissions stay in sight. */
+import { withChanges } from '../../lib/changes.js';
 import { plural } from '../../lib/format.js';
 import { cx, html } from '../../lib/preact.js';
 import { Badge } from '../../ui/badge.js';
@@ -12,7 +13,7 @@ import { MEANING } from './permissions.js';
  * @param {object} props
  * @param {Role[]} props.roles
  * @param {string[]} props.permissions
- * @param {Record<string, string[]>} props.edits sets that are not saved yet, by role
+ * @param {Record<string, import('../../lib/changes.js').Changes>} props.edits what is not saved yet, by role
  * @param {(role: Role, permission: string, on: boolean) => void} props.onToggle
  * @param {((role: Role) => number) | null} props.membersOf null without the permission to see users
  * @param {(role: Role) => void} props.onRename
@@ -30,7 +31,7 @@ export function Matrix({ roles, permissions, edits, onToggle, membersOf, onRenam
           ${permissions.map((permission) => html`
             <tr key=${permission}>
               <th scope="row" class="matrix-name"><span class="mono">${permission}</span>${MEANING[permission] && html`<span class="permission-about">${MEANING[permission]}</span>`}</th>
-              ${roles.map((role) => html`<${Cell} key=${role.id} role=${role} permission=${permission} held=${edits[role.id] ?? role.permissions} onToggle=${onToggle} />`)}
+              ${roles.map((role) => html`<${Cell} key=${role.id} role=${role} permission=${permission} held=${withChanges(role.permissions, edits[role.id])} onToggle=${onToggle} />`)}
             </tr>`)}
         </tbody>
         <tfoot>

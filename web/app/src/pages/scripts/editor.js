@@ -1,37 +1,11 @@
 /** The fields of a script, for a new one and for one that exists. */
-import { parseJson, prettyJson } from '../../lib/json.js';
+import { parseJson } from '../../lib/json.js';
 import { html, useEffect, useRef } from '../../lib/preact.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { TextInput } from '../../ui/field.js';
 import { withCode } from '../../ui/rich-text.js';
 
-/** What is being typed; `schema` is the text of the params schema, '' for none. @typedef {{name: string, description: string, source: string, schema: string}} Draft */
-
-/** @param {import('./kinds.js').Script} script @returns {Draft} */
-export function draftOf(script) {
-  return { name: script.name, description: script.description, source: script.source, schema: script.params_schema === null ? '' : prettyJson(script.params_schema) };
-}
-
-/** @param {Draft} one @param {Draft} other */
-export const sameDraft = (one, other) => one.name === other.name && one.description === other.description && one.source === other.source && one.schema === other.schema;
-
-/**
- * What the API takes; throws what is wrong with the schema's text.
- * @param {Draft} draft
- * @param {string} kind
- */
-export function bodyOf(draft, kind) {
-  const body = { name: draft.name.trim(), description: draft.description, source: draft.source };
-  return kind === 'tool' ? { ...body, params_schema: schemaOf(draft) } : body;
-}
-
-/** @param {Draft} draft */
-function schemaOf({ schema }) {
-  if (schema.trim() === '') return null;
-  const parsed = parseJson(schema);
-  if (!parsed.ok) throw new Error(`The params schema is no JSON: ${parsed.message}`);
-  return parsed.value;
-}
+/** @typedef {import('./draft.js').Draft} Draft */
 
 /**
  * @param {object} props

@@ -43,6 +43,7 @@ export function Deliveries({ sink, still, onChange }) {
       actions=${html`<${Segmented} label="State" value=${state} onInput=${(/** @type {string} */ value) => query.set({ state: value })} options=${STATES} />`}>
       ${!opened && html`<${ErrorNotice} error=${resend.error} title="Not queued again" />`}
       ${pendingOf(list) ?? html`
+        <${ErrorNotice} error=${list.error} title="Not up to date" />
         <${Table} label="Deliveries" columns=${columnsOf(resendButton)} rows=${list.items} rowKey=${(/** @type {Delivery} */ one) => String(one.n)} onRow=${open}
           selected=${(/** @type {Delivery} */ one) => one === opened} empty=${html`<${Empty} sink=${sink} state=${state} />`} />
         <${Pagination} list=${list} />`}

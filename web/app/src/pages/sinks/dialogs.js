@@ -14,7 +14,8 @@ import { toast } from '../../ui/toasts.js';
 import { AttemptLine } from '../events/attempts.js';
 import { exampleType } from '../events/patterns.js';
 import { indentJson } from '../events/payload.js';
-import { askWith, SampleFields, useSample } from './sample.js';
+import { askWith, bodyWith } from './ask.js';
+import { SampleFields, useSample } from './sample.js';
 
 /** @typedef {import('./health.js').Sink} Sink */
 
@@ -26,7 +27,7 @@ export function TestDialog({ sink, onClose }) {
   const ask = askWith(sample, suggestion);
   const test = useAction(async (/** @type {boolean} */ dry) => {
     setResult(null);
-    setResult(await api.post(`/api/event-sinks/${sink.id}/test`, { ...ask, dry_run: dry }));
+    if (ask) setResult(await api.post(`/api/event-sinks/${sink.id}/test`, bodyWith(ask, { dry_run: dry })));
   });
   const sends = sink.type !== 'json-rpc';
   const verb = sink.type === 'script' ? 'Run now' : 'Send now';

@@ -113,7 +113,7 @@ function changed(before, after) {
   for (const [key, value] of Object.entries(after)) {
     if (key === 'headers') {
       const headers = changed(before.headers, value);
-      for (const name of Object.keys(before.headers)) if (!(name in value)) headers[name] = null;
+      for (const name of Object.keys(before.headers)) if (!Object.hasOwn(value, name)) headers[name] = null;
       if (Object.keys(headers).length > 0) patch.headers = headers;
     } else if (before[key] !== value) patch[key] = value;
   }

@@ -8,8 +8,9 @@ import { ErrorNotice } from '../../ui/error-notice.js';
 import { Icon } from '../../ui/icon.js';
 import { exampleType, patternProblem, patternsOf } from '../events/patterns.js';
 import { indentJson } from '../events/payload.js';
+import { askWith, bodyWith } from './ask.js';
 import { templateOf } from './draft.js';
-import { askWith, SampleFields } from './sample.js';
+import { SampleFields } from './sample.js';
 
 /** Typing pauses for this long before the server is asked. */
 const SETTLE_MS = 300;
@@ -27,7 +28,7 @@ export function usePreview(draft, sample) {
   const patterns = patternsOf(draft.patterns);
   const event = askWith(sample, exampleType(patterns[0]));
   const usable = patterns.length > 0 && !patternProblem(patterns);
-  const ask = event && JSON.stringify({ type: draft.type, ...event, patterns: usable ? patterns : undefined, body_template: templateOf(draft) ?? undefined });
+  const ask = event && bodyWith(event, { type: draft.type, patterns: usable ? patterns : undefined, body_template: templateOf(draft) ?? undefined });
   useEffect(() => {
     if (!ask) return undefined;
     const request = new AbortController();

@@ -8,27 +8,13 @@ import { Select, TextInput } from '../../ui/field.js';
 
 const RECENT = 30;
 
-/** @typedef {{eventId: string, type: string, data: string}} Sample an `eventId` of '' means made up; `data` of '' leaves it to the server */
+/** @typedef {import('./ask.js').Sample} Sample */
 /** @typedef {{event_id: string, event_type: string, event_ts: string}} Recent */
 
 /** @returns {[Sample, (part: Partial<Sample>) => void]} */
 export function useSample() {
   const [sample, setSample] = useState({ eventId: '', type: '', data: '' });
   return [sample, (part) => setSample((old) => ({ ...old, ...part }))];
-}
-
-/**
- * What of it the API is told; null while the data is no JSON object.
- * @param {Sample} sample
- * @param {string} suggestion the type while none is typed
- * @returns {Record<string, any> | null}
- */
-export function askWith(sample, suggestion) {
-  if (sample.eventId) return { event_id: sample.eventId };
-  const type = { event_type: sample.type.trim() || suggestion };
-  if (!sample.data.trim()) return type;
-  const parsed = parseJson(sample.data);
-  return parsed.ok ? { ...type, data: parsed.value } : null;
 }
 
 /** @param {{sample: Sample, change: (part: Partial<Sample>) => void, suggestion: string}} props */

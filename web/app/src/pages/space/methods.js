@@ -6,7 +6,7 @@ import { useResource } from '../../lib/resource.js';
 import { Badge, Status, toneOf } from '../../ui/badge.js';
 import { Card } from '../../ui/card.js';
 import { EmptyState } from '../../ui/empty-state.js';
-import { pendingOf } from '../../ui/error-notice.js';
+import { ErrorNotice, pendingOf } from '../../ui/error-notice.js';
 import { Table } from '../../ui/table.js';
 
 /** @typedef {import('../method/types.js').Method} Method */
@@ -15,7 +15,7 @@ import { Table } from '../../ui/table.js';
 export function MethodsCard({ space }) {
   const mine = me.value?.id === space.owner_id;
   const resource = useResource(mine ? withQuery('/api/methods', {}) : null, { every: 3_000 });
-  return html`<${Card} title="Methods" flush>${mine ? pendingOf(resource) ?? html`<${Offered} space=${space} all=${resource.data.methods} />` : html`<p class="card-note muted">Only the owner, <span class="mono">${space.owner}</span>, sees which methods a space offers.</p>`}</${Card}>`;
+  return html`<${Card} title="Methods" flush>${mine ? pendingOf(resource) ?? html`<${ErrorNotice} error=${resource.error} title="Not up to date" /><${Offered} space=${space} all=${resource.data.methods} />` : html`<p class="card-note muted">Only the owner, <span class="mono">${space.owner}</span>, sees which methods a space offers.</p>`}</${Card}>`;
 }
 
 /** @param {{space: import('../spaces/status.js').Space, all: Method[]}} props */

@@ -2,7 +2,7 @@
  * JSON whose numbers stay as they were written. Calls carry params and results as bytes, so
  * 12345678901234567890 must not become 12345678901234567000 because a page showed it.
  */
-import { parseJson } from '../../lib/json.js';
+import { parseJson } from './json.js';
 
 /** `rawJSON` and the source text in revivers came to browsers together; without them numbers are as exact as a double. */
 const json = /** @type {{rawJSON?: (text: string) => any, isRawJSON?: (value: any) => boolean}} */ (/** @type {unknown} */ (JSON));
@@ -48,7 +48,7 @@ export function kindOf(value) {
 
 /**
  * @param {string} text
- * @returns {import('../../lib/json.js').Parsed}
+ * @returns {import('./json.js').Parsed}
  */
 export function parseExact(text) {
   const parsed = parseJson(text);
