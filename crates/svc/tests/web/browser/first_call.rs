@@ -1,7 +1,7 @@
 //! From nothing to a call, and a token that can make one.
 
 use serde_json::json;
-use svc_testkit::{Cli, TempDir, error_code, eventually, fixture, method, result};
+use svc_testkit::{Cli, TempDir, error_code, fixture, method, result};
 
 use super::{
     SOON,
@@ -26,13 +26,12 @@ async fn from_the_setup_link_to_the_first_call() {
     // The flow has made a space; what it pastes into a shell is done here.
     let token = flow.until("start the agent").await;
     let folder = TempDir::new().unwrap();
-    let agent = Cli::new(server.home())
+    let mut agent = Cli::new(server.home())
         .folder(folder.path())
         .env("SVC_URL", server.url())
         .env("SVC_AGENT_TOKEN", token.as_str().unwrap())
         .spawn(&["agent", "start", "--listen", "127.0.0.1:0"]);
-    let discovery = folder.path().join(".svc/agent.json");
-    eventually("the agent listens", SOON, || async { discovery.exists() }).await;
+    agent.wait_for_log("linked to the server", SOON).await;
     std::fs::write(folder.path().join("methods.toml"), orders("ready")).unwrap();
     let cli = Cli::new(server.home()).folder(folder.path());
     cli.run(&["methods", "register", "methods.toml"])
