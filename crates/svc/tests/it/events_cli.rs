@@ -151,7 +151,8 @@ async fn events_are_listed_shown_and_followed() {
     assert_eq!(event["event_type"], "custom.t.x");
     assert_eq!(event["data"], json!({"n": 7}));
     assert!(tail.stdout().iter().all(|line| line.contains("custom.t.x")));
-    tail.signal(rustix::process::Signal::INT);
+    // Not INT, which a shell may have its background processes ignore.
+    tail.signal(rustix::process::Signal::TERM);
     tail.wait_for_exit(SOON).await;
 }
 
