@@ -18,7 +18,7 @@ export default async function keyboard(scene) {
   assert.equal(await focused(page), 'Skip to content');
   assert.ok(await isSeen(page), 'the skip link shows when it has the focus');
   await page.keyboard.press('Enter');
-  assert.equal(await page.evaluate(() => document.activeElement?.id), 'content');
+  await page.waitForFunction(() => document.activeElement?.id === 'content');
   await tabTo(page, 'New token');
   assert.ok(await hasRing(page), 'what has the focus has a ring');
 
@@ -32,7 +32,7 @@ export default async function keyboard(scene) {
   }
   await page.keyboard.press('Escape');
   await seeNo(dialog);
-  assert.equal(await focused(page), 'New token');
+  await hasFocus(page.getByRole('button', { name: 'New token' }));
 
   // Navigation by keyboard leaves the focus on the heading of the new page.
   await page.goto('/');
@@ -63,7 +63,13 @@ export default async function keyboard(scene) {
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Escape');
   await seeNo(page.getByRole('menuitem', { name: 'Change password' }));
-  assert.ok(await menu.evaluate((element) => element === document.activeElement));
+  await hasFocus(menu);
+}
+
+/** Waits until something has the focus: it is given after what had it is gone. @param {import('playwright-core').Locator} wanted */
+async function hasFocus(wanted) {
+  const element = await wanted.elementHandle();
+  await wanted.page().waitForFunction((wanted) => wanted === document.activeElement, element);
 }
 
 /** The name of what has the focus. @param {Page} page */
