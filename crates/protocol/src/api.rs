@@ -7,6 +7,7 @@ mod events;
 mod methods;
 mod patch;
 mod scripts;
+mod servers;
 mod sinks;
 mod spaces;
 mod stats;
@@ -26,6 +27,7 @@ pub use scripts::{
     NewScript, RanScript, RunScript, Script, ScriptFault, ScriptKind, ScriptOwner, ScriptPatch,
     Scripts,
 };
+pub use servers::{ServerRecord, Servers};
 pub use sinks::{
     Attempt, Deliveries, Delivery, DeliveryState, JsonRpcConfig, LastDelivery, NewSink,
     PatternsInput, Preview, Previewed, Replay, Replayed, RotateSecret, RotatedSecret, ScriptConfig,

@@ -18,8 +18,9 @@ use crate::{
     scripts::Scripts,
     spaces::{Spaces, local::LocalRuntime, templates::Templates},
     stats::Overview,
-    store::Store,
+    store::{FolderLock, Store},
     web::Web,
+    zone::Zone,
 };
 
 /// A cheap handle on everything.
@@ -29,6 +30,12 @@ pub struct App(Arc<Parts>);
 pub struct Parts {
     /// This server in its zone; `node_id` of the spaces it serves.
     pub server_id: ServerId,
+    /// The same, among the servers that share the database.
+    pub zone: Zone,
+    /// The newest change of the zone that was in the database before anything was read into memory.
+    pub zone_position: i64,
+    /// The data folder, where the store does not hold it.
+    pub folder: Option<FolderLock>,
     pub store: Store,
     /// Users, groups, roles, tokens, sessions: what may change them.
     pub identity: Identity,

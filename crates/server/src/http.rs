@@ -19,6 +19,7 @@ mod operations;
 mod roles;
 mod router;
 mod scripts;
+mod servers;
 mod sessions;
 mod setup;
 mod spaces;

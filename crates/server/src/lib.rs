@@ -20,7 +20,8 @@ pub mod stats;
 pub mod store;
 mod tls;
 pub mod web;
+pub mod zone;
 
 pub use app::App;
-pub use options::{EventOptions, Limits, Options, Policy, ScriptOptions, TlsFiles};
+pub use options::{EventOptions, Limits, Options, Policy, ScriptOptions, SharedDatabase, TlsFiles};
 pub use server::{Server, StartError};

@@ -14,6 +14,7 @@ mod reports;
 mod session;
 mod socket;
 mod subscriptions;
+mod zone;
 
 use std::{
     collections::{HashMap, HashSet},

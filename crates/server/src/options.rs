@@ -5,12 +5,14 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use ipnet::IpNet;
 use svc_core::lane::RetryPolicy;
 
-use crate::{identity, links::LinkPolicy, web::Web};
+use crate::{identity, links::LinkPolicy, store::DatabaseUrl, web::Web};
 
 #[derive(Clone, Debug)]
 pub struct Options {
     pub listen: SocketAddr,
     pub data_dir: PathBuf,
+    /// A database that several servers share, in place of the embedded one.
+    pub database: Option<SharedDatabase>,
     pub tls: Option<TlsFiles>,
     /// Proxies whose `X-Forwarded-*` headers are believed.
     pub trusted_proxies: Vec<IpNet>,
@@ -31,6 +33,16 @@ pub struct Options {
     pub web: Web,
 }
 
+/// The database of a zone.
+#[derive(Clone, Debug)]
+pub struct SharedDatabase {
+    pub url: DatabaseUrl,
+    /// Connections for reads; there is one more for writes, and one to listen on.
+    pub readers: usize,
+    /// Other servers are not heard by notifications: for poolers that hand connections round.
+    pub poll_only: bool,
+}
+
 #[derive(Clone, Debug)]
 pub struct EventOptions {
     /// Hosts and networks that webhooks may reach though they are not globally routable.
@@ -44,6 +56,8 @@ pub struct EventOptions {
     /// Start though the stored secrets were encrypted with a key that is lost: they are lost too.
     pub accept_new_key: bool,
     pub retry: RetryPolicy,
+    /// How long a server holds a queue without a sign of life.
+    pub lease: Duration,
 }
 
 impl Default for EventOptions {
@@ -55,6 +69,7 @@ impl Default for EventOptions {
             secret_key: None,
             accept_new_key: false,
             retry: RetryPolicy::default(),
+            lease: svc_core::lane::LEASE,
         }
     }
 }

@@ -1,19 +1,19 @@
 //! Starts a server, keeps its housekeeping going, and stops it in order.
 
 mod assemble;
+mod open;
+mod secret_key;
 
 use std::{io, net::SocketAddr, time::Duration};
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use svc_core::{
-    Permission, ServerId,
+    Permission,
     space::{Runtime, State, StopReason},
 };
 use thiserror::Error;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-use uuid::Uuid;
 
 use self::assemble::{Assembled, assemble};
 use crate::{
@@ -23,8 +23,9 @@ use crate::{
     http::{self, listen::Listener},
     identity::{Identity, IdentityError},
     options::Options,
-    store::{self, OpenError, Store, StoreError, Tx},
+    store::{self, OpenError, StoreError},
     tls::{self, TlsError},
+    zone::{ServerIdError, Zone},
 };
 
 /// Between writings of what was last used when.
@@ -49,6 +50,8 @@ pub enum StartError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
+    ServerId(#[from] ServerIdError),
+    #[error(transparent)]
     Identity(#[from] IdentityError),
     #[error(transparent)]
     Tls(#[from] TlsError),
@@ -58,6 +61,14 @@ pub enum StartError {
         "the secrets in this database were encrypted with another key; bring back the `secret.key` of its data folder, or set SVC_SECRET_KEY to the one it was used with. If it is lost, start once with SVC_ACCEPT_NEW_KEY=1 and give each sink a new secret: svc sink rotate-secret <sink> --overlap-hours 0"
     )]
     WrongSecretKey,
+    #[error(
+        "a database that several servers share needs SVC_SECRET_KEY, the same on each of them; make one with: openssl rand -base64 32"
+    )]
+    NoSecretKey,
+    #[error(
+        "SVC_SECRET_KEY is not the key of this zone; every server of it needs the same. If it is lost, start once with SVC_ACCEPT_NEW_KEY=1 and give each sink a new secret: svc sink rotate-secret <sink> --overlap-hours 0"
+    )]
+    OtherSecretKey,
     #[error(transparent)]
     WebhookAllow(#[from] GuardError),
     #[error(
@@ -83,25 +94,28 @@ impl Server {
             address: options.listen,
             source,
         })?;
-        let store = Store::open(&options.data_dir)?;
-        let server_id = store
-            .write(|tx| store::meta::ensure_server_id(tx, ServerId(Uuid::now_v7())))
-            .await?;
-        let identity =
-            Identity::load(store.clone(), options.policy.identity, Clock::system()).await?;
-        let Assembled {
-            app,
-            engine,
-            internal_api,
-        } = assemble(&options, store, identity, server_id, shutdown.clone())?;
-        check_secret_key(&app, options.events.accept_new_key).await?;
-
         let scheme = if tls.is_some() { "https" } else { "http" };
         let own_url = format!("{scheme}://{}", reachable(address));
         let url = options
             .public_url
             .clone()
             .unwrap_or_else(|| own_url.clone());
+        let opened = open::open(&options).await?;
+        let identity = Identity::load(
+            opened.store.clone(),
+            options.policy.identity,
+            Clock::system(),
+        )
+        .await?;
+        let zone = Zone::new(opened.server_id, &url);
+        let server_id = opened.server_id;
+        let Assembled {
+            app,
+            engine,
+            internal_api,
+        } = assemble(&options, opened, identity, zone, shutdown.clone())?;
+        secret_key::check(&app, options.events.accept_new_key).await?;
+
         let local = match &tls {
             Some(_) if options.allow_local_spaces => Some(bind_loopback().await?),
             _ => None,
@@ -128,6 +142,7 @@ impl Server {
         listening.extend(local.map(|(tcp, _)| tokio::spawn(listener(tcp, None).run(drain))));
         let mut housekeeping = housekeeping(&app);
         housekeeping.push(tokio::spawn(engine.run()));
+        housekeeping.push(tokio::spawn(app.zone.clone().run(app.clone())));
         info!(server.id = %server_id, "listening on {scheme}://{address}");
         Ok(Self {
             app,
@@ -207,36 +222,6 @@ fn reachable(address: SocketAddr) -> SocketAddr {
         });
     }
     reachable
-}
-
-/// Text that is kept encrypted, to tell the right key from a wrong one.
-const KEY_CHECK: &[u8] = b"svc";
-const KEY_CHECK_NAME: &str = "secret_key_check";
-
-/// A wrong key is found at the start, and not at the first delivery that cannot be signed. With
-/// nothing encrypted yet, or the loss accepted, the new key takes the old one's place.
-async fn check_secret_key(app: &App, accept_new_key: bool) -> Result<(), StartError> {
-    let secrets = app.event_sinks.deliverers.secrets.clone();
-    let read = |tx: &mut Tx<'_>| {
-        let kept = store::meta::find(tx, KEY_CHECK_NAME)?;
-        Ok((kept, store::sinks::any_secret(tx)?))
-    };
-    let (kept, any_secret) = app.store.read(read).await?;
-    let is_right = kept.is_some_and(|kept| {
-        let decoded = BASE64_STANDARD.decode(kept).unwrap_or_default();
-        secrets
-            .decrypt(&decoded, KEY_CHECK)
-            .is_ok_and(|text| text == KEY_CHECK)
-    });
-    if is_right {
-        return Ok(());
-    }
-    if any_secret && !accept_new_key {
-        return Err(StartError::WrongSecretKey);
-    }
-    let encrypted = BASE64_STANDARD.encode(secrets.encrypt(KEY_CHECK, KEY_CHECK));
-    let keep = move |tx: &mut Tx<'_>| store::meta::set(tx, KEY_CHECK_NAME, &encrypted);
-    Ok(app.store.write(keep).await?)
 }
 
 /// No default password: the first administrator comes from the environment, or by a one-time link.

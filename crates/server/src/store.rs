@@ -12,6 +12,7 @@
 pub mod agent_tokens;
 pub(crate) mod archive;
 pub mod audit;
+mod connection;
 pub mod deliveries;
 mod engine;
 mod error;
@@ -25,8 +26,10 @@ pub mod lanes;
 pub mod meta;
 mod migrations;
 mod page;
+mod postgres;
 pub mod roles;
 pub mod scripts;
+pub mod servers;
 pub mod sessions;
 pub mod sinks;
 pub mod spaces;
@@ -36,6 +39,7 @@ pub mod templates;
 pub mod tokens;
 pub mod users;
 mod value;
+pub mod zone_changes;
 
 #[cfg(test)]
 mod tests;
@@ -46,6 +50,7 @@ pub use folder::{FolderLock, prepare_folder};
 pub use handle::{Store, StoreOptions, StoreStats};
 pub use migrations::SCHEMA_VERSION;
 pub use page::{InvalidPage, PAGE_DEFAULT, PAGE_MAX, Page, PageRequest};
+pub use postgres::{AddressError, DatabaseUrl};
 pub use sql::{Row, Tx};
 pub use value::{FromValue, Hash, Json, Value};
 

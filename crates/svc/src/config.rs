@@ -54,6 +54,8 @@ section! {
         drain_seconds: f64 = "SVC_DRAIN_SECONDS",
         login_limit: u32 = "SVC_LOGIN_LIMIT",
         audit_retention_days: u32 = "SVC_AUDIT_RETENTION_DAYS",
+        database_readers: usize = "SVC_DATABASE_READERS",
+        database_poll_only: bool = "SVC_DATABASE_POLL_ONLY",
     } optional {
         data_dir: PathBuf = "SVC_DATA_DIR",
         database_url: String = "SVC_DATABASE_URL",
@@ -77,6 +79,7 @@ section! {
         emits_per_second: u32 = "SVC_EMITS_PER_SECOND",
         retry_first_seconds: f64 = "SVC_RETRY_FIRST_SECONDS",
         retry_second_seconds: f64 = "SVC_RETRY_SECOND_SECONDS",
+        lease_seconds: f64 = "SVC_LEASE_SECONDS",
     } optional {}
 }
 
@@ -197,10 +200,17 @@ impl Config {
 
     fn check(&self) -> Result<(), Failure> {
         let server = &self.server;
-        if server.database_url.is_some() {
-            return Err(Failure::usage("`database_url` cannot be used yet")
-                .why("another database than the embedded one comes later")
-                .hint("leave it out; --data-dir says where the embedded one lives"));
+        if !(1..=100).contains(&server.database_readers) {
+            return Err(Failure::usage(format!(
+                "`database_readers` is {}; it must be between 1 and 100",
+                server.database_readers
+            )));
+        }
+        if !(0.5..=3_600.0).contains(&self.events.lease_seconds) {
+            return Err(Failure::usage(format!(
+                "`lease_seconds` is {}; it must be between 0.5 and 3600",
+                self.events.lease_seconds
+            )));
         }
         if server.tls_cert.is_some() != server.tls_key.is_some() {
             return Err(Failure::usage(

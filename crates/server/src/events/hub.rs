@@ -50,6 +50,8 @@ struct Shared {
     wake: Notify,
     woken: Mutex<HashSet<Woken>>,
     events: broadcast::Sender<Arc<Streamed>>,
+    /// Events that streams were told of, once somebody looks for those of other servers.
+    told: Mutex<Option<HashSet<EventId>>>,
     counters: EventCounters,
 }
 
@@ -87,6 +89,7 @@ impl Hub {
             wake: Notify::new(),
             woken: Mutex::default(),
             events: broadcast::Sender::new(STREAM_BUFFER),
+            told: Mutex::default(),
             counters: EventCounters::default(),
         }))
     }
@@ -97,13 +100,33 @@ impl Hub {
             return;
         }
         EventCounters::add(&self.0.counters.emitted, events.len());
-        if self.0.events.receiver_count() > 0 {
-            for event in events {
-                // The last listener may just have gone.
-                let _ = self.0.events.send(Arc::new(Streamed::from(&**event)));
+        if self.has_streams() {
+            if let Some(told) = &mut *self.0.told.lock() {
+                told.extend(events.iter().map(|event| event.id));
             }
+            events.iter().for_each(|event| self.stream(event));
         }
         self.wake();
+    }
+
+    /// Whether anybody listens to events.
+    pub fn has_streams(&self) -> bool {
+        self.0.events.receiver_count() > 0
+    }
+
+    /// An event for the streams alone: another server has committed it.
+    pub fn stream(&self, event: &Event) {
+        // The last listener may just have gone.
+        let _ = self.0.events.send(Arc::new(Streamed::from(event)));
+    }
+
+    /// The events streams were told of since the last call.
+    pub fn take_told(&self) -> HashSet<EventId> {
+        self.0
+            .told
+            .lock()
+            .replace(HashSet::new())
+            .unwrap_or_default()
     }
 
     /// Something may be due.

@@ -29,7 +29,7 @@ pub use self::{
     engine::Engine,
     retention::{Pruned, Retention, prune},
 };
-use crate::{clock::Clock, store};
+use crate::store;
 
 /// One attempt to be made.
 #[derive(Clone, PartialEq, Debug)]
@@ -103,7 +103,6 @@ pub struct LanePolicy {
     /// How long deliveries in flight may take to end when the server stops.
     pub drain: Duration,
     pub retention: Retention,
-    pub clock: Clock,
 }
 
 impl Default for LanePolicy {
@@ -117,7 +116,6 @@ impl Default for LanePolicy {
             workers: 256,
             drain: Duration::from_secs(5),
             retention: Retention::default(),
-            clock: Clock::system(),
         }
     }
 }

@@ -128,6 +128,9 @@ impl From<SpaceError> for ApiError {
         match error {
             SpaceError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
             SpaceError::NameTaken { .. } => Self::new(StatusCode::CONFLICT, "name_taken", detail),
+            SpaceError::Elsewhere { .. } => {
+                Self::new(StatusCode::CONFLICT, "linked_elsewhere", detail)
+            }
             SpaceError::Conflict { .. } => Self::new(StatusCode::CONFLICT, "conflict", detail),
             SpaceError::Name(_) => Self::bad_request("invalid_name", detail),
             SpaceError::Invalid { .. } => Self::bad_request("invalid", detail),
@@ -272,6 +275,18 @@ impl From<InvalidPage> for ApiError {
 
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
-        Self::internal(&error)
+        match error {
+            // Nothing was done, or nothing is known of it: the same request may be sent again.
+            StoreError::Unavailable(_) => {
+                tracing::warn!("request failed: {error}");
+                Self::new(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "database_unavailable",
+                    "the database cannot be reached at the moment; try again",
+                )
+                .retry_after(1)
+            }
+            error => Self::internal(&error),
+        }
     }
 }

@@ -15,7 +15,7 @@ use svc_core::Permission::{
 
 use super::{
     agent_link, audit, auth, event_sinks, events, groups, mcp, methods, openapi, operations, roles,
-    scripts, sessions, setup, spaces, stats, templates, tokens, users, web,
+    scripts, servers, sessions, setup, spaces, stats, templates, tokens, users, web,
 };
 use crate::app::App;
 
@@ -122,6 +122,7 @@ pub fn routes() -> Vec<Route> {
         patch("/api/scripts/{id}",              Caller,    AsOwner,  scripts::patch),
         delete("/api/scripts/{id}",             Caller,    AsOwner,  scripts::delete),
         post("/api/scripts/{id}/run",           Caller,    AsOwner,  scripts::run),
+        get("/api/servers",                     AUDIT,     Never,    servers::list),
         get("/api/stats",                       Caller,    AsOwner,  stats::get),
         get("/api/methods",                     Caller,    AsOwner,  methods::list),
         post("/api/methods/call",               Caller,    AsOwner,  methods::call),

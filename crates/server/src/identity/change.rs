@@ -2,8 +2,15 @@
 
 use svc_core::{SpaceId, UserId};
 
-use super::{Identity, directory::UserRecords, error::IdentityError};
-use crate::store::{StoreError, Tx, agent_tokens, groups};
+use super::{
+    Identity,
+    directory::{Snapshot, UserRecords},
+    error::IdentityError,
+};
+use crate::store::{
+    StoreError, Tx, agent_tokens, groups,
+    zone_changes::{self, ZoneChange},
+};
 
 /// What of the directory a change touches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -48,6 +55,14 @@ impl Affected {
         }
     }
 
+    /// The same, as other servers of the zone are told.
+    fn zone_changes(&self) -> impl Iterator<Item = ZoneChange> {
+        let users = self.users.iter().map(|&id| ZoneChange::User(id));
+        let spaces = self.spaces.iter().map(|&id| ZoneChange::Space(id));
+        let groups = self.groups.then_some(ZoneChange::Groups);
+        users.chain(spaces).chain(groups)
+    }
+
     fn is_none(&self) -> bool {
         *self == Self::default()
     }
@@ -63,7 +78,35 @@ impl Affected {
     }
 }
 
+impl FromIterator<ZoneChange> for Affected {
+    fn from_iter<I: IntoIterator<Item = ZoneChange>>(changes: I) -> Self {
+        let mut affected = Self::none();
+        for change in changes {
+            affected.merge(match change {
+                ZoneChange::User(id) => Self::user(id),
+                ZoneChange::Space(id) => Self::space(id),
+                ZoneChange::Groups => Self::groups(Vec::new()),
+                ZoneChange::Tools(_) => Self::none(),
+            });
+        }
+        affected
+    }
+}
+
 impl Identity {
+    /// Takes in what another server of the zone changed.
+    pub async fn take_in(&self, affected: Affected) -> Result<(), StoreError> {
+        self.refresh(affected).await
+    }
+
+    /// Reads the whole directory again: for a server that missed more than can be told.
+    pub async fn reload(&self) -> Result<(), StoreError> {
+        let _refreshing = self.refreshing.lock().await;
+        let snapshot = self.store.read(Snapshot::read).await?;
+        self.directory.replace(snapshot);
+        Ok(())
+    }
+
     /// Makes a change: `work` is one transaction and says what of the directory it touches. When
     /// this answers, the change is durable and in effect.
     ///
@@ -79,7 +122,14 @@ impl Identity {
     {
         let identity = self.clone();
         let change = self.changes.spawn(async move {
-            let (answer, affected) = identity.store.try_write(work).await?;
+            let telling = move |tx: &mut Tx<'_>| {
+                let (answer, affected) = work(tx)?;
+                for change in affected.zone_changes() {
+                    zone_changes::append(tx, &change)?;
+                }
+                Ok::<_, E>((answer, affected))
+            };
+            let (answer, affected) = identity.store.try_write(telling).await?;
             identity.refresh(affected).await?;
             Ok(answer)
         });

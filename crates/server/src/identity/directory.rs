@@ -6,7 +6,10 @@
 mod credentials;
 mod snapshot;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use parking_lot::RwLock;
 use svc_core::{GroupId, SpaceId, Timestamp, UserId, UserName, credential::CredentialKind};
@@ -182,6 +185,31 @@ impl Directory {
         }
         if revoked {
             self.announce(DirectoryChange::CredentialsRevoked(id));
+        }
+    }
+
+    /// Takes in everything as the store has it now.
+    pub(super) fn replace(&self, snapshot: Snapshot) {
+        self.apply_groups(snapshot.groups);
+        let (users, spaces) = {
+            let state = self.state.read();
+            let users: Vec<_> = state.users.keys().copied().collect();
+            (users, state.credentials.spaces())
+        };
+        let mut gone: HashSet<_> = users.into_iter().collect();
+        for records in snapshot.users {
+            gone.remove(&records.id);
+            self.apply_user(records);
+        }
+        gone.into_iter()
+            .for_each(|id| self.apply_user(UserRecords::deleted(id)));
+        for id in spaces {
+            if !snapshot.agent_tokens.contains_key(&id) {
+                self.apply_space(id, &[]);
+            }
+        }
+        for (id, tokens) in &snapshot.agent_tokens {
+            self.apply_space(*id, tokens);
         }
     }
 

@@ -111,12 +111,14 @@ impl Links {
         let Linked {
             health_check,
             started,
+            declares,
         } = linked.map_err(|refused| {
             if matches!(refused, LinkRefused::Gone | LinkRefused::Stopped) {
                 self.forget(space);
             }
             link_refusal(refused)
         })?;
+        self.note_declaring(space, declares);
         // A link outlives the shutdown signal: it is drained first.
         let (link, frames) = Link::new(hello.instance.clone(), caller, CancellationToken::new());
         let welcome = Welcome {

@@ -19,10 +19,11 @@ use crate::{
     identity::Caller,
     mcp::scripts::StoredTools,
     store::{
-        Page, PageRequest, Store, Tx,
+        Page, PageRequest, Store, StoreError, Tx,
         audit::{self, Entry},
         scripts::{self, Filter, Use},
         sinks::GLOBAL,
+        zone_changes::{self, ZoneChange},
     },
 };
 
@@ -104,6 +105,7 @@ impl Scripts {
                     return Err(ScriptsError::TooMany);
                 }
                 scripts::insert(tx, &script)?;
+                tell(tx, &script)?;
                 audit::append(tx, &entry)?;
                 Ok(script)
             })
@@ -137,6 +139,7 @@ impl Scripts {
                 let after = patched(before, patch);
                 check_name_free(tx, &after)?;
                 scripts::update(tx, &after)?;
+                tell(tx, &after)?;
                 audit::append(tx, &entry(&who, "script.updated", &after))?;
                 Ok::<_, ScriptsError>(after)
             })
@@ -165,12 +168,23 @@ impl Scripts {
                     });
                 }
                 scripts::delete(tx, id)?;
+                tell(tx, &script)?;
                 audit::append(tx, &entry(&who, "script.deleted", &script))?;
                 Ok(script)
             })
             .await?;
         self.tools.refresh(&script).await;
         Ok(())
+    }
+}
+
+/// Other servers list tools too.
+fn tell(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
+    match script.kind {
+        ScriptKind::Tool => {
+            zone_changes::append(tx, &ZoneChange::Tools(scripts::owner_key(script)))
+        }
+        _ => Ok(()),
     }
 }
 

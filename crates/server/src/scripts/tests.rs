@@ -57,6 +57,7 @@ impl Fixture {
     async fn of(agent_program: PathBuf) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let options = Options {
+            database: None,
             listen: ([127, 0, 0, 1], 0).into(),
             data_dir: folder.path().to_owned(),
             tls: None,

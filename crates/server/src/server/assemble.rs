@@ -5,7 +5,7 @@ use std::sync::Arc;
 use svc_core::ServerId;
 use tokio_util::sync::CancellationToken;
 
-use super::StartError;
+use super::{StartError, open::Opened};
 use crate::{
     app::{App, Parts},
     clock::Clock,
@@ -38,6 +38,7 @@ use crate::{
     },
     stats::Overview,
     store::Store,
+    zone::Zone,
 };
 
 /// Tries of scripts that one user may have within a minute.
@@ -65,11 +66,17 @@ struct Base {
 
 pub fn assemble(
     options: &Options,
-    store: Store,
+    opened: Opened,
     identity: Identity,
-    server_id: ServerId,
+    zone: Zone,
     shutdown: CancellationToken,
 ) -> Result<Assembled, StartError> {
+    let Opened {
+        store,
+        server_id,
+        zone_position,
+        folder,
+    } = opened;
     let directory = identity.directory().clone();
     let hub = Hub::new();
     let registry = Arc::new(Registry::default());
@@ -114,6 +121,9 @@ pub fn assemble(
     let script_tools = Arc::new(StoredTools::new(base.store.clone(), runner.clone()));
     let app = App::new(Parts {
         server_id,
+        zone,
+        zone_position,
+        folder,
         templates: Templates {
             store: base.store.clone(),
         },
@@ -253,6 +263,7 @@ fn deliverers(
 fn engine(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> Engine<Deliverers> {
     let policy = LanePolicy {
         retry: options.events.retry,
+        lease: options.events.lease,
         retention: Retention {
             keep: options.events.retention,
             ..Retention::default()

@@ -1,6 +1,6 @@
 //! Why a request about spaces or templates is refused.
 
-use svc_core::name::NameError;
+use svc_core::{ServerId, name::NameError};
 use thiserror::Error;
 
 use crate::{identity::IdentityError, store::StoreError};
@@ -9,6 +9,10 @@ use crate::{identity::IdentityError, store::StoreError};
 pub enum SpaceError {
     #[error("the space does not exist")]
     NotFound,
+    #[error(
+        "the agent of this space is linked to another server of the zone ({node}); ask that one: `svc server list` shows its address"
+    )]
+    Elsewhere { node: ServerId },
     #[error(transparent)]
     Name(#[from] NameError),
     #[error("you have a space named `{name}` already")]

@@ -1,7 +1,7 @@
 //! Moves spaces from state to state. Each transition, its announcement and its audit entry are one
 //! transaction.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use svc_core::{
     ServerId, SpaceId, Timestamp, UserId,
@@ -21,8 +21,12 @@ use crate::{
         audit::{self, Entry},
         lanes,
         spaces::{self, NewState, SpaceRow},
+        zone_changes::{self, ZoneChange},
     },
 };
+
+/// Spaces stopped in one transaction, so that it stays short.
+const ORPHANS_MAX: u32 = 200;
 
 pub struct Lifecycle {
     pub store: Store,
@@ -36,6 +40,8 @@ pub struct Linked {
     pub health_check: HealthCheck,
     /// Whether the space was not deployed before.
     pub started: bool,
+    /// Whether it has subscriptions in the store.
+    pub declares: bool,
 }
 
 #[derive(Debug, Error)]
@@ -70,10 +76,38 @@ impl Lifecycle {
         self.identify(&row).ok_or(LinkRefused::Gone)
     }
 
-    /// Everything that was deployed when the server last ran, whoever owns it.
+    /// Everything that was deployed here when the server last ran, whoever owns it.
     pub async fn deployed(&self) -> Result<Vec<(UserId, SpaceIdentity)>, StoreError> {
         let rows = self.store.read(spaces::list_deployed).await?;
-        Ok(rows.iter().filter_map(|row| self.identify(row)).collect())
+        // Without other servers there is nobody else who would wait for them.
+        let alone = !self.store.is_shared();
+        Ok(rows
+            .iter()
+            .filter(|row| alone || row.node_id == Some(self.server_id))
+            .filter_map(|row| self.identify(row))
+            .collect())
+    }
+
+    /// Stops the spaces of servers that have been gone for longer than the grace period; how many.
+    pub async fn stop_orphans(&self, grace: Duration) -> Result<usize, StoreError> {
+        let listing = move |tx: &mut Tx<'_>| {
+            let before = tx.now()?.minus(grace);
+            spaces::list_orphans(tx, before, ORPHANS_MAX)
+        };
+        if self.store.read(listing).await?.is_empty() {
+            return Ok(0);
+        }
+        let events = self.store.write(move |tx| {
+            let mut events = Vec::new();
+            for space in listing(tx)? {
+                let stopped = stop(tx, space, StopReason::LinkLost, Actor::system())?;
+                events.extend(stopped);
+            }
+            Ok(events)
+        });
+        let events = events.await?;
+        self.hub.committed(&events);
+        Ok(events.len())
     }
 
     fn identify(&self, row: &SpaceRow) -> Option<(UserId, SpaceIdentity)> {
@@ -112,9 +146,13 @@ impl Lifecycle {
                         Some(announce(tx, &row, &started, Actor::system())?)
                     }
                 };
+                if row.node_id != Some(node_id) {
+                    zone_changes::append(tx, &ZoneChange::Space(space))?;
+                }
                 let linked = Linked {
                     health_check: row.health_check,
                     started: started.is_some(),
+                    declares: lanes::declares(tx, space)?,
                 };
                 Ok((linked, started))
             })
@@ -123,13 +161,24 @@ impl Lifecycle {
         Ok(linked)
     }
 
-    /// The space is stopped. What is stopped already keeps its first reason, unless it is now
-    /// asked to stop: then its agent must not come back.
+    /// The agent is gone, and the space is stopped; not if another server has its agent by now.
     pub async fn stopped(&self, space: SpaceId, reason: StopReason) -> Result<(), StoreError> {
-        let stopping = move |tx: &mut Tx<'_>| stop(tx, space, reason, Actor::system());
+        let here = self.server_id;
+        let stopping = move |tx: &mut Tx<'_>| {
+            let node = spaces::find(tx, space)?.and_then(|row| row.node_id);
+            match node {
+                Some(node) if node != here => Ok(None),
+                _ => stop(tx, space, reason, Actor::system()),
+            }
+        };
         let event = self.store.write(stopping).await?;
         self.hub.committed(event.as_slice());
         Ok(())
+    }
+
+    /// Where a space is, and whether it may be there.
+    pub async fn whereabouts(&self, space: SpaceId) -> Result<Option<SpaceRow>, StoreError> {
+        self.store.read(move |tx| spaces::find(tx, space)).await
     }
 
     /// A health check changed its mind.
@@ -200,7 +249,8 @@ impl Lifecycle {
     }
 }
 
-/// Stops a space within a transaction. Its subscriptions outlive an agent that merely went away:
+/// Stops a space within a transaction. What is stopped already keeps its first reason, unless it is
+/// now asked to stop: then its agent must not come back. Its subscriptions outlive an agent that merely went away:
 /// it may be restarted within the grace period.
 pub fn stop(
     tx: &mut Tx<'_>,

@@ -32,6 +32,7 @@ use crate::{
         agent_tokens::{self, AgentTokenKind},
         lanes,
         spaces::{self, SpaceRow},
+        zone_changes::{self, ZoneChange},
     },
 };
 
@@ -144,6 +145,7 @@ impl Spaces {
                     check_startup_script(tx, row.owner_id, script)?;
                     spaces::update_startup_script(tx, id, script)?;
                 }
+                zone_changes::append(tx, &ZoneChange::Space(id))?;
                 append(
                     tx,
                     &caller.user.name,
@@ -197,6 +199,7 @@ impl Spaces {
                 let row = accessible(tx, &stopping, id)?;
                 let by = stopping.actor();
                 let event = lifecycle::stop(tx, id, StopReason::Requested, by)?;
+                zone_changes::append(tx, &ZoneChange::Space(id))?;
                 append(
                     tx,
                     &stopping.user.name,
@@ -259,8 +262,11 @@ impl Spaces {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<NumberedLine>, SpaceError> {
-        self.get(caller, id).await?;
-        Ok(self.logs.read(id, after, limit))
+        let space = self.get(caller, id).await?;
+        match space.node_id {
+            Some(node) if node != self.links.server_id => Err(SpaceError::Elsewhere { node }),
+            _ => Ok(self.logs.read(id, after, limit)),
+        }
     }
 
     fn check_local(&self, caller: &Caller) -> Result<(), SpaceError> {
@@ -293,10 +299,15 @@ impl Spaces {
             startup_script_id: row.startup_script_id,
             space_urls: row.space_urls,
             node_id: row.node_id,
-            linked: self
-                .links
-                .find(row.id)
-                .is_some_and(|live| live.link().is_some()),
+            linked: match row.node_id {
+                // Its own server would have said that it lost the link, at the latest when the
+                // grace period is over.
+                Some(node) if node != self.links.server_id => true,
+                _ => self
+                    .links
+                    .find(row.id)
+                    .is_some_and(|live| live.link().is_some()),
+            },
             health_check: row.health_check,
             created_at: row.created_at,
             agent_token: None,

@@ -50,7 +50,7 @@ pub struct Filter {
 }
 
 pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {
-    tx.execute(
+    tx.send(
         "INSERT INTO audit (id, at, actor, action, target_type, target_id, detail)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         values![
@@ -62,8 +62,7 @@ pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {
             &entry.target_id,
             Json(&entry.detail)
         ],
-    )?;
-    Ok(())
+    )
 }
 
 /// Newest first.

@@ -78,12 +78,11 @@ pub(super) fn insert(
     (event_id, event_type): (EventId, &str),
     queued_at: Timestamp,
 ) -> Result<(), StoreError> {
-    tx.execute(
+    tx.send(
         "INSERT INTO deliveries (lane_id, n, event_id, event_type, state, queued_at)
          VALUES (?1, ?2, ?3, ?4, 'pending', ?5)",
         values![lane, n, event_id, event_type, queued_at],
-    )?;
-    Ok(())
+    )
 }
 
 pub fn find_head(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Head>, StoreError> {
@@ -126,7 +125,7 @@ pub fn insert_attempt(
     number: u32,
     attempt: &Attempt,
 ) -> Result<(), StoreError> {
-    tx.execute(
+    tx.send(
         "INSERT INTO attempts (lane_id, n, attempt, at, status, ms, error, output)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         values![
@@ -139,8 +138,7 @@ pub fn insert_attempt(
             attempt.error.as_ref(),
             attempt.output.as_ref()
         ],
-    )?;
-    Ok(())
+    )
 }
 
 pub fn find(tx: &mut Tx<'_>, lane: LaneId, n: u64) -> Result<Option<Delivery>, StoreError> {

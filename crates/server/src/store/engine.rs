@@ -7,22 +7,19 @@
 use std::{
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{
+    connection::{Access, Connection, Database},
     error::StoreError,
-    folder::FolderLock,
     sql::Tx,
-    sqlite::{Access, Connection},
 };
 
 /// A transaction on its way to a thread, its types erased.
@@ -36,7 +33,26 @@ pub(super) trait Command: Send {
 /// What a command wants done with its work, and how its caller is told.
 pub(super) struct Outcome {
     keep: bool,
+    /// Why it cannot be kept, whatever it wants.
+    fault: Option<StoreError>,
     reply: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
+}
+
+impl Outcome {
+    /// Runs a command, and looks whether what it did can stand.
+    fn of(command: Box<dyn Command>, connection: &Connection) -> Self {
+        let mut tx = Tx::on(connection);
+        let mut outcome = command.run(&mut tx);
+        if let (Err(error), true) = (tx.end(), outcome.keep) {
+            outcome.keep = false;
+            outcome.fault = Some(error);
+        }
+        outcome
+    }
+
+    fn reply(self, committed: Result<(), StoreError>) {
+        (self.reply)(self.fault.map_or(committed, Err));
+    }
 }
 
 /// A closure and the place its answer goes to.
@@ -59,6 +75,7 @@ where
         });
         Outcome {
             keep: result.is_ok(),
+            fault: None,
             // A caller that has gone needs no answer.
             reply: Box::new(move |committed| {
                 let _ = answer.send(match committed {
@@ -79,20 +96,6 @@ where
 pub(super) struct Counters {
     pub(super) commits: AtomicU64,
     pub(super) commands: AtomicU64,
-}
-
-/// Opens the connections of one database; keeps the data folder locked while any thread lives.
-#[derive(Clone)]
-pub(super) struct Database {
-    pub(super) file: PathBuf,
-    pub(super) busy_timeout: Duration,
-    pub(super) _lock: Arc<FolderLock>,
-}
-
-impl Database {
-    pub(super) fn open(&self, access: Access) -> Result<Connection, StoreError> {
-        Connection::open(&self.file, access, self.busy_timeout)
-    }
 }
 
 pub(super) struct Writer {
@@ -132,7 +135,7 @@ impl Writer {
                 tracing::error!(%error, "a commit of the store failed; its connection is reopened");
                 self.connection = None;
                 Err(match error {
-                    StoreError::Commit(reason) => StoreError::Commit(reason),
+                    known @ (StoreError::Commit(_) | StoreError::Unavailable(_)) => known,
                     other => StoreError::Commit(other.to_string()),
                 })
             }
@@ -141,7 +144,7 @@ impl Writer {
             .commands
             .fetch_add(outcomes.len() as u64, Ordering::Relaxed);
         for outcome in outcomes {
-            (outcome.reply)(result.clone());
+            outcome.reply(result.clone());
         }
         if let Err(error) = result {
             for command in batch {
@@ -165,32 +168,29 @@ fn run_batch(
     batch: &mut VecDeque<Box<dyn Command>>,
     outcomes: &mut Vec<Outcome>,
 ) -> Result<(), StoreError> {
-    connection.control("BEGIN IMMEDIATE")?;
+    connection.begin()?;
     // Alone, the transaction itself is what is rolled back.
     let alone = batch.len() == 1;
     while let Some(command) = batch.pop_front() {
         if !alone {
-            connection.control("SAVEPOINT command")?;
+            connection.savepoint()?;
         }
-        let outcome = command.run(&mut Tx::on(connection));
+        let outcome = Outcome::of(command, connection);
         let keep = outcome.keep;
         outcomes.push(outcome);
         if !connection.in_transaction() {
-            return Err(StoreError::Commit(
-                "the database ended the transaction".to_owned(),
+            return Err(StoreError::Unavailable(
+                "it ended the transaction".to_owned(),
             ));
         }
         match (alone, keep) {
             (true, true) => {}
-            (true, false) => return connection.control("ROLLBACK"),
-            (false, true) => connection.control("RELEASE command")?,
-            (false, false) => {
-                connection.control("ROLLBACK TO command")?;
-                connection.control("RELEASE command")?;
-            }
+            (true, false) => return connection.rollback(),
+            (false, true) => connection.release_savepoint()?,
+            (false, false) => connection.rollback_to_savepoint()?,
         }
     }
-    connection.control("COMMIT")
+    connection.commit()
 }
 
 /// One of several; they take turns at the receiver.
@@ -215,17 +215,17 @@ impl Reader {
             None => self.database.open(Access::Read),
         };
         // One snapshot for all statements of a read.
-        let connection = match opened.and_then(|c| c.control("BEGIN").map(|()| c)) {
+        let connection = match opened.and_then(|c| c.begin().map(|()| c)) {
             Ok(connection) => connection,
             Err(error) => {
                 tracing::error!(%error, "a read of the store failed; its connection is reopened");
                 return command.refuse(error);
             }
         };
-        let outcome = command.run(&mut Tx::on(&connection));
-        if connection.control("ROLLBACK").is_ok() {
+        let outcome = Outcome::of(command, &connection);
+        if connection.in_transaction() && connection.rollback().is_ok() {
             self.connection = Some(connection);
         }
-        (outcome.reply)(Ok(()));
+        outcome.reply(Ok(()));
     }
 }

@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use thiserror::Error;
 
-use super::DATABASE_FILE;
+use super::postgres::AddressError;
 
 /// Why a read or a write failed. Everything it did is undone.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
@@ -17,6 +17,8 @@ pub enum StoreError {
     ForeignKey,
     #[error("{kind} `{id}` does not exist")]
     Missing { kind: &'static str, id: String },
+    #[error("the database cannot be reached: {0}")]
+    Unavailable(String),
     #[error("the transaction could not be committed: {0}")]
     Commit(String),
     #[error("the database failed: {0}")]
@@ -40,7 +42,7 @@ impl StoreError {
     }
 }
 
-/// Why a data folder could not be opened.
+/// Why a database could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
     #[error("could not create the data folder `{}`", path.display())]
@@ -61,13 +63,19 @@ pub enum OpenError {
         source: io::Error,
     },
     #[error(
-        "`{DATABASE_FILE}` has schema version {found}, but this svc knows versions up to {known}; start a newer svc, or restore a backup made by this one"
+        "the database has schema version {found}, but this svc knows versions up to {known}; start a newer svc, or restore a backup made by this one"
     )]
     NewerSchema { found: i64, known: i64 },
-    #[error("could not migrate `{DATABASE_FILE}` to schema version {version}: {reason}")]
+    #[error("could not migrate the database to schema version {version}: {reason}")]
     Migration { version: i64, reason: StoreError },
-    #[error("could not open `{DATABASE_FILE}`: {0}")]
+    #[error("could not open the database: {0}")]
     Database(#[from] StoreError),
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    #[error(
+        "the database is PostgreSQL with version number {found}; svc needs 13 or newer (130000)"
+    )]
+    PostgresTooOld { found: String },
     #[error("could not start a thread of the store")]
     Thread(#[source] io::Error),
 }

@@ -26,7 +26,7 @@ pub struct Filter {
 const COLUMNS: &str = "id, type, ts, owner_id, space_id, actor, data";
 
 pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
-    tx.execute(
+    tx.send(
         "INSERT INTO events (id, type, ts, owner_id, space_id, actor, data)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
         values![
@@ -38,8 +38,7 @@ pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
             Json(&event.actor),
             Json(&event.data)
         ],
-    )?;
-    Ok(())
+    )
 }
 
 pub fn find(tx: &mut Tx<'_>, id: EventId) -> Result<Option<Event>, StoreError> {

@@ -9,20 +9,23 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::{
     DATABASE_FILE,
-    engine::{Command, Counters, Database, Job, Reader, Writer},
+    connection::{Access, Connection, Database},
+    engine::{Command, Counters, Job, Reader, Writer},
     error::{OpenError, StoreError},
     folder::{self, FolderLock},
     migrations,
+    postgres::{self, DatabaseUrl},
     sql::Tx,
-    sqlite::Access,
+    sqlite,
 };
+use crate::clock::Clock;
 
 /// Sizes and timings of the store.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StoreOptions {
     /// Threads that read.
     pub readers: usize,
@@ -32,6 +35,10 @@ pub struct StoreOptions {
     pub batch_max: usize,
     /// How long to wait for another process that holds the database, such as a backup.
     pub busy_timeout: Duration,
+    /// Whether other servers are heard by notifications, or only found out about by looking.
+    pub listen: bool,
+    /// The clock of the embedded engine; another database has its own.
+    pub clock: Clock,
 }
 
 impl Default for StoreOptions {
@@ -41,6 +48,8 @@ impl Default for StoreOptions {
             queue: 1_024,
             batch_max: 256,
             busy_timeout: Duration::from_secs(10),
+            listen: true,
+            clock: Clock::system(),
         }
     }
 }
@@ -67,6 +76,10 @@ struct Inner {
     queues: Mutex<Option<Queues>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     counters: Arc<Counters>,
+    is_shared: bool,
+    /// Told when another server has committed something.
+    hints: Arc<Notify>,
+    listener: Mutex<Option<postgres::Listener>>,
 }
 
 type Queue = mpsc::Sender<Box<dyn Command>>;
@@ -90,14 +103,50 @@ impl Store {
             path: file.clone(),
             source,
         })?;
-        let database = Database {
-            file,
-            busy_timeout: options.busy_timeout,
+        let database = Database::Sqlite {
+            files: sqlite::Files {
+                database: file,
+                busy_timeout: options.busy_timeout,
+            },
+            clock: options.clock.clone(),
             _lock: lock,
         };
         let connection = database.open(Access::Write)?;
         migrations::migrate(&connection)?;
+        Self::start(database, connection, &options)
+    }
 
+    /// Connects to a database that several servers may share, and brings it up to this schema.
+    pub async fn connect(url: DatabaseUrl, options: StoreOptions) -> Result<Self, OpenError> {
+        let server = Arc::new(postgres::Server::new(url));
+        let database = Database::Postgres(server.clone());
+        let opening = tokio::task::spawn_blocking({
+            let (server, options) = (server.clone(), options.clone());
+            move || {
+                let connection = database.open(Access::Write)?;
+                if let Connection::Postgres(connection) = &connection {
+                    server.check(connection)?;
+                }
+                migrations::migrate(&connection)?;
+                Self::start(database, connection, &options)
+            }
+        });
+        let store = opening
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Panicked.into()))?;
+        if options.listen {
+            let listener = postgres::listen(server, store.inner.hints.clone());
+            *store.inner.listener.lock() = Some(listener);
+        }
+        Ok(store)
+    }
+
+    fn start(
+        database: Database,
+        connection: Connection,
+        options: &StoreOptions,
+    ) -> Result<Self, OpenError> {
+        let is_shared = connection.is_shared();
         let counters = Arc::new(Counters::default());
         let (writes, write_commands) = mpsc::channel(options.queue);
         let (reads, read_commands) = mpsc::channel(options.queue);
@@ -124,8 +173,22 @@ impl Store {
                 queues: Mutex::new(Some(Queues { writes, reads })),
                 threads: Mutex::new(threads),
                 counters,
+                is_shared,
+                hints: Arc::default(),
+                listener: Mutex::default(),
             }),
         })
+    }
+
+    /// Whether other servers may work with the same database.
+    pub fn is_shared(&self) -> bool {
+        self.inner.is_shared
+    }
+
+    /// Until another server has committed something one should look at, as far as that is heard;
+    /// for one waiter.
+    pub async fn hinted(&self) {
+        self.inner.hints.notified().await;
     }
 
     /// Runs a closure as one transaction; `Ok` once it is durably committed, and on `Err`
@@ -193,6 +256,7 @@ impl Store {
     /// folder. Closing again does nothing.
     pub async fn close(&self) {
         self.inner.queues.lock().take();
+        self.inner.listener.lock().take();
         let threads = std::mem::take(&mut *self.inner.threads.lock());
         let joined = tokio::task::spawn_blocking(move || {
             threads.into_iter().all(|thread| thread.join().is_ok())

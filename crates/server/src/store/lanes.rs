@@ -10,7 +10,7 @@ mod queue;
 use svc_core::{LaneId, SinkId, Timestamp, UserId, pattern::Pattern};
 
 pub use self::{
-    declarations::{declare, list_declaring_spaces, withdraw_space},
+    declarations::{declare, declares, list_declaring_spaces, withdraw_space},
     lease::{
         Held, HeldLane, advance, claim, first_due, hold, make_due, recount, release, release_all,
         retry, start, unstart,

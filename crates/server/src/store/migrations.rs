@@ -1,10 +1,10 @@
 //! The schema, step by step. Forward only: a step that has been released is never edited.
 
 use super::{
+    connection::Connection,
     error::{OpenError, StoreError},
     roles,
     sql::{Tx, values},
-    sqlite::Connection,
 };
 use crate::clock;
 
@@ -36,42 +36,57 @@ const MIGRATIONS: &[Migration] = &[
         name: "deliveries by event",
         sql: include_str!("migrations/0004_deliveries_by_event.sql"),
     },
+    Migration {
+        version: 5,
+        name: "zone",
+        sql: include_str!("migrations/0005_zone.sql"),
+    },
 ];
 
 /// The schema this program works with.
-pub const SCHEMA_VERSION: i64 = 4;
+pub const SCHEMA_VERSION: i64 = 5;
 
-/// Brings a database up to [`SCHEMA_VERSION`], each step in a transaction of its own.
+/// Brings a database up to [`SCHEMA_VERSION`], each step in a transaction of its own. Servers that
+/// start at once take turns: each looks again what is left to do once it has its turn.
 pub(super) fn migrate(connection: &Connection) -> Result<(), OpenError> {
-    connection.execute_script(
-        "CREATE TABLE IF NOT EXISTS schema_migrations (
-            version BIGINT PRIMARY KEY,
-            name TEXT NOT NULL,
-            applied_at BIGINT NOT NULL
-        )",
-    )?;
-    let found = schema_version(&mut Tx::on(connection))?;
-    if found > SCHEMA_VERSION {
-        return Err(OpenError::NewerSchema {
-            found,
-            known: SCHEMA_VERSION,
-        });
-    }
-    for migration in MIGRATIONS.iter().filter(|step| step.version > found) {
-        tracing::info!(
-            version = migration.version,
-            "migrating the database: {}",
-            migration.name
-        );
-        in_transaction(connection, |tx| apply(tx, migration)).map_err(|reason| {
-            OpenError::Migration {
-                version: migration.version,
-                reason,
-            }
+    in_transaction(connection, |tx| {
+        tx.execute_script(
+            "CREATE TABLE IF NOT EXISTS schema_migrations (
+                version BIGINT PRIMARY KEY,
+                name TEXT NOT NULL,
+                applied_at BIGINT NOT NULL
+            )",
+        )
+    })?;
+    for step in MIGRATIONS {
+        in_transaction(connection, |tx| {
+            let found = schema_version(tx)?;
+            (found < step.version)
+                .then(|| apply(tx, step))
+                .transpose()
+                .map(drop)
+        })
+        .map_err(|reason| OpenError::Migration {
+            version: step.version,
+            reason,
         })?;
     }
-    in_transaction(connection, |tx| roles::ensure_builtin(tx, clock::now()))?;
-    Ok(())
+    let mut found = 0;
+    in_transaction(connection, |tx| {
+        found = schema_version(tx)?;
+        // A newer svc may have other built-in roles; those are its own concern.
+        match found {
+            SCHEMA_VERSION => roles::ensure_builtin(tx, clock::now()),
+            _ => Ok(()),
+        }
+    })?;
+    match found {
+        SCHEMA_VERSION => Ok(()),
+        found => Err(OpenError::NewerSchema {
+            found,
+            known: SCHEMA_VERSION,
+        }),
+    }
 }
 
 /// The newest step a database has; 0 for an empty one.
@@ -83,6 +98,11 @@ fn schema_version(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
 }
 
 fn apply(tx: &mut Tx<'_>, migration: &Migration) -> Result<(), StoreError> {
+    tracing::info!(
+        version = migration.version,
+        "migrating the database: {}",
+        migration.name
+    );
     tx.execute_script(migration.sql)?;
     tx.execute(
         "INSERT INTO schema_migrations (version, name, applied_at) VALUES (?1, ?2, ?3)",
@@ -95,11 +115,13 @@ fn in_transaction(
     connection: &Connection,
     work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    connection.control("BEGIN IMMEDIATE")?;
-    match work(&mut Tx::on(connection)) {
-        Ok(()) => connection.control("COMMIT"),
+    connection.begin()?;
+    let mut tx = Tx::on(connection);
+    let done = work(&mut tx);
+    match done.and(tx.end()) {
+        Ok(()) => connection.commit(),
         Err(error) => {
-            connection.control("ROLLBACK")?;
+            connection.rollback()?;
             Err(error)
         }
     }

@@ -188,6 +188,24 @@ pub fn list_deployed(tx: &mut Tx<'_>) -> Result<Vec<SpaceRow>, StoreError> {
     list_in_state(tx, State::Deployed)
 }
 
+/// Spaces whose server is not known, or has not been seen since a moment.
+pub fn list_orphans(
+    tx: &mut Tx<'_>,
+    before: Timestamp,
+    limit: u32,
+) -> Result<Vec<SpaceId>, StoreError> {
+    tx.query(
+        "SELECT id FROM spaces WHERE state = 'deployed' AND node_id IS NOT NULL
+             AND NOT EXISTS (SELECT 1 FROM servers v
+                 WHERE v.id = spaces.node_id AND v.seen_at >= ?1)
+         ORDER BY id LIMIT ?2",
+        values![before, limit],
+    )?
+    .iter()
+    .map(|row| row.get("id"))
+    .collect()
+}
+
 /// A state a space moves to, with what that state records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewState {

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use svc_core::Timestamp;
+
 use super::{
+    connection::Connection,
     error::StoreError,
-    sqlite::Connection,
     value::{FromValue, Value},
 };
 
@@ -17,17 +19,24 @@ macro_rules! values {
 pub(super) use values;
 
 /// An open transaction. What runs on it is committed or rolled back by the engine.
+///
+/// After a statement that failed nothing more can be done in it, and it is undone whatever its
+/// closure answers: PostgreSQL has it so, and one rule for both engines is easier to hold.
 pub struct Tx<'c> {
     connection: &'c Connection,
+    failed: Option<StoreError>,
 }
 
 impl<'c> Tx<'c> {
     pub(super) fn on(connection: &'c Connection) -> Self {
-        Self { connection }
+        Self {
+            connection,
+            failed: None,
+        }
     }
 
     pub fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
-        self.connection.query(sql, values)
+        self.run(|connection| connection.query(sql, values))
     }
 
     /// The first row, if there is one.
@@ -44,12 +53,57 @@ impl<'c> Tx<'c> {
 
     /// Rows changed.
     pub fn execute(&mut self, sql: &str, values: &[Value]) -> Result<usize, StoreError> {
-        self.connection.execute(sql, values)
+        self.run(|connection| connection.execute(sql, values))
+    }
+
+    /// For statements nobody waits for: a failure is known at the latest at the end, and undoes
+    /// the transaction like any other.
+    pub fn send(&mut self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
+        self.run(|connection| connection.send(sql, values))
     }
 
     /// Several statements without placeholders: for migrations.
     pub(super) fn execute_script(&mut self, sql: &str) -> Result<(), StoreError> {
-        self.connection.execute_script(sql)
+        self.run(|connection| connection.execute_script(sql))
+    }
+
+    /// The time by which leases are measured: when this transaction began, by the clock that all
+    /// servers of the database share.
+    pub fn now(&mut self) -> Result<Timestamp, StoreError> {
+        self.run(Connection::now)
+    }
+
+    /// Other servers should look at what this transaction changed, once it is committed. A hint:
+    /// they look by themselves now and then.
+    pub fn hint(&mut self) {
+        self.connection.hint();
+    }
+
+    /// Whether other servers work with the same database.
+    pub fn is_shared(&self) -> bool {
+        self.connection.is_shared()
+    }
+
+    /// Why what ran on it cannot be kept.
+    pub(super) fn end(self) -> Result<(), StoreError> {
+        match self.failed {
+            // What was sent before it is of no interest, but must not be taken for later failures.
+            Some(error) => {
+                let _ = self.connection.settle();
+                Err(error)
+            }
+            None => self.connection.settle(),
+        }
+    }
+
+    fn run<T>(
+        &mut self,
+        statement: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        statement(self.connection).inspect_err(|error| self.failed = Some(error.clone()))
     }
 }
 

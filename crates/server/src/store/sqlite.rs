@@ -1,43 +1,40 @@
 //! SQLite behind the port. Durable by default: WAL with `synchronous=FULL`, so that a commit that
 //! has returned survives kill -9 and the loss of power.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use rusqlite::{
     ErrorCode, OpenFlags, ffi, params_from_iter,
     types::{ToSqlOutput, ValueRef},
 };
 
-use super::{error::StoreError, sql::Row, value::Value};
+use super::{connection::Access, error::StoreError, sql::Row, value::Value};
 
 /// Statements a connection keeps prepared.
 const STATEMENT_CACHE: usize = 128;
 /// Bytes the log keeps on disk once a long read that made it grow is over.
 const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
 
+/// Where the database is.
+#[derive(Clone)]
+pub(super) struct Files {
+    pub(super) database: PathBuf,
+    /// How long to wait for another process that holds it, such as a backup.
+    pub(super) busy_timeout: Duration,
+}
+
 pub(super) struct Connection {
     inner: rusqlite::Connection,
 }
 
-/// What a connection is for.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
-    Write,
-    Read,
-}
-
 impl Connection {
-    pub(super) fn open(
-        file: &Path,
-        access: Access,
-        busy_timeout: Duration,
-    ) -> Result<Self, StoreError> {
+    pub(super) fn open(files: &Files, access: Access) -> Result<Self, StoreError> {
         // Each connection stays on one thread, so SQLite's own mutex is not needed.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let inner = rusqlite::Connection::open_with_flags(file, flags)?;
-        inner.busy_timeout(busy_timeout)?;
+        let inner = rusqlite::Connection::open_with_flags(&files.database, flags)?;
+        inner.busy_timeout(files.busy_timeout)?;
         inner.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
         inner.pragma_update(None, "journal_mode", "WAL")?;
         inner.pragma_update(None, "synchronous", "FULL")?;

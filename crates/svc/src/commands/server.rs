@@ -13,7 +13,8 @@ use clap::Subcommand;
 use svc_core::lane::RetryPolicy;
 use svc_protocol::env;
 use svc_server::{
-    EventOptions, Limits, Options, Policy, ScriptOptions, Server, StartError, TlsFiles, web::Web,
+    EventOptions, Limits, Options, Policy, ScriptOptions, Server, SharedDatabase, StartError,
+    TlsFiles, store::DatabaseUrl, web::Web,
 };
 
 use super::Shell;
@@ -48,7 +49,7 @@ pub struct StartArgs {
     /// Folder of the database [default: ~/.local/share/svc] [env: SVC_DATA_DIR]
     #[arg(long, value_name = "FOLDER")]
     data_dir: Option<PathBuf>,
-    /// Reserved: another database than the embedded one comes later
+    /// PostgreSQL database that several servers share, in place of the embedded one [env: SVC_DATABASE_URL]
     #[arg(long, value_name = "URL")]
     database_url: Option<String>,
     /// Certificate chain in PEM [env: SVC_TLS_CERT]
@@ -74,7 +75,7 @@ pub fn run(shell: &Shell, command: Command) -> Outcome {
 
 fn start(shell: &Shell, args: StartArgs) -> Outcome {
     let mut config = shell.config()?;
-    apply(&mut config.server, shell, args)?;
+    apply(&mut config.server, shell, args);
     shell.start_logs(&config)?;
     let workers = runtime::workers_or_default(config.server.workers);
     let options = options(shell, &config)?;
@@ -94,12 +95,7 @@ fn start(shell: &Shell, args: StartArgs) -> Outcome {
 }
 
 /// The flags win over every other layer.
-fn apply(server: &mut config::Server, shell: &Shell, args: StartArgs) -> Result<(), Failure> {
-    if args.database_url.is_some() {
-        return Err(Failure::usage("`--database-url` cannot be used yet")
-            .why("another database than the embedded one comes later")
-            .hint("--data-dir says where the embedded one lives"));
-    }
+fn apply(server: &mut config::Server, shell: &Shell, args: StartArgs) {
     let path = |path: PathBuf| shell.environment.absolute(&path);
     if let Some(listen) = args.listen {
         server.listen = listen;
@@ -111,7 +107,7 @@ fn apply(server: &mut config::Server, shell: &Shell, args: StartArgs) -> Result<
     server.tls_cert = args.tls_cert.map(path).or(server.tls_cert.take());
     server.tls_key = args.tls_key.map(path).or(server.tls_key.take());
     server.public_url = args.public_url.or(server.public_url.take());
-    Ok(())
+    server.database_url = args.database_url.or(server.database_url.take());
 }
 
 /// What the server is started with, from the whole configuration.
@@ -128,6 +124,7 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
     Ok(Options {
         listen: server.listen,
         data_dir: data_dir(shell, config)?,
+        database: database(config)?,
         tls,
         trusted_proxies: networks(&server.trusted_proxies)?,
         allow_local_spaces: config.spaces.allow_local,
@@ -150,6 +147,29 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
     })
 }
 
+/// The database of a zone. Agents that a server runs itself belong to one server, and are not for
+/// a zone.
+fn database(config: &Config) -> Result<Option<SharedDatabase>, Failure> {
+    let server = &config.server;
+    let Some(url) = &server.database_url else {
+        return Ok(None);
+    };
+    if config.spaces.allow_local {
+        return Err(
+            Failure::usage("`allow_local` of spaces cannot be used with `database_url`")
+                .why("agents that a server runs itself need the embedded database")
+                .hint("leave one of them out"),
+        );
+    }
+    let url = DatabaseUrl::parse(url)
+        .map_err(|error| Failure::usage("`database_url` cannot be used").why(error))?;
+    Ok(Some(SharedDatabase {
+        url,
+        readers: server.database_readers,
+        poll_only: server.database_poll_only,
+    }))
+}
+
 pub fn data_dir(shell: &Shell, config: &Config) -> Result<PathBuf, Failure> {
     match &config.server.data_dir {
         Some(folder) => Ok(shell.environment.absolute(folder)),
@@ -169,6 +189,7 @@ fn events(shell: &Shell, config: &Config) -> EventOptions {
             after_first: Duration::from_secs_f64(events.retry_first_seconds),
             after_second: Duration::from_secs_f64(events.retry_second_seconds),
         },
+        lease: Duration::from_secs_f64(events.lease_seconds),
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use svc_core::{LaneId, ServerId, Timestamp};
+use svc_core::{LaneId, ServerId};
 use tokio::{
     task::{JoinError, JoinSet},
     time::{sleep, timeout},
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Deliver, LanePolicy, retention,
-    turn::{self, Turn},
+    turn::{self, Moment, Turn},
     worker::Shared,
 };
 use crate::{
@@ -62,11 +62,7 @@ impl<D: Deliver> Engine<D> {
     /// given back.
     pub async fn run(self) {
         let policy = &self.shared.policy;
-        let pruning = retention::run(
-            self.shared.store.clone(),
-            policy.retention,
-            policy.clock.clone(),
-        );
+        let pruning = retention::run(self.shared.store.clone(), policy.retention);
         let mut workers = JoinSet::new();
         tokio::select! {
             () = self.schedule(&mut workers) => {}
@@ -92,10 +88,13 @@ impl<D: Deliver> Engine<D> {
         }
     }
 
-    /// Frees what this server held when it was killed: one server has the data folder.
+    /// Frees what this server held when it was killed: its id is its data folder's, and that has
+    /// one server at a time.
     async fn take_over(&self) {
+        let server = self.shared.server_id;
         loop {
-            match self.shared.store.write(lanes::release_all).await {
+            let releasing = move |tx: &mut Tx<'_>| lanes::release_all(tx, server);
+            match self.shared.store.write(releasing).await {
                 Ok(_) | Err(StoreError::Closed) => return,
                 Err(error) => {
                     tracing::error!(%error, "lanes of an earlier run could not be taken over; it is tried again");
@@ -137,21 +136,20 @@ impl<D: Deliver> Engine<D> {
     /// due.
     async fn claim(&self, limit: usize) -> Result<(Vec<Turn>, Duration), StoreError> {
         let shared = &self.shared;
-        let moment = shared.moment();
-        self.rouse(moment.now).await?;
-        let first = shared
-            .store
-            .read(move |tx| lanes::first_due(tx, moment.now))
-            .await?;
-        match first {
+        self.rouse().await?;
+        let (server, lease) = (shared.server_id, shared.policy.lease);
+        let looking = move |tx: &mut Tx<'_>| {
+            let now = tx.now()?;
+            let first = lanes::first_due(tx, server, now)?;
+            Ok(first.map(|at| at.since(now)))
+        };
+        match shared.store.read(looking).await? {
             None => return Ok((Vec::new(), shared.policy.poll)),
-            Some(at) if at > moment.now => {
-                let wait = at.since(moment.now).min(shared.policy.poll);
-                return Ok((Vec::new(), wait));
+            Some(wait) if !wait.is_zero() => {
+                return Ok((Vec::new(), wait.min(shared.policy.poll)));
             }
             Some(_) => {}
         }
-        let (server, moment) = (shared.server_id, shared.moment());
         let limit_rows = u32::try_from(limit).unwrap_or(u32::MAX);
         let shutdown = shared.shutdown.clone();
         let turns = shared
@@ -161,6 +159,7 @@ impl<D: Deliver> Engine<D> {
                 if shutdown.is_cancelled() {
                     return Ok(Vec::new());
                 }
+                let moment = Moment::of(tx, lease)?;
                 let claimed = lanes::claim(tx, server, moment.now, moment.lease_until, limit_rows)?;
                 let begin = |held| turn::begin(tx, held, moment).transpose();
                 claimed.into_iter().filter_map(begin).collect()
@@ -171,13 +170,13 @@ impl<D: Deliver> Engine<D> {
     }
 
     /// Makes the lanes due that were woken; those that are held, once they are given back.
-    async fn rouse(&self, now: Timestamp) -> Result<(), StoreError> {
+    async fn rouse(&self) -> Result<(), StoreError> {
         let woken = self.shared.hub.take_woken();
         if woken.is_empty() {
             return Ok(());
         }
         let rousing = move |tx: &mut Tx<'_>| {
-            let mut held = Vec::new();
+            let (now, mut held) = (tx.now()?, Vec::new());
             for woken in woken {
                 if lanes::make_due(tx, woken.lane, woken.failures, now)? {
                     held.push(woken);

@@ -6,7 +6,7 @@ use svc_core::Timestamp;
 use tokio::time::sleep;
 
 use crate::{
-    clock::Clock,
+    clock,
     store::{Store, StoreError, deliveries, events, idempotency},
 };
 
@@ -70,10 +70,10 @@ pub async fn prune(
 }
 
 /// Prunes now and then, for as long as it is polled.
-pub(super) async fn run(store: Store, retention: Retention, clock: Clock) {
+pub(super) async fn run(store: Store, retention: Retention) {
     loop {
         sleep(retention.every).await;
-        match prune(&store, retention, clock.now()).await {
+        match prune(&store, retention, clock::now()).await {
             Ok(pruned) if pruned == Pruned::default() => {}
             Ok(pruned) => tracing::info!(
                 deliveries = pruned.deliveries,

@@ -31,7 +31,7 @@ use crate::{
     clock::Clock,
     events::{dispatch::emit_in, hub::Hub},
     store::{
-        PageRequest, Store, audit,
+        PageRequest, Store, StoreOptions, audit,
         deliveries::{self, DeliveryPage},
         lanes,
         sinks::{self, GLOBAL, SinkConfig, SinkRow},
@@ -162,9 +162,19 @@ impl Deliver for Receiver {
 struct Fixture {
     folder: tempfile::TempDir,
     store: Store,
+    clock: Clock,
     hub: Hub,
     now: Arc<AtomicI64>,
+    server: ServerId,
     owner: UserId,
+}
+
+fn open(folder: &std::path::Path, clock: &Clock) -> Store {
+    let options = StoreOptions {
+        clock: clock.clone(),
+        ..StoreOptions::default()
+    };
+    Store::open_with(folder, options).expect("opens")
 }
 
 /// An engine at work.
@@ -188,20 +198,35 @@ impl Running {
 
 impl Fixture {
     fn new() -> Self {
+        let now = Arc::new(AtomicI64::new(START));
+        let telling = now.clone();
+        let clock = Clock::from_fn(move || Timestamp(telling.load(Ordering::SeqCst)));
+        Self::with_clock(clock, now)
+    }
+
+    /// With the clock of the system.
+    fn in_real_time() -> Self {
+        let now = Arc::new(AtomicI64::new(crate::clock::now().0));
+        Self::with_clock(Clock::system(), now)
+    }
+
+    fn with_clock(clock: Clock, now: Arc<AtomicI64>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let store = Store::open(folder.path()).expect("opens");
+        let store = open(folder.path(), &clock);
         Self {
             folder,
             store,
+            clock,
             hub: Hub::new(),
-            now: Arc::new(AtomicI64::new(START)),
+            now,
+            server: ServerId(Uuid::now_v7()),
             owner: UserId(Uuid::now_v7()),
         }
     }
 
     async fn reopen(&mut self) {
         self.store.close().await;
-        self.store = Store::open(self.folder.path()).expect("opens again");
+        self.store = open(self.folder.path(), &self.clock);
     }
 
     fn now(&self) -> Timestamp {
@@ -215,11 +240,9 @@ impl Fixture {
     }
 
     fn policy(&self) -> LanePolicy {
-        let now = self.now.clone();
         LanePolicy {
             poll: Duration::from_millis(5),
             drain: DEADLINE,
-            clock: Clock::from_fn(move || Timestamp(now.load(Ordering::SeqCst))),
             ..LanePolicy::default()
         }
     }
@@ -232,7 +255,7 @@ impl Fixture {
         let shutdown = CancellationToken::new();
         let engine = Engine::new(
             self.store.clone(),
-            ServerId(Uuid::now_v7()),
+            self.server,
             receiver.clone(),
             policy,
             shutdown.clone(),

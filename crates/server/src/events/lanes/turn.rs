@@ -1,6 +1,8 @@
 //! The transactions of a lane's holder: begin the delivery at the head, finish it and begin the
 //! next. A busy lane costs one commit per delivery.
 
+use std::time::Duration;
+
 use serde_json::json;
 use svc_core::{EventId, LaneId, Timestamp, lane::STARTS_MAX};
 use svc_protocol::api::{Attempt, DeliveryState};
@@ -26,11 +28,11 @@ pub(super) struct Begun {
 pub(super) enum Ending {
     Delivered(AttemptDetail),
     /// Failed, and to be tried again.
-    RetryAt(Timestamp, AttemptDetail),
+    RetryIn(Duration, AttemptDetail),
     Dead(AttemptDetail),
     /// Nothing was attempted; there is nothing to record.
     Unattempted {
-        next_at: Timestamp,
+        rest: Duration,
     },
 }
 
@@ -57,6 +59,17 @@ pub(super) struct Moment {
     pub(super) now: Timestamp,
     /// The end of a lease renewed now.
     pub(super) lease_until: Timestamp,
+}
+
+impl Moment {
+    /// By the clock that all servers of the database share.
+    pub(super) fn of(tx: &mut Tx<'_>, lease: Duration) -> Result<Self, StoreError> {
+        let now = tx.now()?;
+        Ok(Self {
+            now,
+            lease_until: now.plus(lease),
+        })
+    }
 }
 
 /// The first turn of a lane that was just claimed; `None` if it is lost already.
@@ -86,15 +99,15 @@ pub(super) fn finish(
     let mut turn = Turn::default();
     let id = held.lane;
     match ending {
-        Ending::Unattempted { next_at } => {
+        Ending::Unattempted { rest } => {
             lanes::unstart(tx, id)?;
-            lanes::release(tx, id, *next_at)?;
+            lanes::release(tx, id, moment.now.plus(*rest))?;
             return Ok(Some(turn));
         }
-        Ending::RetryAt(next_at, detail) => {
+        Ending::RetryIn(wait, detail) => {
             record(tx, &lane, n, detail, moment.now)?;
             lanes::retry(tx, id)?;
-            lanes::release(tx, id, *next_at)?;
+            lanes::release(tx, id, moment.now.plus(*wait))?;
             return Ok(Some(turn));
         }
         Ending::Delivered(detail) => {

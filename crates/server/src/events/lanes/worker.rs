@@ -53,14 +53,6 @@ enum Sending {
 }
 
 impl<D: Deliver> Shared<D> {
-    pub(super) fn moment(&self) -> Moment {
-        let now = self.policy.clock.now();
-        Moment {
-            now,
-            lease_until: now.plus(self.policy.lease),
-        }
-    }
-
     /// Delivers what has begun, and whatever the lane holds after it; the lane, which is not held
     /// by this any more.
     pub(super) async fn work(self: Arc<Self>, begun: Begun) -> LaneId {
@@ -78,7 +70,7 @@ impl<D: Deliver> Shared<D> {
             let ending = match self.send(begun).await {
                 Sending::Done(sent) => self.ending(sent, attempt),
                 Sending::CutOff => Ending::Unattempted {
-                    next_at: self.policy.clock.now(),
+                    rest: Duration::ZERO,
                 },
                 Sending::Lost => {
                     tracing::warn!(lane.id = %held.lane, "a lane was lost while delivering");
@@ -107,8 +99,11 @@ impl<D: Deliver> Shared<D> {
                 sent = &mut sending => return Sending::Done(sent),
                 () = self.cut_off.cancelled() => return Sending::CutOff,
                 _ = renew.tick() => {
-                    let until = self.moment().lease_until;
-                    let renewed = self.store.write(move |tx| lanes::hold(tx, held, until));
+                    let lease = self.policy.lease;
+                    let renewed = self.store.write(move |tx| {
+                        let until = Moment::of(tx, lease)?.lease_until;
+                        lanes::hold(tx, held, until)
+                    });
                     match renewed.await {
                         Ok(Some(_)) => {}
                         Ok(None) => return Sending::Lost,
@@ -123,7 +118,6 @@ impl<D: Deliver> Shared<D> {
     /// What an attempt means for its delivery (spec 6.5).
     fn ending(&self, sent: Sent, attempt: u32) -> Ending {
         let counters = self.hub.counters();
-        let now = self.policy.clock.now();
         match sent {
             Sent::Delivered(detail) => {
                 EventCounters::add(&counters.delivered, 1);
@@ -132,7 +126,7 @@ impl<D: Deliver> Shared<D> {
             Sent::Failed(detail) => {
                 EventCounters::add(&counters.failed, 1);
                 match self.policy.retry.after(attempt) {
-                    AfterFailure::RetryIn(wait) => Ending::RetryAt(now.plus(wait), detail),
+                    AfterFailure::RetryIn(wait) => Ending::RetryIn(wait, detail),
                     AfterFailure::Dead => Ending::Dead(detail),
                 }
             }
@@ -143,13 +137,13 @@ impl<D: Deliver> Shared<D> {
             Sent::Paused => {
                 EventCounters::add(&counters.paused, 1);
                 Ending::Unattempted {
-                    next_at: now.plus(self.policy.pause),
+                    rest: self.policy.pause,
                 }
             }
             Sent::Withheld(_) => {
                 EventCounters::add(&counters.paused, 1);
                 Ending::Unattempted {
-                    next_at: now.plus(self.policy.withhold),
+                    rest: self.policy.withhold,
                 }
             }
         }
@@ -166,11 +160,12 @@ impl<D: Deliver> Shared<D> {
     async fn finish(&self, held: Held, n: u64, ending: Ending, began: Instant) -> Option<Turn> {
         let deadline = Instant::now() + self.policy.lease;
         loop {
-            let (ending, moment) = (ending.clone(), self.moment());
+            let (ending, lease) = (ending.clone(), self.policy.lease);
             let go_on = !self.shutdown.is_cancelled() && !self.must_give_way(began);
-            let finished = self
-                .store
-                .write(move |tx| turn::finish(tx, (held, n), &ending, moment, go_on));
+            let finished = self.store.write(move |tx| {
+                let moment = Moment::of(tx, lease)?;
+                turn::finish(tx, (held, n), &ending, moment, go_on)
+            });
             match finished.await {
                 Ok(turn) => return turn,
                 Err(StoreError::Closed) => return None,

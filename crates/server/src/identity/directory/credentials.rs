@@ -133,6 +133,11 @@ impl Credentials {
         self.by_hash.get(key)
     }
 
+    /// Spaces with agent tokens.
+    pub(super) fn spaces(&self) -> Vec<SpaceId> {
+        self.of_space.keys().copied().collect()
+    }
+
     /// Makes these the tokens and sessions of a user; whether an earlier one is gone.
     pub(super) fn set_of_user(&mut self, id: UserId, records: Vec<(Hash, Record)>) -> bool {
         let keys = records.iter().map(|(key, _)| *key).collect::<Vec<_>>();

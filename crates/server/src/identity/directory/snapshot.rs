@@ -23,6 +23,16 @@ pub(in crate::identity) struct UserRecords {
 }
 
 impl UserRecords {
+    /// A user who is no more.
+    pub(super) fn deleted(id: UserId) -> Self {
+        Self {
+            id,
+            profile: None,
+            tokens: Vec::new(),
+            sessions: Vec::new(),
+        }
+    }
+
     pub(in crate::identity) fn read(tx: &mut Tx<'_>, id: UserId) -> Result<Self, StoreError> {
         Ok(Self {
             id,

@@ -79,7 +79,8 @@ impl StoredTools {
         }
     }
 
-    async fn reread(&self, owner_key: String) {
+    /// Reads those of an owner again.
+    pub async fn reread(&self, owner_key: String) {
         let _reading = self.reading.lock().await;
         let key = owner_key.clone();
         let read = self.store.read(move |tx| scripts::list_tools_of(tx, &key));

@@ -61,6 +61,11 @@ pub fn list_declaring_spaces(tx: &mut Tx<'_>) -> Result<Vec<SpaceId>, StoreError
     .collect()
 }
 
+/// Whether a space has subscriptions.
+pub fn declares(tx: &mut Tx<'_>, space: SpaceId) -> Result<bool, StoreError> {
+    Ok(!declared_by(tx, space)?.is_empty())
+}
+
 fn declared_by(tx: &mut Tx<'_>, space: SpaceId) -> Result<Vec<LaneId>, StoreError> {
     tx.query(
         "SELECT lane_id FROM lane_declarations WHERE space_id = ?1 ORDER BY lane_id",

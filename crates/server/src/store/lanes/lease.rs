@@ -32,18 +32,38 @@ pub struct HeldLane {
     pub starts: u32,
 }
 
-/// When the first lane that nobody holds is due.
-pub fn first_due(tx: &mut Tx<'_>, now: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+/// Which lanes a server may take: a method's, only where a space that declares it has its link.
+macro_rules! takes {
+    ($server:literal) => {
+        concat!(
+            "(kind <> 'method' OR EXISTS (SELECT 1 FROM lane_declarations d ",
+            "JOIN spaces s ON s.id = d.space_id ",
+            "WHERE d.lane_id = lanes.id AND s.node_id = ",
+            $server,
+            "))"
+        )
+    };
+}
+
+/// When the first lane is due that nobody holds and this server may take.
+pub fn first_due(
+    tx: &mut Tx<'_>,
+    server: ServerId,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
     tx.query_opt(
-        "SELECT next_at FROM lanes WHERE depth > 0 AND active = 1 AND lease_until <= ?1
-         ORDER BY next_at LIMIT 1",
-        values![now],
+        concat!(
+            "SELECT next_at FROM lanes WHERE depth > 0 AND active = 1 AND lease_until <= ?1 AND ",
+            takes!("?2"),
+            " ORDER BY next_at LIMIT 1"
+        ),
+        values![now, server],
     )?
     .map(|row| row.get("next_at"))
     .transpose()
 }
 
-/// Takes at most `limit` lanes that are due and that nobody holds.
+/// Takes at most `limit` lanes that are due, that nobody holds and that this server may take.
 pub fn claim(
     tx: &mut Tx<'_>,
     server: ServerId,
@@ -52,11 +72,13 @@ pub fn claim(
     limit: u32,
 ) -> Result<Vec<Held>, StoreError> {
     tx.query(
-        "UPDATE lanes SET lease_owner = ?1, lease_until = ?3, fence = fence + 1 WHERE id IN (
-             SELECT id FROM lanes
-             WHERE depth > 0 AND active = 1 AND next_at <= ?2 AND lease_until <= ?2
-             ORDER BY next_at LIMIT ?4)
-         RETURNING id, fence",
+        concat!(
+            "UPDATE lanes SET lease_owner = ?1, lease_until = ?3, fence = fence + 1 WHERE id IN (
+                 SELECT id FROM lanes
+                 WHERE depth > 0 AND active = 1 AND next_at <= ?2 AND lease_until <= ?2 AND ",
+            takes!("?1"),
+            " ORDER BY next_at LIMIT ?4) RETURNING id, fence"
+        ),
         values![server, now, until, limit],
     )?
     .iter()
@@ -95,11 +117,10 @@ pub fn hold(tx: &mut Tx<'_>, held: Held, until: Timestamp) -> Result<Option<Held
 
 /// Counts a start of the delivery at the head, before anything is sent.
 pub fn start(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    tx.execute(
+    tx.send(
         "UPDATE lanes SET starts = starts + 1 WHERE id = ?1",
         values![lane],
-    )?;
-    Ok(())
+    )
 }
 
 /// Takes back a start that led to no attempt.
@@ -113,37 +134,36 @@ pub fn unstart(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
 
 /// The delivery at the head has ended; the next one begins with clean counters.
 pub fn advance(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    tx.execute(
+    tx.send(
         "UPDATE lanes SET depth = depth - 1, failures = 0, starts = 0 WHERE id = ?1",
         values![lane],
-    )?;
-    Ok(())
+    )
 }
 
 /// The delivery at the head has failed once more.
 pub fn retry(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    tx.execute(
+    tx.send(
         "UPDATE lanes SET failures = failures + 1 WHERE id = ?1",
         values![lane],
-    )?;
-    Ok(())
+    )
 }
 
 /// Gives a lane back, due at `next_at` if something is in it.
 pub fn release(tx: &mut Tx<'_>, lane: LaneId, next_at: Timestamp) -> Result<(), StoreError> {
-    tx.execute(
+    tx.send(
         "UPDATE lanes SET lease_owner = NULL, lease_until = 0, next_at = ?2 WHERE id = ?1",
         values![lane, next_at],
     )?;
+    // Another server may be the one to go on.
+    tx.hint();
     Ok(())
 }
 
-/// Gives every lane back: what a server that was killed held is free at its next start. For
-/// engines with one server only.
-pub fn release_all(tx: &mut Tx<'_>) -> Result<usize, StoreError> {
+/// Gives back every lane of a server: what it held when it was killed is free at its next start.
+pub fn release_all(tx: &mut Tx<'_>, server: ServerId) -> Result<usize, StoreError> {
     tx.execute(
-        "UPDATE lanes SET lease_owner = NULL, lease_until = 0 WHERE lease_owner IS NOT NULL",
-        &[],
+        "UPDATE lanes SET lease_owner = NULL, lease_until = 0 WHERE lease_owner = ?1",
+        values![server],
     )
 }
 

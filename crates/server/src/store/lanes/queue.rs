@@ -54,13 +54,15 @@ pub fn enqueue(
     event: (EventId, &str),
     at: Timestamp,
 ) -> Result<Option<u64>, StoreError> {
+    let now = tx.now()?;
     let row = tx.query_opt(
         "UPDATE lanes SET tail = tail + 1, depth = depth + 1,
              next_at = CASE WHEN depth = 0 THEN ?2 ELSE next_at END
          WHERE id = ?1 AND depth < ?3 RETURNING tail",
-        values![lane, at, QUEUE_CAPACITY],
+        values![lane, now, QUEUE_CAPACITY],
     )?;
     let Some(row) = row else { return Ok(None) };
+    tx.hint();
     let n = row.get("tail")?;
     deliveries::insert(tx, lane, n, event, at)?;
     Ok(Some(n))
@@ -79,9 +81,8 @@ pub fn enqueue_again(
 
 /// Counts an event that found the lane full.
 pub fn note_drop(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
-    tx.execute(
+    tx.send(
         "UPDATE lanes SET dropped = dropped + 1 WHERE id = ?1",
         values![lane],
-    )?;
-    Ok(())
+    )
 }

@@ -2,7 +2,9 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
+use svc_core::ServerId;
 use svc_protocol::api::DeliveryState;
+use uuid::Uuid;
 
 use super::{Answer, Fixture, Receiver, START, until};
 use crate::store::lanes;
@@ -158,7 +160,9 @@ async fn until_due(fixture: &Fixture, at: i64) {
     let deadline = std::time::Instant::now() + super::DEADLINE;
     loop {
         let now = fixture.now();
-        let due = fixture.write(move |tx| lanes::first_due(tx, now)).await;
+        let due = fixture
+            .write(move |tx| lanes::first_due(tx, ServerId(Uuid::nil()), now))
+            .await;
         if due.is_some_and(|due| due.0 == at) {
             return;
         }

@@ -71,12 +71,11 @@ async fn a_delivery_that_kills_the_server_is_given_up() {
 
 #[tokio::test]
 async fn a_long_delivery_keeps_its_lane() {
-    let fixture = Fixture::new();
+    let fixture = Fixture::in_real_time();
     let (sink, _) = fixture.sink("s", "*").await;
     let receiver = Receiver::new(Answer::Hang);
     let mut policy = fixture.policy();
     policy.lease = Duration::from_millis(60);
-    policy.clock = crate::clock::Clock::system();
     let running = fixture.start_with(&receiver, policy);
     fixture.emit("custom.x").await;
     until("it is in flight", || receiver.count() == 1).await;
@@ -95,12 +94,11 @@ async fn a_long_delivery_keeps_its_lane() {
 
 #[tokio::test]
 async fn a_worker_that_lost_its_lane_stops() {
-    let fixture = Fixture::new();
+    let fixture = Fixture::in_real_time();
     let (_, lane) = fixture.sink("s", "*").await;
     let receiver = Receiver::new(Answer::Hang);
     let mut policy = fixture.policy();
     policy.lease = Duration::from_millis(60);
-    policy.clock = crate::clock::Clock::system();
     let running = fixture.start_with(&receiver, policy);
     fixture.emit("custom.x").await;
     until("it is in flight", || receiver.count() == 1).await;

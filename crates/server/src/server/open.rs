@@ -1,0 +1,63 @@
+//! Opens the database: the embedded one of the data folder, or one that servers share.
+
+use svc_core::ServerId;
+use uuid::Uuid;
+
+use super::StartError;
+use crate::{
+    options::{Options, SharedDatabase},
+    store::{self, FolderLock, Store, StoreOptions, zone_changes},
+    zone,
+};
+
+/// A database that is ready, and which server this is.
+pub(super) struct Opened {
+    pub(super) store: Store,
+    pub(super) server_id: ServerId,
+    /// The newest change of the zone, before anything was read into memory.
+    pub(super) zone_position: i64,
+    /// The data folder, if the store does not hold it itself.
+    pub(super) folder: Option<FolderLock>,
+}
+
+pub(super) async fn open(options: &Options) -> Result<Opened, StartError> {
+    match &options.database {
+        None => embedded(options).await,
+        Some(database) => shared(options, database).await,
+    }
+}
+
+async fn embedded(options: &Options) -> Result<Opened, StartError> {
+    let store = Store::open(&options.data_dir)?;
+    let server_id = store
+        .write(|tx| store::meta::ensure_server_id(tx, ServerId(Uuid::now_v7())))
+        .await?;
+    Ok(Opened {
+        store,
+        server_id,
+        zone_position: 0,
+        folder: None,
+    })
+}
+
+async fn shared(options: &Options, database: &SharedDatabase) -> Result<Opened, StartError> {
+    if options.events.secret_key.is_none() {
+        return Err(StartError::NoSecretKey);
+    }
+    store::prepare_folder(&options.data_dir)?;
+    let folder = FolderLock::acquire(&options.data_dir)?;
+    let server_id = zone::own_id(&options.data_dir)?;
+    let store_options = StoreOptions {
+        readers: database.readers,
+        listen: !database.poll_only,
+        ..StoreOptions::default()
+    };
+    let store = Store::connect(database.url.clone(), store_options).await?;
+    let zone_position = store.read(zone_changes::newest).await?;
+    Ok(Opened {
+        store,
+        server_id,
+        zone_position,
+        folder: Some(folder),
+    })
+}

@@ -1,0 +1,43 @@
+//! The key of secrets at rest is the right one, or the server does not start.
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+
+use super::StartError;
+use crate::{
+    app::App,
+    store::{self, Tx},
+};
+
+/// Text that is kept encrypted, to tell the right key from a wrong one.
+const CHECK: &[u8] = b"svc";
+const CHECK_NAME: &str = "secret_key_check";
+
+/// A wrong key is found at the start, and not at the first delivery that cannot be signed. With
+/// nothing encrypted yet, or the loss accepted, the new key takes the old one's place; where
+/// servers share a database, the first one's key stands.
+pub(super) async fn check(app: &App, accept_new_key: bool) -> Result<(), StartError> {
+    let secrets = app.event_sinks.deliverers.secrets.clone();
+    let is_shared = app.store.is_shared();
+    app.store
+        .try_write(move |tx: &mut Tx<'_>| {
+            let kept = store::meta::find(tx, CHECK_NAME)?;
+            let is_right = kept.as_ref().is_some_and(|kept| {
+                let decoded = BASE64_STANDARD.decode(kept).unwrap_or_default();
+                secrets
+                    .decrypt(&decoded, CHECK)
+                    .is_ok_and(|text| text == CHECK)
+            });
+            if is_right {
+                return Ok(());
+            }
+            if !accept_new_key && is_shared && kept.is_some() {
+                return Err(StartError::OtherSecretKey);
+            }
+            if !accept_new_key && store::sinks::any_secret(tx)? {
+                return Err(StartError::WrongSecretKey);
+            }
+            let encrypted = BASE64_STANDARD.encode(secrets.encrypt(CHECK, CHECK));
+            Ok(store::meta::set(tx, CHECK_NAME, &encrypted)?)
+        })
+        .await
+}

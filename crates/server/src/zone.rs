@@ -1,0 +1,167 @@
+//! The zone: this server among those that share its database.
+//!
+//! Each server gives signs of life, reads what the others changed of what it keeps in memory, and
+//! stops the spaces of servers that are gone. Registrations stay with the server that has the
+//! link; nothing here asks another server anything: the database is all they have in common.
+
+mod follow;
+mod identity;
+mod streams;
+
+use std::{sync::Arc, time::Duration};
+
+use svc_core::{ServerId, Timestamp};
+use svc_protocol::api::ServerRecord;
+use tracing::{info, warn};
+
+pub use self::identity::{ServerIdError, own_id};
+use crate::{
+    app::App,
+    clock,
+    store::{
+        StoreError, Tx,
+        servers::{self, ServerHolding, ServerRow},
+        zone_changes,
+    },
+};
+
+/// Between signs of life.
+const BEAT_EVERY: Duration = Duration::from_secs(2);
+/// Without a sign for so long, a server is taken for gone.
+const GONE_AFTER: Duration = Duration::from_secs(10);
+/// How long a server that is gone stays in the list.
+const FORGET_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long changes are kept for a server that was frozen or cut off; after more it reads
+/// everything again.
+const CHANGES_KEPT: Duration = Duration::from_secs(60 * 60);
+
+/// This server, as the others know it.
+#[derive(Clone, Debug)]
+pub struct Zone {
+    pub id: ServerId,
+    /// The address agents and people reach it by.
+    pub url: Arc<str>,
+    pub started_at: Timestamp,
+}
+
+impl Zone {
+    pub fn new(id: ServerId, url: &str) -> Self {
+        Self {
+            id,
+            url: url.into(),
+            started_at: clock::now(),
+        }
+    }
+
+    /// The servers of the zone, those that are gone included for a day.
+    pub async fn list(&self, app: &App) -> Result<Vec<ServerRecord>, StoreError> {
+        let alone = !app.store.is_shared();
+        if alone {
+            // Nobody else writes about it, and it writes only when it starts.
+            self.beat(app, false).await?;
+        }
+        let read = |tx: &mut Tx<'_>| Ok((servers::list(tx)?, tx.now()?));
+        let (listed, now) = app.store.read(read).await?;
+        Ok(listed
+            .into_iter()
+            .map(|holding| self.present(holding, now))
+            .collect())
+    }
+
+    fn present(&self, holding: ServerHolding, now: Timestamp) -> ServerRecord {
+        let ServerHolding { server, leases } = holding;
+        let gone = server.seen_at < now.minus(GONE_AFTER);
+        ServerRecord {
+            id: server.id,
+            url: server.url,
+            state: match (gone, server.draining) {
+                (true, _) => "gone",
+                (false, true) => "draining",
+                (false, false) => "up",
+            }
+            .to_owned(),
+            svc_version: server.svc_version,
+            started_at: server.started_at,
+            seen_at: server.seen_at,
+            links: if gone { 0 } else { server.links },
+            leases,
+            is_this: server.id == self.id,
+        }
+    }
+
+    async fn beat(&self, app: &App, draining: bool) -> Result<(), StoreError> {
+        let mut row = ServerRow {
+            id: self.id,
+            url: self.url.to_string(),
+            svc_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: self.started_at,
+            seen_at: Timestamp::default(),
+            links: app.links.count(),
+            draining,
+        };
+        app.store
+            .write(move |tx| {
+                row.seen_at = tx.now()?;
+                servers::beat(tx, &row)
+            })
+            .await
+    }
+
+    /// Works with the other servers until this one stops.
+    pub async fn run(self, app: App) {
+        if !app.store.is_shared() {
+            return;
+        }
+        tokio::join!(
+            self.give_signs_of_life(&app),
+            follow::run(&app),
+            streams::run(&app)
+        );
+    }
+
+    /// Signs of life, the last of them at the beginning of a stop: agents and callers are to look
+    /// for another server.
+    async fn give_signs_of_life(&self, app: &App) {
+        loop {
+            let draining = app.shutdown.is_cancelled();
+            if let Err(error) = self.beat(app, draining).await {
+                warn!("no sign of life could be given: {error}");
+            }
+            if draining {
+                return;
+            }
+            if let Err(error) = self.tidy(app).await {
+                warn!("the zone could not be tidied up: {error}");
+            }
+            tokio::select! {
+                () = tokio::time::sleep(BEAT_EVERY) => {}
+                () = app.shutdown.cancelled() => {}
+            }
+        }
+    }
+
+    async fn tidy(&self, app: &App) -> Result<(), StoreError> {
+        let grace = app.links.policy.grace.max(GONE_AFTER);
+        let stopped = app.links.lifecycle.stop_orphans(grace).await?;
+        if stopped > 0 {
+            info!(
+                spaces = stopped,
+                "spaces of servers that are gone are stopped"
+            );
+        }
+        let past = |tx: &mut Tx<'_>| {
+            let now = tx.now()?;
+            let oldest = zone_changes::oldest_at(tx)?;
+            Ok(oldest.is_some_and(|at| at < now.minus(CHANGES_KEPT * 2)))
+        };
+        if app.store.read(past).await? {
+            let prune = |tx: &mut Tx<'_>| {
+                let now = tx.now()?;
+                zone_changes::prune(tx, now.minus(CHANGES_KEPT))?;
+                servers::prune(tx, now.minus(FORGET_AFTER))
+            };
+            app.store.write(prune).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! Which server this is: an id in the data folder, so that a server that was killed takes up its
+//! own work again.
+
+use std::{
+    fs, io,
+    io::Write,
+    os::unix::fs::OpenOptionsExt,
+    path::{Path, PathBuf},
+};
+
+use svc_core::ServerId;
+use thiserror::Error;
+use uuid::Uuid;
+
+const FILE: &str = "server.id";
+
+#[derive(Debug, Error)]
+pub enum ServerIdError {
+    #[error("could not read or make `{}`", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("`{}` does not hold the id of a server; remove it to have one made", path.display())]
+    Damaged { path: PathBuf },
+}
+
+/// The id of the data folder's server, made on its first start.
+pub fn own_id(data_dir: &Path) -> Result<ServerId, ServerIdError> {
+    let path = data_dir.join(FILE);
+    let failed = |source| ServerIdError::File {
+        path: path.clone(),
+        source,
+    };
+    match fs::read_to_string(&path) {
+        Ok(text) => text
+            .trim()
+            .parse()
+            .map_err(|_| ServerIdError::Damaged { path: path.clone() }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let id = ServerId(Uuid::now_v7());
+            write_whole(&path, &id.to_string()).map_err(failed)?;
+            Ok(id)
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Under another name first: a crash leaves no half of an id.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let partial = path.with_extension("id.partial");
+    let mut file = fs::OpenOptions::new()
+        .create(true)
+        .truncate(true)
+        .write(true)
+        .mode(0o600)
+        .open(&partial)?;
+    writeln!(file, "{text}")?;
+    file.sync_all()?;
+    fs::rename(partial, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_made_once_and_a_damaged_one_is_refused() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let first = own_id(folder.path()).expect("made");
+        assert_eq!(own_id(folder.path()).expect("read"), first);
+        fs::write(folder.path().join(FILE), "x").expect("written");
+        let error = own_id(folder.path()).expect_err("damaged");
+        assert!(error.to_string().contains("server.id"), "{error}");
+    }
+}
