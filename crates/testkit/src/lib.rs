@@ -20,6 +20,7 @@ mod space;
 mod sse;
 mod user;
 mod wait;
+mod zone;
 
 pub use http::{Answer, Http};
 pub use postgres::{TestDatabase, TestPostgres};
@@ -41,3 +42,4 @@ pub use sse::{SseMessage, SseStream};
 pub use tempfile::TempDir;
 pub use user::{TestUser, error_code, result};
 pub use wait::{eventually, get_eventually};
+pub use zone::TestZone;

@@ -13,6 +13,9 @@ use crate::{
 /// A server that a profiler runs is slow.
 const START_LIMIT: Duration = Duration::from_secs(90);
 
+/// 32 bytes in base64. What it encrypts is the tests'.
+const SECRET_KEY: &str = "b25lIGtleSBmb3IgdGhlIHRlc3RzIG9mIGEgem9uZS4=";
+
 pub struct TestServerBuilder {
     server_config: String,
     /// Tables beside `[server]` and `[spaces]`.
@@ -85,6 +88,12 @@ impl TestServerBuilder {
     pub fn args(mut self, args: &[&str]) -> Self {
         self.args.extend(args.iter().map(|&arg| arg.to_owned()));
         self
+    }
+
+    /// Keeps everything in this database of PostgreSQL, with the key all its servers share.
+    pub fn database_url(self, url: &str) -> Self {
+        self.args(&["--database-url", url])
+            .env("SVC_SECRET_KEY", SECRET_KEY)
     }
 
     /// Runs the server by another program: a profiler, say.
