@@ -5,6 +5,7 @@
 //! Failing is done by panic, with the answer or log at hand that explains it.
 
 mod http;
+mod postgres;
 mod process;
 mod program;
 mod raw_link;
@@ -14,12 +15,15 @@ mod script;
 mod server;
 mod simulated;
 mod sink;
+mod skip;
 mod space;
 mod sse;
 mod user;
 mod wait;
+mod zone;
 
 pub use http::{Answer, Http};
+pub use postgres::{TestDatabase, TestPostgres};
 pub use process::{
     Process, children_of, descendants_of, is_running, peak_resident_mib, raise_open_files_limit,
     resident_mib,
@@ -32,8 +36,10 @@ pub use script::TestScript;
 pub use server::{ADMIN_PASSWORD, TestServer, TestServerBuilder, fixture_file, wait_for_address};
 pub use simulated::SimulatedAgents;
 pub use sink::TestSink;
+pub use skip::{found_or_skipped, require};
 pub use space::{TestAgent, TestSpace};
 pub use sse::{SseMessage, SseStream};
 pub use tempfile::TempDir;
 pub use user::{TestUser, error_code, result};
 pub use wait::{eventually, get_eventually};
+pub use zone::TestZone;

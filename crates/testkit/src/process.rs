@@ -148,6 +148,15 @@ impl Process {
         let _ = kill_process(pid, signal);
     }
 
+    /// Ctrl-C, unless this process has SIGINT ignored, as in the background of a shell: those it
+    /// starts would then ignore it too, and get SIGTERM.
+    pub fn interrupt(&self) {
+        self.signal(match ignores_interrupt() {
+            true => Signal::TERM,
+            false => Signal::INT,
+        });
+    }
+
     /// Ends it as a power cut would.
     pub fn kill9(&mut self) {
         let _ = self.child.kill();
@@ -259,6 +268,14 @@ fn memory_mib(id: u32, key: &str) -> u64 {
     kib.expect("the kernel says how much memory a process has") / 1024
 }
 
+fn ignores_interrupt() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // The first signal has the lowest bit.
+    ignored.is_some_and(|mask| mask >> (Signal::INT.as_raw() - 1) & 1 == 1)
+}
+
 /// Lets this process, and those it starts, hold as many files and sockets as it may.
 pub fn raise_open_files_limit() {
     let mut limit = getrlimit(Resource::Nofile);
@@ -271,4 +288,43 @@ fn pid(id: u32) -> Pid {
         .ok()
         .and_then(Pid::from_raw)
         .expect("a process id is a positive number")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{env, os::unix::process::ExitStatusExt};
+
+    use super::*;
+
+    /// The signal that is awaited, for the runs of this test in processes of their own.
+    const AWAITED: &str = "SVC_TESTKIT_AWAITED_SIGNAL";
+
+    #[tokio::test]
+    async fn an_interrupt_ends_a_process_also_where_sigint_is_ignored() {
+        if let Ok(awaited) = env::var(AWAITED) {
+            let mut command = Command::new("sleep");
+            command.arg("3600");
+            let mut sleeper = Process::spawn("sleep", command);
+            sleeper.interrupt();
+            let status = sleeper.wait_for_exit(STOP_LIMIT).await;
+            assert_eq!(status.signal().map(|by| by.to_string()), Some(awaited));
+            return;
+        }
+        let test = "process::tests::an_interrupt_ends_a_process_also_where_sigint_is_ignored";
+        for (option, awaited) in [
+            ("--default-signal=INT", Signal::INT),
+            ("--ignore-signal=INT", Signal::TERM),
+        ] {
+            let mut again = Command::new("env");
+            again
+                .arg(option)
+                .arg(env::current_exe().expect("a test knows its own path"))
+                .args(["--exact", test])
+                .env(AWAITED, awaited.as_raw().to_string());
+            let said = again.output().expect("`env` starts");
+            assert!(said.status.success(), "{option}: {said:?}");
+            let text = String::from_utf8_lossy(&said.stdout);
+            assert!(text.contains("1 passed"), "{option}: {text}");
+        }
+    }
 }

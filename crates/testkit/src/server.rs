@@ -11,6 +11,7 @@ use std::{
 use bytes::Bytes;
 use http::Request;
 use http_body_util::Full;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -63,7 +64,7 @@ impl Site {
 pub struct TestServer {
     process: Process,
     builder: TestServerBuilder,
-    site: Site,
+    pub(crate) site: Site,
     folder: TempDir,
 }
 
@@ -207,6 +208,16 @@ impl TestServer {
         self.process.kill9();
     }
 
+    /// Halts it as a machine that hangs would: its connections stay, and nothing answers.
+    pub fn freeze(&self) {
+        self.process.signal(Signal::STOP);
+    }
+
+    /// Lets a frozen server go on where it was.
+    pub fn thaw(&self) {
+        self.process.signal(Signal::CONT);
+    }
+
     /// Starts again after it ended, on the same address and data.
     pub async fn start_again(&mut self) {
         let listen = self.site.url.replace("http://", "");
@@ -247,6 +258,8 @@ impl TestServer {
 impl Drop for TestServer {
     /// Every test checks on its way out that SIGTERM ends a server with 0.
     fn drop(&mut self) {
+        // A frozen one would not notice.
+        self.thaw();
         let ended = self.process.terminate_blocking();
         if std::thread::panicking() {
             return;

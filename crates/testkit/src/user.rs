@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::{
     http::{Answer, Http},
-    server::Site,
+    server::{Site, TestServer},
     space::TestSpace,
     wait::eventually,
 };
@@ -32,6 +32,14 @@ impl TestUser {
     pub fn with_token(&self, token: &str) -> Self {
         Self {
             token: token.to_owned(),
+            ..self.clone()
+        }
+    }
+
+    /// The same user and credential at another server of the zone.
+    pub fn at(&self, server: &TestServer) -> Self {
+        Self {
+            site: server.site.clone(),
             ..self.clone()
         }
     }

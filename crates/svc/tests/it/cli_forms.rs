@@ -212,8 +212,7 @@ async fn a_log_is_followed_until_nobody_reads() {
     // `head` has gone; the next line finds that out.
     assert_eq!(first_only.wait_for_exit(SOON).await.code(), Some(0));
     for process in [&mut all, &mut inside] {
-        // Not INT, which a shell may have its background processes ignore.
-        process.signal(rustix::process::Signal::TERM);
+        process.interrupt();
         assert_ne!(process.wait_for_exit(SOON).await.code(), Some(0));
     }
 }

@@ -151,8 +151,7 @@ async fn events_are_listed_shown_and_followed() {
     assert_eq!(event["event_type"], "custom.t.x");
     assert_eq!(event["data"], json!({"n": 7}));
     assert!(tail.stdout().iter().all(|line| line.contains("custom.t.x")));
-    // Not INT, which a shell may have its background processes ignore.
-    tail.signal(rustix::process::Signal::TERM);
+    tail.interrupt();
     tail.wait_for_exit(SOON).await;
 }
 

@@ -22,6 +22,13 @@ fn check(answer: &Answer, status: u16, code: &str, says: &str, asked: &str) {
     );
 }
 
+/// A body that would be stored, but for one field.
+fn tool_with(key: &str, value: Value) -> Value {
+    let mut body = json!({"name": "x", "kind": "tool", "source": "x = 1"});
+    body[key] = value;
+    body
+}
+
 async fn names(user: &TestUser, query: &str) -> Vec<String> {
     let listed = user.list(&format!("/api/scripts{query}"), "scripts").await;
     let name = |script: &Value| script["name"].as_str().unwrap().to_owned();
@@ -113,11 +120,6 @@ async fn others_scripts_do_not_exist_and_global_ones_are_everybodys_to_use() {
 async fn what_cannot_work_is_not_stored() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
-    let with = |key: &str, value: Value| {
-        let mut body = json!({"name": "x", "kind": "tool", "source": "x = 1"});
-        body[key] = value;
-        body
-    };
     for (key, value, code, says) in [
         ("name", json!(""), "invalid_name", ""),
         ("name", json!(" x"), "invalid_name", ""),
@@ -148,7 +150,7 @@ async fn what_cannot_work_is_not_stored() {
             "outside the schema",
         ),
     ] {
-        refused(&ann, with(key, value), 400, code, says).await;
+        refused(&ann, tool_with(key, value), 400, code, says).await;
     }
     let schema = json!({"name": "x", "kind": "sink", "source": "", "params_schema": {}});
     refused(&ann, schema, 400, "invalid_schema", "only a tool").await;
@@ -182,16 +184,11 @@ async fn a_library_has_a_name_that_can_be_imported() {
 async fn a_body_that_is_no_script_is_refused() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
-    let with = |key: &str, value: Value| {
-        let mut body = json!({"name": "x", "kind": "tool", "source": "x = 1"});
-        body[key] = value;
-        body
-    };
     let unknown = [
-        with("kind", json!("cron")),
-        with("owner", json!("team")),
-        with("colour", json!("red")),
-        with("source", json!(7)),
+        tool_with("kind", json!("cron")),
+        tool_with("owner", json!("team")),
+        tool_with("colour", json!("red")),
+        tool_with("source", json!(7)),
         json!({"name": "x", "kind": "tool"}),
         json!({"kind": "tool", "source": ""}),
     ];

@@ -10,8 +10,12 @@ use crate::{
     program::{bare_command, under},
 };
 
+const START_LIMIT: Duration = Duration::from_secs(30);
 /// A server that a profiler runs is slow.
-const START_LIMIT: Duration = Duration::from_secs(90);
+const START_LIMIT_UNDER_A_TOOL: Duration = Duration::from_secs(90);
+
+/// 32 bytes in base64. What it encrypts is the tests'.
+const SECRET_KEY: &str = "b25lIGtleSBmb3IgdGhlIHRlc3RzIG9mIGEgem9uZS4=";
 
 pub struct TestServerBuilder {
     server_config: String,
@@ -87,6 +91,12 @@ impl TestServerBuilder {
         self
     }
 
+    /// Keeps everything in this database of PostgreSQL, with the key all its servers share.
+    pub fn database_url(self, url: &str) -> Self {
+        self.args(&["--database-url", url])
+            .env("SVC_SECRET_KEY", SECRET_KEY)
+    }
+
     /// Runs the server by another program: a profiler, say.
     pub fn under(mut self, tool: &[&str]) -> Self {
         self.tool = tool.iter().map(|&word| word.to_owned()).collect();
@@ -125,18 +135,24 @@ pub(super) async fn launch(
     listen: &str,
 ) -> (Process, String) {
     let mut command = command(builder, folder, &folder.join("data"), listen);
+    let mut limit = START_LIMIT;
     if !builder.tool.is_empty() {
         let tool: Vec<&str> = builder.tool.iter().map(String::as_str).collect();
         command = under(&tool, &command);
+        limit = START_LIMIT_UNDER_A_TOOL;
     }
     let mut process = Process::spawn("server", command);
-    let url = wait_for_address(&mut process).await;
+    let url = address_within(&mut process, limit).await;
     (process, url)
 }
 
 /// Waits until a server says where it listens.
 pub async fn wait_for_address(server: &mut Process) -> String {
-    let line = server.wait_for_log("listening on http", START_LIMIT).await;
+    address_within(server, START_LIMIT).await
+}
+
+async fn address_within(server: &mut Process, limit: Duration) -> String {
+    let line = server.wait_for_log("listening on http", limit).await;
     let start = line.rfind("http").expect("the line was found by it");
     line[start..]
         .chars()

@@ -11,6 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use svc_testkit::{found_or_skipped, require};
+
 /// Installing is downloading.
 const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 
@@ -38,13 +40,11 @@ impl Judge {
                 command
             }),
         });
-        installed
-            .inspect_err(|why| {
-                let required = std::env::var("SVC_REQUIRE_JUDGES").is_ok_and(|set| set == "1");
-                assert!(!required, "a judge of /mcp is missing: {why}");
-                eprintln!("SKIPPED: a judge of /mcp is missing: {why}");
-            })
-            .ok()
+        found_or_skipped(
+            installed,
+            "SVC_REQUIRE_JUDGES",
+            "a judge of /mcp is missing",
+        )
     }
 }
 
@@ -151,18 +151,6 @@ fn run(mut command: Command, log: &Path) -> Result<(), String> {
     };
     let said = String::from_utf8_lossy(&fs::read(log).unwrap()).into_owned();
     Err(format!("{shown}: {ended}\n{said}"))
-}
-
-fn require(program: &str) -> Result<(), String> {
-    let mut command = Command::new(program);
-    command
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        _ => Err(format!("`{program}` is not here")),
-    }
 }
 
 fn read(path: &Path) -> String {

@@ -9,6 +9,8 @@ use std::{
     process::{Command, Stdio},
 };
 
+use svc_testkit::{found_or_skipped, require};
+
 /// What Debian and others call it.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
@@ -26,13 +28,11 @@ impl Browser {
             let runner = install()?;
             Ok(Self { program, runner })
         });
-        found
-            .inspect_err(|why| {
-                let required = env::var("SVC_REQUIRE_BROWSER").is_ok_and(|set| set == "1");
-                assert!(!required, "the web interface cannot be looked at: {why}");
-                eprintln!("SKIPPED: the web interface cannot be looked at: {why}");
-            })
-            .ok()
+        found_or_skipped(
+            found,
+            "SVC_REQUIRE_BROWSER",
+            "the web interface cannot be looked at",
+        )
     }
 }
 
@@ -96,18 +96,6 @@ fn install() -> Result<PathBuf, String> {
     }
     fs::write(&stamp, locked).unwrap();
     Ok(runner)
-}
-
-fn require(program: &str) -> Result<(), String> {
-    let mut command = Command::new(program);
-    command
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    match command.status() {
-        Ok(status) if status.success() => Ok(()),
-        _ => Err(format!("`{program}` is not here")),
-    }
 }
 
 fn copy_changed(from: &Path, to: &Path) -> io::Result<()> {

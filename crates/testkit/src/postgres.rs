@@ -1,0 +1,219 @@
+//! A private PostgreSQL for tests, from the programs installed on this machine: in a temporary
+//! folder, on a port of its own, gone with the test process.
+
+mod install;
+mod keeper;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    net::{Ipv4Addr, TcpListener},
+    path::Path,
+    process::Output,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use self::{install::Installation, keeper::Keeper};
+use crate::skip::found_or_skipped;
+
+const USER: &str = "svc";
+/// Exists in every cluster, for what needs any database at all.
+const ANY_DATABASE: &str = "postgres";
+/// Ports that are tried. Linux gives none of them away by itself, so that a server which stopped
+/// finds its own free again.
+const PORTS: std::ops::Range<u32> = 20_000..32_000;
+/// Another process may take a port between our look and the server's start.
+const START_ATTEMPTS: usize = 5;
+
+static SHARED: OnceLock<Option<TestPostgres>> = OnceLock::new();
+static DATABASES: AtomicU32 = AtomicU32::new(1);
+
+pub struct TestPostgres {
+    installation: Installation,
+    keeper: Keeper,
+    port: u16,
+    /// The server's process; `None` while it is stopped.
+    server: Option<u32>,
+    durable: bool,
+}
+
+/// An empty database. It goes with its PostgreSQL.
+#[derive(Clone, Debug)]
+pub struct TestDatabase {
+    pub name: String,
+    /// By TCP.
+    pub url: String,
+    /// By the Unix socket.
+    pub socket_url: String,
+}
+
+impl TestPostgres {
+    /// The one all tests of this process share. `None` where PostgreSQL is not installed, which
+    /// is said; with `SVC_REQUIRE_POSTGRES=1` that fails the test.
+    pub fn find() -> Option<&'static Self> {
+        SHARED.get_or_init(Self::own).as_ref()
+    }
+
+    /// One for this test alone, which may be stopped. It does not wait for disks.
+    pub fn own() -> Option<Self> {
+        Self::launch(false)
+    }
+
+    /// One for this caller alone that keeps what it has committed, as in production: for
+    /// measurements.
+    pub fn own_durable() -> Option<Self> {
+        Self::launch(true)
+    }
+
+    fn launch(durable: bool) -> Option<Self> {
+        let installation = found_or_skipped(
+            Installation::find(),
+            "SVC_REQUIRE_POSTGRES",
+            "PostgreSQL is missing",
+        )?;
+        let mut keeper = Keeper::start(&installation);
+        keeper.init();
+        let mut postgres = Self {
+            installation,
+            keeper,
+            port: 0,
+            server: None,
+            durable,
+        };
+        for _ in 0..START_ATTEMPTS {
+            postgres.port = free_port();
+            postgres.keeper.configure(&postgres.settings());
+            match postgres.keeper.start_server() {
+                Ok(id) => {
+                    postgres.server = Some(id);
+                    return Some(postgres);
+                }
+                Err(log) if log.contains("could not create any TCP/IP sockets") => {
+                    postgres.keeper.stop_server();
+                }
+                Err(log) => panic!("PostgreSQL does not start:\n{log}"),
+            }
+        }
+        panic!("PostgreSQL found no free port:\n{}", postgres.keeper.log());
+    }
+
+    /// All of them: no file of this machine has a say. Shared memory is in files of the folder, so
+    /// that a server killed hard leaves none behind.
+    fn settings(&self) -> String {
+        let folder = self.folder().display().to_string().replace('\'', "''");
+        let sync = if self.durable { "on" } else { "off" };
+        format!(
+            "listen_addresses = '127.0.0.1'\n\
+             port = {}\n\
+             unix_socket_directories = '{folder}'\n\
+             max_connections = 200\n\
+             fsync = {sync}\n\
+             full_page_writes = {sync}\n\
+             dynamic_shared_memory_type = mmap\n",
+            self.port
+        )
+    }
+
+    /// A fresh, empty database.
+    pub fn database(&self) -> TestDatabase {
+        // Other PostgreSQLs of this process count on, so that a name also tells which one it is in.
+        let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
+        self.sql(
+            ANY_DATABASE,
+            &format!("CREATE DATABASE {name} TEMPLATE template0"),
+        );
+        TestDatabase {
+            url: format!("postgres://{USER}@127.0.0.1:{}/{name}", self.port),
+            socket_url: format!(
+                "postgres://{USER}@/{name}?host={}&port={}",
+                self.folder().display(),
+                self.port
+            ),
+            name,
+        }
+    }
+
+    /// Runs an SQL text in a database and returns its rows, one a line, columns parted by `|`.
+    #[track_caller]
+    pub fn sql(&self, database: &str, text: &str) -> String {
+        self.try_sql(database, text)
+            .unwrap_or_else(|said| panic!("{text}: {said}\n{}", self.keeper.log()))
+    }
+
+    /// The same for what may be refused: `Err` is what was said.
+    pub fn try_sql(&self, database: &str, text: &str) -> Result<String, String> {
+        let said = self.psql(database, text);
+        match said.status.success() {
+            true => Ok(text_of(&said.stdout)),
+            false => Err(text_of(&said.stderr)),
+        }
+    }
+
+    /// `target`: a database, or a URL.
+    fn psql(&self, target: &str, text: &str) -> Output {
+        self.installation
+            .command("psql")
+            .args(["--no-psqlrc", "--quiet", "--no-align", "--tuples-only"])
+            .args(["--set=ON_ERROR_STOP=1", "--no-password", "--username", USER])
+            .arg("--host")
+            .arg(self.folder())
+            .args(["--port", &self.port.to_string()])
+            .args(["--dbname", target, "--command", text])
+            .output()
+            .unwrap_or_else(|error| panic!("`psql` does not start: {error}"))
+    }
+
+    /// Cuts off everybody who is connected to a database, and returns how many that were.
+    pub fn kill_connections(&self, database: &str) -> usize {
+        // The number: for how many milliseconds one is waited for.
+        let cut_off = format!(
+            "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity \
+             WHERE datname = '{database}'"
+        );
+        let ended = self.sql(ANY_DATABASE, &cut_off);
+        ended.lines().filter(|&ended| ended == "t").count()
+    }
+
+    /// Ends the server: whoever is connected is cut off, and nobody gets in until
+    /// [`start`](Self::start).
+    pub fn stop(&mut self) {
+        self.keeper.stop_server();
+        self.server = None;
+    }
+
+    /// Starts the server again, at the same addresses and with the same databases.
+    pub fn start(&mut self) {
+        assert!(self.server.is_none(), "it is running");
+        let id = self.keeper.start_server();
+        self.server = Some(id.unwrap_or_else(|log| panic!("PostgreSQL does not start:\n{log}")));
+    }
+
+    /// The server's process id; `None` while it is stopped.
+    pub fn id(&self) -> Option<u32> {
+        self.server
+    }
+
+    /// Where its data, socket and log are.
+    pub fn folder(&self) -> &Path {
+        self.keeper.folder()
+    }
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim_end().to_owned()
+}
+
+/// Tests that run side by side begin to look at different places.
+fn free_port() -> u16 {
+    static LOOKED: AtomicU32 = AtomicU32::new(0);
+    let ports = PORTS.end - PORTS.start;
+    let begin = std::process::id().wrapping_mul(97);
+    (0..ports)
+        .map(|_| begin.wrapping_add(LOOKED.fetch_add(1, Ordering::Relaxed)) % ports)
+        .filter_map(|place| u16::try_from(PORTS.start + place).ok())
+        .find(|&port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok())
+        .expect("one of thousands of ports is free")
+}

@@ -1,0 +1,157 @@
+//! Finds the programs of PostgreSQL, and the user who may run its server.
+
+use std::{
+    env, fs,
+    os::unix::fs::{PermissionsExt, chown},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use rustix::process::geteuid;
+use tempfile::TempDir;
+
+use crate::skip::require;
+
+/// A folder that has `initdb`, `postgres` and `psql`, instead of the one that is found.
+const BIN_VARIABLE: &str = "SVC_POSTGRES_BIN";
+/// Where Debian keeps them, in a folder for each version.
+const DEBIAN: &str = "/usr/lib/postgresql";
+const PROGRAMS: [&str; 3] = ["initdb", "postgres", "psql"];
+/// Whom root lets run the server, which refuses to run as root.
+const USER: &str = "postgres";
+
+#[derive(Clone)]
+pub(super) struct Installation {
+    pub programs: PathBuf,
+    /// Uid and gid of [`USER`], where this process is root.
+    unprivileged: Option<(u32, u32)>,
+}
+
+impl Installation {
+    pub fn find() -> Result<Self, String> {
+        let programs = find_programs()?;
+        require("setpriv")
+            .map_err(|why| format!("{why} (Debian has it in the package `util-linux`)"))?;
+        let unprivileged = match geteuid().is_root() {
+            true => Some((id_of_user("-u")?, id_of_user("-g")?)),
+            false => None,
+        };
+        Ok(Self {
+            programs,
+            unprivileged,
+        })
+    }
+
+    /// A program of it, with nothing of this machine's user in its environment.
+    pub fn command(&self, program: &str) -> Command {
+        bare(&self.programs.join(program))
+    }
+
+    /// What runs a program as the user who may, and ends it with the process that started it.
+    pub fn runner(&self) -> Vec<String> {
+        let mut words = vec!["setpriv".to_owned(), "--pdeathsig=KILL".to_owned()];
+        if let Some((uid, gid)) = self.unprivileged {
+            words.extend([
+                format!("--reuid={uid}"),
+                format!("--regid={gid}"),
+                "--clear-groups".to_owned(),
+            ]);
+        }
+        words
+    }
+
+    /// A new folder of the user who runs the server. It is not removed by itself.
+    pub fn folder(&self) -> PathBuf {
+        let folder = TempDir::with_prefix_in("svc-postgres-", self.temporary())
+            .expect("a temporary folder can be made");
+        if let Some((uid, gid)) = self.unprivileged {
+            chown(folder.path(), Some(uid), Some(gid)).expect("root gives folders away");
+        }
+        folder.keep()
+    }
+
+    /// The folder for temporary files, unless the server's user could not get there.
+    fn temporary(&self) -> PathBuf {
+        let folder = env::temp_dir();
+        let open = |folder: &Path| {
+            fs::metadata(folder).is_ok_and(|found| found.permissions().mode() & 0o001 != 0)
+        };
+        match self.unprivileged.is_none() || folder.ancestors().all(open) {
+            true => folder,
+            false => PathBuf::from("/tmp"),
+        }
+    }
+}
+
+pub(super) fn bare(program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env_clear()
+        .env("PATH", env::var_os("PATH").unwrap_or_default())
+        .env("LC_ALL", "C")
+        .current_dir("/")
+        .stdin(Stdio::null());
+    command
+}
+
+fn find_programs() -> Result<PathBuf, String> {
+    if let Some(folder) = env::var_os(BIN_VARIABLE).map(PathBuf::from) {
+        return match has_programs(&folder) {
+            true => Ok(folder),
+            false => Err(format!(
+                "`{}`, which `{BIN_VARIABLE}` names, does not have `initdb`, `postgres` and `psql`",
+                folder.display()
+            )),
+        };
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    // A link leads to the folder where the other programs are.
+    let in_path = env::split_paths(&path).filter_map(|folder| {
+        Some(
+            folder
+                .join("initdb")
+                .canonicalize()
+                .ok()?
+                .parent()?
+                .to_owned(),
+        )
+    });
+    debian_folders()
+        .into_iter()
+        .chain(in_path)
+        .find(|folder| has_programs(folder))
+        .ok_or_else(|| {
+            format!(
+                "no `initdb`, `postgres` and `psql` in {DEBIAN} or `PATH`; install Debian's package \
+                 `postgresql`, or let `{BIN_VARIABLE}` name their folder"
+            )
+        })
+}
+
+fn has_programs(folder: &Path) -> bool {
+    PROGRAMS.iter().all(|name| folder.join(name).is_file())
+}
+
+/// The newest first.
+fn debian_folders() -> Vec<PathBuf> {
+    let versions = fs::read_dir(DEBIAN).into_iter().flatten().flatten();
+    let mut versions: Vec<u32> = versions
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    versions.sort_unstable_by(|a, b| b.cmp(a));
+    let folder = |version| Path::new(DEBIAN).join(format!("{version}/bin"));
+    versions.into_iter().map(folder).collect()
+}
+
+fn id_of_user(option: &str) -> Result<u32, String> {
+    let said = Command::new("id").args([option, USER]).output();
+    let id = said
+        .ok()
+        .and_then(|said| String::from_utf8(said.stdout).ok()?.trim().parse().ok());
+    id.ok_or_else(|| {
+        format!(
+            "its server does not run as root, and there is no user `{USER}`; \
+             Debian's package `postgresql` makes one"
+        )
+    })
+}

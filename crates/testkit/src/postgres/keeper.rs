@@ -1,0 +1,125 @@
+//! The shell that keeps a server: it outlives the test process by the moment it takes to end the
+//! server and to remove its folder, and so does both even after `kill -9`.
+
+use std::{
+    fs,
+    io::{BufRead, BufReader, Write},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, ChildStdout, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use super::install::{Installation, bare};
+use crate::process::is_running;
+
+/// A machine that is busy with other tests starts slowly.
+const READY_LIMIT: Duration = Duration::from_secs(60);
+
+pub(super) struct Keeper {
+    shell: Child,
+    /// Closed, it is the last order.
+    orders: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+    folder: PathBuf,
+}
+
+impl Keeper {
+    pub fn start(installation: &Installation) -> Self {
+        let folder = installation.folder();
+        let mut shell = bare(Path::new("sh"))
+            .args(["-c", include_str!("keep.sh"), "keep"])
+            .args([&folder, &installation.programs])
+            .args(installation.runner())
+            // Ctrl-C is for the tests; this ends after them.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("`sh` does not start: {error}"));
+        Self {
+            orders: shell.stdin.take(),
+            answers: BufReader::new(shell.stdout.take().expect("stdout is piped")),
+            shell,
+            folder,
+        }
+    }
+
+    /// Where data, socket and log are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub fn log(&self) -> String {
+        let log = fs::read(self.folder.join("log")).unwrap_or_default();
+        String::from_utf8_lossy(&log).into_owned()
+    }
+
+    pub fn configure(&self, settings: &str) {
+        fs::write(self.folder.join("postgresql.conf"), settings)
+            .expect("a folder of ours takes a file");
+    }
+
+    pub fn init(&mut self) {
+        let done = self.order("init");
+        assert_eq!(done, "done", "initdb: {}", self.log());
+    }
+
+    /// Starts the server and waits until it takes connections. `Err`: it has ended instead.
+    pub fn start_server(&mut self) -> Result<u32, String> {
+        let answer = self.order("start");
+        let id = answer.parse().expect("the shell answers with a process id");
+        let begun = Instant::now();
+        while !self.is_ready(id) {
+            if !is_running(id) {
+                return Err(self.log());
+            }
+            let waited = begun.elapsed();
+            assert!(
+                waited < READY_LIMIT,
+                "not ready after {waited:?}: {}",
+                self.log()
+            );
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(id)
+    }
+
+    pub fn stop_server(&mut self) {
+        self.order("stop");
+    }
+
+    /// Ends the keeper itself, as only somebody from outside would.
+    #[cfg(test)]
+    pub fn kill9(&mut self) {
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
+    }
+
+    /// The server's own note: process id first, its state in the eighth line.
+    fn is_ready(&self, id: u32) -> bool {
+        let note = fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap_or_default();
+        let mut lines = note.lines();
+        lines.next() == Some(&id.to_string())
+            && lines.nth(6).is_some_and(|state| state.trim() == "ready")
+    }
+
+    fn order(&mut self, order: &str) -> String {
+        let orders = self.orders.as_mut().expect("they end with the keeper");
+        writeln!(orders, "{order}").expect("the shell reads its orders");
+        let mut answer = String::new();
+        self.answers
+            .read_line(&mut answer)
+            .expect("the shell answers in text");
+        answer.trim().to_owned()
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        let _ = self.shell.wait();
+    }
+}

@@ -1,0 +1,85 @@
+//! Several servers on one database of PostgreSQL, each with a data folder and a port of its own.
+
+use crate::{
+    postgres::{TestDatabase, TestPostgres},
+    server::{TestServer, TestServerBuilder},
+    user::TestUser,
+};
+
+pub struct TestZone {
+    members: Vec<Member>,
+    database: TestDatabase,
+}
+
+struct Member {
+    server: TestServer,
+    admin: TestUser,
+}
+
+impl TestZone {
+    /// So many servers on a fresh database.
+    pub async fn start(postgres: &TestPostgres, servers: usize) -> Self {
+        Self::start_with(postgres, servers, |builder| builder).await
+    }
+
+    /// The same, each configured by `configure`. One starts after the other: the first makes the
+    /// administrator, whom the others find.
+    pub async fn start_with(
+        postgres: &TestPostgres,
+        servers: usize,
+        configure: impl Fn(TestServerBuilder) -> TestServerBuilder,
+    ) -> Self {
+        let database = postgres.database();
+        let mut members = Vec::new();
+        for _ in 0..servers {
+            let builder = configure(TestServer::builder()).database_url(&database.url);
+            let server = builder.start().await;
+            let admin = server.admin().await;
+            members.push(Member { server, admin });
+        }
+        Self { members, database }
+    }
+
+    pub fn database(&self) -> &TestDatabase {
+        &self.database
+    }
+
+    pub fn server(&self, member: usize) -> &TestServer {
+        &self.members[member].server
+    }
+
+    pub fn server_mut(&mut self, member: usize) -> &mut TestServer {
+        &mut self.members[member].server
+    }
+
+    /// The administrator at this member. The token is good at every one, also after a restart.
+    pub fn admin(&self, member: usize) -> &TestUser {
+        &self.members[member].admin
+    }
+
+    /// SIGSTOP: it keeps its connections and answers nobody.
+    pub fn freeze(&self, member: usize) {
+        self.server(member).freeze();
+    }
+
+    /// SIGCONT.
+    pub fn thaw(&self, member: usize) {
+        self.server(member).thaw();
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self, member: usize) {
+        self.server_mut(member).kill9();
+    }
+
+    /// Starts a member again with its data folder and port. One that still runs, frozen or not, is
+    /// ended by SIGTERM before.
+    pub async fn restart(&mut self, member: usize) {
+        let server = self.server_mut(member);
+        if server.process().exit_status().is_some() {
+            return server.start_again().await;
+        }
+        server.thaw();
+        server.restart().await;
+    }
+}
