@@ -2,8 +2,8 @@
 const loaded = new Map();
 
 /**
- * Loads a stylesheet that only one page needs: `await loadStyles('methods.css')` at the top of its
- * module, so that the page is shown with it.
+ * Loads a stylesheet that only a few pages need: `await loadStyles('methods.css')` at the top of
+ * a page's module, so that the page is shown with it.
  * @param {string} name a file in styles/
  */
 export function loadStyles(name) {

@@ -25,7 +25,7 @@ const columnsOf = (users) => [
   { key: 'action', label: 'Action', shrink: true, cell: (/** @type {Entry} */ one) => html`<span class="mono">${one.action}</span>` },
   { key: 'actor', label: 'Actor', mono: true, shrink: true },
   { key: 'target', label: 'Target', cell: (/** @type {Entry} */ one) => html`<span class="audit-target"><span class="muted">${one.target_type}</span> <span class="mono">${nameOf(one, users)}</span></span>` },
-  { key: 'detail', label: 'Detail', cell: (/** @type {Entry} */ one) => html`<span class="audit-detail mono">${isEmpty(one.detail) ? '' : briefJson(one.detail, 90)}</span>` },
+  { key: 'detail', label: 'Detail', cell: (/** @type {Entry} */ one) => html`<span class="json-brief mono">${isEmpty(one.detail) ? '' : briefJson(one.detail, 90)}</span>` },
   { key: 'at', label: 'Time', shrink: true, cell: (/** @type {Entry} */ one) => html`<${Time} value=${one.at} />` },
 ];
 

@@ -71,7 +71,7 @@ function Tail({ tail, filtered, mayEmit, opened, onOpen }) {
   if (tail.events === null) return slow ? html`<${Loading} />` : html`<div class="loading-space"></div>`;
   const columns = [
     { key: 'event_type', label: 'Type', mono: true, cell: (/** @type {EventRow} */ event) => html`<span class=${tail.fresh.has(event.event_id) ? 'fresh' : undefined}>${event.event_type}</span>` },
-    { key: 'data', label: 'Payload', cell: (/** @type {EventRow} */ event) => html`<span class="payload-brief mono">${event.brief}</span>` },
+    { key: 'data', label: 'Payload', cell: (/** @type {EventRow} */ event) => html`<span class="json-brief mono">${event.brief}</span>` },
     { key: 'actor', label: 'By', cell: (/** @type {EventRow} */ event) => html`<span class="mono nowrap">${event.actor.username ?? event.actor.kind}</span>` },
     { key: 'event_ts', label: 'When', shrink: true, cell: (/** @type {EventRow} */ event) => html`<${Time} value=${event.event_ts} />` },
   ];

@@ -21,7 +21,7 @@ import { draftOf, patchOf } from './sinks/draft.js';
 import { SinkEditor } from './sinks/editor.js';
 import { hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus, troubleOf } from './sinks/health.js';
 
-await Promise.all([loadStyles('sinks.css'), loadStyles('events.css')]);
+await Promise.all([loadStyles('charts.css'), loadStyles('sinks.css'), loadStyles('events.css')]);
 
 /** @typedef {import('./sinks/health.js').Sink} Sink */
 /** @typedef {import('../lib/resource.js').Resource<Sink>} SinkResource */

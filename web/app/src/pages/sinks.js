@@ -14,7 +14,7 @@ import { SearchInput } from '../ui/search-input.js';
 import { Pagination, Table } from '../ui/table.js';
 import { byTrouble, hasQueue, isFailing, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus } from './sinks/health.js';
 
-await loadStyles('sinks.css');
+await Promise.all([loadStyles('charts.css'), loadStyles('sinks.css')]);
 
 /** @typedef {import('./sinks/health.js').Sink} Sink */
 

@@ -1,9 +1,9 @@
 /** The filters of the audit log; the address keeps them. */
 import { html, useId } from '../../lib/preact.js';
+import { useSettled } from '../../lib/settled.js';
 import { useQuery } from '../../router.js';
 import { Button } from '../../ui/button.js';
 import { Select, TextInput } from '../../ui/field.js';
-import { useSettled } from './settled.js';
 
 export const FILTERS = ['actor', 'action', 'target_type', 'target_id', 'range', 'since', 'until'];
 
