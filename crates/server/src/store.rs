@@ -42,6 +42,8 @@ mod value;
 pub mod zone_changes;
 
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 
 pub use archive::ArchiveError;

@@ -96,6 +96,21 @@ impl<'c> Tx<'c> {
         }
     }
 
+    /// Something that may be refused, and is undone alone.
+    #[cfg(test)]
+    pub(super) fn attempt<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.execute_script("SAVEPOINT attempt")?;
+        let result = work(self);
+        if result.is_err() {
+            self.failed = None;
+            self.execute_script("ROLLBACK TO SAVEPOINT attempt")?;
+        }
+        result
+    }
+
     fn run<T>(
         &mut self,
         statement: impl FnOnce(&Connection) -> Result<T, StoreError>,

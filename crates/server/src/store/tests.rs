@@ -13,7 +13,11 @@ use std::{
 
 use tokio::task::JoinHandle;
 
-use super::{Store, StoreError, StoreOptions, Tx, meta, sql::values};
+use super::{
+    Store, StoreError, StoreOptions, Tx, meta,
+    sql::values,
+    testing::{Place, on_each_engine},
+};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 
@@ -95,10 +99,8 @@ fn spawn_write<T: Send + 'static>(
     tokio::spawn(async move { store.write(work).await })
 }
 
-#[tokio::test]
-async fn waiting_writes_share_one_commit() {
-    let folder = Folder::new();
-    let store = folder.open();
+async fn waiting_writes_share_one_commit(place: &Place) {
+    let store = place.open().await;
     let hold = Hold::writer(&store).await;
     let before = store.stats();
     let writes: Vec<_> = (0..50)
@@ -115,10 +117,8 @@ async fn waiting_writes_share_one_commit() {
     assert_eq!(get(&store, "k49").await.as_deref(), Some("v"));
 }
 
-#[tokio::test]
-async fn a_failed_and_a_panicked_command_leave_their_neighbours() {
-    let folder = Folder::new();
-    let store = folder.open();
+async fn a_failed_and_a_panicked_command_leave_their_neighbours(place: &Place) {
+    let store = place.open().await;
     let hold = Hold::writer(&store).await;
     let first = spawn_write(&store, |tx| meta::set(tx, "first", "v"));
     until_waiting(&store, 1).await;
@@ -153,10 +153,8 @@ async fn a_failed_and_a_panicked_command_leave_their_neighbours() {
     }
 }
 
-#[tokio::test]
-async fn a_command_alone_is_undone_too() {
-    let folder = Folder::new();
-    let store = folder.open();
+async fn a_command_alone_is_undone_too(place: &Place) {
+    let store = place.open().await;
     let failed: Result<(), _> = store
         .write(|tx| {
             meta::set(tx, "k", "v")?;
@@ -197,10 +195,8 @@ async fn a_commit_that_fails_fails_its_whole_batch_and_the_next_one_works() {
     set(&store, "next", "v").await.expect("reopened");
 }
 
-#[tokio::test]
-async fn many_writers_at_once_lose_nothing() {
-    let folder = Folder::new();
-    let store = folder.open();
+async fn many_writers_at_once_lose_nothing(place: &Place) {
+    let store = place.open().await;
     let tasks: Vec<_> = (0..100)
         .map(|_| {
             let store = store.clone();
@@ -223,10 +219,8 @@ fn increment(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     meta::set(tx, "n", &(n + 1).to_string())
 }
 
-#[tokio::test]
-async fn a_long_read_keeps_its_snapshot_and_holds_up_no_write() {
-    let folder = Folder::new();
-    let store = folder.open();
+async fn a_long_read_keeps_its_snapshot_and_holds_up_no_write(place: &Place) {
+    let store = place.open().await;
     set(&store, "k", "old").await.expect("committed");
     let (entered, has_entered) = tokio::sync::oneshot::channel();
     let (release, released) = mpsc::channel::<()>();
@@ -252,23 +246,19 @@ async fn a_long_read_keeps_its_snapshot_and_holds_up_no_write() {
     assert_eq!((before, after), (Some("old".into()), Some("old".into())));
 }
 
-#[tokio::test]
-async fn reads_cannot_write() {
-    let folder = Folder::new();
-    let store = folder.open();
+async fn reads_cannot_write(place: &Place) {
+    let store = place.open().await;
     let result = store.read(|tx| meta::set(tx, "k", "v")).await;
     assert!(matches!(result, Err(StoreError::Database(_))), "{result:?}");
 }
 
-#[tokio::test]
-async fn a_full_queue_makes_callers_wait_and_serves_them_all() {
-    let folder = Folder::new();
+async fn a_full_queue_makes_callers_wait_and_serves_them_all(place: &Place) {
     let options = StoreOptions {
         queue: 2,
         batch_max: 2,
         ..StoreOptions::default()
     };
-    let store = Store::open_with(folder.path(), options).expect("opens");
+    let store = place.open_with(options).await;
     let hold = Hold::writer(&store).await;
     let writes: Vec<_> = (0..20).map(|_| spawn_write(&store, increment)).collect();
     until_waiting(&store, 2).await;
@@ -278,3 +268,13 @@ async fn a_full_queue_makes_callers_wait_and_serves_them_all() {
     }
     assert_eq!(get(&store, "n").await.as_deref(), Some("20"));
 }
+
+on_each_engine!(
+    waiting_writes_share_one_commit,
+    a_failed_and_a_panicked_command_leave_their_neighbours,
+    a_command_alone_is_undone_too,
+    many_writers_at_once_lose_nothing,
+    a_long_read_keeps_its_snapshot_and_holds_up_no_write,
+    reads_cannot_write,
+    a_full_queue_makes_callers_wait_and_serves_them_all,
+);

@@ -3,7 +3,11 @@ use svc_core::{EventId, SpaceId, Timestamp, UserId, event::Actor};
 use uuid::Uuid;
 
 use super::*;
-use crate::store::{Store, audit, sql::values};
+use crate::store::{
+    audit,
+    sql::values,
+    testing::{Place, on_each_engine},
+};
 
 const ANN: UserId = UserId(Uuid::from_u128(1));
 
@@ -71,9 +75,11 @@ fn told(received: &[Received]) -> Vec<(String, Option<usize>)> {
     received.iter().map(tell).collect()
 }
 
-async fn with_store(work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError> + Send + 'static) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let store = Store::open(folder.path()).expect("opens");
+async fn with_store(
+    place: &Place,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError> + Send + 'static,
+) {
+    let store = place.open().await;
     store.write(work).await.expect("committed");
 }
 
@@ -85,9 +91,8 @@ fn reach(sinks_of: &[&str], sees_all: bool) -> Reach {
     }
 }
 
-#[tokio::test]
-async fn receivers_of_others_take_no_room_and_tell_no_attempts() {
-    with_store(|tx| {
+async fn receivers_of_others_take_no_room_and_tell_no_attempts(place: &Place) {
+    with_store(place, |tx| {
         let (first, second) = (event(1), event(2));
         for number in 1..=DELIVERIES_MAX {
             let sink = insert_sink(tx, number, GLOBAL)?;
@@ -119,7 +124,7 @@ async fn receivers_of_others_take_no_room_and_tell_no_attempts() {
 
 #[tokio::test]
 async fn drops_are_found_among_those_of_their_millisecond() {
-    with_store(|tx| {
+    with_store(&Place::embedded(), |tx| {
         let sink = insert_sink(tx, 1, "ann")?;
         for number in 1..=u128::from(DELIVERIES_MAX) + 1 {
             drop_at(tx, &sink, &event(number))?;
@@ -135,3 +140,5 @@ async fn drops_are_found_among_those_of_their_millisecond() {
     })
     .await;
 }
+
+on_each_engine!(receivers_of_others_take_no_room_and_tell_no_attempts,);

@@ -7,7 +7,6 @@ use svc_core::{
 };
 use uuid::Uuid;
 
-use super::Folder;
 use crate::{
     events::dispatch::emit_in,
     methods::registry::Subscription,
@@ -15,21 +14,19 @@ use crate::{
         PageRequest, Store, StoreError, Tx, audit,
         deliveries::{self, DeliveryPage},
         events, lanes,
+        testing::{Place, on_each_engine},
     },
 };
 
 struct Fixture {
-    _folder: Folder,
     store: Store,
     owner: UserId,
 }
 
 impl Fixture {
-    fn new() -> Self {
-        let folder = Folder::new();
+    async fn new(place: &Place) -> Self {
         Self {
-            store: folder.open(),
-            _folder: folder,
+            store: place.open().await,
             owner: UserId(Uuid::now_v7()),
         }
     }
@@ -77,9 +74,8 @@ impl Fixture {
     }
 }
 
-#[tokio::test]
-async fn a_subscription_lives_as_long_as_some_space_declares_it() {
-    let fixture = Fixture::new();
+async fn a_subscription_lives_as_long_as_some_space_declares_it(place: &Place) {
+    let fixture = Fixture::new(place).await;
     let (one, two) = (SpaceId(Uuid::now_v7()), SpaceId(Uuid::now_v7()));
     let first = fixture.declare(one, &["a", "b"]).await;
     assert_eq!(first, fixture.declare(one, &["a", "b"]).await);
@@ -105,9 +101,8 @@ async fn a_subscription_lives_as_long_as_some_space_declares_it() {
     assert!(told.iter().all(|entry| entry.detail["queued"] == 1));
 }
 
-#[tokio::test]
-async fn events_are_listed_newest_first_by_owner_and_pattern() {
-    let fixture = Fixture::new();
+async fn events_are_listed_newest_first_by_owner_and_pattern(place: &Place) {
+    let fixture = Fixture::new(place).await;
     let a = fixture.emit("custom.a.x").await;
     let b = fixture.emit("custom.b").await;
     let c = fixture.emit("custom.a.y").await;
@@ -142,9 +137,8 @@ async fn events_are_listed_newest_first_by_owner_and_pattern() {
     assert_eq!(later.await, []);
 }
 
-#[tokio::test]
-async fn deliveries_are_paged_by_their_number() {
-    let fixture = Fixture::new();
+async fn deliveries_are_paged_by_their_number(place: &Place) {
+    let fixture = Fixture::new(place).await;
     let space = SpaceId(Uuid::now_v7());
     let lane = fixture.declare(space, &["a"]).await[0];
     for _ in 0..5 {
@@ -164,3 +158,9 @@ async fn deliveries_are_paged_by_their_number() {
     assert_eq!(numbers, [5, 4, 3, 2, 1]);
     assert!(DeliveryPage::parse(Some("x"), None).is_err());
 }
+
+on_each_engine!(
+    a_subscription_lives_as_long_as_some_space_declares_it,
+    events_are_listed_newest_first_by_owner_and_pattern,
+    deliveries_are_paged_by_their_number,
+);

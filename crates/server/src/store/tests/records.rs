@@ -11,22 +11,24 @@ use svc_core::{
 use svc_protocol::api::{Port, Template};
 use uuid::Uuid;
 
-use super::Folder;
 use crate::store::{
     PageRequest, StoreError, Tx, agent_tokens,
     agent_tokens::{AgentTokenKind, AgentTokenRow},
     audit, meta, roles,
     spaces::{self, NewState, SpaceRow},
     templates,
+    testing::{Place, on_each_engine},
     users::{self, UserRow},
 };
 
 const AT: Timestamp = Timestamp(1_700_000_000_123);
 
 /// Runs statements on a fresh store.
-async fn with_store(work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError> + Send + 'static) {
-    let folder = Folder::new();
-    let store = folder.open();
+async fn with_store(
+    place: &Place,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError> + Send + 'static,
+) {
+    let store = place.open().await;
     store.write(work).await.expect("committed");
     store.close().await;
 }
@@ -69,9 +71,8 @@ fn space(owner_id: UserId, name: &str) -> SpaceRow {
     }
 }
 
-#[tokio::test]
-async fn a_space_goes_through_its_states() {
-    with_store(|tx| {
+async fn a_space_goes_through_its_states(place: &Place) {
+    with_store(place, |tx| {
         let owner = insert_user(tx, "ann")?;
         let row = space(owner, "lab");
         let id = row.id;
@@ -112,29 +113,28 @@ async fn a_space_goes_through_its_states() {
     .await;
 }
 
-#[tokio::test]
-async fn a_space_name_is_unique_per_owner_until_it_is_deleted() {
-    with_store(|tx| {
+async fn a_space_name_is_unique_per_owner_until_it_is_deleted(place: &Place) {
+    with_store(place, |tx| {
         let (ann, bob) = (insert_user(tx, "ann")?, insert_user(tx, "bob")?);
         let first = space(ann, "lab");
         spaces::insert(tx, &first)?;
         spaces::insert(tx, &space(bob, "lab"))?;
-        let again = spaces::insert(tx, &space(ann, "lab"));
+        let again = tx.attempt(|tx| spaces::insert(tx, &space(ann, "lab")));
         assert!(matches!(again, Err(StoreError::Unique(_))), "{again:?}");
         spaces::mark_deleted(tx, first.id, AT)?;
         let second = space(ann, "lab");
         spaces::insert(tx, &second)?;
         assert_eq!(spaces::find_by_name(tx, ann, "lab")?, Some(second));
         assert_eq!(users::count_spaces(tx, ann)?, 1);
-        assert_eq!(users::delete(tx, ann), Err(StoreError::ForeignKey));
+        let refused = tx.attempt(|tx| users::delete(tx, ann));
+        assert_eq!(refused, Err(StoreError::ForeignKey));
         Ok(())
     })
     .await;
 }
 
-#[tokio::test]
-async fn lists_go_page_by_page_in_the_order_of_time() {
-    with_store(|tx| {
+async fn lists_go_page_by_page_in_the_order_of_time(place: &Place) {
+    with_store(place, |tx| {
         let (ann, bob) = (insert_user(tx, "ann")?, insert_user(tx, "bob")?);
         let mut expected = Vec::new();
         for n in 0..5 {
@@ -162,9 +162,8 @@ async fn lists_go_page_by_page_in_the_order_of_time() {
     .await;
 }
 
-#[tokio::test]
-async fn a_template_comes_back_whole_and_its_spaces_outlive_it() {
-    with_store(|tx| {
+async fn a_template_comes_back_whole_and_its_spaces_outlive_it(place: &Place) {
+    with_store(place, |tx| {
         let owner = insert_user(tx, "ann")?;
         let template = Template {
             id: TemplateId(Uuid::now_v7()),
@@ -194,9 +193,8 @@ async fn a_template_comes_back_whole_and_its_spaces_outlive_it() {
     .await;
 }
 
-#[tokio::test]
-async fn a_space_has_one_agent_token_of_each_kind() {
-    with_store(|tx| {
+async fn a_space_has_one_agent_token_of_each_kind(place: &Place) {
+    with_store(place, |tx| {
         let owner = insert_user(tx, "ann")?;
         let row = space(owner, "lab");
         spaces::insert(tx, &row)?;
@@ -224,9 +222,8 @@ async fn a_space_has_one_agent_token_of_each_kind() {
     .await;
 }
 
-#[tokio::test]
-async fn roles_give_a_user_the_union_of_their_permissions() {
-    with_store(|tx| {
+async fn roles_give_a_user_the_union_of_their_permissions(place: &Place) {
+    with_store(place, |tx| {
         let id = insert_user(tx, "ann")?;
         let auditor = roles::RoleRow {
             id: svc_core::RoleId(Uuid::now_v7()),
@@ -250,9 +247,8 @@ async fn roles_give_a_user_the_union_of_their_permissions() {
     .await;
 }
 
-#[tokio::test]
-async fn audit_is_filtered_newest_first_and_pruned() {
-    with_store(|tx| {
+async fn audit_is_filtered_newest_first_and_pruned(place: &Place) {
+    with_store(place, |tx| {
         for (n, actor) in ["ann", "bob", "ann"].into_iter().enumerate() {
             let entry = audit::Entry {
                 at: Timestamp(i64::try_from(n).expect("small")),
@@ -285,9 +281,8 @@ async fn audit_is_filtered_newest_first_and_pruned() {
     .await;
 }
 
-#[tokio::test]
-async fn audit_is_narrowed_by_an_entrys_time_whenever_it_was_written() {
-    with_store(|tx| {
+async fn audit_is_narrowed_by_an_entrys_time_whenever_it_was_written(place: &Place) {
+    with_store(place, |tx| {
         let now = crate::clock::now();
         let late = now.minus(Duration::from_secs(9 * 60));
         let early = now.plus(Duration::from_secs(50));
@@ -328,9 +323,8 @@ async fn audit_is_narrowed_by_an_entrys_time_whenever_it_was_written() {
     .await;
 }
 
-#[tokio::test]
-async fn the_server_keeps_its_id() {
-    with_store(|tx| {
+async fn the_server_keeps_its_id(place: &Place) {
+    with_store(place, |tx| {
         let first = meta::ensure_server_id(tx, ServerId(Uuid::now_v7()))?;
         let second = meta::ensure_server_id(tx, ServerId(Uuid::now_v7()))?;
         assert_eq!(first, second);
@@ -338,3 +332,15 @@ async fn the_server_keeps_its_id() {
     })
     .await;
 }
+
+on_each_engine!(
+    a_space_goes_through_its_states,
+    a_space_name_is_unique_per_owner_until_it_is_deleted,
+    lists_go_page_by_page_in_the_order_of_time,
+    a_template_comes_back_whole_and_its_spaces_outlive_it,
+    a_space_has_one_agent_token_of_each_kind,
+    roles_give_a_user_the_union_of_their_permissions,
+    audit_is_filtered_newest_first_and_pruned,
+    audit_is_narrowed_by_an_entrys_time_whenever_it_was_written,
+    the_server_keeps_its_id,
+);
