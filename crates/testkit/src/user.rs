@@ -36,6 +36,13 @@ impl TestUser {
         }
     }
 
+    /// The same user at another server that knows them.
+    pub fn at(&self, url: &str) -> Self {
+        let mut user = self.clone();
+        user.site.url = url.to_owned();
+        user
+    }
+
     pub fn http(&self) -> Http {
         self.site.http()
     }

@@ -1,9 +1,18 @@
 //! Agents that know several addresses: of a zone's servers, or of one server reached in two ways.
 
-use std::{net::SocketAddr, time::Instant};
+use std::{
+    net::SocketAddr,
+    path::Path,
+    process::Command,
+    sync::{Arc, Mutex},
+    time::Instant,
+};
 
 use serde_json::json;
-use svc_testkit::{TestAgent, TestServer, TestSpace, TestUser, eventually, fixture, result};
+use svc_testkit::{
+    Process, TestAgent, TestServer, TestSpace, TestUser, eventually, fixture, result,
+    wait_for_address,
+};
 use tokio::{
     io::copy_bidirectional,
     net::{TcpListener, TcpStream},
@@ -16,6 +25,7 @@ use crate::SOON;
 /// connections through it.
 struct Door {
     url: String,
+    leads_to: Arc<Mutex<Option<SocketAddr>>>,
     passing: JoinHandle<()>,
 }
 
@@ -23,16 +33,25 @@ impl Door {
     async fn open(to: Option<SocketAddr>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let passing = tokio::spawn(pass(listener, to));
-        Self { url, passing }
+        let leads_to = Arc::new(Mutex::new(to));
+        let passing = tokio::spawn(pass(listener, Arc::clone(&leads_to)));
+        Self {
+            url,
+            leads_to,
+            passing,
+        }
+    }
+
+    fn lead_to(&self, server: SocketAddr) {
+        *self.leads_to.lock().unwrap() = Some(server);
     }
 }
 
-async fn pass(listener: TcpListener, leads_to: Option<SocketAddr>) {
+async fn pass(listener: TcpListener, leads_to: Arc<Mutex<Option<SocketAddr>>>) {
     let mut connections = JoinSet::new();
     loop {
         let (mut near, _) = listener.accept().await.unwrap();
-        let Some(server) = leads_to else {
+        let Some(server) = *leads_to.lock().unwrap() else {
             continue;
         };
         connections.spawn(async move {
@@ -127,6 +146,67 @@ async fn an_address_that_goes_away_costs_neither_the_methods_nor_their_process()
     assert_eq!(*result(&called.json()), pid);
     let raised = agent.cli().run(&["event", "moved"]).await;
     raised.expect(0);
+}
+
+/// A second server that knows what the first one does: both stand for servers of one zone.
+async fn copy_of(server: &mut TestServer) -> (Process, String) {
+    assert_eq!(server.terminate().await.code(), Some(0));
+    let copy = server.home().join("copy");
+    copy_folder(&server.data_dir(), &copy);
+    server.start_again().await;
+    let mut second = Process::spawn("second server", server.second_server(&copy));
+    let url = wait_for_address(&mut second).await;
+    (second, url)
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-r").args([from, to]).status();
+    assert!(copied.unwrap().success());
+}
+
+#[tokio::test]
+async fn a_server_that_stops_hands_its_agents_over_and_finishes_their_calls() {
+    let mut server = TestServer::builder()
+        .config("drain_seconds = 30")
+        .start()
+        .await;
+    let ann = server.user("ann").await;
+    let (quick, slow) = (ann.space("quick").await, ann.space("slow").await);
+    let (mut second, second_url) = copy_of(&mut server).await;
+    // No agent gets to the second server before it has to.
+    let door = Door::open(None).await;
+    let urls = [server.url(), &door.url];
+    let (idle, busy) = (
+        linked_agent(&quick, &urls).await,
+        linked_agent(&slow, &urls).await,
+    );
+    idle.register(fixture().plain("pid")).await.expect(0);
+    busy.register(fixture().plain("sleep")).await.expect(0);
+    let (idle_pid, busy_pid) = (
+        idle.method_server_pid().await,
+        busy.method_server_pid().await,
+    );
+    let call = ann.start_call("sleep", json!({"ms": 8_000}));
+    ann.wait_for_in_flight("sleep", 1).await;
+    door.lead_to(second_url.trim_start_matches("http://").parse().unwrap());
+    server.process().signal(rustix::process::Signal::TERM);
+    // The agent with nothing to do moves while the other one is still at work.
+    wait_until_linked_to(&idle, &door.url).await;
+    let there = ann.at(&second_url);
+    wait_until_served_by(&there, idle_pid).await;
+    assert!(!call.is_finished());
+    assert_eq!(result(&call.await.unwrap())["slept"], 8_000);
+    wait_until_linked_to(&busy, &door.url).await;
+    assert_eq!(busy.method_server_pid().await, busy_pid);
+    eventually("its methods are there too", SOON, || async {
+        there.method_names().await.len() == 2
+    })
+    .await;
+    let log = idle.log();
+    assert!(log.contains("the server is stopping"), "{log}");
+    assert_eq!(server.process().wait_for_exit(SOON).await.code(), Some(0));
+    drop((idle, busy));
+    assert_eq!(second.terminate().await.code(), Some(0));
 }
 
 #[tokio::test]
