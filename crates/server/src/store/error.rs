@@ -68,7 +68,8 @@ pub enum OpenError {
     NewerSchema { found: i64, known: i64 },
     #[error("could not migrate the database to schema version {version}: {reason}")]
     Migration { version: i64, reason: StoreError },
-    #[error("could not open the database: {0}")]
+    // Its own text says it all, and has no source.
+    #[error(transparent)]
     Database(#[from] StoreError),
     #[error(transparent)]
     Address(#[from] AddressError),

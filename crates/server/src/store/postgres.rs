@@ -154,7 +154,7 @@ impl Connection {
             client: Arc::new(client),
             access,
             begin_write: format!(
-                "BEGIN; SET LOCAL statement_timeout = '30s'; SET LOCAL lock_timeout = '15s'; \
+                "BEGIN; SET LOCAL client_min_messages = warning; SET LOCAL statement_timeout = '30s'; SET LOCAL lock_timeout = '15s'; \
                  SET LOCAL idle_in_transaction_session_timeout = {}; \
                  SELECT pg_advisory_xact_lock({WRITE_LOCK}); \
                  SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
@@ -325,7 +325,7 @@ impl Connection {
 }
 
 fn unreachable(server: &Server, why: &str) -> StoreError {
-    StoreError::Unavailable(format!("could not connect to {}: {why}", server.url))
+    StoreError::Unavailable(format!("{}: {why}", server.url))
 }
 
 /// The last single value among the answers of a simple query.
