@@ -24,7 +24,7 @@ use std::{path::Path, time::Duration};
 
 use anyhow::Context;
 
-pub use self::settings::Settings;
+pub use self::settings::{Settings, USAGE};
 use self::{cases::Case, load::Slice, report::Report, shuffle::Shuffle, stage::Stage};
 
 /// Where a run leaves its figures.

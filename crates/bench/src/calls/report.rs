@@ -141,7 +141,8 @@ impl Report {
             );
         }
         if let Some(links) = self.links {
-            let per_link = links.memory.saturating_sub(links.memory_before) / links.count.max(1);
+            let grown = links.memory.saturating_sub(links.memory_before);
+            let per_link = grown / links.count.max(1) as u64;
             let _ = writeln!(
                 text,
                 "\n{} idle links with a method each take {per_link} bytes of the server each; they were linked in {:.1} s.",
