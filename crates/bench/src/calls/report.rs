@@ -19,6 +19,8 @@ pub struct Report {
     /// Times of registering ten methods among a hundred thousand.
     pub registration: Option<Vec<f64>>,
     pub links: Option<Links>,
+    /// How the machine was arranged, in sentences.
+    pub notes: Vec<String>,
 }
 
 /// A case and what was seen of it.
@@ -89,6 +91,7 @@ impl Report {
             stdio: None,
             registration: None,
             links: None,
+            notes: Vec::new(),
         }
     }
 
@@ -99,7 +102,9 @@ impl Report {
     pub fn json(&self) -> String {
         let figures: Vec<Value> = self.figures().iter().map(Figure::json).collect();
         let cases: Vec<Value> = self.cases.iter().map(Measured::json).collect();
-        format!("{:#}\n", json!({"figures": figures, "cases": cases}))
+
+        let whole = json!({"notes": self.notes, "figures": figures, "cases": cases});
+        format!("{whole:#}\n")
     }
 
     /// For a terminal.
@@ -149,6 +154,9 @@ impl Report {
                 links.count,
                 links.linking.as_secs_f64(),
             );
+        }
+        for note in &self.notes {
+            let _ = writeln!(text, "\n{note}");
         }
         text
     }
