@@ -7,6 +7,7 @@
 //! target/dist/svc-bench cost
 //! target/dist/svc-bench links 2000 10
 //! target/dist/svc-bench events 64 64
+//! target/dist/svc-bench engines 64 64
 //! target/dist/svc-bench scripts 5
 //! target/dist/svc-bench mcp 20
 //! ```
@@ -14,6 +15,7 @@
 mod calls;
 mod connection;
 mod cost;
+mod engines;
 mod events;
 mod links;
 mod mcp;
@@ -22,7 +24,7 @@ mod scripts;
 use anyhow::{Context, bail};
 
 /// How the commands other than `calls` are written.
-const OTHERS: &str = "cost [--required] | links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | scripts [ROUNDS] | mcp [ROUNDS]";
+const OTHERS: &str = "cost [--required] | links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | engines [CLIENTS] [RECEIVERS] | scripts [ROUNDS] | mcp [ROUNDS]";
 
 /// The product's allocator, so that the references have what it has.
 #[global_allocator]
@@ -69,6 +71,11 @@ async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyho
             let clients = number(args.next(), 64)?;
             let receivers = number(args.next(), 64)?;
             events::run(clients, receivers).await
+        }
+        "engines" => {
+            let clients = number(args.next(), 64)?;
+            let receivers = number(args.next(), 64)?;
+            engines::run(clients, receivers).await
         }
         "scripts" => scripts::run(number(args.next(), 5)?).await,
         "mcp" => mcp::run(number(args.next(), 20)?).await,
