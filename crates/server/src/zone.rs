@@ -4,6 +4,7 @@
 //! stops the spaces of servers that are gone. Registrations stay with the server that has the
 //! link; nothing here asks another server anything: the database is all they have in common.
 
+mod catch_up;
 mod follow;
 mod identity;
 mod streams;
@@ -14,7 +15,10 @@ use svc_core::{ServerId, Timestamp};
 use svc_protocol::api::ServerRecord;
 use tracing::{info, warn};
 
-pub use self::identity::{ServerIdError, own_id};
+pub use self::{
+    catch_up::CatchUp,
+    identity::{ServerIdError, own_id},
+};
 use crate::{
     app::App,
     clock,

@@ -26,7 +26,10 @@ const CHANGES_MAX: u32 = 1_000;
 pub(super) async fn run(app: &App) {
     let mut position = app.zone_position;
     loop {
-        match look(app, &mut position).await {
+        let number = app.catch_up.begin();
+        let looked = look(app, &mut position).await;
+        app.catch_up.done(number);
+        match looked {
             // There may be more.
             Ok(true) => continue,
             Ok(false) => {}
@@ -35,6 +38,7 @@ pub(super) async fn run(app: &App) {
         }
         tokio::select! {
             () = app.store.hinted() => app.hub.wake(),
+            () = app.catch_up.asked() => {}
             () = tokio::time::sleep(LOOK_EVERY) => {}
             () = app.shutdown.cancelled() => return,
         }
