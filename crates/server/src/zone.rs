@@ -129,13 +129,13 @@ impl Zone {
         loop {
             let draining = app.shutdown.is_cancelled();
             if let Err(error) = self.beat(app, draining).await {
-                warn!("no sign of life could be given: {error}");
+                tell("no sign of life could be given", &error);
             }
             if draining {
                 return;
             }
             if let Err(error) = self.tidy(app).await {
-                warn!("the zone could not be tidied up: {error}");
+                tell("the zone could not be tidied up", &error);
             }
             tokio::select! {
                 () = tokio::time::sleep(BEAT_EVERY) => {}
@@ -167,5 +167,12 @@ impl Zone {
             app.store.write(prune).await?;
         }
         Ok(())
+    }
+}
+
+/// Tells of a failure that is tried again by itself.
+fn tell(what: &str, error: &StoreError) {
+    if !error.is_outage() {
+        warn!("{what}: {error}");
     }
 }

@@ -34,6 +34,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the database is away for everybody: the store tells of that once, and whoever only
+    /// tries again need not.
+    pub fn is_outage(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
+    }
+
     pub(super) fn missing(kind: &'static str, id: impl ToString) -> Self {
         Self::Missing {
             kind,

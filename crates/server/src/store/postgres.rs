@@ -88,11 +88,22 @@ impl Server {
             return Err(error.clone());
         }
         let opened = Connection::open(self, access);
-        *self.failed.lock() = opened
-            .as_ref()
-            .err()
-            .map(|error| (Instant::now(), error.clone()));
+        let failed = opened.as_ref().err().cloned();
+        self.note(failed);
         opened
+    }
+
+    /// An outage is told when it begins and when it ends, however many notice it.
+    fn note(&self, failed: Option<StoreError>) {
+        let mut before = self.failed.lock();
+        match (before.is_some(), &failed) {
+            (false, Some(error)) => {
+                tracing::error!("{error}; calls go on, what needs the database is refused");
+            }
+            (true, None) => tracing::info!("the database is back"),
+            _ => {}
+        }
+        *before = failed.map(|error| (Instant::now(), error));
     }
 
     /// The first connection of a store: says why it cannot be used.

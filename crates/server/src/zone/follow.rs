@@ -34,7 +34,7 @@ pub(super) async fn run(app: &App) {
             Ok(true) => continue,
             Ok(false) => {}
             Err(StoreError::Closed) => return,
-            Err(error) => warn!("changes of other servers could not be read: {error}"),
+            Err(error) => super::tell("changes of other servers could not be read", &error),
         }
         tokio::select! {
             () = app.store.hinted() => app.hub.wake(),
