@@ -61,6 +61,7 @@ const CHANNEL: &str = "svc_zone";
 
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
      SET LOCAL statement_timeout = '30s'; \
+     SET LOCAL idle_in_transaction_session_timeout = '60s'; \
      SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// Where the database is.
