@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use svc_client::{Target, TargetError};
+use svc_client::TargetError;
 use svc_core::space::HealthCheck;
 use svc_protocol::agent_api::Discovery;
 use thiserror::Error;
@@ -29,12 +29,13 @@ use crate::{
     local_api::{BindError, Events, Listeners, Proxy, SocketFile, SpaceApi},
     policy::Policy,
     registration::{AgentAddresses, Registrar, Routes},
+    servers::Servers,
 };
 
 /// What an agent is started with.
 pub struct Options {
-    /// `http://` or `https://` of the server.
-    pub server_url: String,
+    /// `http://` or `https://` of the server, or of several of one zone, separated by commas.
+    pub server_urls: String,
     pub agent_token: String,
     /// PEM file trusted beside the machine's own roots.
     pub ca_file: Option<PathBuf>,
@@ -102,19 +103,18 @@ struct Agent {
 
 impl Agent {
     async fn start(mut options: Options, shutdown: CancellationToken) -> Result<Self, Error> {
-        let server = Target::parse(&options.server_url, options.ca_file.as_deref())?;
+        let ca_file = options.ca_file.as_deref();
+        let servers = Arc::new(Servers::parse(&options.server_urls, ca_file)?);
         options.working_folder = absolute(&options.working_folder)?;
-        let timeout = options.policy.connect_timeout;
-        let proxy =
-            Proxy::new(server.clone(), &options.agent_token, timeout).ok_or(Error::TokenText)?;
+        let proxy = proxy(&options, &servers)?;
         // Before anything else: a second agent must fail without a trace.
         let folder = &options.working_folder;
         let bound = Listeners::bind(options.listen, options.socket.as_deref(), folder).await?;
-        let file = announce(&options, &server, &bound.addresses)?;
+        let file = announce(&options, &servers, &bound.addresses)?;
         let (status, link) = watch::channel(LinkStatus::default());
         let (health_check, checks) = watch::channel(HealthCheck::default());
         let reset = Arc::new(Notify::new());
-        let wiring = Wiring::new(&options, &server, link, &reset, &bound.addresses);
+        let wiring = Wiring::new(&options, &servers, link, &reset, &bound.addresses);
         let mut background = wiring.spawn_background(&options, file, checks);
         background.spawn(wiring.startup(&options, &bound.addresses).run());
         let (displaced, taken_over) = mpsc::unbounded_channel();
@@ -127,8 +127,9 @@ impl Agent {
                 registrar: Arc::clone(&wiring.registrar),
                 link: wiring.link.clone(),
                 addresses: bound.addresses,
+                servers: Arc::clone(&servers),
                 proxy,
-                events: Arc::new(events(&options, &server, wiring.link.clone())),
+                events: Arc::new(events(&options, &servers, wiring.link.clone())),
                 shutdown: shutdown.clone(),
             },
             &stop_listeners,
@@ -137,7 +138,7 @@ impl Agent {
             stop_at_stdin_end(shutdown);
         }
         let link = Link {
-            server,
+            servers,
             agent_token: options.agent_token,
             instance: Uuid::now_v7().to_string(),
             policy: Arc::clone(&wiring.policy),
@@ -195,12 +196,17 @@ impl Agent {
     }
 }
 
-fn events(options: &Options, server: &Target, link: watch::Receiver<LinkStatus>) -> Events {
+fn proxy(options: &Options, servers: &Arc<Servers>) -> Result<Proxy, Error> {
+    let timeout = options.policy.connect_timeout;
+    Proxy::new(Arc::clone(servers), &options.agent_token, timeout).ok_or(Error::TokenText)
+}
+
+fn events(options: &Options, servers: &Arc<Servers>, link: watch::Receiver<LinkStatus>) -> Events {
     let policy = svc_client::Policy {
         connect_timeout: options.policy.connect_timeout,
         ..svc_client::Policy::default()
     };
-    Events::new(server.clone(), &options.agent_token, policy, link)
+    Events::new(Arc::clone(servers), &options.agent_token, policy, link)
 }
 
 fn absolute(folder: &Path) -> Result<PathBuf, Error> {
@@ -212,7 +218,7 @@ fn absolute(folder: &Path) -> Result<PathBuf, Error> {
 
 fn announce(
     options: &Options,
-    server: &Target,
+    servers: &Servers,
     addresses: &AgentAddresses,
 ) -> Result<DiscoveryFile, Error> {
     let discovery = Discovery {
@@ -221,7 +227,7 @@ fn announce(
         agent_socket: addresses.socket.display().to_string(),
         space_id: None,
         space: None,
-        server_url: server.to_string(),
+        server_url: servers.current().to_string(),
     };
     let folder = &options.working_folder;
     DiscoveryFile::create(folder, discovery).map_err(|source| Error::Folder {

@@ -3,12 +3,13 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use svc_protocol::agent_api::{DISCOVERY_FILE, Discovery, FOLDER};
 use tokio::sync::watch;
 
-use crate::{link::LinkStatus, private};
+use crate::{link::LinkStatus, private, servers::Servers};
 
 /// The file while the agent runs; dropped, it is removed.
 pub struct DiscoveryFile {
@@ -28,24 +29,34 @@ impl DiscoveryFile {
         Ok(file)
     }
 
-    /// Writes the space into the file once it is known, for as long as it is polled; ending, it
-    /// removes the file.
-    pub async fn keep(mut self, mut link: watch::Receiver<LinkStatus>) {
+    /// Writes space and server into the file at each new link, for as long as it is polled;
+    /// ending, it removes the file.
+    pub async fn keep(mut self, mut link: watch::Receiver<LinkStatus>, servers: Arc<Servers>) {
         loop {
-            let space = link.borrow_and_update().space.clone();
-            let id = space.as_ref().map(|space| space.id);
-            if id != self.discovery.space_id {
-                self.discovery.space_id = id;
-                self.discovery.space = space.map(|space| space.name.to_string());
-                if let Err(error) = self.write() {
-                    tracing::warn!(%error, "the agent's discovery file could not be written");
-                }
+            let status = link.borrow_and_update().clone();
+            if let Err(error) = self.update(status, &servers) {
+                tracing::warn!(%error, "the agent's discovery file could not be written");
             }
             if link.changed().await.is_err() {
                 // The link has ended for good; the file goes with the agent.
                 std::future::pending::<()>().await;
             }
         }
+    }
+
+    fn update(&mut self, status: LinkStatus, servers: &Servers) -> io::Result<()> {
+        let mut discovery = self.discovery.clone();
+        discovery.space_id = status.space.as_ref().map(|space| space.id);
+        discovery.space = status.space.map(|space| space.name.to_string());
+        // Those that are only tried are not worth a file.
+        if status.link.is_some() {
+            discovery.server_url = servers.current().to_string();
+        }
+        if discovery == self.discovery {
+            return Ok(());
+        }
+        self.discovery = discovery;
+        self.write()
     }
 
     fn write(&self) -> io::Result<()> {

@@ -21,6 +21,7 @@ mod private;
 mod registration;
 mod script;
 mod server_api;
+mod servers;
 mod startup;
 
 pub use agent::{Error, Exit, Options, run};

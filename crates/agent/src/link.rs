@@ -9,9 +9,11 @@ mod session;
 
 pub use outbox::{Caller, Outbox};
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use svc_client::Target;
 use svc_core::space::HealthCheck;
 use svc_protocol::link::{FEATURE_PROGRESS, Goodbye, SpaceIdentity};
 use tokio::{
@@ -21,7 +23,9 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use self::connect::{ConnectError, connect};
-use crate::{backoff::jitter, log::SpaceLog, policy::Policy, registration::Routes};
+use crate::{
+    backoff::jitter, log::SpaceLog, policy::Policy, registration::Routes, servers::Servers,
+};
 
 /// How the link stands, for whoever waits for it or shows it.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +52,7 @@ pub enum LinkEnd {
 }
 
 pub struct Link {
-    pub server: Target,
+    pub servers: Arc<Servers>,
     pub agent_token: String,
     /// Made anew at each start of an agent.
     pub instance: String,
@@ -66,26 +70,34 @@ pub struct Link {
 
 /// What to do after a link has ended or could not be made.
 enum Next {
+    /// Another server may do, or the same one later.
     Retry,
+    /// No other server would answer differently.
     RetryAfterStop,
     End(LinkEnd),
 }
 
 impl Link {
-    /// Links, again and again, until `finish` says goodbye or the server ends it for good.
+    /// Links, again and again, until `finish` says goodbye or the server ends it for good. A server
+    /// that fails is left for the next one at once; a wait comes when all have failed.
     pub async fn run(self, finish: CancellationToken) -> LinkEnd {
         let mut delays = self.policy.reconnect.delays();
+        let mut turns = self.servers.turns();
         let mut number = 0;
         loop {
             number += 1;
-            let started = Instant::now();
-            let next = self.link_once(number, &finish).await;
-            if started.elapsed() >= self.policy.reconnect_reset {
+            self.servers.use_turn(&turns);
+            let (next, up) = self.link_once(number, &finish).await;
+            // A link that goes as soon as it came is a failure like any other: servers that do
+            // nothing but welcome must not be gone round without a pause.
+            if up >= self.policy.reconnect_reset {
                 delays.reset();
+                turns.held();
             }
             let delay = match next {
                 Next::End(end) => return end,
-                Next::Retry => delays.next_jittered(),
+                Next::Retry if turns.go_on() => delays.next_jittered(),
+                Next::Retry => Duration::ZERO,
                 Next::RetryAfterStop => jitter(self.policy.space_stopped_retry),
             };
             tokio::select! {
@@ -95,19 +107,23 @@ impl Link {
         }
     }
 
-    async fn link_once(&self, number: u64, finish: &CancellationToken) -> Next {
+    /// Makes one link and runs it to its end; also how long it was up.
+    async fn link_once(&self, number: u64, finish: &CancellationToken) -> (Next, Duration) {
+        let server = self.servers.current();
         let connected = tokio::select! {
-            connected = connect(self) => match connected {
+            connected = connect(self, server) => match connected {
                 Ok(connected) => connected,
-                Err(error) => return self.failed(error),
+                Err(error) => return (self.failed(error), Duration::ZERO),
             },
-            () = finish.cancelled() => return Next::End(LinkEnd::Finished),
+            () = finish.cancelled() => return (Next::End(LinkEnd::Finished), Duration::ZERO),
         };
+        let up_since = Instant::now();
         let welcome = &connected.welcome;
         tracing::info!(
             space.id = %welcome.space.id,
             space.name = %welcome.space.name,
             server.id = %welcome.server_id,
+            server.url = %server,
             "linked to the server"
         );
         let checked = welcome.health_check.clone();
@@ -125,6 +141,11 @@ impl Link {
         });
         self.log.wake();
         let end = session::run(self, connected, number, frames, finish).await;
+        (self.ended(number, end), up_since.elapsed())
+    }
+
+    /// Tells everybody that the link is gone.
+    fn ended(&self, number: u64, end: session::End) -> Next {
         self.outbox.close();
         self.routes.forget_link(number);
         let (next, error) = after(end);
@@ -156,7 +177,8 @@ impl Link {
             }
             _ => Next::Retry,
         };
-        tracing::warn!(error = %text, "no link to the server");
+        let server = self.servers.current();
+        tracing::warn!(error = %text, server.url = %server, "no link to the server");
         next
     }
 }

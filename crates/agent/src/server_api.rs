@@ -1,13 +1,15 @@
 //! What the agent reads of the server's HTTP API, as the space's owner.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use http::{HeaderMap, Method};
 use serde::de::DeserializeOwned;
-use svc_client::{Client, Target};
+use svc_client::{Answer, Client};
 use svc_core::SpaceId;
 use svc_protocol::api::{Script, ScriptKind, ScriptOwner, Scripts, Space};
 use thiserror::Error;
+
+use crate::servers::{Clients, Servers};
 
 /// Scripts asked for at a time.
 const PAGE: u32 = 50;
@@ -52,11 +54,11 @@ impl ServerApiError {
 }
 
 pub struct ServerApi {
-    client: Client,
+    clients: Clients,
 }
 
 impl ServerApi {
-    pub fn new(server: Target, agent_token: &str, connect_timeout: Duration) -> Self {
+    pub fn new(servers: Arc<Servers>, agent_token: &str, connect_timeout: Duration) -> Self {
         let policy = svc_client::Policy {
             connect_timeout,
             answer_bytes_max: ANSWER_BYTES_MAX,
@@ -64,7 +66,7 @@ impl ServerApi {
             ..svc_client::Policy::default()
         };
         Self {
-            client: Client::with_policy(server, policy).with_token(agent_token),
+            clients: Clients::new(servers, agent_token, policy),
         }
     }
 
@@ -125,24 +127,40 @@ impl ServerApi {
             .collect())
     }
 
+    /// Asks the current server, or the first of the others that answers.
     async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, ServerApiError> {
-        let answer = self
-            .client
-            .send_raw(Method::GET, path, HeaderMap::new(), None, None)
-            .await?;
-        if !answer.status.is_success() {
-            let problem = self.client.problem(answer.status, &answer.body);
-            return Err(if answer.status.is_server_error() {
-                ServerApiError::Unwell(problem)
-            } else {
-                ServerApiError::Client(problem)
-            });
+        let mut unreachable = None;
+        for client in self.clients.in_turn() {
+            let asking = client.send_raw(Method::GET, path, HeaderMap::new(), None, None);
+            match asking.await {
+                Ok(answer) => return read(client, path, &answer),
+                Err(error @ svc_client::Error::Unreachable { .. }) => {
+                    unreachable.get_or_insert(error);
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
-        serde_json::from_slice(&answer.body).map_err(|source| ServerApiError::Answer {
-            path: path.to_owned(),
-            source,
-        })
+        Err(unreachable.expect("there is a server to ask").into())
     }
+}
+
+fn read<T: DeserializeOwned>(
+    client: &Client,
+    path: &str,
+    answer: &Answer,
+) -> Result<T, ServerApiError> {
+    if !answer.status.is_success() {
+        let problem = client.problem(answer.status, &answer.body);
+        return Err(if answer.status.is_server_error() {
+            ServerApiError::Unwell(problem)
+        } else {
+            ServerApiError::Client(problem)
+        });
+    }
+    serde_json::from_slice(&answer.body).map_err(|source| ServerApiError::Answer {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 type Libraries = BTreeMap<String, (ScriptOwner, String)>;

@@ -7,6 +7,7 @@
 //! answer is compared with what it must be.
 
 mod cases;
+mod cores;
 pub mod echo;
 mod exchange;
 mod instructions;
@@ -24,8 +25,10 @@ use std::{path::Path, time::Duration};
 
 use anyhow::Context;
 
-pub use self::settings::Settings;
-use self::{cases::Case, load::Slice, report::Report, shuffle::Shuffle, stage::Stage};
+pub use self::settings::{Settings, USAGE};
+use self::{
+    cases::Case, cores::Cores, load::Slice, report::Report, shuffle::Shuffle, stage::Stage,
+};
 
 /// Where a run leaves its figures.
 const FOLDER: &str = "target/bench";
@@ -38,11 +41,15 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     }
     let stage = Stage::set(&settings).await?;
     let cases = stage.cases().await?;
+    let cores = Cores::arrange(&cases, settings.pin);
+    for note in &cores.notes {
+        eprintln!("{note}");
+    }
     let mut slices: Vec<Vec<Slice>> = vec![Vec::new(); cases.len()];
     let mut shuffle = Shuffle::seeded();
     for round in 0..=settings.rounds {
         for index in shuffle.order(cases.len()) {
-            let slice = cases[index].slice().await?;
+            let slice = cases[index].slice(&cores).await?;
             // The first round warms up.
             if round > 0 {
                 slices[index].push(slice);
@@ -53,9 +60,11 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     eprintln!();
     let calls = system_calls(&cases).await?;
     let mut report = Report::new(&cases, slices, calls);
-    report.stdio = Some(stdio::measure(STDIO_TIME)?);
     report.registration = stage.registration().await?;
     drop(stage);
+    cores.release()?;
+    report.notes = cores.notes;
+    report.stdio = Some(stdio::measure(STDIO_TIME)?);
     if settings.scale {
         report.links = Some(scale::links(settings.links).await?);
     }

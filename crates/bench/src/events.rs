@@ -34,9 +34,39 @@ pub async fn run(clients: usize, receivers: usize) -> anyhow::Result<()> {
         .start()
         .await;
     let user = server.user("ann").await;
-    emits(&user, clients, commits).await?;
-    deliveries(&server, clients, receivers).await?;
+    let Emits { rate, p50, p99 } = emits(std::slice::from_ref(&user), clients).await?;
+    println!(
+        "emits: {clients} clients, {rate:.0}/s ({:.1} times the bare loop), p50 {p50:.2?}, p99 {p99:.2?}",
+        rate / commits,
+    );
+    let owner = server.user("bob").await;
+    let Deliveries {
+        total,
+        rate,
+        emitted,
+    } = deliveries(&[owner], clients, receivers).await?;
+    println!(
+        "deliveries: {total} to {receivers} receivers, {rate:.0}/s from the first emit on \
+         ({:.0}/s emitted meanwhile, all acknowledged after {emitted:.1?})",
+        total as f64 / emitted.as_secs_f64(),
+    );
     first_attempts(&user).await
+}
+
+/// What emitting came to.
+pub struct Emits {
+    pub rate: f64,
+    pub p50: Duration,
+    pub p99: Duration,
+}
+
+/// What delivering came to.
+pub struct Deliveries {
+    pub total: usize,
+    /// Per second, from the first emit on.
+    pub rate: f64,
+    /// After how long all emits were acknowledged.
+    pub emitted: Duration,
 }
 
 /// Appends of one record per second, each synced: what one writer without group commit could do.
@@ -64,11 +94,12 @@ async fn emit(connection: &mut Connection, body: &Bytes) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Many clients, each with one emit under way, nobody listening.
-async fn emits(user: &TestUser, clients: usize, commits: f64) -> anyhow::Result<()> {
+/// Many clients, each with one emit under way, nobody listening. `users` is one user, at each of
+/// the servers that share the work.
+pub async fn emits(users: &[TestUser], clients: usize) -> anyhow::Result<Emits> {
     let mut running = JoinSet::new();
     let begun = Instant::now();
-    for _ in 0..clients {
+    for user in users.iter().cycle().take(clients) {
         let mut connection = Connection::open(user).await?;
         running.spawn(async move {
             let (body, mut took) = (emit_body("bench.emit"), Vec::new());
@@ -86,23 +117,25 @@ async fn emits(user: &TestUser, clients: usize, commits: f64) -> anyhow::Result<
     }
     let rate = took.len() as f64 / begun.elapsed().as_secs_f64();
     took.sort_unstable();
-    println!(
-        "emits: {clients} clients, {rate:.0}/s ({:.1} times the bare loop), p50 {:.2?}, p99 {:.2?}",
-        rate / commits,
-        percentile(&took, 50),
-        percentile(&took, 99)
-    );
-    Ok(())
+    Ok(Emits {
+        rate,
+        p50: percentile(&took, 50),
+        p99: percentile(&took, 99),
+    })
 }
 
 /// Fills the lane of every receiver, and times how long the deliveries take.
-async fn deliveries(server: &TestServer, clients: usize, receivers: usize) -> anyhow::Result<()> {
+pub async fn deliveries(
+    users: &[TestUser],
+    clients: usize,
+    receivers: usize,
+) -> anyhow::Result<Deliveries> {
     let mut hooks = Vec::new();
-    let user = server.user("bob").await;
     for n in 0..receivers {
         let hook = TestReceiver::start().await;
         let pattern = format!("custom.bench.d{n}");
-        user.webhook(&format!("d{n}"), &pattern, &hook.url("/hook"))
+        users[0]
+            .webhook(&format!("d{n}"), &pattern, &hook.url("/hook"))
             .await;
         hooks.push(hook);
     }
@@ -110,8 +143,8 @@ async fn deliveries(server: &TestServer, clients: usize, receivers: usize) -> an
     let total = receivers * WAITING;
     let begun = Instant::now();
     let mut running = JoinSet::new();
-    for _ in 0..clients {
-        let (mut connection, next) = (Connection::open(&user).await?, Arc::clone(&next));
+    for user in users.iter().cycle().take(clients) {
+        let (mut connection, next) = (Connection::open(user).await?, Arc::clone(&next));
         running.spawn(async move {
             loop {
                 let n = next.fetch_add(1, Ordering::Relaxed);
@@ -133,13 +166,11 @@ async fn deliveries(server: &TestServer, clients: usize, receivers: usize) -> an
     let took = begun.elapsed();
     let most = hooks.iter().map(|hook| hook.peak("/hook")).max();
     ensure!(most == Some(1), "a receiver had two requests at once");
-    println!(
-        "deliveries: {total} to {receivers} receivers, {:.0}/s from the first emit on \
-         ({:.0}/s emitted meanwhile, all acknowledged after {emitted:.1?})",
-        total as f64 / took.as_secs_f64(),
-        total as f64 / emitted.as_secs_f64(),
-    );
-    Ok(())
+    Ok(Deliveries {
+        total,
+        rate: total as f64 / took.as_secs_f64(),
+        emitted,
+    })
 }
 
 /// One event at a time on an idle server: from its acknowledgement to its arrival.

@@ -3,9 +3,9 @@
 
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use serde_json::json;
-use svc_testkit::{Http, SimulatedAgents, TestServer, raise_open_files_limit};
+use svc_testkit::{Http, SimulatedAgents, TestServer, raise_open_files_limit, resident_bytes};
 
 /// Requests under way at the same time.
 const AT_ONCE: usize = 64;
@@ -17,7 +17,7 @@ pub async fn run(links: usize, methods: usize) -> anyhow::Result<()> {
     let begun = Instant::now();
     let tokens = user.create_spaces(links, AT_ONCE).await;
     println!("{links} spaces created in {:.1?}", begun.elapsed());
-    let before = resident_bytes(server.id())?;
+    let before = resident_bytes(server.id());
 
     let Http::Tcp(address) = server.http() else {
         bail!("a test server listens on TCP")
@@ -25,7 +25,7 @@ pub async fn run(links: usize, methods: usize) -> anyhow::Result<()> {
     let begun = Instant::now();
     let bare = SimulatedAgents::link(address, tokens, methods, AT_ONCE).await;
     let linked = begun.elapsed();
-    let after = resident_bytes(server.id())?;
+    let after = resident_bytes(server.id());
     let answer = user
         .call(&format!("s{}.m0", links - 1), json!({"x": 1}))
         .await;
@@ -33,7 +33,7 @@ pub async fn run(links: usize, methods: usize) -> anyhow::Result<()> {
         bail!("a call through one of the links answered {answer}");
     }
 
-    let each = after.saturating_sub(before) / links;
+    let each = after.saturating_sub(before) / links as u64;
     println!(
         "{} links with {methods} methods each, linked in {linked:.1?}",
         bare.len()
@@ -45,13 +45,4 @@ pub async fn run(links: usize, methods: usize) -> anyhow::Result<()> {
     );
     println!("memory per idle link and its {methods} methods: {each} bytes");
     Ok(())
-}
-
-/// The resident set of a process, from `/proc`.
-fn resident_bytes(pid: u32) -> anyhow::Result<usize> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))
-        .context("memory is read from /proc, which this system does not have")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok());
-    Ok(kib.context("/proc has no VmRSS")? * 1024)
 }

@@ -1,18 +1,21 @@
 //! Measurements of the product, as commands: each starts the real `svc` program and prints what it
-//! saw. Figures here never decide a test.
+//! saw. One of them decides a test: `cost`, which counts and keeps no time.
 //!
 //! ```sh
-//! cargo build --release -p svc && cargo run --release -p svc-bench -- calls
-//! cargo build -p svc && cargo run -p svc-bench -- cost
-//! cargo build --release -p svc && cargo run --release -p svc-bench -- links 2000 10
-//! cargo build --release -p svc && cargo run --release -p svc-bench -- events 64 64
-//! cargo build --release -p svc --examples --bins && cargo run --release -p svc-bench -- scripts 5
-//! cargo build --release -p svc --examples --bins && cargo run --release -p svc-bench -- mcp 20
+//! cargo build --profile dist --ignore-rust-version -p svc -p svc-bench --bins --examples
+//! target/dist/svc-bench calls
+//! target/dist/svc-bench cost
+//! target/dist/svc-bench links 2000 10
+//! target/dist/svc-bench events 64 64
+//! target/dist/svc-bench engines 64 64
+//! target/dist/svc-bench scripts 5
+//! target/dist/svc-bench mcp 20
 //! ```
 
 mod calls;
 mod connection;
 mod cost;
+mod engines;
 mod events;
 mod links;
 mod mcp;
@@ -20,7 +23,8 @@ mod scripts;
 
 use anyhow::{Context, bail};
 
-const USAGE: &str = "usage: svc-bench calls [--rounds N] [--no-scale] [--links N] [--instructions] [--document FILE] | cost [--required] | links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | scripts [ROUNDS] | mcp [ROUNDS]";
+/// How the commands other than `calls` are written.
+const OTHERS: &str = "cost [--required] | links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | engines [CLIENTS] [RECEIVERS] | scripts [ROUNDS] | mcp [ROUNDS]";
 
 /// The product's allocator, so that the references have what it has.
 #[global_allocator]
@@ -68,16 +72,25 @@ async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyho
             let receivers = number(args.next(), 64)?;
             events::run(clients, receivers).await
         }
+        "engines" => {
+            let clients = number(args.next(), 64)?;
+            let receivers = number(args.next(), 64)?;
+            engines::run(clients, receivers).await
+        }
         "scripts" => scripts::run(number(args.next(), 5)?).await,
         "mcp" => mcp::run(number(args.next(), 20)?).await,
         "bare-route" => mcp::bare_route().await,
-        _ => bail!(USAGE),
+        _ => bail!(usage()),
     }
 }
 
 fn number(arg: Option<String>, default: usize) -> anyhow::Result<usize> {
     arg.map_or(Ok(default), |arg| {
         arg.parse()
-            .with_context(|| format!("`{arg}` is not a number; {USAGE}"))
+            .with_context(|| format!("`{arg}` is not a number; {}", usage()))
     })
+}
+
+fn usage() -> String {
+    format!("usage: svc-bench {} | {OTHERS}", calls::USAGE)
 }

@@ -17,5 +17,5 @@ pub use client::{Client, Credential, EventFilter, MethodFilter, Page, ScriptFilt
 pub use error::Error;
 pub use resource::{Listing, Resource};
 pub use sse::{EventStream, Message, Received};
-pub use target::{Address, Target, TargetError, tls_config};
+pub use target::{Address, Target, TargetError, first_address, tls_config};
 pub use transport::{Answer, Policy, Stream, connect};

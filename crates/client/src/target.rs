@@ -1,5 +1,9 @@
 //! Where a server or an agent is reached: `http://`, `https://`, or a Unix socket.
 
+mod list;
+
+pub use list::first_address;
+
 use std::{
     fmt,
     path::{Path, PathBuf},
@@ -24,6 +28,16 @@ pub enum TargetError {
     NoRoots,
     #[error("TLS cannot be set up: {0}")]
     Tls(#[from] tokio_rustls::rustls::Error),
+    #[error("address {number} of `{list}` is empty; addresses are separated by single commas")]
+    EmptyAddress { number: usize, list: String },
+    #[error("`{0}` is named twice; each server is named once")]
+    SameAddress(String),
+    #[error(
+        "`{url}` is address {number} of {count}; at most {most} servers may be named",
+        number = list::ADDRESSES_MAX + 1,
+        most = list::ADDRESSES_MAX
+    )]
+    TooManyAddresses { url: String, count: usize },
 }
 
 /// A place that speaks HTTP, ready to connect to as often as needed.
@@ -54,6 +68,14 @@ impl Target {
     /// Reads `http://host[:port][/base]` or `https://…`. `extra_ca` is a PEM file trusted beside
     /// the machine's own roots.
     pub fn parse(url: &str, extra_ca: Option<&Path>) -> Result<Self, TargetError> {
+        Self::parse_with(url, || Ok(Arc::new(tls_config(extra_ca)?)))
+    }
+
+    /// Asks for `tls` only if the address needs it.
+    fn parse_with(
+        url: &str,
+        tls: impl FnOnce() -> Result<Arc<ClientConfig>, TargetError>,
+    ) -> Result<Self, TargetError> {
         let refuse = |why: &str| TargetError::NotAnAddress {
             url: without_secrets(url),
             why: why.to_owned(),
@@ -84,7 +106,7 @@ impl Target {
             "https" => Address::Tls {
                 host,
                 port: port.unwrap_or(443),
-                config: Arc::new(tls_config(extra_ca)?),
+                config: tls()?,
             },
             _ => return Err(refuse("only `http` and `https` are spoken")),
         };

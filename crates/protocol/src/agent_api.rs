@@ -27,6 +27,7 @@ pub struct Discovery {
     pub agent_socket: String,
     pub space_id: Option<SpaceId>,
     pub space: Option<String>,
+    /// The server it was last linked to, or tries first.
     pub server_url: String,
 }
 
@@ -66,7 +67,11 @@ pub struct Unregistered {
 pub struct Status {
     pub pid: u32,
     pub version: String,
+    /// The server it is linked to, or tries to link to.
     pub server_url: String,
+    /// All it knows, as they were given.
+    #[serde(default)]
+    pub server_urls: Vec<String>,
     pub linked: bool,
     /// Why the last attempt to link failed, while unlinked.
     pub link_error: Option<String>,

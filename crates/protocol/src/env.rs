@@ -1,6 +1,7 @@
 //! Every environment variable the product reads or sets, in one place.
 
-/// Address of the server, for the CLI and the agent.
+/// Address of the server, for the CLI and the agent; several with commas, of which the CLI takes
+/// the first.
 pub const URL: &str = "SVC_URL";
 /// API token for the CLI; overrides the saved context.
 pub const TOKEN: &str = "SVC_TOKEN";

@@ -20,7 +20,7 @@ use crate::{
     stats::Overview,
     store::{FolderLock, Store},
     web::Web,
-    zone::Zone,
+    zone::{CatchUp, Zone},
 };
 
 /// A cheap handle on everything.
@@ -34,6 +34,8 @@ pub struct Parts {
     pub zone: Zone,
     /// The newest change of the zone that was in the database before anything was read into memory.
     pub zone_position: i64,
+    /// Lets a request wait until this server knows what others have committed.
+    pub catch_up: CatchUp,
     /// The data folder, where the store does not hold it.
     pub folder: Option<FolderLock>,
     pub store: Store,

@@ -150,26 +150,34 @@ impl Links {
         }
     }
 
-    /// Stops: lets calls in flight finish within a limit, then says goodbye to every agent.
+    /// Stops: says goodbye to each agent as soon as its own calls in flight are done, within a
+    /// limit, so that one long call does not keep the others from another server.
     pub async fn drain(&self) {
-        let links: Vec<_> = self
+        let mut busy: Vec<_> = self
             .live
             .read()
             .values()
             .filter_map(|live| live.link())
             .collect();
-        let idle = async {
-            for link in &links {
-                while !link.is_idle() && !link.ending().is_cancelled() {
-                    tokio::time::sleep(Duration::from_millis(10)).await;
+        let handed_over = async {
+            loop {
+                busy.retain(|link| {
+                    if link.is_idle() {
+                        link.end(Goodbye::ServerStopping);
+                    }
+                    !link.ending().is_cancelled()
+                });
+                if busy.is_empty() {
+                    return;
                 }
+                tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        if tokio::time::timeout(self.policy.drain, idle).await.is_err() {
+        let limit = self.policy.drain;
+        if tokio::time::timeout(limit, handed_over).await.is_err() {
             tracing::warn!("calls still in flight at the end of the drain time are interrupted");
         }
-        links
-            .iter()
+        busy.iter()
             .for_each(|link| link.end(Goodbye::ServerStopping));
         self.tasks.close();
         if tokio::time::timeout(Duration::from_secs(5), self.tasks.wait())

@@ -32,6 +32,8 @@ use crate::{
 const LAST_USED_EVERY: Duration = Duration::from_secs(60);
 /// Between removals of audit entries past their retention.
 const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
+/// How long a server that stops keeps agents for calls that its last requests make yet.
+const LAST_CALLS: Duration = Duration::from_secs(1);
 
 pub struct Server {
     app: App,
@@ -178,12 +180,22 @@ impl Server {
     pub async fn join(self) {
         self.app.shutdown.cancelled().await;
         info!("stopping");
-        for listening in self.listening {
-            if let Err(error) = listening.await {
-                warn!("a listener failed: {error}");
+        let listening = async {
+            for listening in self.listening {
+                if let Err(error) = listening.await {
+                    warn!("a listener failed: {error}");
+                }
             }
+        };
+        tokio::pin!(listening);
+        // The last requests may make calls yet; a long one keeps no idle agent here.
+        let drained = tokio::time::timeout(LAST_CALLS, &mut listening).await;
+        let handing_over = self.app.links.drain();
+        if drained.is_ok() {
+            handing_over.await;
+        } else {
+            tokio::join!(listening, handing_over);
         }
-        self.app.links.drain().await;
         self.app.local.stop_all().await;
         for task in self.housekeeping {
             let _ = tokio::time::timeout(self.drain, task).await;

@@ -4,6 +4,7 @@
 //! stops the spaces of servers that are gone. Registrations stay with the server that has the
 //! link; nothing here asks another server anything: the database is all they have in common.
 
+mod catch_up;
 mod follow;
 mod identity;
 mod streams;
@@ -14,7 +15,10 @@ use svc_core::{ServerId, Timestamp};
 use svc_protocol::api::ServerRecord;
 use tracing::{info, warn};
 
-pub use self::identity::{ServerIdError, own_id};
+pub use self::{
+    catch_up::CatchUp,
+    identity::{ServerIdError, own_id},
+};
 use crate::{
     app::App,
     clock,
@@ -125,13 +129,13 @@ impl Zone {
         loop {
             let draining = app.shutdown.is_cancelled();
             if let Err(error) = self.beat(app, draining).await {
-                warn!("no sign of life could be given: {error}");
+                tell("no sign of life could be given", &error);
             }
             if draining {
                 return;
             }
             if let Err(error) = self.tidy(app).await {
-                warn!("the zone could not be tidied up: {error}");
+                tell("the zone could not be tidied up", &error);
             }
             tokio::select! {
                 () = tokio::time::sleep(BEAT_EVERY) => {}
@@ -163,5 +167,12 @@ impl Zone {
             app.store.write(prune).await?;
         }
         Ok(())
+    }
+}
+
+/// Tells of a failure that is tried again by itself.
+fn tell(what: &str, error: &StoreError) {
+    if !error.is_outage() {
+        warn!("{what}: {error}");
     }
 }

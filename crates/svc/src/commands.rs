@@ -82,7 +82,7 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
     match cli.command {
         // These run long, choose their own runtime and log what they do.
         Command::Up(args) => up::run(&shell, args),
-        Command::Server(command) => server::run(&shell, command),
+        Command::Server(server::Command::Start(args)) => server::start(&shell, *args),
         Command::Agent(agent::Command::Start(args)) => agent::start(&shell, args),
         Command::RunScript(args) => run_script::run(&shell, *args),
         Command::ScriptWorker(args) => script_worker::run(&args),
@@ -120,8 +120,8 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         Command::Audit(command) => audit::run(shell, command).await,
         Command::Api(args) => api::run(shell, args).await,
         Command::Backup(command) => backup::run(shell, command),
+        Command::Server(command) => server::run(shell, command).await,
         Command::Up(_)
-        | Command::Server(_)
         | Command::RunScript(_)
         | Command::ScriptWorker(_)
         | Command::Completions(_)

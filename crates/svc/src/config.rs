@@ -3,6 +3,7 @@
 //! Flags are applied by the commands that have them. `config.default.toml` *is* the defaults: it
 //! is the lowest layer, read like any other file.
 
+mod addresses;
 mod section;
 
 use std::{
@@ -17,6 +18,7 @@ use crate::{
     environment::Environment,
     exit::{Exit, Failure},
 };
+pub use addresses::Addresses;
 use section::section;
 
 const DEFAULTS: &str = include_str!("../config.default.toml");
@@ -100,7 +102,7 @@ section! {
 section! {
     Agent as WrittenAgent {
     } optional {
-        url: String = env::URL,
+        url: Addresses = env::URL,
         token: String = env::AGENT_TOKEN,
         ca_file: PathBuf = env::CA_FILE,
         listen: SocketAddr = env::AGENT_LISTEN,

@@ -26,7 +26,7 @@ pub use http::{Answer, Http};
 pub use postgres::{TestDatabase, TestPostgres};
 pub use process::{
     Process, children_of, descendants_of, is_running, peak_resident_mib, raise_open_files_limit,
-    resident_mib,
+    resident_bytes, resident_mib,
 };
 pub use program::{Cli, Output, fixture_method_server, svc_program, under};
 pub use raw_link::{RawLink, simulated_registration};

@@ -253,19 +253,24 @@ fn stat(id: u32) -> Option<(char, u32)> {
 
 /// Resident memory of a process, in MiB.
 pub fn resident_mib(id: u32) -> u64 {
-    memory_mib(id, "VmRSS:")
+    resident_bytes(id) >> 20
+}
+
+/// Resident memory of a process.
+pub fn resident_bytes(id: u32) -> u64 {
+    memory_bytes(id, "VmRSS:")
 }
 
 /// The most resident memory a process has ever had, in MiB.
 pub fn peak_resident_mib(id: u32) -> u64 {
-    memory_mib(id, "VmHWM:")
+    memory_bytes(id, "VmHWM:") >> 20
 }
 
-fn memory_mib(id: u32, key: &str) -> u64 {
+fn memory_bytes(id: u32, key: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
     let line = status.lines().find_map(|line| line.strip_prefix(key));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kib.expect("the kernel says how much memory a process has") / 1024
+    kib.expect("the kernel says how much memory a process has") * 1024
 }
 
 fn ignores_interrupt() -> bool {

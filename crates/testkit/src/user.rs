@@ -44,6 +44,13 @@ impl TestUser {
         }
     }
 
+    /// The same at a server that the test started by itself.
+    pub fn at_url(&self, url: &str) -> Self {
+        let mut user = self.clone();
+        user.site.url = url.to_owned();
+        user
+    }
+
     pub fn http(&self) -> Http {
         self.site.http()
     }

@@ -222,7 +222,8 @@ class OutsideTest(HostTest):
 
     def test_events_and_the_api_go_to_the_server_with_the_token(self) -> None:
         server, url = self.far_server()
-        os.environ["SVC_URL"], os.environ["SVC_TOKEN"] = url + "/under/", "svc_pat_x"
+        os.environ["SVC_URL"] = f"{url}/under/ , http://127.0.0.1:9"
+        os.environ["SVC_TOKEN"] = "svc_pat_x"
         server.prepare(202, {"event_id": "an id"})
         self.assertEqual(event.emit("x", {"a": 1}), "an id")
         server.prepare(200, {"username": "ann"})

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use svc_client::Target;
 use svc_core::space::HealthCheck;
 use svc_protocol::agent_api::FOLDER;
 use tokio::{
@@ -25,6 +24,7 @@ use crate::{
     registration::{AgentAddresses, Registrar, Routes},
     script::ScriptRunner,
     server_api::ServerApi,
+    servers::Servers,
     startup::Startup,
 };
 
@@ -37,6 +37,7 @@ pub struct Wiring {
     pub log: Arc<SpaceLog>,
     pub routes: Arc<Routes>,
     pub registrar: Arc<Registrar>,
+    pub servers: Arc<Servers>,
     pub server: Arc<ServerApi>,
     pub packages: Arc<Packages>,
     pub link: watch::Receiver<LinkStatus>,
@@ -45,7 +46,7 @@ pub struct Wiring {
 impl Wiring {
     pub fn new(
         options: &Options,
-        server: &Target,
+        servers: &Arc<Servers>,
         link: watch::Receiver<LinkStatus>,
         reset_link: &Arc<Notify>,
         addresses: &AgentAddresses,
@@ -53,7 +54,7 @@ impl Wiring {
         let policy = Arc::new(options.policy.clone());
         let folder = &options.working_folder;
         let server = Arc::new(ServerApi::new(
-            server.clone(),
+            Arc::clone(servers),
             &options.agent_token,
             policy.connect_timeout,
         ));
@@ -86,6 +87,7 @@ impl Wiring {
             log,
             routes,
             registrar,
+            servers: Arc::clone(servers),
             server,
             packages,
             link,
@@ -123,7 +125,7 @@ impl Wiring {
     ) -> JoinSet<()> {
         let (outbox, log) = (&self.outbox, &self.log);
         let mut background = JoinSet::new();
-        background.spawn(file.keep(self.link.clone()));
+        background.spawn(file.keep(self.link.clone(), Arc::clone(&self.servers)));
         background.spawn(Arc::clone(log).forward(Arc::clone(outbox), self.policy.log_gather));
         let registrar = Arc::clone(&self.registrar);
         background.spawn(async move { registrar.keep().await });

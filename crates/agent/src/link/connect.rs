@@ -59,29 +59,31 @@ pub enum ConnectError {
     Protocol(String),
 }
 
-pub async fn connect(link: &Link) -> Result<Connected, ConnectError> {
-    let url = || link.server.to_string();
+pub async fn connect(link: &Link, server: &Target) -> Result<Connected, ConnectError> {
+    let url = || server.to_string();
     let timed_out = |_| ConnectError::TimedOut { url: url() };
-    let stream = timeout(
-        link.policy.connect_timeout,
-        transport::connect(&link.server),
-    )
-    .await
-    .map_err(timed_out)?
-    .map_err(|source| ConnectError::Unreachable { url: url(), source })?;
-    timeout(link.policy.handshake_timeout, shake_hands(link, stream))
+    let stream = timeout(link.policy.connect_timeout, transport::connect(server))
+        .await
+        .map_err(timed_out)?
+        .map_err(|source| ConnectError::Unreachable { url: url(), source })?;
+    let shaking = shake_hands(link, server, stream);
+    timeout(link.policy.handshake_timeout, shaking)
         .await
         .map_err(timed_out)?
 }
 
-async fn shake_hands(link: &Link, stream: Box<dyn Stream>) -> Result<Connected, ConnectError> {
-    let request = request(&link.server, &link.agent_token)?;
+async fn shake_hands(
+    link: &Link,
+    server: &Target,
+    stream: Box<dyn Stream>,
+) -> Result<Connected, ConnectError> {
+    let request = request(server, &link.agent_token)?;
     let config = WebSocketConfig::default()
         .read_buffer_size(BUFFER_BYTES)
         .write_buffer_size(BUFFER_BYTES)
         .max_message_size(Some(MESSAGE_BYTES_MAX))
         .max_frame_size(Some(MESSAGE_BYTES_MAX));
-    let failed = |error| websocket_error(&link.server, error);
+    let failed = |error| websocket_error(server, error);
     let (mut socket, _) = client_async_with_config(request, stream, Some(config))
         .await
         .map_err(failed)?;
@@ -96,7 +98,7 @@ async fn shake_hands(link: &Link, stream: Box<dyn Stream>) -> Result<Connected, 
         .send(Message::Binary(message.freeze()))
         .await
         .map_err(failed)?;
-    let not_ours = || ConnectError::Protocol(link.server.to_string());
+    let not_ours = || ConnectError::Protocol(server.to_string());
     let (answer, early) = read_answer(&mut socket).await.map_err(failed)?;
     match answer {
         Some(Control::Welcome(welcome)) if welcome.version == VERSION => Ok(Connected {

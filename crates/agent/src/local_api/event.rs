@@ -13,14 +13,17 @@ use http::{
     HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{CONTENT_TYPE, RETRY_AFTER},
 };
-use svc_client::{Client, Error, Target, transport::Answer};
+use svc_client::{Error, transport::Answer};
 use svc_core::event::{EmitError, PAYLOAD_BYTES_MAX, check_payload, custom_type};
 use svc_protocol::api::Emit;
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::problem::Failure;
-use crate::link::LinkStatus;
+use crate::{
+    link::LinkStatus,
+    servers::{Clients, Servers},
+};
 
 /// The payload, its type, and the JSON around them.
 pub const BODY_BYTES_MAX: usize = PAYLOAD_BYTES_MAX + 1024;
@@ -29,54 +32,62 @@ const EMIT_PATH: &str = "/api/events/emit";
 
 /// Passes events on, over connections that are kept.
 pub struct Events {
-    server: Client,
+    servers: Clients,
     link: watch::Receiver<LinkStatus>,
 }
 
 impl Events {
     pub fn new(
-        server: Target,
+        servers: Arc<Servers>,
         agent_token: &str,
         policy: svc_client::Policy,
         link: watch::Receiver<LinkStatus>,
     ) -> Self {
         Self {
-            server: Client::with_policy(server, policy).with_token(agent_token),
+            servers: Clients::new(servers, agent_token, policy),
             link,
         }
     }
 
-    /// Sends the event; a lost connection is tried once more with the same key, so that the event
-    /// is the same one.
+    /// Sends the event; a lost connection is tried once more, then the other servers are, with the
+    /// same key, so that the event is the same one.
     async fn emit(&self, key: HeaderValue, body: Vec<u8>) -> Result<Answer, Failure> {
         let link = self.link.borrow().clone();
-        if link.link.is_none() {
+        // With several servers the agent may be on its way from one to the next.
+        if link.link.is_none() && self.servers.is_single() {
             let why = link.error.unwrap_or_else(|| "it is connecting".to_owned());
             return Err(unavailable(
                 "not_linked",
                 format!("the agent is not linked to the server: {why}; the event was not taken"),
             ));
         }
-        let send = |body| {
+        let current = self.servers.in_turn().take(1);
+        let mut unreachable = None;
+        for server in current.chain(self.servers.in_turn()) {
             let headers = HeaderMap::from_iter([(IDEMPOTENCY_KEY, key.clone())]);
-            self.server
-                .send_raw(Method::POST, EMIT_PATH, headers, Some(body), None)
-        };
-        let answer = match send(body.clone()).await {
-            Err(Error::Unreachable { why, .. }) => {
-                tracing::debug!(%why, "an event is sent once more");
-                send(body).await
+            let body = Some(body.clone());
+            let sending = server.send_raw(Method::POST, EMIT_PATH, headers, body, None);
+            match sending.await {
+                Ok(answer) => return Ok(answer),
+                Err(error @ Error::Unreachable { .. }) => {
+                    tracing::debug!(%error, "an event was not taken yet");
+                    unreachable.get_or_insert(error);
+                }
+                Err(error) => return Err(not_taken(error)),
             }
-            answer => answer,
-        };
-        answer.map_err(|error| match error {
-            Error::Timeout { .. } => Failure::new(
-                StatusCode::GATEWAY_TIMEOUT,
-                "server_timeout",
-                format!("{error}; sent again with the same Idempotency-Key it is the same event"),
-            ),
-            error => unavailable("server_unreachable", error.to_string()),
-        })
+        }
+        Err(not_taken(unreachable.expect("there is a server to ask")))
+    }
+}
+
+fn not_taken(error: Error) -> Failure {
+    match error {
+        Error::Timeout { .. } => Failure::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "server_timeout",
+            format!("{error}; sent again with the same Idempotency-Key it is the same event"),
+        ),
+        error => unavailable("server_unreachable", error.to_string()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Passes requests on to the server with the agent's credential, so that programs of the space
 //! need none of their own.
 
-use std::{io, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
 use axum::body::Body;
 use bytes::Bytes;
@@ -17,10 +17,15 @@ use http::{
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
-use svc_client::{Target, transport};
+use svc_client::{
+    Target,
+    transport::{self, Stream},
+};
 use thiserror::Error;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
+
+use crate::servers::Servers;
 
 /// Bytes of a request that are passed on.
 pub const REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -41,45 +46,42 @@ pub enum ProxyError {
 }
 
 pub struct Proxy {
-    server: Target,
+    servers: Arc<Servers>,
     credential: HeaderValue,
     connect_timeout: Duration,
 }
 
 impl Proxy {
     /// `None` if the token holds characters that no token has.
-    pub fn new(server: Target, agent_token: &str, connect_timeout: Duration) -> Option<Self> {
+    pub fn new(
+        servers: Arc<Servers>,
+        agent_token: &str,
+        connect_timeout: Duration,
+    ) -> Option<Self> {
         let mut credential = HeaderValue::from_str(&format!("Bearer {agent_token}")).ok()?;
         credential.set_sensitive(true);
         Some(Self {
-            server,
+            servers,
             credential,
             connect_timeout,
         })
-    }
-
-    pub fn server_url(&self) -> String {
-        self.server.to_string()
     }
 
     /// Sends one request and reads the whole response, unless it is one that goes on. A call may
     /// take as long as its method allows, so only the connection has a time limit; whoever asked
     /// can hang up.
     pub async fn send(&self, head: Parts, body: Bytes) -> Result<Response<Body>, ProxyError> {
-        let url = || self.server.to_string();
+        let (server, stream) = self.connect().await?;
+        let url = || server.to_string();
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| ProxyError::Failed {
             url: url(),
             source,
         };
-        let stream = timeout(self.connect_timeout, transport::connect(&self.server))
-            .await
-            .map_err(|_| ProxyError::TimedOut(url()))?
-            .map_err(|source| ProxyError::Unreachable { url: url(), source })?;
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| failed(error.into()))?;
         let request = self
-            .request(head, body)
+            .request(server, head, body)
             .map_err(|error| failed(error.into()))?;
         // Its failure reaches the exchange; it ends with it.
         let driver = AbortOnDropHandle::new(tokio::spawn(async move {
@@ -102,18 +104,39 @@ impl Proxy {
         Ok(response)
     }
 
-    fn request(&self, head: Parts, body: Bytes) -> http::Result<Request<Full<Bytes>>> {
+    /// Connects to the current server, or to the first of the others that can be reached: while
+    /// nothing has been sent, any will do.
+    async fn connect(&self) -> Result<(&Target, Box<dyn Stream>), ProxyError> {
+        let mut failure = None;
+        for server in self.servers.in_turn() {
+            let url = || server.to_string();
+            let failed = match timeout(self.connect_timeout, transport::connect(server)).await {
+                Ok(Ok(stream)) => return Ok((server, stream)),
+                Ok(Err(source)) => ProxyError::Unreachable { url: url(), source },
+                Err(_) => ProxyError::TimedOut(url()),
+            };
+            failure.get_or_insert(failed);
+        }
+        Err(failure.expect("there is a server to connect to"))
+    }
+
+    fn request(
+        &self,
+        server: &Target,
+        head: Parts,
+        body: Bytes,
+    ) -> http::Result<Request<Full<Bytes>>> {
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
         let mut request = Request::builder()
             .method(head.method)
-            .uri(self.server.path(path))
+            .uri(server.path(path))
             .body(Full::new(body))?;
         let mut headers = end_to_end(head.headers);
         // The caller is the space, whatever else it sent.
         for name in [HOST, COOKIE, ORIGIN] {
             headers.remove(name);
         }
-        headers.insert(HOST, HeaderValue::from_str(&self.server.host_header())?);
+        headers.insert(HOST, HeaderValue::from_str(&server.host_header())?);
         headers.insert(AUTHORIZATION, self.credential.clone());
         *request.headers_mut() = headers;
         Ok(request)

@@ -27,6 +27,7 @@ use super::{
 use crate::{
     link::LinkStatus,
     registration::{AgentAddresses, Registrar},
+    servers::Servers,
 };
 
 /// A registration file in JSON: every byte of it may need escaping.
@@ -37,6 +38,7 @@ pub struct SpaceApi {
     pub registrar: Arc<Registrar>,
     pub link: watch::Receiver<LinkStatus>,
     pub addresses: AgentAddresses,
+    pub servers: Arc<Servers>,
     pub proxy: Proxy,
     pub events: Arc<Events>,
     /// Stops the agent.
@@ -106,7 +108,8 @@ async fn status(State(api): Api) -> Json<Status> {
     Json(Status {
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        server_url: api.proxy.server_url(),
+        server_url: api.servers.current().to_string(),
+        server_urls: api.servers.urls().to_vec(),
         linked: link.link.is_some(),
         link_error: link.error.clone(),
         space_id: space.map(|space| space.id),

@@ -10,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use svc_client::Target;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::UnixStream,
@@ -28,6 +27,7 @@ use crate::{
     policy::Policy,
     registration::{AgentAddresses, Registrar, Routes},
     server_api::ServerApi,
+    servers::Servers,
 };
 
 /// Sends a request as it stands and reads the answer to its end.
@@ -43,18 +43,22 @@ fn status(answer: &str) -> u16 {
     code.parse().unwrap_or_default()
 }
 
-fn events(server: Target, link: watch::Receiver<LinkStatus>) -> Arc<Events> {
+fn events(servers: &Arc<Servers>, link: watch::Receiver<LinkStatus>) -> Arc<Events> {
     let policy = svc_client::Policy::default();
-    Arc::new(Events::new(server, "svc_agt_x", policy, link))
+    Arc::new(Events::new(Arc::clone(servers), "svc_agt_x", policy, link))
+}
+
+pub fn servers(urls: &str) -> Arc<Servers> {
+    Arc::new(Servers::parse(urls, None).expect("valid"))
 }
 
 /// Packages of an agent that has yet to read its libraries.
 pub fn packages(
     folder: &Path,
-    server: &Target,
+    servers: &Arc<Servers>,
     link: watch::Receiver<LinkStatus>,
 ) -> Arc<Packages> {
-    let server = ServerApi::new(server.clone(), "svc_agt_x", Duration::from_secs(5));
+    let server = ServerApi::new(Arc::clone(servers), "svc_agt_x", Duration::from_secs(5));
     Arc::new(Packages::new(
         folder.join("packages"),
         Arc::new(server),
@@ -72,7 +76,7 @@ struct Unlinked {
     _status: watch::Sender<LinkStatus>,
 }
 
-async fn unlinked(folder: &Path, server_url: &str) -> Unlinked {
+async fn unlinked(folder: &Path, server_urls: &str) -> Unlinked {
     let path = default_socket_path(folder).expect("a path");
     let (listener, file) = SocketFile::bind(&path).await.expect("binds");
     let policy = Arc::new(Policy::default());
@@ -82,9 +86,9 @@ async fn unlinked(folder: &Path, server_url: &str) -> Unlinked {
         url: "http://127.0.0.1:1".into(),
         socket: path.clone(),
     };
-    let server = Target::parse(server_url, None).expect("valid");
+    let servers = servers(server_urls);
     let around = Surroundings {
-        packages: packages(folder, &server, link.clone()),
+        packages: packages(folder, &servers, link.clone()),
         outbox: Arc::clone(&outbox),
         log: Arc::new(SpaceLog::new(100)),
         ids: Arc::default(),
@@ -101,10 +105,12 @@ async fn unlinked(folder: &Path, server_url: &str) -> Unlinked {
     let shutdown = CancellationToken::new();
     let api = Arc::new(SpaceApi {
         registrar: Arc::new(registrar),
-        events: events(server.clone(), link.clone()),
+        events: events(&servers, link.clone()),
         link,
         addresses,
-        proxy: Proxy::new(server, "svc_agt_x", Duration::from_secs(5)).expect("a token"),
+        proxy: Proxy::new(Arc::clone(&servers), "svc_agt_x", Duration::from_secs(5))
+            .expect("a token"),
+        servers,
         shutdown: shutdown.clone(),
     });
     let stop = CancellationToken::new();

@@ -62,7 +62,7 @@ async fn start_with(definition: ServerDefinition, policy: Policy) -> Result<Benc
         held: false,
     };
     let (_, link) = tokio::sync::watch::channel(crate::link::LinkStatus::default());
-    let nowhere = svc_client::Target::parse("http://127.0.0.1:1", None).expect("valid");
+    let nowhere = crate::local_api::tests::servers("http://127.0.0.1:1");
     let around = Surroundings {
         packages: crate::local_api::tests::packages(folder.path(), &nowhere, link),
         outbox,

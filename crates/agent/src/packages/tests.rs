@@ -2,14 +2,13 @@
 
 use std::{ffi::OsStr, fs, os::unix::fs::PermissionsExt, path::Path};
 
-use svc_client::Target;
 use tokio::process::Command;
 
 use super::*;
-use crate::local_api::tests::packages;
+use crate::local_api::tests::{packages, servers};
 
 fn some(folder: &Path) -> Arc<Packages> {
-    let nowhere = Target::parse("http://127.0.0.1:1", None).expect("valid");
+    let nowhere = servers("http://127.0.0.1:1");
     let (_, link) = watch::channel(LinkStatus::default());
     packages(folder, &nowhere, link)
 }

@@ -4,13 +4,15 @@
 use std::{fs, time::Instant};
 
 use rustix::process::{Pid, test_kill_process};
-use svc_client::Target;
 use svc_core::{SpaceId, SpaceName, UserName};
 use svc_protocol::link::{Control, LogLine, LogSource};
 use tokio::sync::watch;
 
 use super::*;
-use crate::{link::LinkStatus, link::Outbox, local_api::tests::packages};
+use crate::{
+    link::{LinkStatus, Outbox},
+    local_api::tests::{packages, servers},
+};
 
 struct Bench {
     folder: tempfile::TempDir,
@@ -21,7 +23,7 @@ impl Bench {
     fn new(program: &str, command: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("run-script"), command).expect("written");
-        let nowhere = Target::parse("http://127.0.0.1:1", None).expect("valid");
+        let nowhere = servers("http://127.0.0.1:1");
         let (_, link) = watch::channel(LinkStatus::default());
         let runner = ScriptRunner {
             program: program.into(),

@@ -7,5 +7,6 @@ mod packages;
 mod progress;
 mod registration;
 mod script_registration;
+mod servers;
 mod startup;
 mod test_agent;

@@ -31,8 +31,8 @@ pub fn short_policy() -> Policy {
 }
 
 impl TestAgent {
-    pub fn start(server_url: &str, methods: Option<&str>) -> Self {
-        Self::start_with(server_url, |folder, options| {
+    pub fn start(server_urls: &str, methods: Option<&str>) -> Self {
+        Self::start_with(server_urls, |folder, options| {
             if let Some(text) = methods {
                 std::fs::write(folder.join("methods.toml"), text).expect("written");
                 options.methods_file = Some("methods.toml".into());
@@ -41,10 +41,10 @@ impl TestAgent {
     }
 
     /// Starts an agent whose folder and options were made ready.
-    pub fn start_with(server_url: &str, prepare: impl FnOnce(&Path, &mut Options)) -> Self {
+    pub fn start_with(server_urls: &str, prepare: impl FnOnce(&Path, &mut Options)) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut options = Options {
-            server_url: server_url.to_owned(),
+            server_urls: server_urls.to_owned(),
             agent_token: "svc_agt_test".into(),
             ca_file: None,
             listen: Some("127.0.0.1:0".parse().expect("valid")),

@@ -6,10 +6,10 @@ use anyhow::Context;
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 
 use super::{
+    cores::Cores,
     exchange::{self, Exchange},
     load::{self, Slice},
     processes,
-    references::Awake,
 };
 
 const SLICE: Duration = Duration::from_millis(250);
@@ -21,6 +21,7 @@ const COUNTING: Duration = Duration::from_millis(1_500);
 pub struct Target {
     pub address: SocketAddr,
     pub token: String,
+    /// The one that faces HTTP comes first.
     pub processes: Vec<u32>,
 }
 
@@ -60,10 +61,11 @@ impl Case {
         self
     }
 
-    pub async fn slice(&self) -> anyhow::Result<Slice> {
+    pub async fn slice(&self, cores: &Cores) -> anyhow::Result<Slice> {
         // With one connection every step waits for the one before it, and the cores would halt in
         // between; with many they have no time to.
-        let _awake = (self.connections == 1).then(Awake::keep);
+        let awake = (self.connections == 1).then(|| cores.keep_awake());
+        let _awake = awake.transpose()?;
         let before = processes::cpu_times(&self.target.processes)?;
         let (mut times, spent) = self.load(SLICE).await?;
         let after = processes::cpu_times(&self.target.processes)?;

@@ -4,9 +4,10 @@
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
-/// Digits of the number; it never begins with a zero, which JSON would not take.
+/// Digits of the number.
 const DIGITS: usize = 12;
-const FIRST: u64 = 100_000_000_000;
+/// What others are added to: a number never begins with a zero, which JSON would not take.
+pub const FIRST: u64 = 100_000_000_000;
 
 /// Bytes with places for the number.
 #[derive(Clone)]
@@ -16,8 +17,8 @@ pub struct Template {
 }
 
 impl Template {
-    /// `text` holds the number [`Template::first`] wherever the number is to stand.
-    fn new(bytes: Vec<u8>) -> Self {
+    /// The bytes hold [`FIRST`] wherever the number is to stand.
+    pub fn new(bytes: Vec<u8>) -> Self {
         let places = memchr::memmem::find_iter(&bytes, FIRST.to_string().as_bytes()).collect();
         Self { bytes, places }
     }

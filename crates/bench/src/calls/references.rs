@@ -71,36 +71,6 @@ impl Drop for Reference {
     }
 }
 
-/// Keeps the cores from halting, at the lowest priority there is: waking a halted core of a virtual
-/// machine takes several times what the wake-up itself does, and every case would be measured by
-/// how often it sleeps.
-pub struct Awake(Vec<Child>);
-
-impl Awake {
-    pub fn keep() -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let start = || {
-            Command::new("chrt")
-                .args(["--idle", "0"])
-                .arg(std::env::current_exe().ok()?)
-                .arg("spin")
-                .stdin(Stdio::piped())
-                .spawn()
-                .ok()
-        };
-        Self((0..cores).filter_map(|_| start()).collect())
-    }
-}
-
-impl Drop for Awake {
-    fn drop(&mut self) {
-        for process in &mut self.0 {
-            let _ = process.kill();
-            let _ = process.wait();
-        }
-    }
-}
-
 /// B: answers with the body of the request.
 pub async fn bare_echo() -> anyhow::Result<()> {
     let echo = |body: Bytes| async move { json(body) };

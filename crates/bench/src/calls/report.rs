@@ -19,6 +19,8 @@ pub struct Report {
     /// Times of registering ten methods among a hundred thousand.
     pub registration: Option<Vec<f64>>,
     pub links: Option<Links>,
+    /// How the machine was arranged, in sentences.
+    pub notes: Vec<String>,
 }
 
 /// A case and what was seen of it.
@@ -89,6 +91,7 @@ impl Report {
             stdio: None,
             registration: None,
             links: None,
+            notes: Vec::new(),
         }
     }
 
@@ -99,7 +102,9 @@ impl Report {
     pub fn json(&self) -> String {
         let figures: Vec<Value> = self.figures().iter().map(Figure::json).collect();
         let cases: Vec<Value> = self.cases.iter().map(Measured::json).collect();
-        format!("{:#}\n", json!({"figures": figures, "cases": cases}))
+
+        let whole = json!({"notes": self.notes, "figures": figures, "cases": cases});
+        format!("{whole:#}\n")
     }
 
     /// For a terminal.
@@ -141,13 +146,17 @@ impl Report {
             );
         }
         if let Some(links) = self.links {
-            let per_link = links.memory.saturating_sub(links.memory_before) / links.count.max(1);
+            let grown = links.memory.saturating_sub(links.memory_before);
+            let per_link = grown / links.count.max(1) as u64;
             let _ = writeln!(
                 text,
                 "\n{} idle links with a method each take {per_link} bytes of the server each; they were linked in {:.1} s.",
                 links.count,
                 links.linking.as_secs_f64(),
             );
+        }
+        for note in &self.notes {
+            let _ = writeln!(text, "\n{note}");
         }
         text
     }

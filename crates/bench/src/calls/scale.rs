@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{bail, ensure};
 use serde_json::json;
 use svc_protocol::link::{self, Control};
 use svc_testkit::{
-    RawLink, SimulatedAgents, TestServer, TestUser, raise_open_files_limit, simulated_registration,
+    RawLink, SimulatedAgents, TestServer, TestUser, raise_open_files_limit, resident_bytes,
+    simulated_registration,
 };
 
 /// Requests and links under way at the same time.
@@ -20,8 +21,8 @@ const REGISTRATIONS: usize = 300;
 pub struct Links {
     pub count: usize,
     /// Of the server with all links up, in bytes.
-    pub memory: usize,
-    pub memory_before: usize,
+    pub memory: u64,
+    pub memory_before: u64,
     pub linking: Duration,
     /// From the restarted server's first word until every link is back.
     pub storm: Duration,
@@ -50,12 +51,12 @@ pub async fn links(count: usize) -> anyhow::Result<Links> {
     let mut server = TestServer::start().await;
     let user = server.user("ann").await;
     let tokens = user.create_spaces(count, AT_ONCE).await;
-    let memory_before = resident_bytes(server.id())?;
+    let memory_before = resident_bytes(server.id());
     let begun = Instant::now();
     let agents = SimulatedAgents::link(server.address(), tokens.clone(), 1, AT_ONCE).await;
     let linking = begun.elapsed();
     check(&user, count).await?;
-    let memory = resident_bytes(server.id())?;
+    let memory = resident_bytes(server.id());
     server.kill9();
     drop(agents);
     server.start_again().await;
@@ -81,13 +82,4 @@ async fn check(user: &TestUser, count: usize) -> anyhow::Result<()> {
         bail!("`{method}` answered {answer}");
     }
     Ok(())
-}
-
-/// The resident set of a process, from `/proc`.
-fn resident_bytes(pid: u32) -> anyhow::Result<usize> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))
-        .context("memory is read from /proc, which this system does not have")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok());
-    Ok(kib.context("/proc has no VmRSS")? * 1024)
 }

@@ -10,6 +10,8 @@ pub struct Settings {
     pub scale: bool,
     /// Idle links of the scale part.
     pub links: usize,
+    /// Gives the process that faces HTTP a core of its own.
+    pub pin: bool,
     /// Counts instructions per call instead, by callgrind.
     pub instructions: bool,
     /// A document between whose marks the tables are put.
@@ -17,7 +19,7 @@ pub struct Settings {
 }
 
 pub const USAGE: &str =
-    "calls [--rounds N] [--no-scale] [--links N] [--instructions] [--document FILE]";
+    "calls [--rounds N] [--no-scale] [--links N] [--no-pin] [--instructions] [--document FILE]";
 
 impl Settings {
     pub fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Self> {
@@ -25,6 +27,7 @@ impl Settings {
             rounds: 20,
             scale: true,
             links: 10_000,
+            pin: true,
             instructions: false,
             document: None,
         };
@@ -38,6 +41,7 @@ impl Settings {
                 "--links" => settings.links = value()?.parse().context("--links")?,
                 "--document" => settings.document = Some(value()?.into()),
                 "--no-scale" => settings.scale = false,
+                "--no-pin" => settings.pin = false,
                 "--instructions" => settings.instructions = true,
                 _ => bail!("`{arg}` is not known; {USAGE}"),
             }

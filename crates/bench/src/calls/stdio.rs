@@ -8,6 +8,8 @@ use std::{
 
 use anyhow::{Context, ensure};
 
+use super::exchange::{FIRST, Template};
+
 /// Lines under way at one time.
 const WINDOW: u64 = 64;
 
@@ -27,12 +29,16 @@ pub fn measure(time: Duration) -> anyhow::Result<Pipe> {
     })
 }
 
-fn line(id: u64, lines: &mut Vec<u8>) {
-    let text = "x".repeat(64);
-    let line = format!(
-        "{{\"jsonrpc\":\"2.0\",\"method\":\"echo\",\"params\":{{\"n\":{id},\"text\":\"{text}\"}},\"id\":{id}}}\n"
-    );
-    lines.extend_from_slice(line.as_bytes());
+/// A line and its answer, with the number as params and as id.
+fn templates() -> (Template, Template) {
+    let params = format!(r#"{{"n":{FIRST},"text":"{}"}}"#, "x".repeat(64));
+    let line =
+        format!("{{\"jsonrpc\":\"2.0\",\"method\":\"echo\",\"params\":{params},\"id\":{FIRST}}}\n");
+    let answer = format!("{{\"jsonrpc\":\"2.0\",\"result\":{params},\"id\":{FIRST}}}\n");
+    (
+        Template::new(line.into_bytes()),
+        Template::new(answer.into_bytes()),
+    )
 }
 
 fn start() -> anyhow::Result<Child> {
@@ -48,20 +54,19 @@ fn round_trip(time: Duration) -> anyhow::Result<f64> {
     let mut child = start()?;
     let mut stdin = child.stdin.take().context("a pipe")?;
     let mut stdout = BufReader::new(child.stdout.take().context("a pipe")?);
-    let (mut times, mut request, mut answer) = (Vec::new(), Vec::new(), String::new());
+    let (mut line, mut answer) = templates();
+    let (mut times, mut answered) = (Vec::new(), Vec::new());
     let until = Instant::now() + time;
-    for id in 1.. {
+    for number in 1.. {
         let begun = Instant::now();
         if begun > until {
             break;
         }
-        request.clear();
-        answer.clear();
-        line(id, &mut request);
-        stdin.write_all(&request)?;
-        stdout.read_line(&mut answer)?;
+        answered.clear();
+        stdin.write_all(line.with(number))?;
+        stdout.read_until(b'\n', &mut answered)?;
         times.push(begun.elapsed());
-        ensure!(answer.ends_with(&format!(",\"id\":{id}}}\n")), "{answer}");
+        check(&answered, answer.with(number))?;
     }
     drop(stdin);
     child.wait()?;
@@ -74,23 +79,40 @@ fn rate(time: Duration) -> anyhow::Result<f64> {
     let mut child = start()?;
     let mut stdin = child.stdin.take().context("a pipe")?;
     let mut stdout = child.stdout.take().context("a pipe")?;
+    let (mut line, mut answer) = templates();
     let (mut buffer, mut requests) = (vec![0; 256 * 1024], Vec::new());
+    // What must still come, in this order: the child answers lines as they are.
+    let mut expected = Vec::new();
     let (mut sent, mut received, mut more) = (0, 0, WINDOW);
     let begun = Instant::now();
     while begun.elapsed() < time {
         requests.clear();
         for _ in 0..more {
             sent += 1;
-            line(sent, &mut requests);
+            requests.extend_from_slice(line.with(sent));
+            expected.extend_from_slice(answer.with(sent));
         }
         stdin.write_all(&requests)?;
         let count = stdout.read(&mut buffer)?;
+        ensure!(count > 0, "the child has ended");
+        check(&buffer[..count], &expected[..count.min(expected.len())])?;
+        expected.drain(..count);
         more = memchr::memchr_iter(b'\n', &buffer[..count]).count() as u64;
         received += more;
     }
     let rate = received as f64 / begun.elapsed().as_secs_f64();
-    ensure!(received <= sent, "more answers than requests");
     let _ = child.kill();
     child.wait()?;
     Ok(rate)
+}
+
+fn check(answered: &[u8], expected: &[u8]) -> anyhow::Result<()> {
+    let text = String::from_utf8_lossy;
+    ensure!(
+        answered == expected,
+        "the child answered `{}` instead of `{}`",
+        text(answered),
+        text(expected)
+    );
+    Ok(())
 }

@@ -248,6 +248,11 @@ impl Client {
 
     // operations
 
+    /// The servers of the zone.
+    pub async fn servers(&self) -> Result<api::Servers, Error> {
+        self.get("/api/servers").await
+    }
+
     /// Whether the server takes requests.
     pub async fn is_ready(&self) -> bool {
         self.send(Method::GET, "/readyz", None).await.is_ok()

@@ -254,7 +254,7 @@ fn end(leads_group: bool) -> ! {
 /// The server a handler's `svc.api` falls back to when there is no agent.
 fn server_of_environment() -> Option<Client> {
     let ca_file = std::env::var_os(env::CA_FILE).map(PathBuf::from);
-    let target = Target::parse(&std::env::var(env::URL).ok()?, ca_file.as_deref()).ok()?;
+    let target = Target::parse_first(&std::env::var(env::URL).ok()?, ca_file.as_deref()).ok()?;
     Some(Client::new(target).with_token(std::env::var(env::TOKEN).ok()?))
 }
 

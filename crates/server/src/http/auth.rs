@@ -14,7 +14,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use http::{HeaderMap, Method, header};
-use svc_core::{Permission, Scopes};
+use svc_core::{Permission, Scopes, credential::CredentialKind};
 
 use super::{
     error::ApiError,
@@ -90,6 +90,10 @@ impl Gate {
 }
 
 pub async fn authenticate(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
+    if gate.app.store.is_shared() && is_unknown(&gate, &request) {
+        // Made at another server a moment ago, perhaps: somebody who logs in there and goes on here.
+        gate.app.catch_up.now().await;
+    }
     match decide(&gate, gate.rule_of(&request), &request) {
         Ok(caller) => {
             if let Some(caller) = caller {
@@ -107,6 +111,13 @@ pub async fn authenticate(State(gate): State<Gate>, mut request: Request, next: 
         }
         Err(error) => error.into_response(),
     }
+}
+
+/// Whether a credential is presented that looks like one of ours and is not known.
+fn is_unknown(gate: &Gate, request: &Request) -> bool {
+    let presented = presented(request.headers()).ok().flatten();
+    presented.is_some_and(|text| CredentialKind::recognise(text).is_some())
+        && matches!(identify(gate, request), Err(Denied::Unknown))
 }
 
 /// Reads and calls end with their client; a call frees its place by that.

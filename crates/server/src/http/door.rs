@@ -45,11 +45,15 @@ impl Door {
     pub fn take(&self, mut request: Request<Incoming>, peer: Peer) -> Answering {
         if request.method() == Method::POST && request.uri().path() == CALL_PATH {
             let admitted = self.gate.admit(&request);
-            let app = self.app.clone();
-            return Box::pin(async move {
-                let answer = async { methods::answer(&app, &admitted?, request).await };
-                Ok(answer.await.into_response())
-            });
+            // In a zone, whoever is refused may have become known a moment ago at another server:
+            // the long way waits for that.
+            if admitted.is_ok() || !self.app.store.is_shared() {
+                let app = self.app.clone();
+                return Box::pin(async move {
+                    let answer = async { methods::answer(&app, &admitted?, request).await };
+                    Ok(answer.await.into_response())
+                });
+            }
         }
         request.extensions_mut().insert(peer);
         Box::pin(self.router.clone().call(request))

@@ -277,15 +277,12 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             // Nothing was done, or nothing is known of it: the same request may be sent again.
-            StoreError::Unavailable(_) => {
-                tracing::warn!("request failed: {error}");
-                Self::new(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "database_unavailable",
-                    "the database cannot be reached at the moment; try again",
-                )
-                .retry_after(1)
-            }
+            StoreError::Unavailable(_) => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "database_unavailable",
+                "the database cannot be reached at the moment; try again",
+            )
+            .retry_after(1),
             error => Self::internal(&error),
         }
     }

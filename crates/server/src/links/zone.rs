@@ -2,7 +2,7 @@
 
 use svc_core::{
     SpaceId,
-    space::{State, StopReason},
+    space::{Health, State, StopReason},
 };
 use svc_protocol::link::{Control, Goodbye};
 
@@ -29,7 +29,10 @@ impl Links {
             // Its agent has gone there, or a second one has taken its place.
             self.cut(space, Goodbye::Replaced).await;
             self.forget(space);
-        } else if let Some(link) = live.link() {
+        } else if let Some(link) = live.link()
+            && row.health == Health::Unknown
+        {
+            // Another check, perhaps: whoever changes it makes the health unknown.
             let health_check = row.health_check;
             let _ = link.control(0, &Control::HealthCheckChanged { health_check });
         }

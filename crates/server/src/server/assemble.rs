@@ -38,7 +38,7 @@ use crate::{
     },
     stats::Overview,
     store::Store,
-    zone::Zone,
+    zone::{CatchUp, Zone},
 };
 
 /// Tries of scripts that one user may have within a minute.
@@ -123,6 +123,7 @@ pub fn assemble(
         server_id,
         zone,
         zone_position,
+        catch_up: CatchUp::default(),
         folder,
         templates: Templates {
             store: base.store.clone(),

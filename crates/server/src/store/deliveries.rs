@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use svc_core::{EventId, LaneId, Timestamp};
+use svc_core::{EventId, LaneId, Timestamp, event::Event};
 use svc_protocol::api::{Attempt, Delivery, DeliveryState, LastDelivery};
 
 use super::{
     error::StoreError,
+    events,
     page::{InvalidPage, Page, PageRequest},
     sql::{Row, Tx, values},
     value::{FromValue, Value},
@@ -34,11 +35,13 @@ impl DeliveryPage {
 }
 
 /// The oldest waiting delivery of a lane.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Head {
     pub n: u64,
     pub event_id: EventId,
     pub event_type: String,
+    /// `None` if it is gone.
+    pub event: Option<Event>,
 }
 
 impl FromValue for DeliveryState {
@@ -87,15 +90,20 @@ pub(super) fn insert(
 
 pub fn find_head(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Head>, StoreError> {
     let row = tx.query_opt(
-        "SELECT n, event_id, event_type FROM deliveries
-         WHERE lane_id = ?1 AND state = 'pending' ORDER BY n LIMIT 1",
+        "SELECT d.n AS n, d.event_id AS event_id, d.event_type AS event_type,
+                e.id AS id, e.type AS type, e.ts AS ts, e.owner_id AS owner_id,
+                e.space_id AS space_id, e.actor AS actor, e.data AS data
+         FROM deliveries d LEFT JOIN events e ON e.id = d.event_id
+         WHERE d.lane_id = ?1 AND d.state = 'pending' ORDER BY d.n LIMIT 1",
         values![lane],
     )?;
     row.map(|row| {
+        let is_there = row.get::<Option<EventId>>("id")?.is_some();
         Ok(Head {
             n: row.get("n")?,
             event_id: row.get("event_id")?,
             event_type: row.get("event_type")?,
+            event: is_there.then(|| events::read(&row)).transpose()?,
         })
     })
     .transpose()

@@ -132,7 +132,9 @@ impl Writer {
                 Ok(())
             }
             Err(error) => {
-                tracing::error!(%error, "a commit of the store failed; its connection is reopened");
+                if !error.is_outage() {
+                    tracing::error!(%error, "a commit of the store failed; its connection is reopened");
+                }
                 self.connection = None;
                 Err(match error {
                     known @ (StoreError::Commit(_) | StoreError::Unavailable(_)) => known,
@@ -218,7 +220,9 @@ impl Reader {
         let connection = match opened.and_then(|c| c.begin().map(|()| c)) {
             Ok(connection) => connection,
             Err(error) => {
-                tracing::error!(%error, "a read of the store failed; its connection is reopened");
+                if !error.is_outage() {
+                    tracing::error!(%error, "a read of the store failed; its connection is reopened");
+                }
                 return command.refuse(error);
             }
         };

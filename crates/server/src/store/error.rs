@@ -34,6 +34,12 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the database is away for everybody: the store tells of that once, and whoever only
+    /// tries again need not.
+    pub fn is_outage(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
+    }
+
     pub(super) fn missing(kind: &'static str, id: impl ToString) -> Self {
         Self::Missing {
             kind,
@@ -68,7 +74,8 @@ pub enum OpenError {
     NewerSchema { found: i64, known: i64 },
     #[error("could not migrate the database to schema version {version}: {reason}")]
     Migration { version: i64, reason: StoreError },
-    #[error("could not open the database: {0}")]
+    // Its own text says it all, and has no source.
+    #[error(transparent)]
     Database(#[from] StoreError),
     #[error(transparent)]
     Address(#[from] AddressError),

@@ -61,6 +61,7 @@ const CHANNEL: &str = "svc_zone";
 
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
      SET LOCAL statement_timeout = '30s'; \
+     SET LOCAL idle_in_transaction_session_timeout = '60s'; \
      SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 /// Where the database is.
@@ -88,11 +89,22 @@ impl Server {
             return Err(error.clone());
         }
         let opened = Connection::open(self, access);
-        *self.failed.lock() = opened
-            .as_ref()
-            .err()
-            .map(|error| (Instant::now(), error.clone()));
+        let failed = opened.as_ref().err().cloned();
+        self.note(failed);
         opened
+    }
+
+    /// An outage is told when it begins and when it ends, however many notice it.
+    fn note(&self, failed: Option<StoreError>) {
+        let mut before = self.failed.lock();
+        match (before.is_some(), &failed) {
+            (false, Some(error)) => {
+                tracing::error!("{error}; calls go on, what needs the database is refused");
+            }
+            (true, None) => tracing::info!("the database is back"),
+            _ => {}
+        }
+        *before = failed.map(|error| (Instant::now(), error));
     }
 
     /// The first connection of a store: says why it cannot be used.
@@ -154,7 +166,7 @@ impl Connection {
             client: Arc::new(client),
             access,
             begin_write: format!(
-                "BEGIN; SET LOCAL statement_timeout = '30s'; SET LOCAL lock_timeout = '15s'; \
+                "BEGIN; SET LOCAL client_min_messages = warning; SET LOCAL statement_timeout = '30s'; SET LOCAL lock_timeout = '15s'; \
                  SET LOCAL idle_in_transaction_session_timeout = {}; \
                  SELECT pg_advisory_xact_lock({WRITE_LOCK}); \
                  SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
@@ -325,7 +337,7 @@ impl Connection {
 }
 
 fn unreachable(server: &Server, why: &str) -> StoreError {
-    StoreError::Unavailable(format!("could not connect to {}: {why}", server.url))
+    StoreError::Unavailable(format!("{}: {why}", server.url))
 }
 
 /// The last single value among the answers of a simple query.

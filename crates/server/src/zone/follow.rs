@@ -26,15 +26,19 @@ const CHANGES_MAX: u32 = 1_000;
 pub(super) async fn run(app: &App) {
     let mut position = app.zone_position;
     loop {
-        match look(app, &mut position).await {
+        let number = app.catch_up.begin();
+        let looked = look(app, &mut position).await;
+        app.catch_up.done(number);
+        match looked {
             // There may be more.
             Ok(true) => continue,
             Ok(false) => {}
             Err(StoreError::Closed) => return,
-            Err(error) => warn!("changes of other servers could not be read: {error}"),
+            Err(error) => super::tell("changes of other servers could not be read", &error),
         }
         tokio::select! {
             () = app.store.hinted() => app.hub.wake(),
+            () = app.catch_up.asked() => {}
             () = tokio::time::sleep(LOOK_EVERY) => {}
             () = app.shutdown.cancelled() => return,
         }

@@ -7,7 +7,6 @@ use std::{
 };
 
 use svc_core::{EventId, Timestamp};
-use tracing::warn;
 
 use crate::{
     app::App,
@@ -37,7 +36,7 @@ pub(super) async fn run(app: &App) {
         match look(app, &mut seen).await {
             Ok(()) => {}
             Err(StoreError::Closed) => return,
-            Err(error) => warn!("events of other servers could not be read: {error}"),
+            Err(error) => super::tell("events of other servers could not be read", &error),
         }
     }
 }

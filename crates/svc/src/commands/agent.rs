@@ -8,7 +8,7 @@ use svc_protocol::{agent_api::Status, env};
 
 use super::Shell;
 use crate::{
-    config::Config,
+    config::{Addresses, Config},
     context,
     exit::{Exit, Failure, Outcome},
     output::{Table, joined, or_dash, yes_no},
@@ -34,9 +34,14 @@ pub enum Command {
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "  SVC_URL=https://svc.example.com SVC_AGENT_TOKEN=svc_agt_… svc agent start\n  \
+                   SVC_URL=https://a.example.com,https://b.example.com svc agent start\n  \
                    svc agent start --methods-file methods.toml"
 )]
 pub struct StartArgs {
+    /// Server to link to, or several of one zone, separated by commas: one at a time, another when
+    /// it fails or stops [env: SVC_URL]
+    #[arg(long, value_name = "ADDRESSES")]
+    url: Option<String>,
     /// Registration file (TOML, or a script) to register once linked [env: SVC_METHODS_FILE]
     #[arg(long, value_name = "FILE")]
     methods_file: Option<PathBuf>,
@@ -93,9 +98,9 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
     let environment = &shell.environment;
     let path = |path: PathBuf| environment.absolute(&path);
     Ok(Options {
-        server_url: config
-            .agent
+        server_urls: args
             .url
+            .or(config.agent.url.map(Addresses::into_text))
             .ok_or_else(|| missing("its server", env::URL))?,
         agent_token: config
             .agent
@@ -137,6 +142,9 @@ fn fields(status: &Status) -> Vec<(&'static str, String)> {
         ("server", status.server_url.clone()),
         ("linked", yes_no(status.linked)),
     ];
+    if status.server_urls.len() > 1 {
+        fields.push(("servers", joined(&status.server_urls)));
+    }
     if let Some(error) = &status.link_error {
         fields.push(("link error", error.clone()));
     }

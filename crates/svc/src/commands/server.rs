@@ -11,7 +11,7 @@ use std::{
 
 use clap::Subcommand;
 use svc_core::lane::RetryPolicy;
-use svc_protocol::env;
+use svc_protocol::{api::Servers, env};
 use svc_server::{
     EventOptions, Limits, Options, Policy, ScriptOptions, Server, SharedDatabase, StartError,
     TlsFiles, store::DatabaseUrl, web::Web,
@@ -25,13 +25,16 @@ use crate::{
     runtime,
 };
 
-/// Run the server
+/// Run the server, and see those of its zone
 #[derive(Subcommand, Debug)]
 #[command(
     before_help = "  svc server start\n  svc server start --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem"
 )]
 pub enum Command {
     Start(Box<StartArgs>),
+    /// List the servers that share the database, with their links and queues
+    #[command(before_help = "  svc server list\n  svc server list -o json")]
+    List,
     /// Print every route and what it needs
     #[command(hide = true)]
     Routes,
@@ -41,6 +44,7 @@ pub enum Command {
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc server start\n  \
                    svc server start --data-dir /var/lib/svc --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem\n  \
+                   SVC_SECRET_KEY=… svc server start --database-url postgres://svc@db.example.com/svc    one of a zone\n  \
                    SVC_ADMIN_PASSWORD=… svc server start    makes the user `admin` on a first start")]
 pub struct StartArgs {
     /// Address to listen on; port 0 takes any free one [default: 127.0.0.1:12200] [env: SVC_LISTEN]
@@ -66,14 +70,39 @@ pub struct StartArgs {
     workers: Option<usize>,
 }
 
-pub fn run(shell: &Shell, command: Command) -> Outcome {
+/// Everything but starting one, which runs long.
+pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::Start(args) => start(shell, *args),
+        Command::List => list(shell).await,
         Command::Routes => routes(shell),
+        Command::Start(_) => unreachable!("`commands::run` takes it itself"),
     }
 }
 
-fn start(shell: &Shell, args: StartArgs) -> Outcome {
+async fn list(shell: &Shell) -> Outcome {
+    let document: Servers = shell.client()?.servers().await?;
+    shell.output.document(&document, || {
+        let mut table = Table::new(&["ID", "URL", "STATE", "VERSION", "LINKS", "LEASES", "SEEN"]);
+        for server in &document.servers {
+            table.row(vec![
+                server.id.to_string(),
+                server.url.clone(),
+                match server.is_this {
+                    true => format!("{} (answers)", server.state),
+                    false => server.state.clone(),
+                },
+                server.svc_version.clone(),
+                server.links.to_string(),
+                server.leases.to_string(),
+                server.seen_at.to_string(),
+            ]);
+        }
+        table
+    })?;
+    Ok(Exit::Ok)
+}
+
+pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
     let mut config = shell.config()?;
     apply(&mut config.server, shell, args);
     shell.start_logs(&config)?;

@@ -100,6 +100,33 @@ fn the_environment_wins_over_the_file_and_the_file_over_the_default() {
 }
 
 #[test]
+fn an_agents_servers_are_text_or_a_list() {
+    let of_file = |value: &str| {
+        let layer = Layer::of_text("svc.toml", &format!("[agent]\nurl = {value}\n"));
+        let url = layer.expect("valid").agent.url;
+        url.map(Addresses::into_text)
+    };
+    assert_eq!(of_file("\"http://a\"").as_deref(), Some("http://a"));
+    let list = of_file("[\"http://a\", \"http://b\"]");
+    assert_eq!(list.as_deref(), Some("http://a,http://b"));
+    // An empty entry is for whoever reads the addresses to refuse.
+    assert_eq!(
+        of_file("[\"http://a\", \"\"]").as_deref(),
+        Some("http://a,")
+    );
+    let variables = [("SVC_URL", "http://a, http://b")];
+    let environment = Environment::of(Path::new("/nowhere"), &variables);
+    let config = Config::load(None, &environment).expect("valid");
+    let url = config.agent.url.map(Addresses::into_text);
+    assert_eq!(url.as_deref(), Some("http://a, http://b"));
+    let error = error_of("[agent]\nurl = 5\n");
+    assert!(
+        error.contains("an address or a list of addresses"),
+        "{error}"
+    );
+}
+
+#[test]
 fn the_file_is_found_by_flag_then_variable_then_here_then_home() {
     let root = folder("find");
     for name in [

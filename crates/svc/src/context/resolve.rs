@@ -2,7 +2,8 @@
 //!
 //! An explicit choice wins: `--context`, then `SVC_URL` with `SVC_TOKEN`. Then, for calls made
 //! inside a space, its agent; for all else the saved context, and the agent only without one.
-//! Events go to the agent first, if there is one: it makes them events of its space.
+//! Events go to the agent first, if there is one: it makes them events of its space. Where
+//! `SVC_URL` names several servers, as an agent's may, the first is meant.
 
 use std::{
     fs,
@@ -10,7 +11,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use svc_client::{AgentClient, Client, Target};
+use svc_client::{AgentClient, Client, Target, first_address};
 use svc_protocol::{
     agent_api::{DISCOVERY_FILE, Discovery, FOLDER},
     env,
@@ -100,7 +101,7 @@ fn explicit(
         return of_context(&contexts, name).map(Some);
     }
     let token = environment.get(env::TOKEN);
-    match (environment.get(env::URL), token) {
+    match (server_url(environment), token) {
         (Some(url), Some(token)) => Ok(Some(Connection {
             client: Client::new(target(url, environment)?).with_token(token),
             via: Via::Environment,
@@ -120,6 +121,10 @@ fn explicit(
         }
         (_, None) => Ok(None),
     }
+}
+
+fn server_url(environment: &Environment) -> Option<&str> {
+    environment.get(env::URL).map(first_address)
 }
 
 fn target(url: &str, environment: &Environment) -> Result<Target, Failure> {
@@ -149,7 +154,7 @@ fn saved(environment: &Environment) -> Result<Option<Connection>, Failure> {
             .iter()
             .find(|context| context.url.trim_end_matches('/') == url.trim_end_matches('/'))
     };
-    let chosen = match environment.get(env::URL) {
+    let chosen = match server_url(environment) {
         Some(url) => Some(same_server(url).ok_or_else(|| {
             Failure::new(
                 Exit::Credentials,

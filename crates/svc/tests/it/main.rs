@@ -7,6 +7,7 @@
 
 mod access;
 mod agent_api;
+mod agent_servers;
 mod call_budget;
 mod call_errors;
 mod calls;

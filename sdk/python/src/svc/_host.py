@@ -253,6 +253,8 @@ def _server(module: str) -> _Peer:
             f"{module} has nobody to ask: no agent was found (SVC_AGENT_SOCKET is not set), and"
             " no server is known; run inside a space, or set SVC_URL and SVC_TOKEN"
         )
+    # An agent's may name several servers.
+    url = url.split(",")[0].strip()
     parts = urlsplit(url)
     host, port = parts.hostname, parts.port
     if parts.scheme not in ("http", "https") or host is None:

@@ -11,7 +11,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::local_api::{PackageRoute, serve_loopback, tests::packages};
+use crate::local_api::{
+    PackageRoute, serve_loopback,
+    tests::{packages, servers},
+};
 
 /// What the server does with one request.
 #[derive(Clone)]
@@ -85,17 +88,17 @@ impl Agent {
             ..LinkStatus::default()
         };
         let (link, status) = watch::channel(linked);
-        let target = Target::parse(server, None).expect("an address");
+        let servers = servers(server);
         let policy = svc_client::Policy::default();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("binds");
         let address = listener.local_addr().expect("an address").to_string();
         let stop = CancellationToken::new();
         let folder = tempfile::tempdir().expect("a folder");
         let packages = Arc::new(PackageRoute {
-            packages: packages(folder.path(), &target, status.clone()),
+            packages: packages(folder.path(), &servers, status.clone()),
             within: Duration::ZERO,
         });
-        let events = Arc::new(Events::new(target, "svc_agt_x", policy, status));
+        let events = Arc::new(Events::new(servers, "svc_agt_x", policy, status));
         tokio::spawn(serve_loopback(
             listener,
             events,
@@ -186,6 +189,22 @@ async fn a_lost_connection_is_tried_once_more_with_the_same_key() {
 
     let server = FakeServer::start(vec![Then::HangUp, Then::HangUp]).await;
     let agent = Agent::start(&server.url).await;
+    let (status, _, problem) = agent.post("", EVENT).await;
+    assert_eq!(status, 503);
+    assert_eq!(problem["code"], "server_unreachable");
+}
+
+#[tokio::test]
+async fn another_server_takes_what_the_current_one_does_not_even_between_two_links() {
+    let accepted = Then::Answer(accepted());
+    let server = FakeServer::start(vec![accepted; 2]).await;
+    let agent = Agent::start(&format!("http://127.0.0.1:1,{}", server.url)).await;
+    assert_eq!(agent.post("", EVENT).await.0, 202);
+    agent.link.send_replace(LinkStatus::default());
+    assert_eq!(agent.post("", EVENT).await.0, 202);
+    let (heard, _) = server.serving.await.expect("served");
+    assert_eq!(heard.len(), 2);
+    let agent = Agent::start("http://127.0.0.1:1,http://127.0.0.1:2").await;
     let (status, _, problem) = agent.post("", EVENT).await;
     assert_eq!(status, 503);
     assert_eq!(problem["code"], "server_unreachable");

@@ -19,15 +19,15 @@ async fn the_loopback_listener_refuses_what_a_web_page_could_send() {
         .expect("binds");
     let stop = CancellationToken::new();
     let (_status, link) = watch::channel(LinkStatus::default());
-    let server = Target::parse("http://127.0.0.1:1", None).expect("valid");
+    let servers = servers("http://127.0.0.1:1");
     let folder = tempfile::tempdir().expect("a folder");
     let packages = Arc::new(PackageRoute {
-        packages: packages(folder.path(), &server, link.clone()),
+        packages: packages(folder.path(), &servers, link.clone()),
         within: Duration::from_secs(1),
     });
     let serving = tokio::spawn(serve_loopback(
         listener,
-        events(server, link),
+        events(&servers, link),
         packages,
         stop.clone(),
         Duration::ZERO,

@@ -15,8 +15,7 @@ pub struct Figure {
     metric: &'static str,
     values: Quartiles,
     bound: Bound,
-    gate: f64,
-    goal: f64,
+    limits: Limits,
     unit: &'static str,
 }
 
@@ -29,7 +28,7 @@ impl Figure {
     }
 
     fn verdict(&self) -> &'static str {
-        match (self.holds(self.gate), self.holds(self.goal)) {
+        match (self.holds(self.limits.gate), self.holds(self.limits.goal)) {
             (_, true) => "goal met",
             (true, false) => "gate met",
             (false, false) => "**missed**",
@@ -41,8 +40,8 @@ impl Figure {
             "metric": self.metric,
             "quartiles": self.values.0,
             "unit": self.unit,
-            "gate": self.gate,
-            "goal": self.goal,
+            "gate": self.limits.gate,
+            "goal": self.limits.goal,
             "verdict": self.verdict().trim_matches('*'),
         })
     }
@@ -65,8 +64,8 @@ impl Figure {
             number(median),
             number(low),
             number(high),
-            self.gate,
-            self.goal,
+            self.limits.gate,
+            self.limits.goal,
         )
     }
 }
@@ -94,124 +93,152 @@ fn p50s(case: &Measured) -> Vec<f64> {
     case.slices.iter().map(|slice| slice.p50).collect()
 }
 
+/// What must be reached, and what is aimed for.
+struct Limits {
+    gate: f64,
+    goal: f64,
+}
+
+fn limits(gate: f64, goal: f64) -> Limits {
+    Limits { gate, goal }
+}
+
 impl Report {
     pub fn figures(&self) -> Vec<Figure> {
-        let divide = |one: f64, other: f64| one / other;
-        let pair = |one, other| Some((self.case(one)?, self.case(other)?));
-        let ratio = |metric, one, other, gate, goal| {
-            let (one, other) = pair(one, other)?;
-            let values = each_round(one, other, divide, rates);
-            Some(at_least(metric, values, gate, goal))
-        };
-        let cpu = |metric, one, other, gate, goal| {
-            let (one, other) = pair(one, other)?;
-            let values = each_round(one, other, divide, |case| case.cpu().collect());
-            Some(at_most(metric, values, gate, goal, ""))
-        };
-        let added = |metric, one, other, gate, goal| {
-            let (one, other) = pair(one, other)?;
-            let values = each_round(one, other, |one, other| one - other, p50s);
-            Some(at_most(metric, values, gate, goal, " µs"))
-        };
-        let system_calls = |metric, case, gate, goal| {
-            let values = Quartiles::of([self.case(case)?.system_calls?]);
-            Some(at_most(metric, values, gate, goal, ""))
-        };
-        let all = [
-            ratio("64 connections / B", "svc 64", "B 64", 0.60, 0.75),
-            ratio("64 connections / C", "svc 64", "C 64", 0.85, 0.95),
-            cpu("CPU per call / B", "svc 64", "B 64", 2.5, 1.9),
-            added(
+        let small = self.small_calls().into_iter();
+        let all = small.chain(self.other_calls()).chain(self.scale());
+        all.flatten().collect()
+    }
+
+    /// Calls of a hundred bytes, one in each request.
+    fn small_calls(&self) -> [Option<Figure>; 7] {
+        let (many, bare, stdio) = ("svc 64", "B 64", "C 64");
+        [
+            self.ratio("64 connections / B", many, bare, limits(0.60, 0.75)),
+            self.ratio("64 connections / C", many, stdio, limits(0.85, 0.95)),
+            self.cpu("CPU per call / B", many, bare, limits(2.5, 1.9)),
+            self.added(
                 "p50 added at 1 connection, over B",
-                "svc 1",
                 "B 1",
-                45.0,
-                25.0,
+                limits(45.0, 25.0),
             ),
-            added(
+            self.added(
                 "p50 added at 1 connection, over C",
-                "svc 1",
                 "C 1",
-                25.0,
-                15.0,
+                limits(25.0, 15.0),
             ),
-            system_calls("system calls per call, 64 connections", "svc 64", 4.0, 2.6),
-            system_calls("system calls per call, 1 connection", "svc 1", 20.0, 16.0),
-            ratio("16 KB / 16 KB echo (B)", "svc 16 KB", "B 16 KB", 0.20, 0.35),
-            ratio(
+            self.system_calls(
+                "system calls per call, 64 connections",
+                many,
+                limits(4.0, 2.6),
+            ),
+            self.system_calls(
+                "system calls per call, 1 connection",
+                "svc 1",
+                limits(20.0, 16.0),
+            ),
+        ]
+    }
+
+    /// Large calls, batches, and other names, all at 64 connections.
+    fn other_calls(&self) -> [Option<Figure>; 4] {
+        [
+            self.ratio(
+                "16 KB / 16 KB echo (B)",
+                "svc 16 KB",
+                "B 16 KB",
+                limits(0.20, 0.35),
+            ),
+            self.ratio(
                 "batch of 100: calls/s / single calls/s",
                 "svc batch",
                 "svc 64",
-                3.0,
-                6.0,
+                limits(3.0, 6.0),
             ),
-            ratio(
+            self.ratio(
                 "100 k methods / 1 k methods",
                 "svc 100k methods",
                 "svc 64",
-                0.90,
-                0.97,
+                limits(0.90, 0.97),
             ),
-            ratio(
+            self.ratio(
                 "`user.` name / bare name",
                 "svc user name",
                 "svc bare name",
-                0.90,
-                0.97,
+                limits(0.90, 0.97),
             ),
-            self.registration.as_ref().map(|times| {
-                let values = Quartiles::of(times.iter().copied());
-                at_most(
-                    "registering 10 methods at 100 k",
-                    values,
-                    1_000.0,
-                    50.0,
-                    " µs",
-                )
+        ]
+    }
+
+    /// What grows with an installation.
+    fn scale(&self) -> [Option<Figure>; 3] {
+        let registration = self.registration.as_ref();
+        let registration = registration.map(|times| Quartiles::of(times.iter().copied()));
+        let memory = self.links.map(|links| links.memory as f64 / 1e6);
+        let storm = self.links.map(|links| links.storm.as_secs_f64());
+        let one = |value| Quartiles::of([value]);
+        [
+            registration.map(|times| {
+                let metric = "registering 10 methods at 100 k";
+                at_most(metric, times, limits(1_000.0, 50.0), " µs")
             }),
-            self.links.map(|links| {
-                let values = Quartiles::of([links.memory as f64 / 1e6]);
-                at_most(
-                    "10,000 idle links: server memory",
-                    values,
-                    250.0,
-                    100.0,
-                    " MB",
-                )
+            memory.map(|memory| {
+                let metric = "10,000 idle links: server memory";
+                at_most(metric, one(memory), limits(250.0, 100.0), " MB")
             }),
-            self.links.map(|links| {
-                let values = Quartiles::of([links.storm.as_secs_f64()]);
-                at_most("reconnect storm of 10,000 links", values, 30.0, 5.0, " s")
+            storm.map(|storm| {
+                let metric = "reconnect storm of 10,000 links";
+                at_most(metric, one(storm), limits(30.0, 5.0), " s")
             }),
-        ];
-        all.into_iter().flatten().collect()
+        ]
+    }
+
+    /// Calls per second of one case for one of another.
+    fn ratio(
+        &self,
+        metric: &'static str,
+        one: &str,
+        other: &str,
+        limits: Limits,
+    ) -> Option<Figure> {
+        let (one, other) = (self.case(one)?, self.case(other)?);
+        let values = each_round(one, other, |one, other| one / other, rates);
+        Some(Figure {
+            metric,
+            values,
+            bound: Bound::AtLeast,
+            limits,
+            unit: "",
+        })
+    }
+
+    /// CPU time per call of one case for that of another.
+    fn cpu(&self, metric: &'static str, one: &str, other: &str, limits: Limits) -> Option<Figure> {
+        let (one, other) = (self.case(one)?, self.case(other)?);
+        let cpu = |case: &Measured| case.cpu().collect();
+        let values = each_round(one, other, |one, other| one / other, cpu);
+        Some(at_most(metric, values, limits, ""))
+    }
+
+    /// What a call at one connection takes longer than in another case.
+    fn added(&self, metric: &'static str, other: &str, limits: Limits) -> Option<Figure> {
+        let (one, other) = (self.case("svc 1")?, self.case(other)?);
+        let values = each_round(one, other, |one, other| one - other, p50s);
+        Some(at_most(metric, values, limits, " µs"))
+    }
+
+    fn system_calls(&self, metric: &'static str, case: &str, limits: Limits) -> Option<Figure> {
+        let values = Quartiles::of([self.case(case)?.system_calls?]);
+        Some(at_most(metric, values, limits, ""))
     }
 }
 
-fn at_least(metric: &'static str, values: Quartiles, gate: f64, goal: f64) -> Figure {
-    Figure {
-        metric,
-        values,
-        bound: Bound::AtLeast,
-        gate,
-        goal,
-        unit: "",
-    }
-}
-
-fn at_most(
-    metric: &'static str,
-    values: Quartiles,
-    gate: f64,
-    goal: f64,
-    unit: &'static str,
-) -> Figure {
+fn at_most(metric: &'static str, values: Quartiles, limits: Limits, unit: &'static str) -> Figure {
     Figure {
         metric,
         values,
         bound: Bound::AtMost,
-        gate,
-        goal,
+        limits,
         unit,
     }
 }

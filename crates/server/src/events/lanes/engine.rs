@@ -124,7 +124,7 @@ impl<D: Deliver> Engine<D> {
                 wait
             }
             Err(error) => {
-                if error != StoreError::Closed {
+                if error != StoreError::Closed && !error.is_outage() {
                     tracing::error!(%error, "could not look for due deliveries; it is tried again");
                 }
                 poll

@@ -11,7 +11,6 @@ use super::{AttemptDetail, Job, Target};
 use crate::store::{
     StoreError, Tx, audit,
     deliveries::{self, Head},
-    events,
     lanes::{self, Held, HeldLane, Receiver},
     sinks,
 };
@@ -181,7 +180,7 @@ fn advanced(lane: &mut HeldLane) {
 
 /// `None` if the event or its receiver is gone.
 fn job(tx: &mut Tx<'_>, lane: &HeldLane, head: &Head) -> Result<Option<Job>, StoreError> {
-    let Some(event) = events::find(tx, head.event_id)? else {
+    let Some(event) = head.event.clone() else {
         return Ok(None);
     };
     let target = match &lane.receiver {

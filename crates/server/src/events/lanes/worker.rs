@@ -170,7 +170,9 @@ impl<D: Deliver> Shared<D> {
                 Ok(turn) => return turn,
                 Err(StoreError::Closed) => return None,
                 Err(error) if Instant::now() < deadline => {
-                    tracing::warn!(%error, "the end of a delivery could not be written; it is tried again");
+                    if !error.is_outage() {
+                        tracing::warn!(%error, "the end of a delivery could not be written; it is tried again");
+                    }
                     sleep(STORE_RETRY).await;
                 }
                 Err(error) => {

@@ -38,6 +38,14 @@ impl DatabaseUrl {
     /// Reads a URL. Without `sslmode`, the connection is encrypted and the certificate proved,
     /// unless the database is on this machine. `sslrootcert` names a file with the authority.
     pub fn parse(url: &str) -> Result<Self, AddressError> {
+        if !["postgres://", "postgresql://"]
+            .iter()
+            .any(|scheme| url.starts_with(scheme))
+        {
+            return Err(AddressError::Invalid(
+                "it does not begin with postgres://".to_owned(),
+            ));
+        }
         let (base, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut mode, mut authority, mut rest) = (None, None, Vec::new());
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {

@@ -59,12 +59,18 @@ pub(super) fn text(error: &tokio_postgres::Error) -> String {
     if let Some(known) = error.as_db_error() {
         return known.message().to_owned();
     }
-    let mut text = error.to_string();
     let mut cause = error.source();
+    // "error connecting to server", and who caused it says what happened.
+    let mut text = match cause {
+        Some(_) => String::new(),
+        None => error.to_string(),
+    };
     while let Some(error) = cause {
         let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
+        match text.is_empty() {
+            true => text = more,
+            false if !text.contains(&more) => text = format!("{text}: {more}"),
+            false => {}
         }
         cause = error.source();
     }

@@ -3,7 +3,12 @@
 //! Nothing depends on a hint. Whoever listens looks by itself now and then, and a lost connection
 //! counts as one hint, because some may have been missed.
 
-use std::{future::poll_fn, pin::pin, sync::Arc, time::Duration};
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -16,6 +21,8 @@ use super::{CHANNEL, Server, error};
 
 /// Between attempts to listen again.
 const AGAIN: Duration = Duration::from_secs(1);
+/// A connection that lasted so long was a working one.
+const HEARD: Duration = Duration::from_secs(10);
 
 /// Listens until dropped.
 pub(in crate::store) struct Listener(AbortHandle);
@@ -29,13 +36,19 @@ impl Drop for Listener {
 /// Tells `hints` of every hint of another server.
 pub(in crate::store) fn listen(server: Arc<Server>, hints: Arc<Notify>) -> Listener {
     let listening = tokio::spawn(async move {
+        let mut told = false;
         loop {
-            if let Err(error) = until_lost(&server, &hints).await {
+            let listening = Instant::now();
+            if let Err(error) = until_lost(&server, &hints).await
+                && !std::mem::replace(&mut told, true)
+            {
                 tracing::warn!(
                     "hints of other servers are not heard ({}); the database is asked instead",
                     error::text(&error)
                 );
             }
+            // Once it had been heard for a while, losing it is news again.
+            told &= listening.elapsed() < HEARD;
             hints.notify_one();
             tokio::time::sleep(AGAIN).await;
         }

@@ -93,6 +93,19 @@ fn an_explicit_choice_wins_over_the_agent_and_the_agent_over_the_saved_context()
 }
 
 #[test]
+fn of_several_servers_the_first_is_meant() {
+    let folder = Folder::new("several");
+    folder.save_contexts();
+    let list = "http://127.0.0.1:2 , http://127.0.0.1:9";
+    let alone = folder.environment(&[("SVC_URL", list)]);
+    let saved = via(connect(None, &alone));
+    assert_eq!(saved, Ok(Via::Context("b".into())));
+    let both = folder.environment(&[("SVC_URL", list), ("SVC_TOKEN", "t")]);
+    let connection = connect(None, &both).expect("the first server");
+    assert_eq!(connection.client.target().to_string(), "http://127.0.0.1:2");
+}
+
+#[test]
 fn a_token_never_goes_to_another_server() {
     let folder = Folder::new("other");
     folder.save_contexts();

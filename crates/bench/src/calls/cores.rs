@@ -1,0 +1,208 @@
+//! How the cores are shared out while calls are measured, by `taskset` and `chrt` of util-linux.
+//!
+//! Left alone, the scheduler often puts two processes on one core that could run side by side, and
+//! a case with more processes is measured by its luck. So the process that faces HTTP has a core
+//! of its own in every case, and everything else shares another: the agent, method servers, and
+//! the load generator with the agents it simulates.
+
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, ensure};
+
+use super::cases::Case;
+
+/// What was arranged, and what could not be.
+pub struct Cores {
+    pinned: Option<Pinned>,
+    keeps_awake: bool,
+    /// Sentences for whoever reads the figures.
+    pub notes: Vec<String>,
+}
+
+impl Cores {
+    /// Pins the processes of the cases and this one, unless that is not wanted or not possible.
+    pub fn arrange(cases: &[Case], pin: bool) -> Self {
+        let (pinned, placing) = match pin.then(|| Pinned::pin(cases)) {
+            Some(Ok(pinned)) => {
+                let Pinned {
+                    facing_http,
+                    others,
+                    ..
+                } = &pinned;
+                let note = format!(
+                    "Pinned: the server, B and C each have core {facing_http}; agent, method \
+                     servers and load generator share core {others}."
+                );
+                (Some(pinned), note)
+            }
+            Some(Err(error)) => (
+                None,
+                format!("Not pinned, the scheduler placed every process: {error:#}."),
+            ),
+            None => (
+                None,
+                "Not pinned, as asked: the scheduler placed every process.".to_owned(),
+            ),
+        };
+        let mut notes = vec![placing];
+        let can_spin = run("chrt", &["--idle", "0", "true"]);
+        if let Err(error) = &can_spin {
+            notes.push(format!(
+                "The cores were not kept awake at one connection, and waking them is in its \
+                 times: {error:#}."
+            ));
+        }
+        Self {
+            pinned,
+            keeps_awake: can_spin.is_ok(),
+            notes,
+        }
+    }
+
+    /// Keeps the cores from halting, at the lowest priority there is: waking a halted core of a
+    /// virtual machine takes several times what the wake-up itself does, and every case would be
+    /// measured by how often it sleeps.
+    pub fn keep_awake(&self) -> anyhow::Result<Awake> {
+        let mut awake = Awake(Vec::new());
+        if !self.keeps_awake {
+            return Ok(awake);
+        }
+        let program = std::env::current_exe()?;
+        for prefix in self.spinners() {
+            let prefix = prefix.iter().map(String::as_str);
+            let mut words = prefix.chain(["chrt", "--idle", "0"]);
+            let first = words.next().context("a command has a first word")?;
+            let spinner = Command::new(first)
+                .args(words)
+                .arg(&program)
+                .arg("spin")
+                .stdin(Stdio::piped())
+                .spawn()
+                .context("a process that keeps a core awake does not start")?;
+            awake.0.push(spinner);
+        }
+        Ok(awake)
+    }
+
+    /// What each spinning process is started by: pinned to its core, where a child would
+    /// otherwise have that of its parent.
+    fn spinners(&self) -> Vec<Vec<String>> {
+        match &self.pinned {
+            Some(Pinned {
+                facing_http,
+                others,
+                ..
+            }) => [facing_http, others]
+                .map(|core| vec!["taskset".to_owned(), "-c".to_owned(), core.to_string()])
+                .to_vec(),
+            None => {
+                let cores = std::thread::available_parallelism();
+                vec![Vec::new(); cores.map_or(1, std::num::NonZero::get)]
+            }
+        }
+    }
+
+    /// Gives this process all its cores back, for what comes after the cases.
+    pub fn release(&self) -> anyhow::Result<()> {
+        match &self.pinned {
+            Some(pinned) => place(std::process::id(), &pinned.all),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The processes that keep the cores awake, until it is dropped.
+pub struct Awake(Vec<Child>);
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        for process in &mut self.0 {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+/// Two cores, and all those this process may use otherwise.
+struct Pinned {
+    facing_http: usize,
+    others: usize,
+    /// As the kernel lists them: `0-3,6`.
+    all: String,
+}
+
+impl Pinned {
+    fn pin(cases: &[Case]) -> anyhow::Result<Self> {
+        let status = std::fs::read_to_string("/proc/self/status").context("there is no /proc")?;
+        let list = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        let all = list
+            .context("the kernel does not say which cores may be used")?
+            .trim()
+            .to_owned();
+        let cores = listed(&all).with_context(|| format!("`{all}` is no list of cores"))?;
+        ensure!(
+            cores.len() >= 2,
+            "it takes two cores, and only core {all} may be used"
+        );
+        let pinned = Self {
+            facing_http: cores[0],
+            others: cores[1],
+            all,
+        };
+        for case in cases {
+            for (place_in_line, &process) in case.target.processes.iter().enumerate() {
+                let core = if place_in_line == 0 {
+                    pinned.facing_http
+                } else {
+                    pinned.others
+                };
+                place(process, &core.to_string())?;
+            }
+        }
+        place(std::process::id(), &pinned.others.to_string())?;
+        Ok(pinned)
+    }
+}
+
+/// Puts a process, with all its threads, on some cores.
+fn place(process: u32, cores: &str) -> anyhow::Result<()> {
+    run("taskset", &["-acp", cores, &process.to_string()])
+}
+
+fn run(program: &str, args: &[&str]) -> anyhow::Result<()> {
+    let output = Command::new(program).args(args).output();
+    let output = output.with_context(|| format!("`{program}` cannot be run"))?;
+    ensure!(
+        output.status.success(),
+        "`{program}` failed: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    Ok(())
+}
+
+/// The numbers in a list of the kernel's.
+fn listed(list: &str) -> Option<Vec<usize>> {
+    let mut cores = Vec::new();
+    for part in list.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        cores.extend(first..=last);
+    }
+    Some(cores)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listed;
+
+    #[test]
+    fn cores_are_read_as_the_kernel_lists_them() {
+        assert_eq!(listed("0"), Some(vec![0]));
+        assert_eq!(listed("0-1"), Some(vec![0, 1]));
+        assert_eq!(listed("1,3-5,8"), Some(vec![1, 3, 4, 5, 8]));
+        assert_eq!(listed(""), None);
+        assert_eq!(listed("all"), None);
+    }
+}

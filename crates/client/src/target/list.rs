@@ -1,0 +1,104 @@
+//! Several addresses in one setting: the servers of a zone, any of which will do.
+
+use std::path::Path;
+
+use super::{Target, TargetError, tls_config, without_secrets};
+
+/// Addresses that one setting may name.
+pub(super) const ADDRESSES_MAX: usize = 16;
+
+impl Target {
+    /// Reads one address or several, separated by commas, as [`Target::parse`] reads each.
+    pub fn parse_list(list: &str, extra_ca: Option<&Path>) -> Result<Vec<Self>, TargetError> {
+        let urls: Vec<_> = list.split(',').map(str::trim).collect();
+        if let Some(url) = urls.get(ADDRESSES_MAX) {
+            return Err(TargetError::TooManyAddresses {
+                url: without_secrets(url),
+                count: urls.len(),
+            });
+        }
+        // The machine's certificate authorities are read once for all of them.
+        let mut tls = None;
+        let mut targets: Vec<Self> = Vec::with_capacity(urls.len());
+        for (index, url) in urls.iter().enumerate() {
+            if url.is_empty() && urls.len() > 1 {
+                return Err(TargetError::EmptyAddress {
+                    number: index + 1,
+                    list: without_secrets(list),
+                });
+            }
+            let target = Self::parse_with(url, || match &tls {
+                Some(tls) => Ok(std::sync::Arc::clone(tls)),
+                None => Ok(tls.insert(tls_config(extra_ca)?.into()).clone()),
+            })?;
+            if targets.iter().any(|known| known.is_same_place(&target)) {
+                return Err(TargetError::SameAddress(target.to_string()));
+            }
+            targets.push(target);
+        }
+        Ok(targets)
+    }
+
+    /// The first of one address or several, for whoever speaks to one server only.
+    pub fn parse_first(list: &str, extra_ca: Option<&Path>) -> Result<Self, TargetError> {
+        Self::parse(first_address(list), extra_ca)
+    }
+
+    fn is_same_place(&self, other: &Self) -> bool {
+        self.is_tls() == other.is_tls()
+            && self
+                .host_header()
+                .eq_ignore_ascii_case(&other.host_header())
+            && self.base_path == other.base_path
+    }
+}
+
+/// The first of the addresses that a setting names.
+pub fn first_address(list: &str) -> &str {
+    list.split(',').next().unwrap_or(list).trim()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_address_or_several_are_read_in_their_order() {
+        let check = |list: &str, expected: &[&str]| {
+            let targets = Target::parse_list(list, None).expect(list);
+            let urls: Vec<_> = targets.iter().map(Target::to_string).collect();
+            assert_eq!(urls, expected, "{list}");
+            let first = Target::parse_first(list, None).expect(list);
+            assert_eq!(first.to_string(), expected[0], "{list}");
+        };
+        check("http://a", &["http://a"]);
+        check("http://b , http://a:81/x/", &["http://b", "http://a:81/x"]);
+        // Another port or path is another place.
+        check("http://a/x,http://a/X", &["http://a/x", "http://a/X"]);
+        check("http://a, http://a:81", &["http://a", "http://a:81"]);
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_by_name() {
+        let check = |list: &str, expected: &str| {
+            let error = Target::parse_list(list, None).expect_err(list).to_string();
+            assert!(error.contains(expected), "{list}: {error}");
+        };
+        check("", "`` is not a server address");
+        check("http://a,", "address 2 of `http://a,` is empty");
+        check("http://a, ,http://b", "address 2 of");
+        check("http://a,b", "`b` is not a server address");
+        check("http://a,http://A:80/", "`http://A` is named twice");
+        check("https://a,https://a:443", "`https://a` is named twice");
+        check("http://a,http://b?token=svc_set_1", "`http://b` is not");
+        let many = |count: usize| {
+            let urls: Vec<_> = (1..=count).map(|n| format!("http://s{n}")).collect();
+            urls.join(",")
+        };
+        assert!(Target::parse_list(&many(16), None).is_ok());
+        check(
+            &many(18),
+            "`http://s17` is address 17 of 18; at most 16 servers",
+        );
+    }
+}
