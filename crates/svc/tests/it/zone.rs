@@ -2,15 +2,18 @@
 //! is skipped.
 
 mod changes;
+mod lost_servers;
 mod members;
 mod revocation;
+mod spaces;
 
 use std::{
     future::Future,
     time::{Duration, Instant},
 };
 
-use svc_testkit::{TestServerBuilder, TestUser, TestZone, eventually};
+use serde_json::Value;
+use svc_testkit::{TestServer, TestServerBuilder, TestSpace, TestUser, TestZone, eventually};
 
 use crate::SOON;
 
@@ -49,4 +52,25 @@ where
         assert!(asked < EFFECT_MAX, "not within {EFFECT_MAX:?}: {what}");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
+}
+
+/// The space, whose agents link to this server from now on, and whom it is asked about there.
+fn linking_to(server: &TestServer, mut space: TestSpace) -> TestSpace {
+    space.owner = space.owner.at(server);
+    space
+}
+
+/// The id of a member: `node_id` of the spaces linked to it.
+async fn id_of(zone: &TestZone, member: usize) -> Value {
+    let listed = zone.admin(member).get("/api/servers").await.expect(200);
+    let listed = listed.json();
+    let servers = listed["servers"].as_array().unwrap();
+    let this = servers.iter().find(|server| server["is_this"] == true);
+    this.expect("a server lists itself")["id"].clone()
+}
+
+/// Whether a call of an own method succeeds.
+async fn answers(user: &TestUser, method: &str) -> bool {
+    let called = user.call(method, serde_json::json!({})).await;
+    called.get("result").is_some()
 }
