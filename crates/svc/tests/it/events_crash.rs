@@ -60,7 +60,7 @@ impl Emitter {
 }
 
 /// Requests without those that repeat an event.
-fn first_arrivals(received: Vec<Received>) -> Vec<Received> {
+pub fn first_arrivals(received: Vec<Received>) -> Vec<Received> {
     let mut seen = HashSet::new();
     received
         .into_iter()
@@ -68,7 +68,8 @@ fn first_arrivals(received: Vec<Received>) -> Vec<Received> {
         .collect()
 }
 
-fn ids(received: &[Received]) -> Vec<String> {
+/// Ids of the events that requests are about.
+pub fn ids(received: &[Received]) -> Vec<String> {
     let id = |one: &Received| one.header("x-service-event-id").to_owned();
     received.iter().map(id).collect()
 }

@@ -2,6 +2,7 @@
 //! is skipped.
 
 mod changes;
+mod events;
 mod lost_servers;
 mod members;
 mod revocation;
