@@ -74,16 +74,17 @@ pub fn ids(received: &[Received]) -> Vec<String> {
     received.iter().map(id).collect()
 }
 
-/// Counts what has arrived of each client at the sink for all, until it is stopped.
-async fn count_arrivals(
+/// Counts what has arrived of each client at a path, until it is stopped.
+pub async fn count_arrivals(
     receiver: Arc<TestReceiver>,
+    path: String,
     arrived: Arc<[AtomicUsize]>,
     stop: Arc<AtomicBool>,
 ) {
     let (mut seen, mut counted) = (HashSet::new(), 0);
     while !stop.load(Ordering::SeqCst) {
-        if receiver.count("/all") > counted {
-            let received = receiver.received("/all");
+        if receiver.count(&path) > counted {
+            let received = receiver.received(&path);
             for one in &received[counted..] {
                 if seen.insert(one.header("x-service-event-id").to_owned()) {
                     let client = one.json()["data"]["client"].as_u64().unwrap();
@@ -144,6 +145,7 @@ async fn nothing_acknowledged_is_lost_and_order_holds_through_25_crashes() {
     );
     let counting = tokio::spawn(count_arrivals(
         Arc::clone(&receiver),
+        "/all".to_owned(),
         Arc::clone(&arrived),
         Arc::clone(&stop_counting),
     ));
