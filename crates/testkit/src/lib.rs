@@ -23,7 +23,7 @@ mod wait;
 mod zone;
 
 pub use http::{Answer, Http};
-pub use postgres::{TestDatabase, TestPostgres};
+pub use postgres::{GUARDED_USER, TestDatabase, TestPostgres};
 pub use process::{
     Process, children_of, descendants_of, is_running, peak_resident_mib, raise_open_files_limit,
     resident_bytes, resident_mib,

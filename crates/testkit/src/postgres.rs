@@ -17,11 +17,20 @@ use std::{
 };
 
 use self::{install::Installation, keeper::Keeper};
-use crate::skip::found_or_skipped;
+use crate::{server::fixture_file, skip::found_or_skipped};
 
 const USER: &str = "svc";
 /// Exists in every cluster, for what needs any database at all.
 const ANY_DATABASE: &str = "postgres";
+/// Everybody gets in but [`GUARDED_USER`], who needs a password, encrypted or not.
+const ADMISSION: &str = "local all all trust\n\
+     host all guarded 127.0.0.1/32 scram-sha-256\n\
+     host all all 127.0.0.1/32 trust\n";
+/// A role that a test may make, and that needs its password.
+pub const GUARDED_USER: &str = "guarded";
+/// Fixtures it shows whoever asks for TLS; `ca.pem` is their authority.
+const CERTIFICATE: &str = "cert.pem";
+const KEY: &str = "key.pem";
 /// Ports that are tried. Linux gives none of them away by itself, so that a server which stopped
 /// finds its own free again.
 const PORTS: std::ops::Range<u32> = 20_000..32_000;
@@ -76,6 +85,11 @@ impl TestPostgres {
         )?;
         let mut keeper = Keeper::start(&installation);
         keeper.init();
+        keeper.write("hba.conf", ADMISSION.as_bytes());
+        for name in [CERTIFICATE, KEY] {
+            let text = std::fs::read(fixture_file(name)).expect("a fixture can be read");
+            installation.entrust(&keeper.write(name, &text));
+        }
         let mut postgres = Self {
             installation,
             keeper,
@@ -85,7 +99,10 @@ impl TestPostgres {
         };
         for _ in 0..START_ATTEMPTS {
             postgres.port = free_port();
-            postgres.keeper.configure(&postgres.settings());
+            let settings = postgres.settings();
+            postgres
+                .keeper
+                .write("postgresql.conf", settings.as_bytes());
             match postgres.keeper.start_server() {
                 Ok(id) => {
                     postgres.server = Some(id);
@@ -112,7 +129,11 @@ impl TestPostgres {
              max_connections = 200\n\
              fsync = {sync}\n\
              full_page_writes = {sync}\n\
-             dynamic_shared_memory_type = mmap\n",
+             dynamic_shared_memory_type = mmap\n\
+             hba_file = '{folder}/hba.conf'\n\
+             ssl = on\n\
+             ssl_cert_file = '{folder}/{CERTIFICATE}'\n\
+             ssl_key_file = '{folder}/{KEY}'\n",
             self.port
         )
     }
@@ -189,6 +210,11 @@ impl TestPostgres {
         assert!(self.server.is_none(), "it is running");
         let id = self.keeper.start_server();
         self.server = Some(id.unwrap_or_else(|log| panic!("PostgreSQL does not start:\n{log}")));
+    }
+
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// The server's process id; `None` while it is stopped.

@@ -70,6 +70,15 @@ impl Installation {
         folder.keep()
     }
 
+    /// Lets the user who runs the server, and nobody else, read a file.
+    pub fn entrust(&self, path: &Path) {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+            .expect("a file of ours takes permissions");
+        if let Some((uid, gid)) = self.unprivileged {
+            chown(path, Some(uid), Some(gid)).expect("root gives files away");
+        }
+    }
+
     /// The folder for temporary files, unless the server's user could not get there.
     fn temporary(&self) -> PathBuf {
         let folder = env::temp_dir();

@@ -57,9 +57,11 @@ impl Keeper {
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    pub fn configure(&self, settings: &str) {
-        fs::write(self.folder.join("postgresql.conf"), settings)
-            .expect("a folder of ours takes a file");
+    /// Writes a file of the server's; where it is.
+    pub fn write(&self, name: &str, text: &[u8]) -> PathBuf {
+        let path = self.folder.join(name);
+        fs::write(&path, text).expect("a folder of ours takes a file");
+        path
     }
 
     pub fn init(&mut self) {
