@@ -112,13 +112,16 @@ impl Server {
         let messages = connection
             .wait(connection.client.simple_query("SHOW server_version_num"))
             .map_err(OpenError::from)?;
-        let found = single_text(&messages).unwrap_or_default();
-        match found.parse::<u32>() {
-            Ok(version) if version >= VERSION_MIN => Ok(()),
-            _ => Err(OpenError::PostgresTooOld {
-                found: found.to_owned(),
-            }),
-        }
+        check_version(single_text(&messages).unwrap_or_default())
+    }
+}
+
+fn check_version(found: &str) -> Result<(), OpenError> {
+    match found.parse::<u32>() {
+        Ok(version) if version >= VERSION_MIN => Ok(()),
+        _ => Err(OpenError::PostgresTooOld {
+            found: found.to_owned(),
+        }),
     }
 }
 
@@ -337,7 +340,19 @@ impl Connection {
 }
 
 fn unreachable(server: &Server, why: &str) -> StoreError {
-    StoreError::Unavailable(format!("{}: {why}", server.url))
+    let way_out = way_out(why);
+    StoreError::Unavailable(format!("{}: {why}{way_out}", server.url))
+}
+
+/// What to do about a failure whose words do not say it.
+fn way_out(why: &str) -> &'static str {
+    if why.contains("peer certificate") {
+        "; let `sslrootcert=<file>` in its URL name the authority that signed the certificate"
+    } else if why.contains("does not support TLS") {
+        "; switch TLS on there, or write `sslmode=disable` into its URL on a network you trust"
+    } else {
+        ""
+    }
 }
 
 /// The last single value among the answers of a simple query.
@@ -350,3 +365,20 @@ fn single_text(messages: &[SimpleQueryMessage]) -> Option<&str> {
 
 /// Values as the client takes them.
 type Params<'v> = Vec<&'v (dyn ToSql + Sync)>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_before_13_are_refused_by_their_number() {
+        for found in ["130000", "150004", "180001"] {
+            check_version(found).expect(found);
+        }
+        for found in ["120022", "90624", "", "devel"] {
+            let refused = check_version(found).expect_err(found).to_string();
+            assert!(refused.contains(found), "{refused}");
+            assert!(refused.contains("13 or newer"), "{refused}");
+        }
+    }
+}
