@@ -7,8 +7,11 @@ mod events;
 mod fence;
 mod lost_servers;
 mod members;
+mod outage;
+mod poll_only;
 mod revocation;
 mod spaces;
+mod starting;
 
 use std::{
     future::Future,

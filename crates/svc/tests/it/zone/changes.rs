@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use serde_json::json;
 use svc_testkit::{
-    TestPostgres, TestReceiver, TestUser, TestZone, error_code, fixture, method, result,
+    TestPostgres, TestReceiver, TestServerBuilder, TestUser, TestZone, error_code, fixture, method,
+    result,
 };
 
 use super::{at_each, in_effect, reaching_tests};
@@ -16,10 +17,16 @@ async fn status(user: &TestUser) -> u16 {
 
 #[tokio::test]
 async fn users_tokens_and_sessions_of_one_server_are_good_at_all_and_end_at_all() {
-    let Some(postgres) = TestPostgres::find() else {
-        return;
-    };
-    let zone = TestZone::start(postgres, 3).await;
+    if let Some(postgres) = TestPostgres::find() {
+        users_tokens_and_sessions(postgres, |builder| builder).await;
+    }
+}
+
+pub async fn users_tokens_and_sessions(
+    postgres: &TestPostgres,
+    configure: impl Fn(TestServerBuilder) -> TestServerBuilder,
+) {
+    let zone = TestZone::start_with(postgres, 3, configure).await;
     let ann = zone.server(0).user("ann").await;
     let made = Instant::now();
     let others = [ann.at(zone.server(1)), ann.at(zone.server(2))];

@@ -7,8 +7,8 @@ use std::{
 
 use serde_json::{Value, json};
 use svc_testkit::{
-    RegistrationToml, SseStream, TestAgent, TestPostgres, TestReceiver, TestUser, TestZone,
-    eventually, fixture, get_eventually, method,
+    RegistrationToml, SseStream, TestAgent, TestPostgres, TestReceiver, TestServerBuilder,
+    TestUser, TestZone, eventually, fixture, get_eventually, method,
 };
 
 use super::{at_each, linking_to, reaching_tests};
@@ -135,10 +135,16 @@ async fn pushed(user: &TestUser) -> Vec<String> {
 
 #[tokio::test]
 async fn a_method_gets_events_through_the_server_that_has_its_agent_whoever_took_the_emit() {
-    let Some(postgres) = TestPostgres::find() else {
-        return;
-    };
-    let zone = TestZone::start(postgres, 3).await;
+    if let Some(postgres) = TestPostgres::find() {
+        methods_get_events(postgres, |builder| builder).await;
+    }
+}
+
+pub async fn methods_get_events(
+    postgres: &TestPostgres,
+    configure: impl Fn(TestServerBuilder) -> TestServerBuilder,
+) {
+    let zone = TestZone::start_with(postgres, 3, configure).await;
     let ann = zone.server(0).user("ann").await;
     let at = at_each(&zone, &ann, 3).await;
     let mut space = at[0].space("lab").await;

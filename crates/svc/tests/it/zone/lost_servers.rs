@@ -19,12 +19,16 @@ fn impatient(builder: TestServerBuilder) -> TestServerBuilder {
     builder.config("grace_seconds = 2")
 }
 
-/// An agent that is linked to the first of these members and knows the others.
-async fn agent_of(space: &TestSpace, zone: &TestZone, members: &[usize]) -> TestAgent {
-    let urls: Vec<_> = members.iter().map(|&n| zone.server(n).url()).collect();
+/// An agent that knows members 1 and 2; which one it is linked to, and which is the other.
+async fn agent_of_two(space: &TestSpace, zone: &TestZone) -> (TestAgent, usize, usize) {
+    let urls = [1, 2].map(|member| zone.server(member).url());
     let agent = space.spawn_agent(&["--url", &urls.join(",")]);
     agent.wait_until_linked().await;
-    agent
+    let linked_to = agent.status().await["server_url"].clone();
+    match linked_to == urls[0] {
+        true => (agent, 1, 2),
+        false => (agent, 2, 1),
+    }
 }
 
 /// Types of the events of a space, oldest first.
@@ -43,14 +47,8 @@ async fn a_server_that_stops_hands_its_agents_over() {
     let mut zone = TestZone::start(postgres, 3).await;
     let ann = zone.server(0).user("ann").await;
     let at = at_each(&zone, &ann, 3).await;
-    let space = linking_to(zone.server(1), at[0].space("lab").await);
-    let agent = agent_of(&space, &zone, &[1, 2]).await;
-    // Whichever of its addresses it took; the other is where it must go.
-    let linked_to = agent.status().await["server_url"].clone();
-    let (from, to) = match linked_to == zone.server(1).url() {
-        true => (1, 2),
-        false => (2, 1),
-    };
+    let space = at[0].space("lab").await;
+    let (agent, from, to) = agent_of_two(&space, &zone).await;
     agent.register(fixture().plain("pid")).await.expect(0);
     let pid = agent.method_server_pid().await;
     assert_eq!(result(&at[from].call("pid", json!({})).await), pid);
@@ -83,18 +81,16 @@ async fn spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved() 
     let mut zone = TestZone::start_with(postgres, 3, impatient).await;
     let ann = zone.server(0).user("ann").await;
     let at = at_each(&zone, &ann, 3).await;
-    let stays = linking_to(zone.server(1), at[0].space("stays").await);
-    let moves = linking_to(zone.server(1), at[0].space("moves").await);
+    let moves = at[0].space("moves").await;
+    let (agent, from, to) = agent_of_two(&moves, &zone).await;
+    let moving = fixture().with(method("moves", "echo"));
+    agent.register(moving).await.expect(0);
+    let stays = linking_to(zone.server(from), at[0].space("stays").await);
     let _stays = stays.publish(fixture().with(method("stays", "echo"))).await;
-    let moving = moves.publish(fixture().with(method("moves", "echo"))).await;
-    zone.kill(1);
+    zone.kill(from);
     let killed = Instant::now();
-    // It goes elsewhere as any would that knows another address.
-    let moved = linking_to(zone.server(2), moves);
-    drop(moving);
-    let _moved = moved.agent_with(&["--methods-file", "methods.toml"]).await;
     eventually("it is served elsewhere", SOON, || async {
-        answers(&at[2], "moves").await
+        answers(&at[to], "moves").await
     })
     .await;
     let state = async || -> Value {
@@ -111,19 +107,19 @@ async fn spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved() 
     // Both others look for such spaces; one of them finds it.
     let told = ["space.created", "space.started", "space.stopped"];
     assert_eq!(events_of(&at[0], &stays).await, told);
-    assert_eq!(events_of(&at[0], &moved).await, told[..2]);
-    let record = at[0].get(&moved.path()).await.expect(200).json();
+    assert_eq!(events_of(&at[0], &moves).await, told[..2]);
+    let record = at[0].get(&moves.path()).await.expect(200).json();
     assert_eq!(record["state"], "deployed");
-    assert_eq!(record["node_id"], id_of(&zone, 2).await);
+    assert_eq!(record["node_id"], id_of(&zone, to).await);
 
-    zone.restart(1).await;
+    zone.restart(from).await;
     eventually("its agent comes back by itself", 3 * SOON, || async {
-        answers(&at[1], "stays").await
+        answers(&at[from], "stays").await
     })
     .await;
     assert_eq!(state().await, "deployed");
-    assert!(answers(&at[2], "moves").await);
-    assert_eq!(events_of(&at[0], &moved).await, told[..2]);
+    assert!(answers(&at[to], "moves").await);
+    assert_eq!(events_of(&at[0], &moves).await, told[..2]);
 }
 
 /// The others take it for gone and stop its spaces; it still has their links when it goes on.

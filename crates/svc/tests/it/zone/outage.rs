@@ -1,0 +1,179 @@
+//! The database is gone for a while: calls go on, nothing is half done, and all comes back.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use svc_testkit::{
+    TestPostgres, TestReceiver, TestUser, TestZone, eventually, fixture, get_eventually,
+};
+
+use super::{answers, at_each, reaching_tests};
+use crate::{
+    SOON,
+    events_crash::{first_arrivals, ids},
+};
+
+/// Long enough for every part that asks the database to be refused many times; half a minute is
+/// more of the same, and stays below a lease.
+const OUTAGE: Duration = Duration::from_secs(8);
+
+/// Calls a method all the time; how many calls there were, and the slowest. None may fail.
+async fn call_all_the_time(user: TestUser, stop: Arc<AtomicBool>) -> (usize, Duration) {
+    let (mut calls, mut slowest) = (0, Duration::ZERO);
+    while !stop.load(Ordering::SeqCst) {
+        let begun = Instant::now();
+        let answer = user.call("echo", json!({"n": calls})).await;
+        assert_eq!(answer["result"], json!({"n": calls}), "{answer}");
+        slowest = slowest.max(begun.elapsed());
+        calls += 1;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    (calls, slowest)
+}
+
+/// Emits one event after the other, each under its key until it is acknowledged.
+struct Emitter {
+    number: usize,
+    user: TestUser,
+    stop: Arc<AtomicBool>,
+}
+
+impl Emitter {
+    /// Ids in order, and how often the server said that its database is away.
+    async fn run(self) -> (Vec<String>, usize) {
+        let (mut ids, mut refusals) = (Vec::new(), 0);
+        while !self.stop.load(Ordering::SeqCst) {
+            let key = format!("emitter-{}-{}", self.number, ids.len());
+            let kind = format!("outage.e{}", self.number);
+            let body = json!({"type": kind, "payload": {"n": ids.len()}});
+            loop {
+                let begun = Instant::now();
+                let answer = self.user.emit_with_key(&key, &body).await.unwrap();
+                let took = begun.elapsed();
+                assert!(took < SOON, "answered after {took:?}");
+                if answer.status == 202 {
+                    let emitted = answer.json();
+                    ids.push(emitted["event_id"].as_str().unwrap().to_owned());
+                    break;
+                }
+                assert_eq!(answer.expect(503).code(), "database_unavailable");
+                refusals += 1;
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        (ids, refusals)
+    }
+}
+
+/// What is asked of each server while the database is away.
+async fn check_outage(zone: &TestZone, users: &[TestUser]) {
+    for (member, user) in users.iter().enumerate() {
+        let http = zone.server(member).http();
+        http.request("GET", "/healthz", &[], "").await.expect(200);
+        // Taking every server out would end the calls that go on.
+        http.request("GET", "/readyz", &[], "").await.expect(200);
+        for (path, body) in [
+            ("/api/tokens", json!({"name": "x"})),
+            ("/api/spaces", json!({"name": "x"})),
+        ] {
+            let answer = user.post(path, body).await.expect(503);
+            assert_eq!(answer.code(), "database_unavailable", "{path}");
+        }
+        let answer = user.get("/api/events").await.expect(503);
+        assert_eq!(answer.code(), "database_unavailable");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_of_the_database_ends_no_call_and_loses_no_event() {
+    let Some(mut postgres) = TestPostgres::own() else {
+        return;
+    };
+    let zone = TestZone::start_with(&postgres, 2, reaching_tests).await;
+    let receiver = TestReceiver::start().await;
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, 2).await;
+    let space = at[0].space("lab").await;
+    let _agent = space.publish(fixture().plain("echo")).await;
+    let other = at[1].space("other").await;
+    other.write("methods.toml", &fixture().plain("pid").to_string());
+    let mut sinks = Vec::new();
+    for number in 0..2 {
+        let url = receiver.url(&format!("/e{number}"));
+        let pattern = format!("custom.outage.e{number}");
+        sinks.push(ann.webhook(&format!("e{number}"), &pattern, &url).await);
+    }
+    let [stop, stop_calls] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let calling = tokio::spawn(call_all_the_time(at[0].clone(), Arc::clone(&stop_calls)));
+    let emitting: Vec<_> = (0..2)
+        .map(|number| {
+            let emitter = Emitter {
+                number,
+                user: at[number].clone(),
+                stop: Arc::clone(&stop),
+            };
+            tokio::spawn(emitter.run())
+        })
+        .collect();
+    receiver.wait_for("/e0", 5, SOON).await;
+    receiver.wait_for("/e1", 5, SOON).await;
+
+    postgres.stop();
+    let stopped = Instant::now();
+    // It comes while nobody can say whether it may.
+    let late = other.spawn_agent(&["--methods-file", "methods.toml"]);
+    while stopped.elapsed() < OUTAGE {
+        check_outage(&zone, &at).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    postgres.start();
+    let back = Instant::now();
+
+    get_eventually("a token can be made", SOON, || async {
+        let made = at[0].post("/api/tokens", json!({"name": "x"})).await;
+        (made.status == 201).then_some(())
+    })
+    .await;
+    println!("a token was made {:?} later", back.elapsed());
+    late.wait_until_linked().await;
+    eventually("its methods answer", SOON, || async {
+        answers(&at[1], "pid").await
+    })
+    .await;
+    let (before, after) = (receiver.count("/e0"), receiver.count("/e1"));
+    receiver.wait_for("/e0", before + 5, SOON).await;
+    receiver.wait_for("/e1", after + 5, SOON).await;
+    println!("events arrived again {:?} later", back.elapsed());
+    stop.store(true, Ordering::SeqCst);
+    let mut total = 0;
+    for (number, emitter) in emitting.into_iter().enumerate() {
+        let (expected, refusals) = emitter.await.unwrap();
+        println!("{} events, refused {refusals} times", expected.len());
+        assert!(refusals >= 10, "only {refusals} refusals");
+        total += expected.len();
+        let path = format!("/e{number}");
+        eventually("every event arrives", 2 * SOON, || async {
+            first_arrivals(receiver.received(&path)).len() >= expected.len()
+        })
+        .await;
+        assert_eq!(ids(&first_arrivals(receiver.received(&path))), expected);
+        assert_eq!(sinks[number].record().await["dropped"], 0);
+    }
+    let sql = |text: &str| postgres.sql(&zone.database().name, text);
+    let stored = sql("SELECT COUNT(*) FROM events WHERE type LIKE 'custom.outage.%'");
+    assert_eq!(stored, total.to_string(), "one event for each key");
+    let half = "SELECT COUNT(*) FROM events e WHERE type LIKE 'custom.outage.%' \
+         AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id)";
+    assert_eq!(sql(half), "0", "no event without its delivery");
+    stop_calls.store(true, Ordering::SeqCst);
+    let (calls, slowest) = calling.await.unwrap();
+    println!("{calls} calls, the slowest took {slowest:?}");
+    assert!(slowest < Duration::from_secs(3), "{slowest:?}");
+}

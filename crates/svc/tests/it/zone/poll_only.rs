@@ -1,0 +1,23 @@
+//! Where notifications do not get through, as behind some poolers: looking is enough.
+
+use svc_testkit::{TestPostgres, TestServerBuilder};
+
+use super::{changes::users_tokens_and_sessions, events::methods_get_events};
+
+fn poll_only(builder: TestServerBuilder) -> TestServerBuilder {
+    builder.env("SVC_DATABASE_POLL_ONLY", "true")
+}
+
+#[tokio::test]
+async fn a_zone_without_notifications_finds_changes_within_a_second() {
+    if let Some(postgres) = TestPostgres::find() {
+        users_tokens_and_sessions(postgres, poll_only).await;
+    }
+}
+
+#[tokio::test]
+async fn a_zone_without_notifications_delivers_to_methods() {
+    if let Some(postgres) = TestPostgres::find() {
+        methods_get_events(postgres, poll_only).await;
+    }
+}
