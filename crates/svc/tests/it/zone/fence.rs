@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_testkit::{
-    Reply, TestPostgres, TestReceiver, TestServerBuilder, TestUser, TestZone, get_eventually,
+    Reply, TestPostgres, TestReceiver, TestServerBuilder, TestSink, TestUser, TestZone, eventually,
+    get_eventually,
 };
 
 use super::{at_each, reaching_tests};
@@ -33,67 +34,125 @@ fn attempts(delivery: &Value) -> usize {
     delivery["attempts"].as_array().unwrap().len()
 }
 
+/// One server has sent event 1 and hangs; the other has sent it as well, and hears no answer yet.
+struct TakenOver {
+    zone: TestZone,
+    postgres: &'static TestPostgres,
+    receiver: TestReceiver,
+    frozen: usize,
+    /// The user at the server that goes on.
+    user: TestUser,
+    /// Asked there.
+    sink: TestSink,
+}
+
+impl TakenOver {
+    /// `first` is the answer to the server that will be frozen.
+    async fn new(postgres: &'static TestPostgres, first: Reply) -> Self {
+        let zone = TestZone::start_with(postgres, 2, short_lease).await;
+        let receiver = TestReceiver::start().await;
+        let ann = zone.server(0).user("ann").await;
+        let at = at_each(&zone, &ann, 2).await;
+        receiver.set("/hook", first);
+        let mut sink = ann
+            .webhook("hook", "custom.a", &receiver.url("/hook"))
+            .await;
+        let id = ann.emit("a", json!({"n": 1})).await;
+        receiver.wait_for("/hook", 1, SOON).await;
+        let frozen = holder(&zone, zone.admin(0)).await;
+        zone.freeze(frozen);
+        receiver.set("/hook", Reply::Hang);
+        // The lease runs out, and the other one makes the same delivery.
+        let received = receiver.wait_for("/hook", 2, LEASE + SOON).await;
+        for request in &received {
+            assert_eq!(request.header("x-service-event-id"), id);
+        }
+        sink.owner = at[1 - frozen].clone();
+        Self {
+            user: at[1 - frozen].clone(),
+            zone,
+            postgres,
+            receiver,
+            frozen,
+            sink,
+        }
+    }
+
+    /// What the lane's row says, its lease aside.
+    fn lane(&self) -> String {
+        let sql = format!(
+            "SELECT depth, tail, starts, failures, fence FROM lanes WHERE sink_id = '{}'",
+            self.sink.id
+        );
+        self.postgres.sql(&self.zone.database().name, &sql)
+    }
+
+    /// Lets the frozen server go on until it has found out.
+    async fn thaw(&mut self) {
+        self.zone.thaw(self.frozen);
+        let process = self.zone.server_mut(self.frozen).process();
+        let lost = "a lane was lost while delivering";
+        process.wait_for_log(lost, 2 * SOON).await;
+    }
+}
+
+/// The receiver has answered the frozen server alone: what it knows would end the delivery that
+/// the other one has in flight.
 #[tokio::test]
 async fn a_frozen_servers_late_finish_is_refused_by_its_fence() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
-    let mut zone = TestZone::start_with(postgres, 2, short_lease).await;
-    let database = zone.database().name.clone();
-    let receiver = TestReceiver::start().await;
-    let ann = zone.server(0).user("ann").await;
-    let at = at_each(&zone, &ann, 2).await;
-    receiver.set("/hook", Reply::Hang);
-    let sink = ann
-        .webhook("hook", "custom.a", &receiver.url("/hook"))
-        .await;
-    let first = ann.emit("a", json!({"n": 1})).await;
-    receiver.wait_for("/hook", 1, SOON).await;
-    let frozen = holder(&zone, zone.admin(0)).await;
-    let other = 1 - frozen;
-    let seen_by_other = svc_testkit::TestSink {
-        owner: at[other].clone(),
-        ..sink.clone()
-    };
-    let lane = || {
-        let sql = format!(
-            "SELECT depth, tail, starts, fence FROM lanes WHERE sink_id = '{}'",
-            sink.id
-        );
-        postgres.sql(&database, &sql)
-    };
-    assert_eq!(lane(), "1|1|1|1");
-    zone.freeze(frozen);
-    // The lease runs out, and the other one makes the same delivery.
-    let received = receiver.wait_for("/hook", 2, LEASE + SOON).await;
-    for request in &received {
-        assert_eq!(request.header("x-service-event-id"), first);
-    }
-    // The answer to the frozen one waits in its socket.
-    receiver.set("/hook", Reply::Status(200));
-    let delivered = seen_by_other.wait_for("delivered", 1, SOON).await;
+    let mut taken_over = TakenOver::new(postgres, Reply::After(2 * LEASE, 200)).await;
+    eventually("the frozen server is answered", SOON, || async {
+        taken_over.receiver.received("/hook")[0].ended.is_some()
+    })
+    .await;
+    let before = taken_over.lane();
+    assert_eq!(before, "1|1|2|0|2");
+    taken_over.thaw().await;
+    let delivery = taken_over.sink.deliveries().await.remove(0);
+    assert_eq!(delivery["state"], "pending", "{delivery}");
+    assert_eq!(attempts(&delivery), 0, "{delivery}");
+    assert_eq!(taken_over.lane(), before, "nothing was written");
+    let record = taken_over.sink.record().await;
+    assert_eq!(record["queue_depth"], 1);
+    // It is still the other one's.
+    taken_over.receiver.set("/hook", Reply::Status(200));
+    let delivered = taken_over.sink.wait_for("delivered", 1, SOON).await;
     assert_eq!(attempts(&delivered[0]), 1);
-    // The next delivery is under way when the frozen server goes on.
-    receiver.set("/hook", Reply::Hang);
-    let second = at[other].emit("a", json!({"n": 2})).await;
-    receiver.wait_for("/hook", 3, SOON).await;
-    let before = lane();
-    zone.thaw(frozen);
-    let lost = "a lane was lost while delivering";
-    let process = zone.server_mut(frozen).process();
-    process.wait_for_log(lost, 2 * SOON).await;
-    let deliveries = seen_by_other.deliveries().await;
+    assert_eq!(
+        taken_over.receiver.count("/hook"),
+        2,
+        "nobody sent it again"
+    );
+    assert_eq!(taken_over.lane(), "0|1|0|0|2");
+}
+
+/// The other server has finished the delivery, and has the next one in flight.
+#[tokio::test]
+async fn a_frozen_server_ends_nothing_that_came_after_its_delivery() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let mut taken_over = TakenOver::new(postgres, Reply::Hang).await;
+    // The answer to the frozen one waits in its socket.
+    taken_over.receiver.set("/hook", Reply::Status(200));
+    taken_over.sink.wait_for("delivered", 1, SOON).await;
+    taken_over.receiver.set("/hook", Reply::Hang);
+    let second = taken_over.user.emit("a", json!({"n": 2})).await;
+    taken_over.receiver.wait_for("/hook", 3, SOON).await;
+    let before = taken_over.lane();
+    taken_over.thaw().await;
+    let deliveries = taken_over.sink.deliveries().await;
     assert_eq!(deliveries[0]["state"], "delivered");
     assert_eq!(attempts(&deliveries[0]), 1, "{deliveries:?}");
     assert_eq!(deliveries[1]["state"], "pending");
     assert_eq!(deliveries[1]["event_id"], second);
     assert_eq!(attempts(&deliveries[1]), 0, "{deliveries:?}");
-    assert_eq!(lane(), before, "nothing was written");
-    assert_eq!(seen_by_other.record().await["queue_depth"], 1);
-    // Still the other one's.
-    receiver.set("/hook", Reply::Status(200));
-    let delivered = seen_by_other.wait_for("delivered", 2, SOON).await;
+    assert_eq!(taken_over.lane(), before, "nothing was written");
+    taken_over.receiver.set("/hook", Reply::Status(200));
+    let delivered = taken_over.sink.wait_for("delivered", 2, SOON).await;
     assert_eq!(attempts(&delivered[1]), 1);
-    assert_eq!(receiver.count("/hook"), 3, "no third time, no second time");
-    assert!(lane().starts_with("0|2|0|"), "{}", lane());
+    assert_eq!(taken_over.receiver.count("/hook"), 3, "each was sent once");
 }
