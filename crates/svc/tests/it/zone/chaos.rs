@@ -14,7 +14,7 @@ use serde_json::json;
 use svc_testkit::{
     Reply, TestPostgres, TestReceiver, TestServerBuilder, TestSink, TestUser, TestZone, eventually,
 };
-use tokio::time::timeout;
+use tokio::{task::JoinHandle, time::timeout};
 
 use super::{at_each, reaching_tests};
 use crate::events_crash::{count_arrivals, first_arrivals, ids};
@@ -40,6 +40,11 @@ const PROGRESS_LIMIT: Duration = Duration::from_secs(40);
 struct Dice(u64);
 
 impl Dice {
+    fn new(seed: u64) -> Self {
+        // It must not be 0.
+        Self(seed | 1)
+    }
+
     fn roll(&mut self, sides: usize) -> usize {
         // xorshift64: good enough to choose members by.
         self.0 ^= self.0 << 13;
@@ -143,6 +148,105 @@ fn short_lease(builder: TestServerBuilder) -> TestServerBuilder {
     reaching_tests(builder).env("SVC_LEASE_SECONDS", &seconds)
 }
 
+/// Everybody who emits or receives, while servers come and go.
+struct Traffic {
+    receiver: Arc<TestReceiver>,
+    /// For the events of all, and of each emitter.
+    sinks: Vec<TestSink>,
+    emitters: Vec<JoinHandle<Vec<String>>>,
+    counting: Vec<JoinHandle<()>>,
+    acknowledged: Arc<AtomicUsize>,
+    stop: Arc<AtomicBool>,
+    stop_counting: Arc<AtomicBool>,
+}
+
+impl Traffic {
+    async fn start(zone: &TestZone, seed: u64) -> Self {
+        let ann = zone.server(0).user("ann").await;
+        let at = at_each(zone, &ann, SERVERS).await;
+        let receiver = Arc::new(TestReceiver::start().await);
+        receiver.set("/all", Reply::After(Duration::from_millis(1), 200));
+        let url = receiver.url("/all");
+        let admin = zone.admin(0);
+        let all = admin.global_webhook("all", "custom.chaos.*", &url).await;
+        let mut traffic = Self {
+            receiver,
+            sinks: vec![all],
+            emitters: Vec::new(),
+            counting: Vec::new(),
+            acknowledged: Arc::default(),
+            stop: Arc::default(),
+            stop_counting: Arc::default(),
+        };
+        let arrived = [counts(), counts()];
+        traffic.count("/all", &arrived[0]);
+        for number in 0..EMITTERS {
+            let path = format!("/e{number}");
+            let pattern = format!("custom.chaos.e{number}");
+            let url = traffic.receiver.url(&path);
+            let sink = ann.webhook(&format!("e{number}"), &pattern, &url).await;
+            traffic.sinks.push(sink);
+            traffic.count(&path, &arrived[1]);
+            let emitter = Emitter {
+                number,
+                at: at.clone(),
+                dice: Dice::new(seed.rotate_left(8 * (1 + number as u32))),
+                arrived: arrived.clone(),
+                acknowledged: Arc::clone(&traffic.acknowledged),
+                stop: Arc::clone(&traffic.stop),
+            };
+            traffic.emitters.push(tokio::spawn(emitter.run()));
+        }
+        traffic
+    }
+
+    fn count(&mut self, path: &str, arrived: &Arc<[AtomicUsize]>) {
+        self.counting.push(tokio::spawn(count_arrivals(
+            Arc::clone(&self.receiver),
+            path.to_owned(),
+            Arc::clone(arrived),
+            Arc::clone(&self.stop_counting),
+        )));
+    }
+
+    /// Waits until servers have acknowledged more.
+    async fn go_on(&self) {
+        let before = self.acknowledged.load(Ordering::SeqCst);
+        eventually("events are acknowledged", PROGRESS_LIMIT, || async {
+            self.acknowledged.load(Ordering::SeqCst) >= before + 10 * EMITTERS
+        })
+        .await;
+    }
+
+    /// Ends it, and checks every sink; how many events there were.
+    async fn end(self) -> usize {
+        self.stop.store(true, Ordering::SeqCst);
+        let mut expected = Vec::new();
+        for emitter in self.emitters {
+            expected.push(emitter.await.unwrap());
+        }
+        let total: usize = expected.iter().map(Vec::len).sum();
+        let unique: HashSet<_> = expected.iter().flatten().collect();
+        assert_eq!(unique.len(), total);
+        let (all, of_emitters) = self.sinks.split_first().unwrap();
+        check_sink(&self.receiver, "/all", all, total).await;
+        for (number, (sink, expected)) in of_emitters.iter().zip(&expected).enumerate() {
+            let path = format!("/e{number}");
+            check_sink(&self.receiver, &path, sink, expected.len()).await;
+            // What was acknowledged, no more, no less, in the order it was emitted.
+            let arrived = ids(&first_arrivals(self.receiver.received(&path)));
+            assert_eq!(&arrived, expected);
+        }
+        self.stop_counting.store(true, Ordering::SeqCst);
+        for counting in self.counting {
+            counting.await.unwrap();
+        }
+        let repeated = self.receiver.count("/all") - total;
+        println!("{total} events, {repeated} of them repeated at the sink for all");
+        total
+    }
+}
+
 fn counts() -> Arc<[AtomicUsize]> {
     (0..EMITTERS).map(|_| AtomicUsize::new(0)).collect()
 }
@@ -155,78 +259,16 @@ async fn nothing_acknowledged_is_lost_through_20_rounds_of_kills_and_freezes() {
     let seed = std::env::var("SVC_ZONE_SEED").ok();
     let seed = seed.map_or_else(|| getrandom::u64().unwrap(), |seed| seed.parse().unwrap());
     println!("SVC_ZONE_SEED={seed}");
-    let mut dice = Dice(seed | 1);
     let mut zone = TestZone::start_with(postgres, SERVERS, short_lease).await;
-    let receiver = Arc::new(TestReceiver::start().await);
-    let ann = zone.server(0).user("ann").await;
-    let at = at_each(&zone, &ann, SERVERS).await;
-    receiver.set("/all", Reply::After(Duration::from_millis(1), 200));
-    let all = zone
-        .admin(0)
-        .global_webhook("all", "custom.chaos.*", &receiver.url("/all"))
-        .await;
-    let arrived = [counts(), counts()];
-    let acknowledged = Arc::new(AtomicUsize::new(0));
-    let [stop, stop_counting] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
-    let mut counting = vec![tokio::spawn(count_arrivals(
-        Arc::clone(&receiver),
-        "/all".to_owned(),
-        Arc::clone(&arrived[0]),
-        Arc::clone(&stop_counting),
-    ))];
-    let (mut sinks, mut emitters) = (Vec::new(), Vec::new());
-    for number in 0..EMITTERS {
-        let path = format!("/e{number}");
-        let pattern = format!("custom.chaos.e{number}");
-        let url = receiver.url(&path);
-        sinks.push(ann.webhook(&format!("e{number}"), &pattern, &url).await);
-        counting.push(tokio::spawn(count_arrivals(
-            Arc::clone(&receiver),
-            path,
-            Arc::clone(&arrived[1]),
-            Arc::clone(&stop_counting),
-        )));
-        let emitter = Emitter {
-            number,
-            at: at.clone(),
-            dice: Dice(seed.rotate_left(8 * (1 + number as u32)) | 1),
-            arrived: arrived.clone(),
-            acknowledged: Arc::clone(&acknowledged),
-            stop: Arc::clone(&stop),
-        };
-        emitters.push(tokio::spawn(emitter.run()));
-    }
+    let traffic = Traffic::start(&zone, seed).await;
+    let mut dice = Dice::new(seed);
     for number in 0..ROUNDS {
-        let before = acknowledged.load(Ordering::SeqCst);
-        eventually("events are acknowledged", PROGRESS_LIMIT, || async {
-            acknowledged.load(Ordering::SeqCst) >= before + 10 * EMITTERS
-        })
-        .await;
+        traffic.go_on().await;
         println!("round {number}: {}", round(&mut zone, &mut dice).await);
     }
-    stop.store(true, Ordering::SeqCst);
-    let mut expected = Vec::new();
-    for emitter in emitters {
-        expected.push(emitter.await.unwrap());
-    }
-    let total: usize = expected.iter().map(Vec::len).sum();
-    let unique: HashSet<_> = expected.iter().flatten().collect();
-    assert_eq!(unique.len(), total);
-    check_sink(&receiver, "/all", &all, total).await;
-    for (number, (sink, expected)) in sinks.iter().zip(&expected).enumerate() {
-        let path = format!("/e{number}");
-        check_sink(&receiver, &path, sink, expected.len()).await;
-        // What was acknowledged, no more, no less, in the order it was emitted.
-        assert_eq!(&ids(&first_arrivals(receiver.received(&path))), expected);
-    }
+    let total = traffic.end().await;
     // Whatever was asked of servers that were killed or frozen: one event for each key.
     let count = "SELECT COUNT(*) FROM events WHERE type LIKE 'custom.chaos.%'";
     let stored = postgres.sql(&zone.database().name, count);
     assert_eq!(stored, total.to_string(), "one event for each key");
-    stop_counting.store(true, Ordering::SeqCst);
-    for counting in counting {
-        counting.await.unwrap();
-    }
-    let repeated = receiver.count("/all") - total;
-    println!("{total} events, {repeated} of them repeated at the sink for all");
 }

@@ -9,9 +9,8 @@ use std::{
 };
 
 use serde_json::json;
-use svc_testkit::{
-    TestPostgres, TestReceiver, TestUser, TestZone, eventually, fixture, get_eventually,
-};
+use svc_testkit::{TestPostgres, TestReceiver, TestSink, TestUser, TestZone, eventually, fixture};
+use tokio::task::JoinHandle;
 
 use super::{answers, at_each, reaching_tests};
 use crate::{
@@ -91,39 +90,92 @@ async fn check_outage(zone: &TestZone, users: &[TestUser]) {
     }
 }
 
+/// Ann's method at the first server is called, and events are emitted at both, all the time.
+struct Load {
+    receiver: TestReceiver,
+    sinks: Vec<TestSink>,
+    calling: JoinHandle<(usize, Duration)>,
+    emitting: Vec<JoinHandle<(Vec<String>, usize)>>,
+    stop: Arc<AtomicBool>,
+    stop_calls: Arc<AtomicBool>,
+}
+
+impl Load {
+    async fn start(at: &[TestUser]) -> Self {
+        let receiver = TestReceiver::start().await;
+        let [stop, stop_calls] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let calling = tokio::spawn(call_all_the_time(at[0].clone(), Arc::clone(&stop_calls)));
+        let (mut sinks, mut emitting) = (Vec::new(), Vec::new());
+        for (number, user) in at.iter().enumerate() {
+            let url = receiver.url(&format!("/e{number}"));
+            let pattern = format!("custom.outage.e{number}");
+            sinks.push(user.webhook(&format!("e{number}"), &pattern, &url).await);
+            let emitter = Emitter {
+                number,
+                user: user.clone(),
+                stop: Arc::clone(&stop),
+            };
+            emitting.push(tokio::spawn(emitter.run()));
+        }
+        Self {
+            receiver,
+            sinks,
+            calling,
+            emitting,
+            stop,
+            stop_calls,
+        }
+    }
+
+    /// Waits until more events of each emitter have arrived.
+    async fn go_on(&self) {
+        for path in ["/e0", "/e1"] {
+            let more = self.receiver.count(path) + 5;
+            self.receiver.wait_for(path, more, 2 * SOON).await;
+        }
+    }
+
+    /// Ends it, and checks that every event arrived in order, and no call failed or took long; how
+    /// many events there were.
+    async fn end(self) -> usize {
+        self.stop.store(true, Ordering::SeqCst);
+        let mut total = 0;
+        for (number, emitter) in self.emitting.into_iter().enumerate() {
+            let (expected, refusals) = emitter.await.unwrap();
+            println!("{} events, refused {refusals} times", expected.len());
+            assert!(refusals >= 10, "only {refusals} refusals");
+            total += expected.len();
+            let path = format!("/e{number}");
+            let arrived = || first_arrivals(self.receiver.received(&path));
+            eventually("every event arrives", 2 * SOON, || async {
+                arrived().len() >= expected.len()
+            })
+            .await;
+            assert_eq!(ids(&arrived()), expected);
+            assert_eq!(self.sinks[number].record().await["dropped"], 0);
+        }
+        self.stop_calls.store(true, Ordering::SeqCst);
+        let (calls, slowest) = self.calling.await.unwrap();
+        println!("{calls} calls, the slowest took {slowest:?}");
+        assert!(slowest < Duration::from_secs(3), "{slowest:?}");
+        total
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_of_the_database_ends_no_call_and_loses_no_event() {
     let Some(mut postgres) = TestPostgres::own() else {
         return;
     };
     let zone = TestZone::start_with(&postgres, 2, reaching_tests).await;
-    let receiver = TestReceiver::start().await;
     let ann = zone.server(0).user("ann").await;
     let at = at_each(&zone, &ann, 2).await;
     let space = at[0].space("lab").await;
     let _agent = space.publish(fixture().plain("echo")).await;
     let other = at[1].space("other").await;
     other.write("methods.toml", &fixture().plain("pid").to_string());
-    let mut sinks = Vec::new();
-    for number in 0..2 {
-        let url = receiver.url(&format!("/e{number}"));
-        let pattern = format!("custom.outage.e{number}");
-        sinks.push(ann.webhook(&format!("e{number}"), &pattern, &url).await);
-    }
-    let [stop, stop_calls] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
-    let calling = tokio::spawn(call_all_the_time(at[0].clone(), Arc::clone(&stop_calls)));
-    let emitting: Vec<_> = (0..2)
-        .map(|number| {
-            let emitter = Emitter {
-                number,
-                user: at[number].clone(),
-                stop: Arc::clone(&stop),
-            };
-            tokio::spawn(emitter.run())
-        })
-        .collect();
-    receiver.wait_for("/e0", 5, SOON).await;
-    receiver.wait_for("/e1", 5, SOON).await;
+    let load = Load::start(&at).await;
+    load.go_on().await;
 
     postgres.stop();
     let stopped = Instant::now();
@@ -136,9 +188,9 @@ async fn an_outage_of_the_database_ends_no_call_and_loses_no_event() {
     postgres.start();
     let back = Instant::now();
 
-    get_eventually("a token can be made", SOON, || async {
-        let made = at[0].post("/api/tokens", json!({"name": "x"})).await;
-        (made.status == 201).then_some(())
+    eventually("a token can be made", SOON, || async {
+        let body = json!({"name": "x"});
+        at[0].post("/api/tokens", body).await.status == 201
     })
     .await;
     println!("a token was made {:?} later", back.elapsed());
@@ -147,33 +199,13 @@ async fn an_outage_of_the_database_ends_no_call_and_loses_no_event() {
         answers(&at[1], "pid").await
     })
     .await;
-    let (before, after) = (receiver.count("/e0"), receiver.count("/e1"));
-    receiver.wait_for("/e0", before + 5, SOON).await;
-    receiver.wait_for("/e1", after + 5, SOON).await;
-    println!("events arrived again {:?} later", back.elapsed());
-    stop.store(true, Ordering::SeqCst);
-    let mut total = 0;
-    for (number, emitter) in emitting.into_iter().enumerate() {
-        let (expected, refusals) = emitter.await.unwrap();
-        println!("{} events, refused {refusals} times", expected.len());
-        assert!(refusals >= 10, "only {refusals} refusals");
-        total += expected.len();
-        let path = format!("/e{number}");
-        eventually("every event arrives", 2 * SOON, || async {
-            first_arrivals(receiver.received(&path)).len() >= expected.len()
-        })
-        .await;
-        assert_eq!(ids(&first_arrivals(receiver.received(&path))), expected);
-        assert_eq!(sinks[number].record().await["dropped"], 0);
-    }
+    load.go_on().await;
+    println!("all was well {:?} later", back.elapsed());
+    let total = load.end().await;
     let sql = |text: &str| postgres.sql(&zone.database().name, text);
     let stored = sql("SELECT COUNT(*) FROM events WHERE type LIKE 'custom.outage.%'");
     assert_eq!(stored, total.to_string(), "one event for each key");
     let half = "SELECT COUNT(*) FROM events e WHERE type LIKE 'custom.outage.%' \
          AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id)";
     assert_eq!(sql(half), "0", "no event without its delivery");
-    stop_calls.store(true, Ordering::SeqCst);
-    let (calls, slowest) = calling.await.unwrap();
-    println!("{calls} calls, the slowest took {slowest:?}");
-    assert!(slowest < Duration::from_secs(3), "{slowest:?}");
 }
