@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 use super::{ADMIN_PASSWORD, Site, TestServer};
 use crate::{
+    postgres::TestPostgres,
     process::Process,
     program::{bare_command, under},
 };
@@ -104,6 +105,24 @@ impl TestServerBuilder {
     }
 
     pub async fn start(self) -> TestServer {
+        let builder = self.on_chosen_engine();
+        builder.launch().await
+    }
+
+    /// With `SVC_TEST_DATABASE=postgres` every server that can be is one on PostgreSQL, so that any
+    /// test can be run on it. Servers with local spaces need the embedded database.
+    fn on_chosen_engine(self) -> Self {
+        let chosen = std::env::var("SVC_TEST_DATABASE").is_ok_and(|engine| engine == "postgres");
+        if !chosen || self.allow_local || self.args.iter().any(|arg| arg == "--database-url") {
+            return self;
+        }
+        match TestPostgres::find() {
+            Some(postgres) => self.database_url(&postgres.database().url),
+            None => self,
+        }
+    }
+
+    async fn launch(self) -> TestServer {
         let folder = TempDir::with_prefix("svc-test-").expect("a temporary folder can be made");
         let home = folder.path().join("home");
         std::fs::create_dir(&home).expect("a fresh folder takes a folder");
