@@ -13,6 +13,7 @@ pub mod mcp;
 pub mod methods;
 pub mod metrics;
 pub mod options;
+mod random_key;
 pub mod scripts;
 mod server;
 pub mod spaces;

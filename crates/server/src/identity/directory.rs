@@ -20,7 +20,10 @@ use super::{
     caller::{Caller, User},
     secret::hash_secret,
 };
-use crate::store::{Hash, agent_tokens::OwnedAgentToken, groups::GroupRow};
+use crate::{
+    random_key::RandomKeyMap,
+    store::{Hash, agent_tokens::OwnedAgentToken, groups::GroupRow},
+};
 use credentials::{Credentials, Record};
 
 pub(super) use credentials::{Used, write_used};
@@ -63,7 +66,7 @@ pub struct Directory {
 
 #[derive(Default)]
 struct State {
-    users: HashMap<UserId, Arc<User>>,
+    users: RandomKeyMap<UserId, Arc<User>>,
     user_ids: HashMap<UserName, UserId>,
     groups: HashMap<GroupId, String>,
     group_ids: HashMap<String, GroupId>,
