@@ -46,6 +46,27 @@ pub struct Gate {
 /// One row of the route table, as far as access goes.
 type Rule = (Method, Needs, Agents);
 
+/// The row of calls, which pass the router by: looked up once.
+#[derive(Clone)]
+pub struct CallGate {
+    gate: Gate,
+    rule: Option<(Needs, Agents)>,
+}
+
+impl CallGate {
+    pub fn new(app: &App) -> Self {
+        let gate = Gate::new(app);
+        let rule = gate.rule(&Method::POST, CALL_PATH);
+        Self { gate, rule }
+    }
+
+    /// [`authenticate`] for a request to [`CALL_PATH`].
+    pub fn admit<B>(&self, request: &http::Request<B>) -> Result<Caller, ApiError> {
+        decide(&self.gate, self.rule, request)?
+            .ok_or_else(|| ApiError::unauthorized("this route needs a credential"))
+    }
+}
+
 impl Gate {
     pub fn new(app: &App) -> Self {
         let mut table: HashMap<_, Vec<_>> = HashMap::new();
@@ -79,13 +100,6 @@ impl Gate {
         let mut rows = self.table.get(path)?.iter();
         rows.find(|(allowed, ..)| allowed == method)
             .map(|&(_, needs, agents)| (needs, agents))
-    }
-
-    /// [`authenticate`] for a request that does not pass the router: its path is the table's.
-    pub fn admit<B>(&self, request: &http::Request<B>) -> Result<Caller, ApiError> {
-        let rule = self.rule(request.method(), request.uri().path());
-        decide(self, rule, request)?
-            .ok_or_else(|| ApiError::unauthorized("this route needs a credential"))
     }
 }
 
@@ -190,12 +204,16 @@ fn identify<B>(gate: &Gate, request: &http::Request<B>) -> Result<Option<Caller>
 
 fn presented(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
     if let Some(value) = headers.get(header::AUTHORIZATION) {
-        let value = value.to_str().map_err(|_| Denied::Unknown)?;
-        let (scheme, token) = value.split_once(' ').ok_or(Denied::Unknown)?;
-        if !scheme.eq_ignore_ascii_case("bearer") || token.trim().starts_with("svc_ses_") {
+        let (scheme, token) = value
+            .as_bytes()
+            .split_at_checked("bearer ".len())
+            .ok_or(Denied::Unknown)?;
+        // What is no ASCII is no credential, and is told so by its checksum.
+        let token = str::from_utf8(token.trim_ascii()).map_err(|_| Denied::Unknown)?;
+        if !scheme.eq_ignore_ascii_case(b"bearer ") || token.starts_with("svc_ses_") {
             return Err(Denied::Unknown);
         }
-        return Ok(Some(token.trim()));
+        return Ok(Some(token));
     }
     Ok(session_cookie(headers))
 }
