@@ -120,12 +120,17 @@ impl Links {
     pub async fn cut(&self, space: SpaceId, reason: Goodbye) {
         if let Some(live) = self.find(space) {
             let _transition = live.transition.lock().await;
-            // In this order: a link that ends registers nothing any more.
-            if let Some(link) = live.link() {
-                link.end(reason);
-            }
-            self.registry.withdraw(space);
+            self.end(&live, reason);
         }
+    }
+
+    /// The same for whoever holds the space's transition.
+    fn end(&self, live: &LiveSpace, reason: Goodbye) {
+        // In this order: a link that ends registers nothing any more.
+        if let Some(link) = live.link() {
+            link.end(reason);
+        }
+        self.registry.withdraw(live.id);
     }
 
     /// Ends the links of all of a user's spaces.

@@ -204,6 +204,11 @@ impl TestServer {
         self.process.terminate().await
     }
 
+    /// Asks it to stop, and does not wait until it has.
+    pub fn begin_to_terminate(&self) {
+        self.process.signal(Signal::TERM);
+    }
+
     pub fn kill9(&mut self) {
         self.process.kill9();
     }

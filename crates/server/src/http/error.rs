@@ -103,6 +103,9 @@ impl IntoResponse for ApiError {
 
 impl From<IdentityError> for ApiError {
     fn from(error: IdentityError) -> Self {
+        if let IdentityError::Store(error) = error {
+            return error.into();
+        }
         let status = match error.kind() {
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
             ErrorKind::Conflict => StatusCode::CONFLICT,

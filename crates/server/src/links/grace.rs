@@ -1,6 +1,6 @@
 //! What happens when a link is gone: the space waits for it within the grace period, then stops.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use svc_core::{SpaceId, UserId, space::StopReason};
 use svc_protocol::link::{Goodbye, SpaceIdentity};
@@ -8,6 +8,9 @@ use tracing::{error, info};
 
 use super::{Availability, Link, Links, LiveSpace};
 use crate::store::StoreError;
+
+/// Between attempts to write what the database could not be reached for.
+const AGAIN: Duration = Duration::from_millis(500);
 
 impl Links {
     /// Takes a link out of its space.
@@ -65,18 +68,18 @@ impl Links {
         let links = Arc::clone(self);
         self.tasks.spawn(async move {
             // The wait belongs to this stop: a space that comes back and stops again has another.
-            let Ok(Some(stopped_at)) = links.lifecycle.stopped_at(space).await else {
+            let stopped_at = links.insist(|| links.lifecycle.stopped_at(space)).await;
+            let Ok(Some(stopped_at)) = stopped_at else {
                 return;
             };
             tokio::select! {
                 () = tokio::time::sleep(links.policy.grace) => {}
                 () = links.shutdown.cancelled() => return,
             }
-            if let Err(error) = links
-                .lifecycle
-                .withdraw_subscriptions(space, stopped_at)
-                .await
-            {
+            let withdrawn = links
+                .insist(|| links.lifecycle.withdraw_subscriptions(space, stopped_at))
+                .await;
+            if let Err(error) = withdrawn {
                 error!(space.id = %space, "subscriptions not withdrawn: {error}");
             }
         });
@@ -109,10 +112,31 @@ impl Links {
 
     async fn stop(&self, live: &Arc<LiveSpace>, reason: StopReason) {
         self.registry.withdraw(live.id);
-        match self.lifecycle.stopped(live.id, reason).await {
+        match self
+            .insist(|| self.lifecycle.stopped(live.id, reason))
+            .await
+        {
             Ok(()) => info!(space.id = %live.id, space.name = %live.name, %reason, "space stopped"),
             Err(error) => error!(space.id = %live.id, "space not marked as stopped: {error}"),
         }
         self.forget(live.id);
+    }
+
+    /// Tries again until the database can be reached: nobody else would do it later.
+    async fn insist<T, F>(&self, write: impl Fn() -> F) -> Result<T, StoreError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        loop {
+            match write().await {
+                Err(StoreError::Unavailable(_)) if !self.shutdown.is_cancelled() => {
+                    tokio::select! {
+                        () = tokio::time::sleep(AGAIN) => {}
+                        () = self.shutdown.cancelled() => {}
+                    }
+                }
+                done => return done,
+            }
+        }
     }
 }

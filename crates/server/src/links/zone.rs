@@ -7,7 +7,7 @@ use svc_core::{
 use svc_protocol::link::{Control, Goodbye};
 
 use super::Links;
-use crate::store::StoreError;
+use crate::store::{StoreError, spaces::SpaceRow};
 
 impl Links {
     /// Looks at a space again: it may be deleted, stopped, or linked to another server by now.
@@ -15,28 +15,44 @@ impl Links {
         let Some(live) = self.find(space) else {
             return Ok(());
         };
+        // Held while looking: what is read is about the link that is here, not one before it.
+        let transition = live.transition.lock().await;
         let row = self.lifecycle.whereabouts(space).await?;
-        let Some(row) = row.filter(|row| row.state != State::Deleted) else {
-            self.cut(space, Goodbye::Revoked).await;
-            self.logs.forget(space);
+        let row = row.filter(|row| row.state != State::Deleted);
+        if let Some(reason) = self.why_not_here(row.as_ref()) {
+            self.end(&live, reason);
+            drop(transition);
+            if row.is_none() {
+                self.logs.forget(space);
+            }
             self.forget(space);
             return Ok(());
+        }
+        let Some((row, link)) = row.zip(live.link()) else {
+            return Ok(());
         };
-        if row.stop_reason == Some(StopReason::Requested) {
-            self.cut(space, Goodbye::SpaceStopped).await;
-            self.forget(space);
-        } else if row.node_id.is_some_and(|node| node != self.server_id) {
-            // Its agent has gone there, or a second one has taken its place.
-            self.cut(space, Goodbye::Replaced).await;
-            self.forget(space);
-        } else if let Some(link) = live.link()
-            && row.health == Health::Unknown
-        {
+        if row.state == State::Stopped {
+            // This server was taken for gone. The agent links again, and deploys the space again.
+            link.ending().cancel();
+        } else if row.health == Health::Unknown {
             // Another check, perhaps: whoever changes it makes the health unknown.
             let health_check = row.health_check;
             let _ = link.control(0, &Control::HealthCheckChanged { health_check });
         }
         Ok(())
+    }
+
+    /// What to tell the agent of a space that may not be linked to this server.
+    fn why_not_here(&self, row: Option<&SpaceRow>) -> Option<Goodbye> {
+        let Some(row) = row else {
+            return Some(Goodbye::Revoked);
+        };
+        if row.stop_reason == Some(StopReason::Requested) {
+            return Some(Goodbye::SpaceStopped);
+        }
+        // Its agent has gone there, or a second one has taken its place.
+        let is_elsewhere = row.node_id.is_some_and(|node| node != self.server_id);
+        is_elsewhere.then_some(Goodbye::Replaced)
     }
 
     /// Agents that are linked.

@@ -102,6 +102,8 @@ impl Lifecycle {
             for space in listing(tx)? {
                 let stopped = stop(tx, space, StopReason::LinkLost, Actor::system())?;
                 events.extend(stopped);
+                // Its server may merely have hung, and still have the link.
+                zone_changes::append(tx, &ZoneChange::Space(space))?;
             }
             Ok(events)
         });
@@ -161,14 +163,14 @@ impl Lifecycle {
         Ok(linked)
     }
 
-    /// The agent is gone, and the space is stopped; not if another server has its agent by now.
+    /// The agent is gone, and the space is stopped; not if another server has had it since.
     pub async fn stopped(&self, space: SpaceId, reason: StopReason) -> Result<(), StoreError> {
-        let here = self.server_id;
+        let (here, alone) = (self.server_id, !self.store.is_shared());
         let stopping = move |tx: &mut Tx<'_>| {
             let node = spaces::find(tx, space)?.and_then(|row| row.node_id);
-            match node {
-                Some(node) if node != here => Ok(None),
-                _ => stop(tx, space, reason, Actor::system()),
+            match alone || node == Some(here) {
+                true => stop(tx, space, reason, Actor::system()),
+                false => Ok(None),
             }
         };
         let event = self.store.write(stopping).await?;

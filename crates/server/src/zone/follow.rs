@@ -5,7 +5,6 @@
 
 use std::{collections::HashSet, time::Duration};
 
-use svc_core::SpaceId;
 use tracing::{error, warn};
 
 use crate::{
@@ -76,18 +75,17 @@ async fn take_in(app: &App, changes: Vec<ZoneChange>) -> Result<(), StoreError> 
         .take_in(changes.iter().cloned().collect::<Affected>())
         .await?;
     for change in changes {
-        match change {
-            ZoneChange::Tools(owner) => app.scripts.tools.reread(owner).await,
-            ZoneChange::Space(space) => follow_space(app, space).await,
-            ZoneChange::User(_) | ZoneChange::Groups => {}
+        let taken_in = match &change {
+            ZoneChange::Tools(owner) => app.scripts.tools.reread(owner.clone()).await,
+            ZoneChange::Space(space) => app.links.follow(*space).await,
+            ZoneChange::User(_) | ZoneChange::Groups => Ok(()),
+        };
+        match taken_in {
+            // It stays to be taken in: a link that must end, ends.
+            Err(error) if error.is_outage() => return Err(error),
+            Err(error) => error!("{change:?} of another server could not be taken in: {error}"),
+            Ok(()) => {}
         }
     }
     Ok(())
-}
-
-async fn follow_space(app: &App, space: SpaceId) {
-    if let Err(error) = app.links.follow(space).await {
-        // Its agent's next word, or the next change, finds out.
-        error!(space.id = %space, "a space changed by another server could not be read: {error}");
-    }
 }

@@ -76,6 +76,7 @@ mod stats;
 mod tokens;
 mod up;
 mod web;
+mod zone;
 
 use std::time::Duration;
 

@@ -75,19 +75,19 @@ impl StoredTools {
     /// A script was made, changed or deleted.
     pub async fn refresh(&self, script: &Script) {
         if script.kind == ScriptKind::Tool {
-            self.reread(scripts::owner_key(script)).await;
+            if let Err(failed) = self.reread(scripts::owner_key(script)).await {
+                error!("the list of tool scripts could not be read: {failed}");
+            }
         }
     }
 
     /// Reads those of an owner again.
-    pub async fn reread(&self, owner_key: String) {
+    pub async fn reread(&self, owner_key: String) -> Result<(), StoreError> {
         let _reading = self.reading.lock().await;
         let key = owner_key.clone();
         let read = self.store.read(move |tx| scripts::list_tools_of(tx, &key));
-        match read.await {
-            Ok(rows) => self.put(&owner_key, rows),
-            Err(failed) => error!("the list of tool scripts could not be read: {failed}"),
-        }
+        self.put(&owner_key, read.await?);
+        Ok(())
     }
 
     /// Forgets those of users who are deleted, until the server stops.

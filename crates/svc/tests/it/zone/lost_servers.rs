@@ -1,0 +1,166 @@
+//! Servers that stop, die or hang, and the spaces that were linked to them.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use svc_testkit::{
+    TestAgent, TestPostgres, TestServerBuilder, TestSpace, TestUser, TestZone, eventually, fixture,
+    method, result,
+};
+
+use super::{answers, at_each, id_of, linking_to};
+use crate::SOON;
+
+/// A server without a sign of life is gone after 10 seconds, and so are its spaces, if the grace
+/// period is not longer.
+const ORPHANED: Duration = Duration::from_secs(10);
+
+fn impatient(builder: TestServerBuilder) -> TestServerBuilder {
+    builder.config("grace_seconds = 2")
+}
+
+/// An agent that is linked to the first of these members and knows the others.
+async fn agent_of(space: &TestSpace, zone: &TestZone, members: &[usize]) -> TestAgent {
+    let urls: Vec<_> = members.iter().map(|&n| zone.server(n).url()).collect();
+    let agent = space.spawn_agent(&["--url", &urls.join(",")]);
+    agent.wait_until_linked().await;
+    agent
+}
+
+/// Types of the events of a space, oldest first.
+async fn events_of(user: &TestUser, space: &TestSpace) -> Vec<String> {
+    let path = format!("/api/events?type=space.*&space_id={}", space.id);
+    let events = user.list(&path, "events").await;
+    let kind = |event: &Value| event["event_type"].as_str().unwrap().to_owned();
+    events.iter().rev().map(kind).collect()
+}
+
+#[tokio::test]
+async fn a_server_that_stops_hands_its_agents_over() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let mut zone = TestZone::start(postgres, 3).await;
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, 3).await;
+    let space = linking_to(zone.server(1), at[0].space("lab").await);
+    let agent = agent_of(&space, &zone, &[1, 2]).await;
+    // Whichever of its addresses it took; the other is where it must go.
+    let linked_to = agent.status().await["server_url"].clone();
+    let (from, to) = match linked_to == zone.server(1).url() {
+        true => (1, 2),
+        false => (2, 1),
+    };
+    agent.register(fixture().plain("pid")).await.expect(0);
+    let pid = agent.method_server_pid().await;
+    assert_eq!(result(&at[from].call("pid", json!({})).await), pid);
+    let asked = Instant::now();
+    zone.server(from).begin_to_terminate();
+    eventually("its methods are at the other server", SOON, || async {
+        answers(&at[to], "pid").await
+    })
+    .await;
+    let moved = asked.elapsed();
+    println!("moved within {moved:?}");
+    assert!(moved < Duration::from_secs(3), "{moved:?}");
+    let called = at[to].call("pid", json!({})).await;
+    assert_eq!(result(&called), pid, "the method server went on");
+    let ended = zone.server_mut(from).process().wait_for_exit(SOON).await;
+    assert_eq!(ended.code(), Some(0));
+    let record = at[0].get(&space.path()).await.expect(200).json();
+    assert_eq!(record["node_id"], id_of(&zone, to).await);
+    assert_eq!(
+        events_of(&at[0], &space).await,
+        ["space.created", "space.started"]
+    );
+}
+
+#[tokio::test]
+async fn spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let mut zone = TestZone::start_with(postgres, 3, impatient).await;
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, 3).await;
+    let stays = linking_to(zone.server(1), at[0].space("stays").await);
+    let moves = linking_to(zone.server(1), at[0].space("moves").await);
+    let _stays = stays.publish(fixture().with(method("stays", "echo"))).await;
+    let moving = moves.publish(fixture().with(method("moves", "echo"))).await;
+    zone.kill(1);
+    let killed = Instant::now();
+    // It goes elsewhere as any would that knows another address.
+    let moved = linking_to(zone.server(2), moves);
+    drop(moving);
+    let _moved = moved.agent_with(&["--methods-file", "methods.toml"]).await;
+    eventually("it is served elsewhere", SOON, || async {
+        answers(&at[2], "moves").await
+    })
+    .await;
+    let state = async || -> Value {
+        let record = at[0].get(&stays.path()).await.expect(200).json();
+        record["state"].clone()
+    };
+    assert_eq!(state().await, "deployed", "it may come back");
+    eventually("the space is stopped", 3 * SOON, || async {
+        state().await == "stopped"
+    })
+    .await;
+    let after = killed.elapsed();
+    assert!(after >= ORPHANED - Duration::from_secs(2), "{after:?}");
+    // Both others look for such spaces; one of them finds it.
+    let told = ["space.created", "space.started", "space.stopped"];
+    assert_eq!(events_of(&at[0], &stays).await, told);
+    assert_eq!(events_of(&at[0], &moved).await, told[..2]);
+    let record = at[0].get(&moved.path()).await.expect(200).json();
+    assert_eq!(record["state"], "deployed");
+    assert_eq!(record["node_id"], id_of(&zone, 2).await);
+
+    zone.restart(1).await;
+    eventually("its agent comes back by itself", 3 * SOON, || async {
+        answers(&at[1], "stays").await
+    })
+    .await;
+    assert_eq!(state().await, "deployed");
+    assert!(answers(&at[2], "moves").await);
+    assert_eq!(events_of(&at[0], &moved).await, told[..2]);
+}
+
+/// The others take it for gone and stop its spaces; it still has their links when it goes on.
+#[tokio::test]
+async fn spaces_of_a_server_that_hung_for_long_are_deployed_again() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let zone = TestZone::start_with(postgres, 2, impatient).await;
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, 2).await;
+    let space = linking_to(zone.server(1), at[0].space("lab").await);
+    let listening = fixture()
+        .with(method("on.build", "push").line("events", r#"["custom.build"]"#))
+        .with(method("pushed", "pushed"));
+    let _agent = space.publish(listening).await;
+    let record = async || at[0].get(&space.path()).await.expect(200).json();
+    zone.freeze(1);
+    eventually("the space is stopped", 3 * SOON, || async {
+        record().await["state"] == "stopped"
+    })
+    .await;
+    zone.thaw(1);
+    eventually("it is deployed again", 2 * SOON, || async {
+        record().await["state"] == "deployed"
+    })
+    .await;
+    assert_eq!(record().await["node_id"], id_of(&zone, 1).await);
+    eventually("its methods answer", SOON, || async {
+        answers(&at[1], "pushed").await
+    })
+    .await;
+    // Its subscriptions are back as well.
+    let id = at[0].emit("build", json!({})).await;
+    eventually("the event reaches the method", 2 * SOON, || async {
+        let list = at[1].call("pushed", json!({})).await["result"].clone();
+        list[0]["event_id"] == id.as_str()
+    })
+    .await;
+}
