@@ -28,6 +28,7 @@ use crate::{
     app::App,
     clock,
     identity::{Caller, Credential, Denied},
+    store::StoreError,
 };
 
 /// Where agents that speak MCP come in.
@@ -104,11 +105,17 @@ impl Gate {
 }
 
 pub async fn authenticate(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
-    if gate.app.store.is_shared() && is_unknown(&gate, &request) {
+    let rule = gate.rule_of(&request);
+    let open_to_all = matches!(rule, Some((Needs::Nothing, _)));
+    if gate.app.store.is_shared() && !open_to_all && is_unknown(&gate, &request) {
         // Made at another server a moment ago, perhaps: somebody who logs in there and goes on here.
-        gate.app.catch_up.now().await;
+        // A refusal is final for many programs, so that it is given only by who knows.
+        if !gate.app.catch_up.now().await && is_unknown(&gate, &request) {
+            let away = StoreError::Unavailable("other servers' changes are not known".to_owned());
+            return ApiError::from(away).into_response();
+        }
     }
-    match decide(&gate, gate.rule_of(&request), &request) {
+    match decide(&gate, rule, &request) {
         Ok(caller) => {
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);

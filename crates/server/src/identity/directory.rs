@@ -199,13 +199,15 @@ impl Directory {
             let users: Vec<_> = state.users.keys().copied().collect();
             (users, state.credentials.spaces())
         };
-        let mut gone: HashSet<_> = users.into_iter().collect();
+        let kept: HashSet<_> = snapshot.users.iter().map(|records| records.id).collect();
+        // Those who are gone first: their names may be others' by now.
+        users
+            .into_iter()
+            .filter(|id| !kept.contains(id))
+            .for_each(|id| self.apply_user(UserRecords::deleted(id)));
         for records in snapshot.users {
-            gone.remove(&records.id);
             self.apply_user(records);
         }
-        gone.into_iter()
-            .for_each(|id| self.apply_user(UserRecords::deleted(id)));
         for id in spaces {
             if !snapshot.agent_tokens.contains_key(&id) {
                 self.apply_space(id, &[]);

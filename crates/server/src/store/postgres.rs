@@ -48,7 +48,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(3);
 const CONNECT_PAUSE: Duration = Duration::from_millis(500);
 /// How long an answer may take, before the network is taken for dead: longer than any statement
 /// may run.
-const ANSWER_MAX: Duration = Duration::from_secs(45);
+const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// How long the database lets a transaction wait for its own server. All writers of the zone wait
 /// for it, and a server that works needs microseconds.
 const IDLE_MAX: Duration = Duration::from_secs(5);
@@ -60,7 +60,7 @@ const WRITE_LOCK: i64 = 0x0073_7663_0000_0001;
 const CHANNEL: &str = "svc_zone";
 
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
-     SET LOCAL statement_timeout = '30s'; \
+     SET LOCAL statement_timeout = '10s'; \
      SET LOCAL idle_in_transaction_session_timeout = '60s'; \
      SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
@@ -113,12 +113,23 @@ impl Server {
             .wait(connection.client.simple_query("SHOW server_version_num"))
             .map_err(OpenError::from)?;
         let found = single_text(&messages).unwrap_or_default();
-        match found.parse::<u32>() {
-            Ok(version) if version >= VERSION_MIN => Ok(()),
-            _ => Err(OpenError::PostgresTooOld {
+        if !found
+            .parse::<u32>()
+            .is_ok_and(|version| version >= VERSION_MIN)
+        {
+            return Err(OpenError::PostgresTooOld {
                 found: found.to_owned(),
-            }),
+            });
         }
+        let messages = connection
+            .wait(connection.client.simple_query("SHOW synchronous_commit"))
+            .map_err(OpenError::from)?;
+        if single_text(&messages) == Some("off") {
+            tracing::warn!(
+                "`synchronous_commit` is off in the database: what it acknowledges may be lost when it crashes"
+            );
+        }
+        Ok(())
     }
 }
 
@@ -166,7 +177,9 @@ impl Connection {
             client: Arc::new(client),
             access,
             begin_write: format!(
-                "BEGIN; SET LOCAL client_min_messages = warning; SET LOCAL statement_timeout = '30s'; SET LOCAL lock_timeout = '15s'; \
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+                 SET LOCAL client_min_messages = warning; \
+                 SET LOCAL statement_timeout = '10s'; SET LOCAL lock_timeout = '8s'; \
                  SET LOCAL idle_in_transaction_session_timeout = {}; \
                  SELECT pg_advisory_xact_lock({WRITE_LOCK}); \
                  SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
@@ -238,7 +251,14 @@ impl Connection {
             let now = single_text(&messages).and_then(|text| text.parse().ok());
             Ok(now.map(Timestamp))
         });
-        Ok(())
+        self.settle()
+    }
+
+    /// Waited for: what is only handed to the client leaves with the next statement, and until then
+    /// the lock of the zone would be held.
+    pub(super) fn rollback(&self) -> Result<(), StoreError> {
+        self.control("ROLLBACK")?;
+        self.settle()
     }
 
     pub(super) fn commit(&self) -> Result<(), StoreError> {
@@ -320,6 +340,9 @@ impl Connection {
         &self,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, StoreError> {
+        if self.silent.get() {
+            return Err(silent());
+        }
         // Made within the runtime, whose timer it needs.
         let answered = self
             .runtime
@@ -328,12 +351,14 @@ impl Connection {
             Ok(answer) => answer.map_err(|error| error::translate(&error, self.access)),
             Err(_) => {
                 self.silent.set(true);
-                Err(StoreError::Unavailable(
-                    "the database did not answer in time".to_owned(),
-                ))
+                Err(silent())
             }
         }
     }
+}
+
+fn silent() -> StoreError {
+    StoreError::Unavailable("it did not answer in time".to_owned())
 }
 
 fn unreachable(server: &Server, why: &str) -> StoreError {
