@@ -18,6 +18,7 @@ mod engine;
 mod error;
 pub mod event_deliveries;
 pub mod events;
+mod fields;
 mod folder;
 pub mod groups;
 mod handle;
