@@ -38,6 +38,7 @@ mod sql;
 mod sqlite;
 pub mod templates;
 pub mod tokens;
+pub(crate) mod transfer;
 pub mod users;
 mod value;
 pub mod zone_changes;
