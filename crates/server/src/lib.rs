@@ -12,6 +12,7 @@ pub mod links;
 pub mod mcp;
 pub mod methods;
 pub mod metrics;
+pub mod migrate;
 pub mod options;
 mod random_key;
 pub mod scripts;

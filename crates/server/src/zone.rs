@@ -18,6 +18,7 @@ use svc_core::{ServerId, Timestamp};
 use svc_protocol::api::ServerRecord;
 use tracing::{info, warn};
 
+pub(crate) use self::identity::{find_id, set_id};
 pub use self::{
     catch_up::CatchUp,
     identity::{ServerIdError, own_id},

@@ -91,6 +91,14 @@ impl Connection {
         }
     }
 
+    /// Begins a transaction that writes and may take hours.
+    pub(super) fn begin_long(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite { .. } => self.begin(),
+            Self::Postgres(inner) => inner.begin_long(),
+        }
+    }
+
     pub(super) fn commit(&self) -> Result<(), StoreError> {
         match self {
             Self::Sqlite { inner, .. } => inner.control("COMMIT"),

@@ -74,10 +74,10 @@ impl StoredTools {
 
     /// A script was made, changed or deleted.
     pub async fn refresh(&self, script: &Script) {
-        if script.kind == ScriptKind::Tool {
-            if let Err(failed) = self.reread(scripts::owner_key(script)).await {
-                error!("the list of tool scripts could not be read: {failed}");
-            }
+        if script.kind == ScriptKind::Tool
+            && let Err(failed) = self.reread(scripts::owner_key(script)).await
+        {
+            error!("the list of tool scripts could not be read: {failed}");
         }
     }
 
