@@ -36,6 +36,8 @@ pub struct Parts {
     pub zone_position: i64,
     /// Lets a request wait until this server knows what others have committed.
     pub catch_up: CatchUp,
+    /// The same for a stream of events that opens: it shows what others commit from then on.
+    pub stream_catch_up: CatchUp,
     /// The data folder, where the store does not hold it.
     pub folder: Option<FolderLock>,
     pub store: Store,

@@ -137,6 +137,11 @@ pub enum Message {
 }
 
 impl Stream {
+    /// Leaves out what has happened since it was made.
+    pub fn begin_now(&mut self) {
+        self.events = self.events.resubscribe();
+    }
+
     /// `None` once the credential is refused or the server stops.
     pub async fn next(&mut self) -> Option<Message> {
         loop {

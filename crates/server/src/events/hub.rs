@@ -4,7 +4,7 @@
 //! hears of is delivered all the same, because the engine looks by itself.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -12,9 +12,11 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use svc_core::{EventId, LaneId, UserId, event::Event};
+use svc_core::{EventId, LaneId, Timestamp, UserId, event::Event};
 use svc_protocol::api::EventRecord;
 use tokio::sync::{Notify, broadcast};
+
+use crate::clock;
 
 /// Events a slow stream may lag behind before it misses some.
 const STREAM_BUFFER: usize = 256;
@@ -50,8 +52,9 @@ struct Shared {
     wake: Notify,
     woken: Mutex<HashSet<Woken>>,
     events: broadcast::Sender<Arc<Streamed>>,
-    /// Events that streams were told of, once somebody looks for those of other servers.
-    told: Mutex<Option<HashSet<EventId>>>,
+    /// Events that streams were shown, or that are older than they are, and since when that is
+    /// known; kept while somebody looks for those of other servers, who finds our own as well.
+    shown: Mutex<Option<HashMap<EventId, Timestamp>>>,
     counters: EventCounters,
 }
 
@@ -89,7 +92,7 @@ impl Hub {
             wake: Notify::new(),
             woken: Mutex::default(),
             events: broadcast::Sender::new(STREAM_BUFFER),
-            told: Mutex::default(),
+            shown: Mutex::default(),
             counters: EventCounters::default(),
         }))
     }
@@ -101,10 +104,7 @@ impl Hub {
         }
         EventCounters::add(&self.0.counters.emitted, events.len());
         if self.has_streams() {
-            if let Some(told) = &mut *self.0.told.lock() {
-                told.extend(events.iter().map(|event| event.id));
-            }
-            events.iter().for_each(|event| self.stream(event));
+            events.iter().for_each(|event| self.show(event));
         }
         self.wake();
     }
@@ -114,19 +114,35 @@ impl Hub {
         self.0.events.receiver_count() > 0
     }
 
-    /// An event for the streams alone: another server has committed it.
-    pub fn stream(&self, event: &Event) {
+    /// Shows an event to the streams, unless it has been shown.
+    pub fn show(&self, event: &Event) {
+        if let Some(shown) = &mut *self.0.shown.lock()
+            && shown.insert(event.id, clock::now()).is_some()
+        {
+            return;
+        }
         // The last listener may just have gone.
         let _ = self.0.events.send(Arc::new(Streamed::from(event)));
     }
 
-    /// The events streams were told of since the last call.
-    pub fn take_told(&self) -> HashSet<EventId> {
-        self.0
-            .told
-            .lock()
-            .replace(HashSet::new())
-            .unwrap_or_default()
+    /// Those of the zone's newest events that have not been shown. The first time, all of them are
+    /// older than the streams. What was shown before `forget` is not among the newest any more.
+    pub fn not_shown(&self, newest: Vec<EventId>, forget: Timestamp) -> Vec<EventId> {
+        let mut kept = self.0.shown.lock();
+        let Some(shown) = &mut *kept else {
+            let now = clock::now();
+            *kept = Some(newest.into_iter().map(|id| (id, now)).collect());
+            return Vec::new();
+        };
+        shown.retain(|_, at| *at >= forget);
+        let mut fresh = newest;
+        fresh.retain(|id| !shown.contains_key(id));
+        fresh
+    }
+
+    /// Nobody is there to be shown anything.
+    pub fn forget_shown(&self) {
+        *self.0.shown.lock() = None;
     }
 
     /// Something may be due.

@@ -104,9 +104,14 @@ pub async fn stream(
     Query(watched): Query<Watched>,
 ) -> ApiResult<Response> {
     let patterns = watched.pattern.as_deref().map(Pattern::parse_list);
-    let messages = app
+    let mut messages = app
         .history
         .stream(caller, patterns.transpose()?.unwrap_or_default());
+    if app.store.is_shared() {
+        // Whatever another server commits after the answer is told from what was there before.
+        app.stream_catch_up.now().await;
+        messages.begin_now();
+    }
     let lines = stream::unfold(messages, async |mut messages| {
         let message = messages.next().await?;
         Some((Ok::<_, Infallible>(line(&message)), messages))

@@ -124,6 +124,7 @@ pub fn assemble(
         zone,
         zone_position,
         catch_up: CatchUp::default(),
+        stream_catch_up: CatchUp::default(),
         folder,
         templates: Templates {
             store: base.store.clone(),

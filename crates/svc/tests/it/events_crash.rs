@@ -60,7 +60,7 @@ impl Emitter {
 }
 
 /// Requests without those that repeat an event.
-fn first_arrivals(received: Vec<Received>) -> Vec<Received> {
+pub fn first_arrivals(received: Vec<Received>) -> Vec<Received> {
     let mut seen = HashSet::new();
     received
         .into_iter()
@@ -68,21 +68,23 @@ fn first_arrivals(received: Vec<Received>) -> Vec<Received> {
         .collect()
 }
 
-fn ids(received: &[Received]) -> Vec<String> {
+/// Ids of the events that requests are about.
+pub fn ids(received: &[Received]) -> Vec<String> {
     let id = |one: &Received| one.header("x-service-event-id").to_owned();
     received.iter().map(id).collect()
 }
 
-/// Counts what has arrived of each client at the sink for all, until it is stopped.
-async fn count_arrivals(
+/// Counts what has arrived of each client at a path, until it is stopped.
+pub async fn count_arrivals(
     receiver: Arc<TestReceiver>,
+    path: String,
     arrived: Arc<[AtomicUsize]>,
     stop: Arc<AtomicBool>,
 ) {
     let (mut seen, mut counted) = (HashSet::new(), 0);
     while !stop.load(Ordering::SeqCst) {
-        if receiver.count("/all") > counted {
-            let received = receiver.received("/all");
+        if receiver.count(&path) > counted {
+            let received = receiver.received(&path);
             for one in &received[counted..] {
                 if seen.insert(one.header("x-service-event-id").to_owned()) {
                     let client = one.json()["data"]["client"].as_u64().unwrap();
@@ -143,6 +145,7 @@ async fn nothing_acknowledged_is_lost_and_order_holds_through_25_crashes() {
     );
     let counting = tokio::spawn(count_arrivals(
         Arc::clone(&receiver),
+        "/all".to_owned(),
         Arc::clone(&arrived),
         Arc::clone(&stop_counting),
     ));

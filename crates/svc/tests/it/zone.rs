@@ -2,6 +2,9 @@
 //! is skipped.
 
 mod changes;
+mod chaos;
+mod events;
+mod fence;
 mod lost_servers;
 mod members;
 mod revocation;

@@ -167,7 +167,11 @@ impl<D: Deliver> Shared<D> {
                 turn::finish(tx, (held, n), &ending, moment, go_on)
             });
             match finished.await {
-                Ok(turn) => return turn,
+                Ok(Some(turn)) => return Some(turn),
+                Ok(None) => {
+                    tracing::warn!(lane.id = %held.lane, "a lane was lost while delivering; what came of it is not written");
+                    return None;
+                }
                 Err(StoreError::Closed) => return None,
                 Err(error) if Instant::now() < deadline => {
                     if !error.is_outage() {

@@ -1,0 +1,232 @@
+//! Servers of a zone that are killed and frozen at random while events are emitted through all of
+//! them: nothing acknowledged is lost, nothing is doubled, and order holds.
+
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use svc_testkit::{
+    Reply, TestPostgres, TestReceiver, TestServerBuilder, TestSink, TestUser, TestZone, eventually,
+};
+use tokio::time::timeout;
+
+use super::{at_each, reaching_tests};
+use crate::events_crash::{count_arrivals, first_arrivals, ids};
+
+const SERVERS: usize = 3;
+const EMITTERS: usize = 4;
+const ROUNDS: usize = 20;
+/// How long a server may hold a lane without a sign of life.
+const LEASE: Duration = Duration::from_secs(2);
+/// How long a frozen server hangs: past its lease, and past the moment it is renewed in.
+const FROZEN: Duration = Duration::from_millis(2_800);
+/// Between events of one emitter.
+const PACE: Duration = Duration::from_millis(30);
+/// How long an emitter waits for an answer before it asks another server.
+const PATIENCE: Duration = Duration::from_millis(600);
+/// Events of one emitter that may be under way: those of all stay below the 100 that a sink for
+/// all of them can hold.
+const UNDER_WAY_MAX: usize = 20;
+/// A frozen server may keep all writers waiting, until the database throws it out.
+const PROGRESS_LIMIT: Duration = Duration::from_secs(40);
+
+/// Numbers that a seed repeats.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        // xorshift64: good enough to choose members by.
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % sides as u64).unwrap()
+    }
+}
+
+/// One client: emits its numbers in order, each under one key until a server acknowledges it.
+struct Emitter {
+    number: usize,
+    /// The same user at each member.
+    at: Vec<TestUser>,
+    dice: Dice,
+    /// Of each emitter, at the sink for all, and at its own.
+    arrived: [Arc<[AtomicUsize]>; 2],
+    acknowledged: Arc<AtomicUsize>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Emitter {
+    /// Event ids in the order of their numbers.
+    async fn run(mut self) -> Vec<String> {
+        let mut ids = Vec::new();
+        while !self.stop.load(Ordering::SeqCst) {
+            tokio::time::sleep(PACE).await;
+            if ids.len() < self.arrived() + UNDER_WAY_MAX {
+                ids.push(self.emit(ids.len()).await);
+                self.acknowledged.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        ids
+    }
+
+    fn arrived(&self) -> usize {
+        let of = |counts: &Arc<[AtomicUsize]>| counts[self.number].load(Ordering::SeqCst);
+        self.arrived.iter().map(of).min().unwrap()
+    }
+
+    async fn emit(&mut self, number: usize) -> String {
+        let key = format!("emitter-{}-number-{number}", self.number);
+        let kind = format!("chaos.e{}", self.number);
+        let body = json!({"type": kind, "payload": {"client": self.number, "n": number}});
+        loop {
+            let user = &self.at[self.dice.roll(SERVERS)];
+            // One that is dead refuses, one that is frozen is silent: its answer may be lost, and
+            // what it was asked for may be done later.
+            if let Ok(Ok(answer)) = timeout(PATIENCE, user.emit_with_key(&key, &body)).await
+                && answer.status < 500
+            {
+                let emitted = answer.expect(202).json();
+                return emitted["event_id"].as_str().unwrap().to_owned();
+            }
+        }
+    }
+}
+
+/// One member, killed and started again, or frozen past its lease.
+async fn round(zone: &mut TestZone, dice: &mut Dice) -> String {
+    let member = dice.roll(SERVERS);
+    let begun = Instant::now();
+    let what = match dice.roll(2) {
+        0 => {
+            zone.kill(member);
+            zone.restart(member).await;
+            "killed"
+        }
+        _ => {
+            zone.freeze(member);
+            tokio::time::sleep(FROZEN).await;
+            zone.thaw(member);
+            "frozen"
+        }
+    };
+    format!("server {member} {what}, back after {:?}", begun.elapsed())
+}
+
+/// Every event is there, once, and first arrivals are in the order of the lane's numbers.
+async fn check_sink(receiver: &TestReceiver, path: &str, sink: &TestSink, expected: usize) {
+    let what = format!("all {expected} events reach {path}");
+    eventually(&what, PROGRESS_LIMIT, || async {
+        first_arrivals(receiver.received(path)).len() >= expected
+            && sink.record().await["queue_depth"] == 0
+    })
+    .await;
+    assert_eq!(sink.record().await["dropped"], 0, "{path}");
+    let deliveries = sink.deliveries().await;
+    let late = deliveries.iter().find(|one| one["state"] != "delivered");
+    assert!(late.is_none(), "{path}: {late:?}");
+    let numbers: Vec<_> = deliveries.iter().map(|one| one["n"].as_u64()).collect();
+    let whole: Vec<_> = (1..=expected as u64).map(Some).collect();
+    assert_eq!(numbers, whole, "{path}");
+    let committed: Vec<_> = deliveries.iter().map(|one| &one["event_id"]).collect();
+    let arrived = ids(&first_arrivals(receiver.received(path)));
+    assert_eq!(arrived.iter().collect::<Vec<_>>(), committed, "{path}");
+}
+
+fn short_lease(builder: TestServerBuilder) -> TestServerBuilder {
+    let seconds = LEASE.as_secs().to_string();
+    reaching_tests(builder).env("SVC_LEASE_SECONDS", &seconds)
+}
+
+fn counts() -> Arc<[AtomicUsize]> {
+    (0..EMITTERS).map(|_| AtomicUsize::new(0)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_acknowledged_is_lost_through_20_rounds_of_kills_and_freezes() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let seed = std::env::var("SVC_ZONE_SEED").ok();
+    let seed = seed.map_or_else(|| getrandom::u64().unwrap(), |seed| seed.parse().unwrap());
+    println!("SVC_ZONE_SEED={seed}");
+    let mut dice = Dice(seed | 1);
+    let mut zone = TestZone::start_with(postgres, SERVERS, short_lease).await;
+    let receiver = Arc::new(TestReceiver::start().await);
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, SERVERS).await;
+    receiver.set("/all", Reply::After(Duration::from_millis(1), 200));
+    let all = zone
+        .admin(0)
+        .global_webhook("all", "custom.chaos.*", &receiver.url("/all"))
+        .await;
+    let arrived = [counts(), counts()];
+    let acknowledged = Arc::new(AtomicUsize::new(0));
+    let [stop, stop_counting] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let mut counting = vec![tokio::spawn(count_arrivals(
+        Arc::clone(&receiver),
+        "/all".to_owned(),
+        Arc::clone(&arrived[0]),
+        Arc::clone(&stop_counting),
+    ))];
+    let (mut sinks, mut emitters) = (Vec::new(), Vec::new());
+    for number in 0..EMITTERS {
+        let path = format!("/e{number}");
+        let pattern = format!("custom.chaos.e{number}");
+        let url = receiver.url(&path);
+        sinks.push(ann.webhook(&format!("e{number}"), &pattern, &url).await);
+        counting.push(tokio::spawn(count_arrivals(
+            Arc::clone(&receiver),
+            path,
+            Arc::clone(&arrived[1]),
+            Arc::clone(&stop_counting),
+        )));
+        let emitter = Emitter {
+            number,
+            at: at.clone(),
+            dice: Dice(seed.rotate_left(8 * (1 + number as u32)) | 1),
+            arrived: arrived.clone(),
+            acknowledged: Arc::clone(&acknowledged),
+            stop: Arc::clone(&stop),
+        };
+        emitters.push(tokio::spawn(emitter.run()));
+    }
+    for number in 0..ROUNDS {
+        let before = acknowledged.load(Ordering::SeqCst);
+        eventually("events are acknowledged", PROGRESS_LIMIT, || async {
+            acknowledged.load(Ordering::SeqCst) >= before + 10 * EMITTERS
+        })
+        .await;
+        println!("round {number}: {}", round(&mut zone, &mut dice).await);
+    }
+    stop.store(true, Ordering::SeqCst);
+    let mut expected = Vec::new();
+    for emitter in emitters {
+        expected.push(emitter.await.unwrap());
+    }
+    let total: usize = expected.iter().map(Vec::len).sum();
+    let unique: HashSet<_> = expected.iter().flatten().collect();
+    assert_eq!(unique.len(), total);
+    check_sink(&receiver, "/all", &all, total).await;
+    for (number, (sink, expected)) in sinks.iter().zip(&expected).enumerate() {
+        let path = format!("/e{number}");
+        check_sink(&receiver, &path, sink, expected.len()).await;
+        // What was acknowledged, no more, no less, in the order it was emitted.
+        assert_eq!(&ids(&first_arrivals(receiver.received(&path))), expected);
+    }
+    // Whatever was asked of servers that were killed or frozen: one event for each key.
+    let count = "SELECT COUNT(*) FROM events WHERE type LIKE 'custom.chaos.%'";
+    let stored = postgres.sql(&zone.database().name, count);
+    assert_eq!(stored, total.to_string(), "one event for each key");
+    stop_counting.store(true, Ordering::SeqCst);
+    for counting in counting {
+        counting.await.unwrap();
+    }
+    let repeated = receiver.count("/all") - total;
+    println!("{total} events, {repeated} of them repeated at the sink for all");
+}
