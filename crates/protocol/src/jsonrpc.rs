@@ -4,10 +4,13 @@
 mod progress;
 mod request;
 mod response;
+mod scan;
 
 pub use progress::{Progress, parse_progress_line, progress_line};
 pub use request::{Body, Invalid, Request, parse_body, parse_request};
-pub use response::{ChildMessage, error_response, fold_lines, parse_child_line, result_response};
+pub use response::{
+    ChildMessage, error_response, fold_lines, one_value, parse_child_line, result_response,
+};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -10,6 +10,7 @@ mod event_sinks;
 mod events;
 mod extract;
 mod groups;
+mod head_timer;
 mod internal;
 pub mod listen;
 mod mcp;

@@ -5,7 +5,7 @@
 mod overview;
 mod ring;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use parking_lot::RwLock;
 use svc_core::{Timestamp, UserId};
@@ -13,7 +13,7 @@ use svc_protocol::api::CallMinute;
 
 pub use self::overview::{Overview, Scope, StatsError};
 use self::ring::Ring;
-use crate::{clock, metrics::CallOutcome};
+use crate::{clock, metrics::CallOutcome, random_key::RandomKeyMap};
 
 /// Calls of the last hour, of each user and of all. Recording one is a look-up and a few atomic
 /// additions.
@@ -21,7 +21,7 @@ use crate::{clock, metrics::CallOutcome};
 pub struct CallStats {
     all: Ring,
     /// Made by a user's first call, dropped when their last is an hour ago.
-    users: RwLock<HashMap<UserId, Arc<Ring>>>,
+    users: RwLock<RandomKeyMap<UserId, Arc<Ring>>>,
 }
 
 impl CallStats {

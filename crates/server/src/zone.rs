@@ -9,12 +9,16 @@ mod follow;
 mod identity;
 mod streams;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use svc_core::{ServerId, Timestamp};
 use svc_protocol::api::ServerRecord;
 use tracing::{info, warn};
 
+pub(crate) use self::identity::{find_id, set_id};
 pub use self::{
     catch_up::CatchUp,
     identity::{ServerIdError, own_id},
@@ -126,15 +130,22 @@ impl Zone {
     /// Signs of life, the last of them at the beginning of a stop: agents and callers are to look
     /// for another server.
     async fn give_signs_of_life(&self, app: &App) {
+        let mut steady_since = Instant::now();
         loop {
             let draining = app.shutdown.is_cancelled();
+            let began = Instant::now();
             if let Err(error) = self.beat(app, draining).await {
                 tell("no sign of life could be given", &error);
+                steady_since = Instant::now();
+            }
+            // Others could give no sign either, when this took so long.
+            if began.elapsed() > GONE_AFTER / 2 {
+                steady_since = Instant::now();
             }
             if draining {
                 return;
             }
-            if let Err(error) = self.tidy(app).await {
+            if let Err(error) = self.tidy(app, steady_since.elapsed()).await {
                 tell("the zone could not be tidied up", &error);
             }
             tokio::select! {
@@ -144,14 +155,18 @@ impl Zone {
         }
     }
 
-    async fn tidy(&self, app: &App) -> Result<(), StoreError> {
+    /// `steady`: for how long the database has been there without a gap. Before a grace period of
+    /// it is over, a server without a sign of life may merely not have been able to give one.
+    async fn tidy(&self, app: &App, steady: Duration) -> Result<(), StoreError> {
         let grace = app.links.policy.grace.max(GONE_AFTER);
-        let stopped = app.links.lifecycle.stop_orphans(grace).await?;
-        if stopped > 0 {
-            info!(
-                spaces = stopped,
-                "spaces of servers that are gone are stopped"
-            );
+        if steady > grace {
+            let stopped = app.links.lifecycle.stop_orphans(grace).await?;
+            if stopped > 0 {
+                info!(
+                    spaces = stopped,
+                    "spaces of servers that are gone are stopped"
+                );
+            }
         }
         let past = |tx: &mut Tx<'_>| {
             let now = tx.now()?;

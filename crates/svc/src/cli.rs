@@ -95,6 +95,7 @@ pub enum Command {
     Api(commands::api::Args),
     #[command(subcommand)]
     Backup(commands::backup::Command),
+    Migrate(commands::migrate::Args),
     Completions(commands::completions::Args),
     Version(commands::version::Args),
     #[command(hide = true)]

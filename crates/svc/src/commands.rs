@@ -15,6 +15,7 @@ pub mod logout;
 pub mod mcp;
 pub mod method;
 pub mod methods;
+pub mod migrate;
 mod own_script;
 mod records;
 pub mod role;
@@ -88,6 +89,8 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
         Command::ScriptWorker(args) => script_worker::run(&args),
         Command::Completions(args) => completions::run(&shell, &args),
         Command::Version(_) => version::run(&shell),
+        // Drives its connections itself.
+        Command::Migrate(args) => migrate::run(&shell, args),
         command => {
             let format = shell.globals.log_format.unwrap_or_default();
             logging::start(format, logging::Default::Warn, &shell.environment)?;
@@ -124,6 +127,7 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         Command::Up(_)
         | Command::RunScript(_)
         | Command::ScriptWorker(_)
+        | Command::Migrate(_)
         | Command::Completions(_)
         | Command::Version(_) => unreachable!("`run` takes these itself"),
     }

@@ -231,6 +231,13 @@ impl TestServer {
         self.process = process;
     }
 
+    /// Starts again after it ended, on the same address, with a database of PostgreSQL in place of
+    /// the embedded one.
+    pub async fn start_again_on(&mut self, database_url: &str, secret_key: &str) {
+        self.builder.use_database(database_url, secret_key);
+        self.start_again().await;
+    }
+
     /// Changes the database behind the server's back, between two runs of it: for what takes
     /// days, or another version, to happen by itself.
     pub async fn edit_database(&mut self, sql: &str) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::{BATCH_MAX, RpcError};
+use super::{BATCH_MAX, RpcError, scan};
 
 /// A well-formed request; everything but the method name is the bytes that came.
 #[derive(Debug, PartialEq, Eq)]
@@ -67,8 +67,16 @@ pub fn parse_request(text: &str) -> Result<Request<'_>, Invalid<'_>> {
 struct NotJson;
 
 /// The members of a request as they stand; absent and `null` are told apart.
-#[derive(Deserialize)]
 struct Members<'a> {
+    jsonrpc: Option<&'a str>,
+    method: Option<&'a str>,
+    params: Option<&'a str>,
+    id: Option<&'a str>,
+}
+
+/// The same, as serde reads them.
+#[derive(Deserialize)]
+struct RawMembers<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
@@ -84,9 +92,23 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(value: D) -> Result<Option<&'a Raw
 }
 
 fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson> {
-    match serde_json::from_slice::<Members<'_>>(body) {
+    if let Some(members) = scan::members(body, ["jsonrpc", "method", "params", "id"]) {
+        let [jsonrpc, method, params, id] = members;
+        return Ok(check(&Members {
+            jsonrpc,
+            method,
+            params,
+            id,
+        }));
+    }
+    match serde_json::from_slice::<RawMembers<'_>>(body) {
         // serde reads an array as the members in their order; JSON-RPC does not.
-        Ok(members) if super::is_object(body) => Ok(check(&members)),
+        Ok(raw) if super::is_object(body) => Ok(check(&Members {
+            jsonrpc: raw.jsonrpc.map(RawValue::get),
+            method: raw.method.map(RawValue::get),
+            params: raw.params.map(RawValue::get),
+            id: raw.id.map(RawValue::get),
+        })),
         Ok(_) => Ok(Err(invalid(None, "a request must be an object"))),
         // The hot path scans a body once; only a failure looks again to tell "not JSON" from
         // "not a request".
@@ -106,21 +128,21 @@ fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson>
 }
 
 fn check<'a>(members: &Members<'a>) -> Result<Request<'a>, Invalid<'a>> {
-    let id = match members.id.map(RawValue::get) {
+    let id = match members.id {
         None => None,
         Some(id) if is_id(id) => Some(id),
         Some(_) => {
             return Err(invalid(None, "`id` must be a string, a number or null"));
         }
     };
-    let version = members.jsonrpc.map(RawValue::get);
+    let version = members.jsonrpc;
     if version != Some("\"2.0\"") && read_string(version).as_deref() != Some("2.0") {
         return Err(invalid(id, "`jsonrpc` must be \"2.0\""));
     }
-    let Some(method) = read_string(members.method.map(RawValue::get)) else {
+    let Some(method) = read_string(members.method) else {
         return Err(invalid(id, "`method` must be a string"));
     };
-    let params = match members.params.map(RawValue::get) {
+    let params = match members.params {
         None | Some("null") => None,
         Some(params) if params.starts_with(['{', '[']) => Some(params),
         Some(_) => return Err(invalid(id, "`params` must be an object or an array")),

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::ErrorObject;
+use super::{ErrorObject, scan};
 
 /// `{"jsonrpc":"2.0","result":…,"id":…}` around a result's own bytes.
 pub fn result_response(out: &mut Vec<u8>, result: &[u8], id: &str) {
@@ -46,6 +46,15 @@ pub fn fold_lines(out: &mut Vec<u8>, raw: &[u8]) {
     }
 }
 
+/// The one JSON value that the bytes are, without the white space around it; `None` if they are
+/// anything else.
+pub fn one_value(json: &[u8]) -> Option<&str> {
+    scan::value(json).or_else(|| {
+        let value = serde_json::from_slice::<&RawValue>(json).ok()?;
+        Some(value.get())
+    })
+}
+
 /// A line a method server wrote, as far as it concerns us.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ChildMessage<'a> {
@@ -76,12 +85,16 @@ pub fn parse_child_line(line: &[u8]) -> Option<ChildMessage<'_>> {
     if !super::is_object(line) {
         return None;
     }
-    let members: Members<'_> = serde_json::from_slice(line).ok()?;
-    let id = read_id(members.id.get())?;
-    match (
-        members.error.map(RawValue::get),
-        members.result.map(RawValue::get),
-    ) {
+    let (id, result, error) = match scan::members(line, ["jsonrpc", "id", "result", "error"]) {
+        Some([_, id, result, error]) => (id?, result, error.filter(|error| *error != "null")),
+        None => {
+            let raw: Members<'_> = serde_json::from_slice(line).ok()?;
+            let [result, error] = [raw.result, raw.error].map(|value| value.map(RawValue::get));
+            (raw.id.get(), result, error)
+        }
+    };
+    let id = read_id(id)?;
+    match (error, result) {
         (Some(error), _) if error.starts_with('{') => Some(ChildMessage::Error { id, error }),
         (None, Some(result)) => Some(ChildMessage::Result { id, result }),
         _ => None,

@@ -21,7 +21,7 @@ use svc_protocol::env;
 use thiserror::Error;
 
 /// The key's file in the data folder.
-const KEY_FILE: &str = "secret.key";
+pub(crate) const KEY_FILE: &str = "secret.key";
 const KEY_BYTES: usize = 32;
 /// First byte of everything encrypted here; another form gets another number.
 const FORM: u8 = 1;

@@ -28,6 +28,7 @@ use crate::{
     app::App,
     clock,
     identity::{Caller, Credential, Denied},
+    store::StoreError,
 };
 
 /// Where agents that speak MCP come in.
@@ -45,6 +46,27 @@ pub struct Gate {
 
 /// One row of the route table, as far as access goes.
 type Rule = (Method, Needs, Agents);
+
+/// The row of calls, which pass the router by: looked up once.
+#[derive(Clone)]
+pub struct CallGate {
+    gate: Gate,
+    rule: Option<(Needs, Agents)>,
+}
+
+impl CallGate {
+    pub fn new(app: &App) -> Self {
+        let gate = Gate::new(app);
+        let rule = gate.rule(&Method::POST, CALL_PATH);
+        Self { gate, rule }
+    }
+
+    /// [`authenticate`] for a request to [`CALL_PATH`].
+    pub fn admit<B>(&self, request: &http::Request<B>) -> Result<Caller, ApiError> {
+        decide(&self.gate, self.rule, request)?
+            .ok_or_else(|| ApiError::unauthorized("this route needs a credential"))
+    }
+}
 
 impl Gate {
     pub fn new(app: &App) -> Self {
@@ -80,21 +102,20 @@ impl Gate {
         rows.find(|(allowed, ..)| allowed == method)
             .map(|&(_, needs, agents)| (needs, agents))
     }
-
-    /// [`authenticate`] for a request that does not pass the router: its path is the table's.
-    pub fn admit<B>(&self, request: &http::Request<B>) -> Result<Caller, ApiError> {
-        let rule = self.rule(request.method(), request.uri().path());
-        decide(self, rule, request)?
-            .ok_or_else(|| ApiError::unauthorized("this route needs a credential"))
-    }
 }
 
 pub async fn authenticate(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
-    if gate.app.store.is_shared() && is_unknown(&gate, &request) {
+    let rule = gate.rule_of(&request);
+    let open_to_all = matches!(rule, Some((Needs::Nothing, _)));
+    if gate.app.store.is_shared() && !open_to_all && is_unknown(&gate, &request) {
         // Made at another server a moment ago, perhaps: somebody who logs in there and goes on here.
-        gate.app.catch_up.now().await;
+        // A refusal is final for many programs, so that it is given only by who knows.
+        if !gate.app.catch_up.now().await && is_unknown(&gate, &request) {
+            let away = StoreError::Unavailable("other servers' changes are not known".to_owned());
+            return ApiError::from(away).into_response();
+        }
     }
-    match decide(&gate, gate.rule_of(&request), &request) {
+    match decide(&gate, rule, &request) {
         Ok(caller) => {
             if let Some(caller) = caller {
                 request.extensions_mut().insert(caller);
@@ -190,12 +211,16 @@ fn identify<B>(gate: &Gate, request: &http::Request<B>) -> Result<Option<Caller>
 
 fn presented(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
     if let Some(value) = headers.get(header::AUTHORIZATION) {
-        let value = value.to_str().map_err(|_| Denied::Unknown)?;
-        let (scheme, token) = value.split_once(' ').ok_or(Denied::Unknown)?;
-        if !scheme.eq_ignore_ascii_case("bearer") || token.trim().starts_with("svc_ses_") {
+        let (scheme, token) = value
+            .as_bytes()
+            .split_at_checked("bearer ".len())
+            .ok_or(Denied::Unknown)?;
+        // What is no ASCII is no credential, and is told so by its checksum.
+        let token = str::from_utf8(token.trim_ascii()).map_err(|_| Denied::Unknown)?;
+        if !scheme.eq_ignore_ascii_case(b"bearer ") || token.starts_with("svc_ses_") {
             return Err(Denied::Unknown);
         }
-        return Ok(Some(token.trim()));
+        return Ok(Some(token));
     }
     Ok(session_cookie(headers))
 }

@@ -4,7 +4,7 @@
 //! they put into a request) cost more than the rest of it. The short way leaves nothing out: the
 //! row of the route table is the same, `auth` decides by it, and the handler is the router's own.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, future::ready};
 
 use axum::{
     Router,
@@ -16,11 +16,13 @@ use hyper::body::Incoming;
 use tower_service::Service;
 
 use super::{
-    auth::Gate,
+    auth::CallGate,
+    error::ApiResult,
+    extract::require_json,
     listen::Peer,
     methods::{self, CALL_PATH},
 };
-use crate::app::App;
+use crate::{app::App, identity::Caller};
 
 /// An answer on its way; dropped with its connection, it ends.
 pub type Answering = BoxFuture<'static, Result<Response, Infallible>>;
@@ -29,7 +31,7 @@ pub type Answering = BoxFuture<'static, Result<Response, Infallible>>;
 pub struct Door {
     router: Router,
     app: App,
-    gate: Gate,
+    gate: CallGate,
 }
 
 impl Door {
@@ -37,25 +39,60 @@ impl Door {
         Self {
             router,
             app: app.clone(),
-            gate: Gate::new(app),
+            gate: CallGate::new(app),
         }
+    }
+
+    /// All that is looked at before the body: the head is not kept while a call is under way.
+    fn admit(&self, request: &Request<Incoming>) -> ApiResult<Caller> {
+        let caller = self.gate.admit(request)?;
+        require_json(request.headers())?;
+        Ok(caller)
     }
 
     /// Answers a request that came over a connection.
     pub fn take(&self, mut request: Request<Incoming>, peer: Peer) -> Answering {
         if request.method() == Method::POST && request.uri().path() == CALL_PATH {
-            let admitted = self.gate.admit(&request);
-            // In a zone, whoever is refused may have become known a moment ago at another server:
-            // the long way waits for that.
-            if admitted.is_ok() || !self.app.store.is_shared() {
-                let app = self.app.clone();
-                return Box::pin(async move {
-                    let answer = async { methods::answer(&app, &admitted?, request).await };
-                    Ok(answer.await.into_response())
-                });
+            match self.admit(&request) {
+                Ok(caller) => return Box::pin(call(self.app.clone(), caller, request)),
+                // In a zone, whoever is refused may have become known a moment ago at another
+                // server: the long way waits for that.
+                Err(_) if self.app.store.is_shared() => {}
+                Err(refusal) => return Box::pin(ready(Ok(refusal.into_response()))),
             }
         }
         request.extensions_mut().insert(peer);
         Box::pin(self.router.clone().call(request))
+    }
+}
+
+/// A block and not an `async fn`, which would keep what it is given twice.
+fn call(
+    app: App,
+    caller: Caller,
+    request: Request<Incoming>,
+) -> impl Future<Output = Result<Response, Infallible>> {
+    let body = request.into_body();
+    async move {
+        let answer = methods::answer(&app, &caller, body).await;
+        Ok(answer.into_response())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is larger takes the allocator's long way, on every call.
+    const SMALL_BYTES: usize = 1_024;
+
+    fn size_of_future<F>(_: fn(App, Caller, Request<Incoming>) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn a_call_under_way_is_small() {
+        let size = size_of_future(call);
+        assert!(size <= SMALL_BYTES, "{size} bytes");
     }
 }

@@ -1,6 +1,10 @@
 //! Reads what a request carries: bounded, strictly typed, with errors that name the fault.
 
-use std::{task::Poll, time::Duration};
+use std::{
+    pin::{Pin, pin},
+    task::Poll,
+    time::Duration,
+};
 
 use axum::{
     BoxError,
@@ -8,9 +12,10 @@ use axum::{
     extract::{FromRequest, FromRequestParts, Path, Request},
     response::{IntoResponse, Response},
 };
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header, request::Parts};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
+use hyper::body::Frame;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::error::ApiError;
@@ -119,9 +124,12 @@ impl FromRequestParts<App> for PageRequest {
 }
 
 pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
-    let content_type = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok());
+    let content_type = headers.get(header::CONTENT_TYPE);
+    // As nearly everybody writes it.
+    if content_type.is_some_and(|value| value == "application/json") {
+        return Ok(());
+    }
+    let content_type = content_type.and_then(|value| value.to_str().ok());
     let essence = content_type
         .unwrap_or_default()
         .split(';')
@@ -149,33 +157,131 @@ where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<BoxError>,
 {
-    let mut reading = std::pin::pin!(Limited::new(body, max).collect());
-    // Mostly all of it came with the head, and no timer is needed.
-    let read = match futures_util::poll!(reading.as_mut()) {
-        Poll::Ready(read) => Ok(read),
-        Poll::Pending => tokio::time::timeout(time_max, reading).await,
+    let mut body = pin!(body);
+    let first = match futures_util::poll!(body.frame()) {
+        Poll::Ready(Some(Ok(frame))) => Some(frame),
+        Poll::Ready(Some(Err(error))) => return Err(unreadable(error)),
+        Poll::Ready(None) => return Ok(Bytes::new()),
+        Poll::Pending => None,
     };
-    let Ok(read) = read else {
-        let detail = format!(
-            "the body did not arrive within {} seconds",
-            time_max.as_secs()
-        );
-        return Err(ApiError::new(
+    // Mostly all of it came with the head, in one piece: nothing to copy, and no timer is needed.
+    if let Some(data) = first.as_ref().and_then(Frame::data_ref)
+        && data.len() <= max
+        && body.is_end_stream()
+    {
+        return Ok(data.clone());
+    }
+    // Boxed: the room for it would be a part of every call.
+    let reading = Box::pin(tokio::time::timeout(
+        time_max,
+        read_pieces(body, first, max),
+    ));
+    reading.await.unwrap_or_else(|_| {
+        let seconds = time_max.as_secs();
+        Err(ApiError::new(
             StatusCode::REQUEST_TIMEOUT,
             "body_too_slow",
-            detail,
-        ));
-    };
-    match read {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<LengthLimitError>() => Err(ApiError::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "body_too_large",
-            format!("the body has more than {max} bytes"),
-        )),
-        Err(error) => Err(ApiError::bad_request(
-            "invalid_body",
-            format!("the body could not be read: {error}"),
-        )),
+            format!("the body did not arrive within {seconds} seconds"),
+        ))
+    })
+}
+
+/// What is left of a body, behind a first piece that was already taken from it.
+async fn read_pieces<B>(
+    mut body: Pin<&mut B>,
+    mut first: Option<Frame<Bytes>>,
+    max: usize,
+) -> Result<Bytes, ApiError>
+where
+    B: HttpBody<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    let mut whole = BytesMut::new();
+    loop {
+        let frame = match first.take() {
+            Some(frame) => frame,
+            None => match body.frame().await {
+                Some(frame) => frame.map_err(unreadable)?,
+                None => return Ok(whole.freeze()),
+            },
+        };
+        // Anything else is trailers, which say nothing here.
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        if data.len() > max - whole.len() {
+            return Err(ApiError::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "body_too_large",
+                format!("the body has more than {max} bytes"),
+            ));
+        }
+        whole.extend_from_slice(&data);
+    }
+}
+
+fn unreadable(error: impl Into<BoxError>) -> ApiError {
+    let error = error.into();
+    let detail = format!("the body could not be read: {error}");
+    ApiError::bad_request("invalid_body", detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::stream::{self, StreamExt};
+    use http_body_util::{Full, StreamBody};
+
+    use super::*;
+
+    const MAX: usize = 10;
+
+    /// Reads a body that comes in pieces; `None` is a wait that never ends.
+    async fn read(pieces: &[Option<&'static str>]) -> Result<Bytes, String> {
+        let ends = !pieces.contains(&None);
+        let frames: Vec<_> = pieces
+            .iter()
+            .map_while(|piece| piece.map(|piece| Frame::data(Bytes::from_static(piece.as_bytes()))))
+            .map(Ok::<_, Infallible>)
+            .collect();
+        let frames = stream::iter(frames);
+        let time_max = Duration::from_millis(50);
+        let read = if ends {
+            let trailers = stream::iter([Ok(Frame::trailers(HeaderMap::new()))]);
+            read_body(StreamBody::new(frames.chain(trailers)), MAX, time_max).await
+        } else {
+            let frames = frames.chain(stream::pending());
+            read_body(StreamBody::new(frames), MAX, time_max).await
+        };
+        read.map_err(|error| format!("{error:?}"))
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_whole_however_it_comes() {
+        for (pieces, expected) in [
+            (&[][..], ""),
+            (&[Some("0123456789")], "0123456789"),
+            (&[Some("0123"), Some(""), Some("456789")], "0123456789"),
+        ] {
+            assert_eq!(read(pieces).await.as_deref(), Ok(expected.as_bytes()));
+        }
+        let whole = read_body(Full::from("0123456789"), MAX, Duration::ZERO).await;
+        assert_eq!(whole.ok().as_deref(), Some(&b"0123456789"[..]));
+    }
+
+    #[tokio::test]
+    async fn a_body_that_is_too_large_or_too_slow_is_refused() {
+        for (pieces, code) in [
+            (&[Some("0123456789x")][..], "body_too_large"),
+            (&[Some("0123456789"), Some("x")], "body_too_large"),
+            (&[None], "body_too_slow"),
+            (&[Some("0123"), None], "body_too_slow"),
+        ] {
+            let refusal = read(pieces).await.expect_err(code);
+            assert!(refusal.contains(code), "{refusal}");
+        }
+        let large = read_body(Full::from("0123456789x"), MAX, Duration::ZERO).await;
+        assert!(format!("{large:?}").contains("body_too_large"));
     }
 }

@@ -27,7 +27,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
 
-use super::door::{self, Door};
+use super::{
+    door::{self, Door},
+    head_timer::HeadTimer,
+};
 
 /// Time for a TLS handshake, and for the head of a request.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
@@ -161,7 +164,7 @@ where
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder
         .http1()
-        .timer(TokioTimer::new())
+        .timer(HeadTimer::default())
         .header_read_timeout(HEAD_MAX);
     builder
         .http2()

@@ -15,7 +15,11 @@ use super::{
     error::{ApiError, ApiResult},
     extract::{Json, PAYLOAD_TIME_MAX, Query, read_body, require_json},
 };
-use crate::{app::App, identity::Caller, methods::discovery::Filter};
+use crate::{
+    app::App,
+    identity::Caller,
+    methods::{discovery::Filter, rate_limit::OverLimit},
+};
 
 #[derive(Deserialize)]
 pub struct Narrow {
@@ -39,27 +43,40 @@ pub async fn list(
 pub const CALL_PATH: &str = "/api/methods/call";
 
 pub async fn call(State(app): State<App>, caller: Caller, request: Request) -> ApiResult<Response> {
-    answer(&app, &caller, request).await
+    require_json(request.headers())?;
+    answer(&app, &caller, request.into_body()).await
 }
 
-/// Answers calls, whichever way the request came.
-pub async fn answer<B>(app: &App, caller: &Caller, request: http::Request<B>) -> ApiResult<Response>
+/// Answers calls, whichever way the request came. A block and not an `async fn`, which would keep
+/// what it is given twice.
+pub fn answer<B>(
+    app: &App,
+    caller: &Caller,
+    body: B,
+) -> impl Future<Output = ApiResult<Response>> + Send
 where
-    B: HttpBody<Data = Bytes>,
+    B: HttpBody<Data = Bytes> + Send,
     B::Error: Into<BoxError>,
 {
-    require_json(request.headers())?;
-    let body = request.into_body();
-    let body = read_body(body, app.limits.call_bytes_max, PAYLOAD_TIME_MAX).await?;
-    let answer = app.calls.answer(caller, &body).await.map_err(|over| {
-        let detail = "you make more calls per second than this server allows";
-        ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
-            .retry_after(over.retry_after.as_secs() + 1)
-    })?;
-    Ok(match answer {
-        Some(answer) => json(answer),
-        None => StatusCode::NO_CONTENT.into_response(),
-    })
+    let bytes_max = app.limits.call_bytes_max;
+    async move {
+        let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX).await?;
+        let answer = app
+            .calls
+            .answer(caller, &body)
+            .await
+            .map_err(rate_limited)?;
+        Ok(match answer {
+            Some(answer) => json(answer),
+            None => StatusCode::NO_CONTENT.into_response(),
+        })
+    }
+}
+
+fn rate_limited(over: OverLimit) -> ApiError {
+    let detail = "you make more calls per second than this server allows";
+    ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
+        .retry_after(over.retry_after.as_secs() + 1)
 }
 
 pub async fn openrpc(State(app): State<App>, caller: Caller) -> Response {

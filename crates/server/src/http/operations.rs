@@ -15,8 +15,11 @@ use super::{
 use crate::{
     app::App,
     clock,
-    store::{Tx, lanes},
+    store::{self, StoreError, Tx, lanes},
 };
+
+/// How long a probe waits for the database.
+const DATABASE_MAX: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The process is alive.
 pub async fn healthz() -> Response {
@@ -33,11 +36,12 @@ pub async fn readyz(State(app): State<App>) -> Response {
     if app.shutdown.is_cancelled() {
         return unready("the server is stopping");
     }
-    match app
-        .store
-        .read(|tx| crate::store::meta::find(tx, "server_id"))
+    let asking = app.store.read(|tx| store::meta::find(tx, "server_id"));
+    // A database that is silent is one that is away.
+    let asked = tokio::time::timeout(DATABASE_MAX, asking)
         .await
-    {
+        .unwrap_or_else(|_| Err(StoreError::Unavailable("no answer in time".to_owned())));
+    match asked {
         Ok(_) => Json(json!({"status": "ready"})).into_response(),
         // Every server of a zone would be taken out at once, and with them the calls that go on.
         Err(error) if app.store.is_shared() && error.is_outage() => {

@@ -122,7 +122,7 @@ pub fn routes() -> Vec<Route> {
         patch("/api/scripts/{id}",              Caller,    AsOwner,  scripts::patch),
         delete("/api/scripts/{id}",             Caller,    AsOwner,  scripts::delete),
         post("/api/scripts/{id}/run",           Caller,    AsOwner,  scripts::run),
-        get("/api/servers",                     AUDIT,     Never,    servers::list),
+        get("/api/servers",                     AUDIT,     AsOwner,  servers::list),
         get("/api/stats",                       Caller,    AsOwner,  stats::get),
         get("/api/methods",                     Caller,    AsOwner,  methods::list),
         post("/api/methods/call",               Caller,    AsOwner,  methods::call),

@@ -20,7 +20,10 @@ use super::{
     caller::{Caller, User},
     secret::hash_secret,
 };
-use crate::store::{Hash, agent_tokens::OwnedAgentToken, groups::GroupRow};
+use crate::{
+    random_key::RandomKeyMap,
+    store::{Hash, agent_tokens::OwnedAgentToken, groups::GroupRow},
+};
 use credentials::{Credentials, Record};
 
 pub(super) use credentials::{Used, write_used};
@@ -63,7 +66,7 @@ pub struct Directory {
 
 #[derive(Default)]
 struct State {
-    users: HashMap<UserId, Arc<User>>,
+    users: RandomKeyMap<UserId, Arc<User>>,
     user_ids: HashMap<UserName, UserId>,
     groups: HashMap<GroupId, String>,
     group_ids: HashMap<String, GroupId>,
@@ -196,13 +199,15 @@ impl Directory {
             let users: Vec<_> = state.users.keys().copied().collect();
             (users, state.credentials.spaces())
         };
-        let mut gone: HashSet<_> = users.into_iter().collect();
+        let kept: HashSet<_> = snapshot.users.iter().map(|records| records.id).collect();
+        // Those who are gone first: their names may be others' by now.
+        users
+            .into_iter()
+            .filter(|id| !kept.contains(id))
+            .for_each(|id| self.apply_user(UserRecords::deleted(id)));
         for records in snapshot.users {
-            gone.remove(&records.id);
             self.apply_user(records);
         }
-        gone.into_iter()
-            .for_each(|id| self.apply_user(UserRecords::deleted(id)));
         for id in spaces {
             if !snapshot.agent_tokens.contains_key(&id) {
                 self.apply_space(id, &[]);

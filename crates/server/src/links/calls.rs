@@ -6,9 +6,8 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use serde_json::value::RawValue;
 use slab::Slab;
-use svc_protocol::link::FrameKind;
+use svc_protocol::{jsonrpc, link::FrameKind};
 use thiserror::Error;
 use tokio::sync::oneshot;
 
@@ -68,8 +67,7 @@ impl Answer {
 
 /// The first byte of the value, if the bytes are one JSON value and nothing else.
 fn one_json_value(bytes: &[u8]) -> Option<u8> {
-    let value = serde_json::from_slice::<&RawValue>(bytes).ok()?;
-    value.get().as_bytes().first().copied()
+    jsonrpc::one_value(bytes)?.as_bytes().first().copied()
 }
 
 /// Counts as in flight for target choice (D2) as long as it lives.

@@ -56,7 +56,13 @@ impl Links {
                 () = links.shutdown.cancelled() => return,
             }
             let _transition = live.transition.lock().await;
-            if live.link().is_none() && live.link_number() == lost {
+            if live.link().is_some() || live.link_number() != lost {
+                return;
+            }
+            // Without the database no agent could come back: the wait begins anew.
+            if links.lifecycle.is_away().await {
+                links.wait_for(Arc::clone(&live));
+            } else {
                 links.stop(&live, StopReason::LinkLost).await;
             }
         });

@@ -107,7 +107,7 @@ impl Links {
         directory
             .recheck(&caller, clock::now())
             .map_err(|denied| refusal("unauthorized", denied.to_string(), false))?;
-        let linked = self.lifecycle.link_up(space).await;
+        let linked = self.lifecycle.link_up(space, &hello.instance).await;
         let Linked {
             health_check,
             started,
@@ -244,7 +244,10 @@ fn link_refusal(refused: LinkRefused) -> Refusal {
             "the space was stopped; start it with `svc space start`",
             true,
         ),
-        LinkRefused::Store(error) => refusal("busy", error.to_string(), true),
+        LinkRefused::Store(error) => {
+            warn!("a link was refused: {error}");
+            refusal("busy", "the server cannot reach its database", true)
+        }
     }
 }
 

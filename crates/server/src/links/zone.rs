@@ -17,9 +17,12 @@ impl Links {
         };
         // Held while looking: what is read is about the link that is here, not one before it.
         let transition = live.transition.lock().await;
-        let row = self.lifecycle.whereabouts(space).await?;
+        let (row, instance) = self.lifecycle.whereabouts(space).await?;
         let row = row.filter(|row| row.state != State::Deleted);
-        if let Some(reason) = self.why_not_here(row.as_ref()) {
+        let is_same_agent = live
+            .link()
+            .is_some_and(|link| Some(&link.instance) == instance.as_ref());
+        if let Some(reason) = self.why_not_here(row.as_ref(), is_same_agent) {
             self.end(&live, reason);
             drop(transition);
             if row.is_none() {
@@ -43,16 +46,24 @@ impl Links {
     }
 
     /// What to tell the agent of a space that may not be linked to this server.
-    fn why_not_here(&self, row: Option<&SpaceRow>) -> Option<Goodbye> {
+    fn why_not_here(&self, row: Option<&SpaceRow>, is_same_agent: bool) -> Option<Goodbye> {
         let Some(row) = row else {
             return Some(Goodbye::Revoked);
         };
         if row.stop_reason == Some(StopReason::Requested) {
             return Some(Goodbye::SpaceStopped);
         }
-        // Its agent has gone there, or a second one has taken its place.
         let is_elsewhere = row.node_id.is_some_and(|node| node != self.server_id);
-        is_elsewhere.then_some(Goodbye::Replaced)
+        is_elsewhere.then_some(match is_same_agent {
+            // A server it had given up on linked it late. It links again, to whichever it likes.
+            true => Goodbye::Protocol,
+            false => Goodbye::Replaced,
+        })
+    }
+
+    /// Every space this server has, or had within the grace period.
+    pub fn spaces(&self) -> Vec<SpaceId> {
+        self.live.read().keys().copied().collect()
     }
 
     /// Agents that are linked.

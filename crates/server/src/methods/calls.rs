@@ -2,7 +2,7 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -13,10 +13,7 @@ use svc_core::visibility::Reference;
 use svc_protocol::jsonrpc::{
     Body, Invalid, Request, RpcError, error_response, parse_body, result_response,
 };
-use tokio::{
-    sync::OnceCell,
-    time::{Instant, timeout, timeout_at},
-};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{
     openrpc,
@@ -54,7 +51,7 @@ struct Shared {
     /// Bytes of answers so far.
     answered: AtomicUsize,
     /// The answer to `rpc.discover`, built once however often it is asked.
-    discovered: OnceCell<bytes::Bytes>,
+    discovered: OnceLock<bytes::Bytes>,
 }
 
 /// A call's answer as it goes to the caller: the bytes of `result` or of `error`.
@@ -66,11 +63,10 @@ pub enum Reply {
 impl Calls {
     /// Answers a whole body of `POST /api/methods/call`; `None` is 204 No Content.
     pub async fn answer(&self, caller: &Caller, body: &[u8]) -> Result<Option<Vec<u8>>, OverLimit> {
-        let arrived = Instant::now();
         let shared = Shared {
-            arrived,
+            arrived: Instant::now(),
             answered: AtomicUsize::new(0),
-            discovered: OnceCell::new(),
+            discovered: OnceLock::new(),
         };
         let parsed = parse_body(body);
         let calls = if let Ok(Body::Batch(requests)) = &parsed {
@@ -78,21 +74,29 @@ impl Calls {
         } else {
             1
         };
-        self.admit(caller, calls, arrived)?;
-        Ok(match parsed {
+        self.admit(caller, calls, shared.arrived)?;
+        Ok(match &parsed {
             Err(error) => {
                 self.metrics.count(CallOutcome::Invalid);
-                Some(refusal(&error, None))
+                Some(refusal(error, None))
             }
             Ok(Body::Single(request)) => self.answer_one(caller, request, &shared).await,
-            Ok(Body::Batch(requests)) => {
-                let answers = requests
-                    .into_iter()
-                    .map(|request| self.answer_one(caller, request, &shared));
-                let answers: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
-                (!answers.is_empty()).then(|| join_array(&answers))
-            }
+            // Boxed: the room for it would be a part of every call.
+            Ok(Body::Batch(requests)) => Box::pin(self.answer_all(caller, requests, &shared)).await,
         })
+    }
+
+    async fn answer_all(
+        &self,
+        caller: &Caller,
+        requests: &[Result<Request<'_>, Invalid<'_>>],
+        shared: &Shared,
+    ) -> Option<Vec<u8>> {
+        let answers = requests
+            .iter()
+            .map(|request| self.answer_one(caller, request, shared));
+        let answers: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
+        (!answers.is_empty()).then(|| join_array(&answers))
     }
 
     /// Counts calls toward what the user may make.
@@ -125,7 +129,7 @@ impl Calls {
     async fn answer_one(
         &self,
         caller: &Caller,
-        request: Result<Request<'_>, Invalid<'_>>,
+        request: &Result<Request<'_>, Invalid<'_>>,
         shared: &Shared,
     ) -> Option<Vec<u8>> {
         let request = match request {
@@ -136,14 +140,23 @@ impl Calls {
             }
         };
         let Some(id) = request.id else {
-            self.notify(caller, &request);
+            self.notify(caller, request);
             return None;
         };
         let mut out = Vec::new();
         let running = self.metrics.call_started();
-        let reply = self
-            .call(caller, &request.method, request.params, shared)
-            .await;
+        let reply = if request.method == DISCOVER {
+            Ok(self.discover(caller, shared))
+        } else {
+            self.route(
+                caller,
+                &request.method,
+                request.params,
+                shared.arrived,
+                None,
+            )
+            .await
+        };
         let outcome = match reply.and_then(|reply| within_budget(reply, shared)) {
             Ok(Reply::Result(result)) => {
                 result_response(&mut out, &result, id);
@@ -164,21 +177,9 @@ impl Calls {
         Some(out)
     }
 
-    async fn call(
-        &self,
-        caller: &Caller,
-        method: &str,
-        params: Option<&str>,
-        shared: &Shared,
-    ) -> Result<Reply, RpcError> {
-        if method == DISCOVER {
-            let build = async || self.openrpc.document(caller).into();
-            return Ok(Reply::Result(
-                shared.discovered.get_or_init(build).await.clone(),
-            ));
-        }
-        self.route(caller, method, params, shared.arrived, None)
-            .await
+    fn discover(&self, caller: &Caller, shared: &Shared) -> Reply {
+        let build = || self.openrpc.document(caller).into();
+        Reply::Result(shared.discovered.get_or_init(build).clone())
     }
 
     async fn route(
@@ -283,7 +284,8 @@ pub async fn attempt(
         Ok(answer) => answer,
         Err(_) => {
             pending.cancel();
-            match timeout(CANCEL_ANSWER_MAX, pending.answer()).await {
+            // Boxed, as all that is rare.
+            match Box::pin(timeout(CANCEL_ANSWER_MAX, pending.answer())).await {
                 Ok(answer) => answer,
                 // An agent that cannot say is an agent that may have sent it.
                 Err(_) => return Err(timed_out(provider, true)),

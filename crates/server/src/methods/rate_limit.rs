@@ -1,12 +1,11 @@
 //! Calls a user may make per second, where an operator sets a limit: a token bucket per user.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use svc_core::UserId;
+
+use crate::random_key::RandomKeyMap;
 
 /// Buckets kept before full ones, which say nothing, are thrown away.
 const BUCKETS_MAX: usize = 10_000;
@@ -14,7 +13,7 @@ const BUCKETS_MAX: usize = 10_000;
 pub struct RateLimit {
     /// `None`: no limit.
     per_second: Option<u32>,
-    buckets: Mutex<HashMap<UserId, Bucket>>,
+    buckets: Mutex<RandomKeyMap<UserId, Bucket>>,
 }
 
 struct Bucket {

@@ -124,8 +124,8 @@ impl Lifecycle {
     }
 
     /// An agent has come: the space is deployed.
-    pub async fn link_up(&self, space: SpaceId) -> Result<Linked, LinkRefused> {
-        let node_id = self.server_id;
+    pub async fn link_up(&self, space: SpaceId, instance: &str) -> Result<Linked, LinkRefused> {
+        let (node_id, instance) = (self.server_id, instance.to_owned());
         let (linked, event) = self
             .store
             .try_write(move |tx| {
@@ -148,6 +148,9 @@ impl Lifecycle {
                         Some(announce(tx, &row, &started, Actor::system())?)
                     }
                 };
+                if tx.is_shared() {
+                    spaces::set_link_instance(tx, space, &instance)?;
+                }
                 if row.node_id != Some(node_id) {
                     zone_changes::append(tx, &ZoneChange::Space(space))?;
                 }
@@ -178,9 +181,24 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Where a space is, and whether it may be there.
-    pub async fn whereabouts(&self, space: SpaceId) -> Result<Option<SpaceRow>, StoreError> {
-        self.store.read(move |tx| spaces::find(tx, space)).await
+    /// Whether the database cannot be reached.
+    pub async fn is_away(&self) -> bool {
+        let asked = self.store.read(|tx| tx.now()).await;
+        asked.is_err_and(|error| error.is_outage())
+    }
+
+    /// Where a space is, and which agent process was linked last.
+    pub async fn whereabouts(
+        &self,
+        space: SpaceId,
+    ) -> Result<(Option<SpaceRow>, Option<String>), StoreError> {
+        let read = move |tx: &mut Tx<'_>| {
+            Ok((
+                spaces::find(tx, space)?,
+                spaces::find_link_instance(tx, space)?,
+            ))
+        };
+        self.store.read(read).await
     }
 
     /// A health check changed its mind.

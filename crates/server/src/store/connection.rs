@@ -91,6 +91,14 @@ impl Connection {
         }
     }
 
+    /// Begins a transaction that writes and may take hours.
+    pub(super) fn begin_long(&self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite { .. } => self.begin(),
+            Self::Postgres(inner) => inner.begin_long(),
+        }
+    }
+
     pub(super) fn commit(&self) -> Result<(), StoreError> {
         match self {
             Self::Sqlite { inner, .. } => inner.control("COMMIT"),
@@ -99,7 +107,10 @@ impl Connection {
     }
 
     pub(super) fn rollback(&self) -> Result<(), StoreError> {
-        self.control("ROLLBACK")
+        match self {
+            Self::Sqlite { inner, .. } => inner.control("ROLLBACK"),
+            Self::Postgres(inner) => inner.rollback(),
+        }
     }
 
     pub(super) fn savepoint(&self) -> Result<(), StoreError> {
@@ -123,12 +134,17 @@ impl Connection {
         }
     }
 
-    /// False once the transaction is gone: SQLite ends it by itself when the disk is full,
+    /// Fails once the transaction is gone: SQLite ends it by itself when the disk is full,
     /// PostgreSQL with its session.
-    pub(super) fn in_transaction(&self) -> bool {
+    pub(super) fn check_transaction(&self) -> Result<(), StoreError> {
         match self {
-            Self::Sqlite { inner, .. } => inner.in_transaction(),
-            Self::Postgres(inner) => inner.is_usable(),
+            Self::Sqlite { inner, .. } if !inner.in_transaction() => Err(StoreError::Commit(
+                "the database ended the transaction".to_owned(),
+            )),
+            Self::Postgres(inner) if !inner.is_usable() => {
+                Err(StoreError::Unavailable("it ended the session".to_owned()))
+            }
+            Self::Sqlite { .. } | Self::Postgres(_) => Ok(()),
         }
     }
 

@@ -123,16 +123,17 @@ impl Writer {
 
     fn commit(&mut self, mut batch: VecDeque<Box<dyn Command>>) {
         let mut outcomes = Vec::with_capacity(batch.len());
-        let result = self
-            .connection()
-            .and_then(|connection| run_batch(connection, &mut batch, &mut outcomes));
+        let begun = begin(&mut self.connection, &self.database, Access::Write);
+        let was_begun = begun.is_ok();
+        let result = begun.and_then(|connection| run_batch(connection, &mut batch, &mut outcomes));
         let result = match result {
             Ok(()) => {
                 self.counters.commits.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             }
             Err(error) => {
-                if !error.is_outage() {
+                // That the database cannot be reached is told by whoever tries to.
+                if was_begun || !error.is_outage() {
                     tracing::error!(%error, "a commit of the store failed; its connection is reopened");
                 }
                 self.connection = None;
@@ -154,23 +155,33 @@ impl Writer {
             }
         }
     }
-
-    fn connection(&mut self) -> Result<&Connection, StoreError> {
-        let connection = match self.connection.take() {
-            Some(connection) => connection,
-            None => self.database.open(Access::Write)?,
-        };
-        Ok(self.connection.insert(connection))
-    }
 }
 
-/// Runs a batch as one transaction. Commands taken from the batch are in `outcomes`.
+/// Begins a transaction on the connection that is there, or on a new one: the database may have
+/// been restarted since the last transaction, and only now shows it.
+fn begin<'c>(
+    connection: &'c mut Option<Connection>,
+    database: &Database,
+    access: Access,
+) -> Result<&'c Connection, StoreError> {
+    let reused = connection.take().filter(|there| there.begin().is_ok());
+    let begun = match reused {
+        Some(begun) => begun,
+        None => {
+            let opened = database.open(access)?;
+            opened.begin()?;
+            opened
+        }
+    };
+    Ok(connection.insert(begun))
+}
+
+/// Runs a batch as one transaction, which has begun. Commands taken from the batch are in `outcomes`.
 fn run_batch(
     connection: &Connection,
     batch: &mut VecDeque<Box<dyn Command>>,
     outcomes: &mut Vec<Outcome>,
 ) -> Result<(), StoreError> {
-    connection.begin()?;
     // Alone, the transaction itself is what is rolled back.
     let alone = batch.len() == 1;
     while let Some(command) = batch.pop_front() {
@@ -180,11 +191,7 @@ fn run_batch(
         let outcome = Outcome::of(command, connection);
         let keep = outcome.keep;
         outcomes.push(outcome);
-        if !connection.in_transaction() {
-            return Err(StoreError::Unavailable(
-                "it ended the transaction".to_owned(),
-            ));
-        }
+        connection.check_transaction()?;
         match (alone, keep) {
             (true, true) => {}
             (true, false) => return connection.rollback(),
@@ -212,24 +219,20 @@ impl Reader {
     }
 
     fn answer(&mut self, command: Box<dyn Command>) {
-        let opened = match self.connection.take() {
-            Some(connection) => Ok(connection),
-            None => self.database.open(Access::Read),
-        };
         // One snapshot for all statements of a read.
-        let connection = match opened.and_then(|c| c.begin().map(|()| c)) {
-            Ok(connection) => connection,
-            Err(error) => {
-                if !error.is_outage() {
-                    tracing::error!(%error, "a read of the store failed; its connection is reopened");
-                }
-                return command.refuse(error);
+        if let Err(error) = begin(&mut self.connection, &self.database, Access::Read) {
+            if !error.is_outage() {
+                tracing::error!(%error, "a read of the store failed; its connection is reopened");
             }
+            return command.refuse(error);
+        }
+        let Some(connection) = self.connection.take() else {
+            return;
         };
         let outcome = Outcome::of(command, &connection);
-        if connection.in_transaction() && connection.rollback().is_ok() {
+        outcome.reply(Ok(()));
+        if connection.check_transaction().is_ok() && connection.rollback().is_ok() {
             self.connection = Some(connection);
         }
-        outcome.reply(Ok(()));
     }
 }

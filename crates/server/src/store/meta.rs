@@ -7,7 +7,7 @@ use super::{
     sql::{Tx, values},
 };
 
-const SERVER_ID: &str = "server_id";
+pub(super) const SERVER_ID: &str = "server_id";
 
 pub fn find(tx: &mut Tx<'_>, key: &str) -> Result<Option<String>, StoreError> {
     tx.query_opt("SELECT value FROM meta WHERE key = ?1", values![key])?
@@ -29,13 +29,18 @@ pub fn delete(tx: &mut Tx<'_>, key: &str) -> Result<bool, StoreError> {
     Ok(tx.execute("DELETE FROM meta WHERE key = ?1", values![key])? > 0)
 }
 
+/// The id of the server of this data folder, if one has started on it.
+pub fn find_server_id(tx: &mut Tx<'_>) -> Result<Option<ServerId>, StoreError> {
+    tx.query_opt("SELECT value FROM meta WHERE key = ?1", values![SERVER_ID])?
+        .map(|row| row.get("value"))
+        .transpose()
+}
+
 /// The id of the server of this data folder: `new` on the first start, the same ever after.
 pub fn ensure_server_id(tx: &mut Tx<'_>, new: ServerId) -> Result<ServerId, StoreError> {
     tx.execute(
         "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO NOTHING",
         values![SERVER_ID, new],
     )?;
-    tx.query_opt("SELECT value FROM meta WHERE key = ?1", values![SERVER_ID])?
-        .ok_or(StoreError::NoRow)?
-        .get("value")
+    find_server_id(tx)?.ok_or(StoreError::NoRow)
 }

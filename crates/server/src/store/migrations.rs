@@ -15,6 +15,15 @@ struct Migration {
     sql: &'static str,
 }
 
+impl Migration {
+    fn failed(&self, reason: StoreError) -> OpenError {
+        OpenError::Migration {
+            version: self.version,
+            reason,
+        }
+    }
+}
+
 const MIGRATIONS: &[Migration] = &[
     Migration {
         version: 1,
@@ -49,37 +58,52 @@ pub const SCHEMA_VERSION: i64 = 5;
 /// Brings a database up to [`SCHEMA_VERSION`], each step in a transaction of its own. Servers that
 /// start at once take turns: each looks again what is left to do once it has its turn.
 pub(super) fn migrate(connection: &Connection) -> Result<(), OpenError> {
-    in_transaction(connection, |tx| {
-        tx.execute_script(
-            "CREATE TABLE IF NOT EXISTS schema_migrations (
-                version BIGINT PRIMARY KEY,
-                name TEXT NOT NULL,
-                applied_at BIGINT NOT NULL
-            )",
-        )
-    })?;
+    in_transaction(connection, begin)?;
     for step in MIGRATIONS {
-        in_transaction(connection, |tx| {
-            let found = schema_version(tx)?;
-            (found < step.version)
-                .then(|| apply(tx, step))
-                .transpose()
-                .map(drop)
-        })
-        .map_err(|reason| OpenError::Migration {
-            version: step.version,
-            reason,
-        })?;
+        in_transaction(connection, |tx| reach(tx, step)).map_err(|reason| step.failed(reason))?;
     }
-    let mut found = 0;
-    in_transaction(connection, |tx| {
-        found = schema_version(tx)?;
-        // A newer svc may have other built-in roles; those are its own concern.
-        match found {
-            SCHEMA_VERSION => roles::ensure_builtin(tx, clock::now()),
-            _ => Ok(()),
-        }
-    })?;
+    let found = in_transaction(connection, finish)?;
+    check_version(found)
+}
+
+/// The same within a transaction that is open, and undone with it.
+pub(super) fn migrate_within(tx: &mut Tx<'_>) -> Result<(), OpenError> {
+    begin(tx)?;
+    for step in MIGRATIONS {
+        reach(tx, step).map_err(|reason| step.failed(reason))?;
+    }
+    check_version(finish(tx)?)
+}
+
+fn begin(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    tx.execute_script(
+        "CREATE TABLE IF NOT EXISTS schema_migrations (
+            version BIGINT PRIMARY KEY,
+            name TEXT NOT NULL,
+            applied_at BIGINT NOT NULL
+        )",
+    )
+}
+
+/// Takes a step, unless it was taken before.
+fn reach(tx: &mut Tx<'_>, step: &Migration) -> Result<(), StoreError> {
+    match schema_version(tx)? < step.version {
+        true => apply(tx, step),
+        false => Ok(()),
+    }
+}
+
+/// The version that is reached. A newer svc may have other built-in roles; those are its own
+/// concern.
+fn finish(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
+    let found = schema_version(tx)?;
+    if found == SCHEMA_VERSION {
+        roles::ensure_builtin(tx, clock::now())?;
+    }
+    Ok(found)
+}
+
+fn check_version(found: i64) -> Result<(), OpenError> {
     match found {
         SCHEMA_VERSION => Ok(()),
         found => Err(OpenError::NewerSchema {
@@ -111,15 +135,16 @@ fn apply(tx: &mut Tx<'_>, migration: &Migration) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn in_transaction(
+fn in_transaction<T>(
     connection: &Connection,
-    work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    connection.begin()?;
+    work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    // A step may take long on a large database; other servers wait for it.
+    connection.begin_long()?;
     let mut tx = Tx::on(connection);
     let done = work(&mut tx);
-    match done.and(tx.end()) {
-        Ok(()) => connection.commit(),
+    match tx.end().and(done) {
+        Ok(done) => connection.commit().map(|()| done),
         Err(error) => {
             connection.rollback()?;
             Err(error)

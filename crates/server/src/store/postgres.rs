@@ -32,7 +32,10 @@ use tokio_postgres::{Client, SimpleQueryMessage, Statement, types::ToSql};
 use uuid::Uuid;
 
 pub use self::address::{AddressError, DatabaseUrl};
-pub(super) use self::listen::{Listener, listen};
+pub(super) use self::{
+    listen::{Listener, listen},
+    types::storable,
+};
 use super::{
     connection::Access,
     error::{OpenError, StoreError},
@@ -48,7 +51,10 @@ const CONNECT_MAX: Duration = Duration::from_secs(3);
 const CONNECT_PAUSE: Duration = Duration::from_millis(500);
 /// How long an answer may take, before the network is taken for dead: longer than any statement
 /// may run.
-const ANSWER_MAX: Duration = Duration::from_secs(45);
+const ANSWER_MAX: Duration = Duration::from_secs(15);
+/// The same within a long transaction, whose commit may take its time. A network that is dead is
+/// noticed by the system.
+const LONG_ANSWER_MAX: Duration = Duration::from_secs(60 * 60);
 /// How long the database lets a transaction wait for its own server. All writers of the zone wait
 /// for it, and a server that works needs microseconds.
 const IDLE_MAX: Duration = Duration::from_secs(5);
@@ -60,7 +66,7 @@ const WRITE_LOCK: i64 = 0x0073_7663_0000_0001;
 const CHANNEL: &str = "svc_zone";
 
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
-     SET LOCAL statement_timeout = '30s'; \
+     SET LOCAL statement_timeout = '10s'; \
      SET LOCAL idle_in_transaction_session_timeout = '60s'; \
      SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
@@ -112,7 +118,16 @@ impl Server {
         let messages = connection
             .wait(connection.client.simple_query("SHOW server_version_num"))
             .map_err(OpenError::from)?;
-        check_version(single_text(&messages).unwrap_or_default())
+        check_version(single_text(&messages).unwrap_or_default())?;
+        let messages = connection
+            .wait(connection.client.simple_query("SHOW synchronous_commit"))
+            .map_err(OpenError::from)?;
+        if single_text(&messages) == Some("off") {
+            tracing::warn!(
+                "`synchronous_commit` is off in the database: what it acknowledges may be lost when it crashes"
+            );
+        }
+        Ok(())
     }
 }
 
@@ -140,12 +155,15 @@ pub(super) struct Connection {
     client: Arc<Client>,
     access: Access,
     begin_write: String,
+    begin_long: String,
     notify: String,
     statements: RefCell<HashMap<String, Arc<Prepared>>>,
     unsettled: RefCell<Vec<Unsettled>>,
     /// The database's time when the transaction began; `None` until it is settled.
     now: Cell<Option<Timestamp>>,
     hint: Cell<bool>,
+    /// How long an answer may take in this transaction.
+    answer_max: Cell<Duration>,
     /// Once no answer came in time.
     silent: Cell<bool>,
 }
@@ -169,17 +187,28 @@ impl Connection {
             client: Arc::new(client),
             access,
             begin_write: format!(
-                "BEGIN; SET LOCAL client_min_messages = warning; SET LOCAL statement_timeout = '30s'; SET LOCAL lock_timeout = '15s'; \
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+                 SET LOCAL client_min_messages = warning; \
+                 SET LOCAL statement_timeout = '10s'; SET LOCAL lock_timeout = '8s'; \
                  SET LOCAL idle_in_transaction_session_timeout = {}; \
                  SELECT pg_advisory_xact_lock({WRITE_LOCK}); \
                  SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
                 IDLE_MAX.as_millis()
+            ),
+            begin_long: format!(
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+                 SET LOCAL client_min_messages = warning; SET LOCAL lock_timeout = '10min'; \
+                 SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN \
+                 ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout'); \
+                 SELECT pg_advisory_xact_lock({WRITE_LOCK}); \
+                 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
             ),
             notify: format!("NOTIFY {CHANNEL}, '{}'", server.origin),
             statements: RefCell::default(),
             unsettled: RefCell::default(),
             now: Cell::default(),
             hint: Cell::default(),
+            answer_max: Cell::new(ANSWER_MAX),
             silent: Cell::default(),
         })
     }
@@ -227,21 +256,38 @@ impl Connection {
     }
 
     pub(super) fn begin(&self) -> Result<(), StoreError> {
+        let begin = match self.access {
+            Access::Read => BEGIN_READ,
+            Access::Write => &self.begin_write,
+        };
+        self.begin_with(begin, ANSWER_MAX)
+    }
+
+    /// Begins a transaction that writes and may take hours, which the database does not cut off.
+    pub(super) fn begin_long(&self) -> Result<(), StoreError> {
+        self.begin_with(&self.begin_long, LONG_ANSWER_MAX)
+    }
+
+    fn begin_with(&self, begin: &str, answer_max: Duration) -> Result<(), StoreError> {
         // What an earlier transaction left, such as its ROLLBACK.
         self.settle()?;
         self.now.set(None);
         self.hint.set(false);
-        let client = self.client.clone();
-        let begin = match self.access {
-            Access::Read => BEGIN_READ.to_owned(),
-            Access::Write => self.begin_write.clone(),
-        };
+        self.answer_max.set(answer_max);
+        let (client, begin) = (self.client.clone(), begin.to_owned());
         self.sent(async move {
             let messages = client.simple_query(&begin).await?;
             let now = single_text(&messages).and_then(|text| text.parse().ok());
             Ok(now.map(Timestamp))
         });
-        Ok(())
+        self.settle()
+    }
+
+    /// Waited for: what is only handed to the client leaves with the next statement, and until then
+    /// the lock of the zone would be held.
+    pub(super) fn rollback(&self) -> Result<(), StoreError> {
+        self.control("ROLLBACK")?;
+        self.settle()
     }
 
     pub(super) fn commit(&self) -> Result<(), StoreError> {
@@ -323,20 +369,25 @@ impl Connection {
         &self,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, StoreError> {
+        if self.silent.get() {
+            return Err(silent());
+        }
         // Made within the runtime, whose timer it needs.
         let answered = self
             .runtime
-            .block_on(async { timeout(ANSWER_MAX, answer).await });
+            .block_on(async { timeout(self.answer_max.get(), answer).await });
         match answered {
             Ok(answer) => answer.map_err(|error| error::translate(&error, self.access)),
             Err(_) => {
                 self.silent.set(true);
-                Err(StoreError::Unavailable(
-                    "the database did not answer in time".to_owned(),
-                ))
+                Err(silent())
             }
         }
     }
+}
+
+fn silent() -> StoreError {
+    StoreError::Unavailable("it did not answer in time".to_owned())
 }
 
 fn unreachable(server: &Server, why: &str) -> StoreError {

@@ -259,6 +259,26 @@ pub fn set_node(tx: &mut Tx<'_>, id: SpaceId, node: ServerId) -> Result<bool, St
     Ok(changed > 0)
 }
 
+/// Remembers which agent process is linked.
+pub fn set_link_instance(tx: &mut Tx<'_>, id: SpaceId, instance: &str) -> Result<(), StoreError> {
+    tx.send(
+        "UPDATE spaces SET link_instance = ?2 WHERE id = ?1",
+        values![id, instance],
+    )
+}
+
+/// The agent process that was linked last.
+pub fn find_link_instance(tx: &mut Tx<'_>, id: SpaceId) -> Result<Option<String>, StoreError> {
+    let row = tx.query_opt(
+        "SELECT link_instance FROM spaces WHERE id = ?1",
+        values![id],
+    )?;
+    Ok(row
+        .map(|row| row.get::<Option<String>>("link_instance"))
+        .transpose()?
+        .flatten())
+}
+
 pub fn set_health(tx: &mut Tx<'_>, id: SpaceId, health: Health) -> Result<bool, StoreError> {
     let changed = tx.execute(
         "UPDATE spaces SET health = ?2 WHERE id = ?1 AND state <> 'deleted'",

@@ -134,6 +134,10 @@ impl Row {
         Self { columns, values }
     }
 
+    pub(super) fn into_values(self) -> Vec<Value> {
+        self.values
+    }
+
     pub fn get<T: FromValue>(&self, column: &str) -> Result<T, StoreError> {
         let index = self
             .columns

@@ -1,7 +1,11 @@
 //! SQLite behind the port. Durable by default: WAL with `synchronous=FULL`, so that a commit that
 //! has returned survives kill -9 and the loss of power.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use rusqlite::{
     ErrorCode, OpenFlags, ffi, params_from_iter,
@@ -79,6 +83,18 @@ impl Connection {
     pub(super) fn in_transaction(&self) -> bool {
         !self.inner.is_autocommit()
     }
+}
+
+/// Whether a file, which is there, is a database with this table. It is not changed.
+pub(super) fn has_table(file: &Path, table: &str) -> Result<bool, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = rusqlite::Connection::open_with_flags(file, flags)?;
+    let tables: i64 = connection.query_row(
+        "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?1",
+        [table],
+        |row| row.get(0),
+    )?;
+    Ok(tables > 0)
 }
 
 fn read(value: ValueRef<'_>) -> Result<Value, StoreError> {

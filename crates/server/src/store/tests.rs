@@ -4,6 +4,7 @@ mod crash;
 mod lanes;
 mod opening;
 mod records;
+mod shared;
 
 use std::{
     path::Path,

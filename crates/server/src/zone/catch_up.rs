@@ -18,17 +18,19 @@ const WAIT_MAX: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub struct CatchUp {
     begun: AtomicU64,
-    done: watch::Sender<u64>,
+    /// The last look that is done, and the last that found everything.
+    done: watch::Sender<(u64, u64)>,
     asked: Notify,
 }
 
 impl CatchUp {
-    /// Until a look that begins after this call is done, or it takes too long.
-    pub async fn now(&self) {
+    /// Waits for a look that begins after this call; whether it found everything, in time.
+    pub async fn now(&self) -> bool {
         let next = self.begun.load(Ordering::Acquire) + 1;
         let mut done = self.done.subscribe();
         self.asked.notify_one();
-        let _ = timeout(WAIT_MAX, done.wait_for(|&done| done >= next)).await;
+        let looked = timeout(WAIT_MAX, done.wait_for(|&(done, _)| done >= next)).await;
+        looked.is_ok_and(|looked| looked.is_ok_and(|looked| looked.1 >= next))
     }
 
     /// Until somebody waits; for the one who looks.
@@ -41,8 +43,13 @@ impl CatchUp {
         self.begun.fetch_add(1, Ordering::AcqRel) + 1
     }
 
-    /// The look with this number is done, well or not.
-    pub(super) fn done(&self, number: u64) {
-        self.done.send_replace(number);
+    /// The look with this number is done; `all`: it found everything there was.
+    pub(super) fn done(&self, number: u64, all: bool) {
+        self.done.send_modify(|(done, found)| {
+            *done = number;
+            if all {
+                *found = number;
+            }
+        });
     }
 }

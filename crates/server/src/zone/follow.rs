@@ -1,10 +1,14 @@
 //! Takes in what other servers changed of what this one keeps in memory.
 //!
 //! A notification says when to look, and looking twice a second is what counts on: a revoked token
-//! is refused here within a second, whatever became of the notification.
+//! is refused here within a second, whatever became of the notification. Spaces are followed by a
+//! task of their own: a link can be busy for a while, and nothing else may wait for it.
 
 use std::{collections::HashSet, time::Duration};
 
+use parking_lot::Mutex;
+use svc_core::SpaceId;
+use tokio::{sync::Notify, time::Instant};
 use tracing::{error, warn};
 
 use crate::{
@@ -17,19 +21,41 @@ use crate::{
 };
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// Between looks that requests ask for: strangers can ask too.
+const LOOK_PAUSE: Duration = Duration::from_millis(25);
 /// Changes taken in at once.
 const CHANGES_MAX: u32 = 1_000;
 
-/// Until the server stops. It begins with what the server read at its start: looking begins from
-/// `zone_position`, which was taken before that.
+/// Spaces that another server changed.
+#[derive(Default)]
+struct Changed {
+    spaces: Mutex<HashSet<SpaceId>>,
+    added: Notify,
+}
+
+impl Changed {
+    fn add(&self, spaces: impl IntoIterator<Item = SpaceId>) {
+        self.spaces.lock().extend(spaces);
+        self.added.notify_one();
+    }
+}
+
+/// Until the server stops.
 pub(super) async fn run(app: &App) {
+    let changed = Changed::default();
+    tokio::join!(follow_records(app, &changed), follow_spaces(app, &changed));
+}
+
+/// Looking begins from `zone_position`, which was taken before the server read anything into
+/// memory.
+async fn follow_records(app: &App, changed: &Changed) {
     let mut position = app.zone_position;
     loop {
-        let number = app.catch_up.begin();
-        let looked = look(app, &mut position).await;
-        app.catch_up.done(number);
+        let (number, began) = (app.catch_up.begin(), Instant::now());
+        let looked = look(app, &mut position, changed).await;
+        // Whoever waits knows everything only if there is nothing more to take in.
+        app.catch_up.done(number, matches!(looked, Ok(false)));
         match looked {
-            // There may be more.
             Ok(true) => continue,
             Ok(false) => {}
             Err(StoreError::Closed) => return,
@@ -37,55 +63,88 @@ pub(super) async fn run(app: &App) {
         }
         tokio::select! {
             () = app.store.hinted() => app.hub.wake(),
-            () = app.catch_up.asked() => {}
+            () = asked(app, began) => {}
             () = tokio::time::sleep(LOOK_EVERY) => {}
             () = app.shutdown.cancelled() => return,
         }
     }
 }
 
+async fn asked(app: &App, began: Instant) {
+    app.catch_up.asked().await;
+    tokio::time::sleep_until(began + LOOK_PAUSE).await;
+}
+
 /// Whether there may be more to take in. `position` moves only past what has been taken in.
-async fn look(app: &App, position: &mut i64) -> Result<bool, StoreError> {
+async fn look(app: &App, position: &mut i64, changed: &Changed) -> Result<bool, StoreError> {
     let after = *position;
     let read = move |tx: &mut Tx<'_>| {
         let (changes, last) = zone_changes::list_after(tx, after, CHANGES_MAX)?;
+        // Numbers that were seen and are gone: a standby took over that had not got them yet.
+        let is_back = zone_changes::newest(tx)? < after;
         let is_cut = !changes.is_empty() && zone_changes::oldest(tx)? > after + 1;
-        Ok((changes, last, is_cut))
+        let from = if is_back {
+            zone_changes::newest(tx)?
+        } else {
+            last
+        };
+        Ok((changes, from, is_back || is_cut))
     };
-    let (changes, last, is_cut) = app.store.read(read).await?;
-    if changes.is_empty() {
-        *position = last;
-        return Ok(false);
-    }
-    let more = changes.len() >= CHANGES_MAX as usize;
-    if is_cut {
-        warn!("too much was missed to be taken in one by one; everything is read again");
+    let (changes, last, must_reload) = app.store.read(read).await?;
+    if must_reload {
+        warn!("changes of other servers were missed; everything is read again");
         app.identity.reload().await?;
         app.scripts.tools.load().await?;
+        changed.add(app.links.spaces());
     }
-    take_in(app, changes).await?;
+    let more = changes.len() >= CHANGES_MAX as usize;
+    take_in(app, changes, changed).await?;
     *position = last;
     Ok(more)
 }
 
-async fn take_in(app: &App, changes: Vec<ZoneChange>) -> Result<(), StoreError> {
+async fn take_in(app: &App, changes: Vec<ZoneChange>, changed: &Changed) -> Result<(), StoreError> {
+    if changes.is_empty() {
+        return Ok(());
+    }
     // The same record changed often is read once.
     let changes: HashSet<_> = changes.into_iter().collect();
     app.identity
         .take_in(changes.iter().cloned().collect::<Affected>())
         .await?;
+    let mut spaces = Vec::new();
     for change in changes {
-        let taken_in = match &change {
-            ZoneChange::Tools(owner) => app.scripts.tools.reread(owner.clone()).await,
-            ZoneChange::Space(space) => app.links.follow(*space).await,
-            ZoneChange::User(_) | ZoneChange::Groups => Ok(()),
-        };
-        match taken_in {
-            // It stays to be taken in: a link that must end, ends.
-            Err(error) if error.is_outage() => return Err(error),
-            Err(error) => error!("{change:?} of another server could not be taken in: {error}"),
-            Ok(()) => {}
+        match change {
+            // What could not be read stays to be taken in.
+            ZoneChange::Tools(owner) => app.scripts.tools.reread(owner).await?,
+            ZoneChange::Space(space) => spaces.push(space),
+            ZoneChange::User(_) | ZoneChange::Groups => {}
         }
     }
+    changed.add(spaces);
     Ok(())
+}
+
+/// A link that must end, ends, however long the database was away meanwhile.
+async fn follow_spaces(app: &App, changed: &Changed) {
+    loop {
+        let spaces = std::mem::take(&mut *changed.spaces.lock());
+        for space in spaces {
+            match app.links.follow(space).await {
+                Ok(()) => {}
+                Err(StoreError::Closed) => return,
+                Err(error) if error.is_outage() => changed.add([space]),
+                Err(error) => {
+                    error!(space.id = %space, "a space that another server changed could not be read: {error}");
+                }
+            }
+        }
+        tokio::select! {
+            () = changed.added.notified() => {}
+            () = app.shutdown.cancelled() => return,
+        }
+        if !changed.spaces.lock().is_empty() {
+            tokio::time::sleep(LOOK_PAUSE).await;
+        }
+    }
 }

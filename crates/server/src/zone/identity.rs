@@ -24,23 +24,32 @@ pub enum ServerIdError {
 
 /// The id of the data folder's server, made on its first start.
 pub fn own_id(data_dir: &Path) -> Result<ServerId, ServerIdError> {
-    let path = data_dir.join(FILE);
-    let failed = |source| ServerIdError::File {
-        path: path.clone(),
-        source,
-    };
-    match fs::read_to_string(&path) {
-        Ok(text) => text
-            .trim()
-            .parse()
-            .map_err(|_| ServerIdError::Damaged { path: path.clone() }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+    match find_id(data_dir)? {
+        Some(id) => Ok(id),
+        None => {
             let id = ServerId(Uuid::now_v7());
-            write_whole(&path, &id.to_string()).map_err(failed)?;
-            Ok(id)
+            set_id(data_dir, id).map(|()| id)
         }
-        Err(error) => Err(failed(error)),
     }
+}
+
+/// The id of the data folder's server, if it has one.
+pub(crate) fn find_id(data_dir: &Path) -> Result<Option<ServerId>, ServerIdError> {
+    let path = data_dir.join(FILE);
+    match fs::read_to_string(&path) {
+        Ok(text) => match text.trim().parse() {
+            Ok(id) => Ok(Some(id)),
+            Err(_) => Err(ServerIdError::Damaged { path }),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ServerIdError::File { path, source }),
+    }
+}
+
+/// Gives the data folder's server an id.
+pub(crate) fn set_id(data_dir: &Path, id: ServerId) -> Result<(), ServerIdError> {
+    let path = data_dir.join(FILE);
+    write_whole(&path, &id.to_string()).map_err(|source| ServerIdError::File { path, source })
 }
 
 /// Under another name first: a crash leaves no half of an id.

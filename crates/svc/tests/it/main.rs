@@ -43,6 +43,7 @@ mod method_server;
 mod method_server_serial;
 mod methods_targets;
 mod methods_visibility;
+mod migrate;
 mod operations;
 mod operations_settings;
 mod pages_api;

@@ -99,7 +99,7 @@ async fn methods_that_nobody_lists_are_not_counted() {
     let (ann, admin) = (server.user("ann").await, server.admin().await);
     let space = ann.space("lab").await;
     let registration = fixture().with(method("echo", "echo").shared());
-    let _agent = space.publish(registration).await;
+    let mut agent = space.publish(registration).await;
     assert_eq!(stats(&admin, "").await["methods"], 1);
     let path = format!("/api/users/{}", ann.id);
     let active = async |active: bool| admin.patch(&path, json!({ "active": active })).await;
@@ -109,6 +109,8 @@ async fn methods_that_nobody_lists_are_not_counted() {
     for query in ["", "?scope=server"] {
         assert_eq!(stats(&admin, query).await["methods"], 0, "{query}");
     }
+    // It is not let in any more, and says so when it ends by itself.
+    agent.kill9();
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use tempfile::TempDir;
 
 use super::{ADMIN_PASSWORD, Site, TestServer};
 use crate::{
+    postgres::TestPostgres,
     process::Process,
     program::{bare_command, under},
 };
@@ -22,6 +23,7 @@ pub struct TestServerBuilder {
     /// Tables beside `[server]` and `[spaces]`.
     more_config: BTreeMap<String, String>,
     allow_local: bool,
+    embedded: bool,
     admin_password: Option<&'static str>,
     env: Vec<(String, String)>,
     args: Vec<String>,
@@ -34,6 +36,7 @@ impl TestServerBuilder {
             server_config: String::new(),
             more_config: BTreeMap::new(),
             allow_local: false,
+            embedded: false,
             admin_password: Some(ADMIN_PASSWORD),
             env: Vec::new(),
             args: Vec::new(),
@@ -92,9 +95,22 @@ impl TestServerBuilder {
     }
 
     /// Keeps everything in this database of PostgreSQL, with the key all its servers share.
-    pub fn database_url(self, url: &str) -> Self {
-        self.args(&["--database-url", url])
-            .env("SVC_SECRET_KEY", SECRET_KEY)
+    pub fn database_url(mut self, url: &str) -> Self {
+        self.use_database(url, SECRET_KEY);
+        self
+    }
+
+    pub(super) fn use_database(&mut self, url: &str, secret_key: &str) {
+        self.args
+            .extend(["--database-url".to_owned(), url.to_owned()]);
+        self.env
+            .push(("SVC_SECRET_KEY".to_owned(), secret_key.to_owned()));
+    }
+
+    /// Keeps to the embedded database, whichever engine the tests are run on.
+    pub fn embedded(mut self) -> Self {
+        self.embedded = true;
+        self
     }
 
     /// Runs the server by another program: a profiler, say.
@@ -104,6 +120,28 @@ impl TestServerBuilder {
     }
 
     pub async fn start(self) -> TestServer {
+        let builder = self.on_chosen_engine();
+        builder.launch().await
+    }
+
+    /// With `SVC_TEST_DATABASE=postgres` every server that can be is one on PostgreSQL, so that any
+    /// test can be run on it. Servers with local spaces need the embedded database.
+    fn on_chosen_engine(self) -> Self {
+        let chosen = std::env::var("SVC_TEST_DATABASE").is_ok_and(|engine| engine == "postgres");
+        if !chosen
+            || self.embedded
+            || self.allow_local
+            || self.args.iter().any(|arg| arg == "--database-url")
+        {
+            return self;
+        }
+        match TestPostgres::find() {
+            Some(postgres) => self.database_url(&postgres.database().url),
+            None => self,
+        }
+    }
+
+    async fn launch(self) -> TestServer {
         let folder = TempDir::with_prefix("svc-test-").expect("a temporary folder can be made");
         let home = folder.path().join("home");
         std::fs::create_dir(&home).expect("a fresh folder takes a folder");

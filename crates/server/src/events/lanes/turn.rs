@@ -111,14 +111,14 @@ pub(super) fn finish(
         }
         Ending::Delivered(detail) => {
             if !deliveries::finish(tx, id, n, DeliveryState::Delivered, moment.now)? {
-                return Ok(None);
+                return go_on_with(tx, lane, moment, go_on).map(Some);
             }
             record(tx, &lane, n, detail, moment.now)?;
             lanes::advance(tx, id)?;
         }
         Ending::Dead(detail) => {
             let Some(head) = deliveries::find_head(tx, id)?.filter(|head| head.n == n) else {
-                return Ok(None);
+                return go_on_with(tx, lane, moment, go_on).map(Some);
             };
             turn.buried.push(bury(tx, &lane, head, detail, moment.now)?);
         }
@@ -129,6 +129,21 @@ pub(super) fn finish(
     }
     lanes::release(tx, id, moment.now)?;
     Ok(Some(turn))
+}
+
+/// The delivery has ended already, by a commit whose answer was lost: the lane is still held, and
+/// goes on.
+fn go_on_with(
+    tx: &mut Tx<'_>,
+    lane: HeldLane,
+    moment: Moment,
+    go_on: bool,
+) -> Result<Turn, StoreError> {
+    if go_on {
+        return begin_held(tx, lane, Turn::default(), moment);
+    }
+    lanes::release(tx, lane.held.lane, moment.now)?;
+    Ok(Turn::default())
 }
 
 /// Begins the delivery at the head, or gives the lane back if there is none to be sent.

@@ -13,6 +13,7 @@ use svc_core::{SpaceId, Timestamp, UserId};
 use super::snapshot::UserRecords;
 use crate::{
     identity::caller::Credential,
+    random_key::RandomKeyMap,
     store::{Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, sessions, tokens},
 };
 
@@ -123,7 +124,7 @@ impl Record {
 
 #[derive(Default)]
 pub(super) struct Credentials {
-    by_hash: HashMap<Hash, Record>,
+    by_hash: RandomKeyMap<Hash, Record>,
     of_user: HashMap<UserId, Vec<Hash>>,
     of_space: HashMap<SpaceId, Vec<Hash>>,
 }

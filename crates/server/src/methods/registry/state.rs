@@ -13,7 +13,7 @@ use super::{
     Conflict, Publication, Subscription, index::SharedIndex, is_entry_visible,
     tool_versions::ToolVersions,
 };
-use crate::methods::provider::Provider;
+use crate::{methods::provider::Provider, random_key::RandomKeyMap};
 
 /// All that discovery shows of a method. Spaces of one owner may offer the same name only with
 /// equal definitions (D1); the local name is each space's own business.
@@ -41,7 +41,7 @@ pub struct Entry {
 
 #[derive(Default)]
 pub struct State {
-    owners: HashMap<UserId, Namespace>,
+    owners: RandomKeyMap<UserId, Namespace>,
     /// Canonical names each space has registered.
     spaces: HashMap<SpaceId, (UserId, Vec<CanonicalName>)>,
     shared: SharedIndex,

@@ -1,8 +1,9 @@
 //! A table's SHA-256: over its definition and every value of every row, in the order of its
-//! primary key. Types and lengths are part of it, so that no two contents read alike.
+//! primary key.
 
 use rusqlite::{Connection, types::ValueRef};
-use sha2::{Digest, Sha256};
+
+use crate::store::fields::{Field, Fields};
 
 /// Rows of a table, and the hash of all that is in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -30,7 +31,7 @@ pub(super) fn tables(connection: &Connection) -> Result<Vec<TableDigest>, rusqli
 }
 
 fn table(connection: &Connection, name: String) -> Result<TableDigest, rusqlite::Error> {
-    let mut hash = Fields::new();
+    let mut hash = Fields::default();
     // The table's own definition, and those of its indexes.
     let mut definitions = connection
         .prepare("SELECT type, name, sql FROM sqlite_master WHERE tbl_name = ?1 ORDER BY 1, 2")?;
@@ -82,36 +83,15 @@ fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A hash over a sequence of fields, each with its type and length.
-struct Fields(Sha256);
-
-impl Fields {
-    fn new() -> Self {
-        Self(Sha256::new())
-    }
-
-    fn value(&mut self, value: ValueRef<'_>) {
+impl<'v> From<ValueRef<'v>> for Field<'v> {
+    fn from(value: ValueRef<'v>) -> Self {
         match value {
-            ValueRef::Null => self.field(0, &[]),
-            ValueRef::Integer(number) => self.field(1, &number.to_le_bytes()),
-            ValueRef::Real(number) => self.field(2, &number.to_bits().to_le_bytes()),
-            ValueRef::Text(text) => self.field(3, text),
-            ValueRef::Blob(bytes) => self.field(4, bytes),
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(number) => Self::Int(number),
+            ValueRef::Real(number) => Self::Real(number),
+            ValueRef::Text(text) => Self::Text(text),
+            ValueRef::Blob(bytes) => Self::Bytes(bytes),
         }
-    }
-
-    fn end_of_row(&mut self) {
-        self.field(5, &[]);
-    }
-
-    fn field(&mut self, kind: u8, bytes: &[u8]) {
-        self.0.update([kind]);
-        self.0.update((bytes.len() as u64).to_le_bytes());
-        self.0.update(bytes);
-    }
-
-    fn finish(self) -> Vec<u8> {
-        self.0.finalize().to_vec()
     }
 }
 

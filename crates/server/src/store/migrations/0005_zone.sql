@@ -22,3 +22,6 @@ CREATE INDEX zone_changes_by_time ON zone_changes (at);
 
 -- Which spaces a server has, asked when it is gone.
 CREATE INDEX spaces_by_node ON spaces (node_id) WHERE node_id IS NOT NULL;
+
+-- Which agent process is linked: one that merely moved is not told that another took its place.
+ALTER TABLE spaces ADD COLUMN link_instance TEXT;

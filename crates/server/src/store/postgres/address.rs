@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 use thiserror::Error;
 use tokio_postgres::{
     Client, Config, NoTls,
-    config::{Host, SslMode},
+    config::{Host, SslMode, TargetSessionAttrs},
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
@@ -70,11 +70,17 @@ impl DatabaseUrl {
         let encrypted = match mode.as_deref() {
             Some("disable") => false,
             Some("require" | "verify-ca" | "verify-full") => true,
-            None => !config.get_hosts().iter().all(is_this_machine),
+            None => {
+                let addresses = config.get_hostaddrs();
+                !(config.get_hosts().iter().all(is_this_machine)
+                    && addresses.iter().all(std::net::IpAddr::is_loopback))
+            }
             Some(other) => return Err(AddressError::SslMode(other.to_owned())),
         };
         config
             .application_name("svc")
+            // Of several hosts, the one that takes writes: a standby may be behind.
+            .target_session_attrs(TargetSessionAttrs::ReadWrite)
             .connect_timeout(super::CONNECT_MAX)
             .keepalives_idle(Duration::from_secs(10))
             .tcp_user_timeout(super::ANSWER_MAX)
@@ -188,6 +194,7 @@ mod tests {
             ("postgres://a@/b?host=/run/postgresql", false),
             ("postgres://a@db.example/b", true),
             ("postgres://a@localhost,db.example/b", true),
+            ("postgres://a@localhost/b?hostaddr=10.0.0.5", true),
             ("postgres://a@db.example/b?sslmode=disable", false),
             ("postgres://a@localhost/b?sslmode=verify-full", true),
         ] {

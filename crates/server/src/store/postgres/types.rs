@@ -1,6 +1,6 @@
 //! Values and statements, as PostgreSQL takes and gives them.
 
-use std::error::Error;
+use std::{borrow::Cow, error::Error};
 
 use bytes::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
@@ -38,11 +38,7 @@ impl ToSql for Value {
                 Type::INT2 => i16::try_from(*number)?.to_sql(ty, out),
                 _ => Err(format!("an integer is given where {ty} is wanted").into()),
             },
-            Self::Text(text) if is_text(ty) => match text.contains('\0') {
-                false => text.as_str().to_sql(ty, out),
-                // No text may hold this character here; it comes in answers of receivers only.
-                true => text.replace('\0', "\u{fffd}").to_sql(ty, out),
-            },
+            Self::Text(text) if is_text(ty) => storable(text).to_sql(ty, out),
             Self::Text(_) => Err(format!("a text is given where {ty} is wanted").into()),
             Self::Bytes(bytes) => bytes.to_sql(ty, out),
         }
@@ -53,6 +49,14 @@ impl ToSql for Value {
     }
 
     to_sql_checked!();
+}
+
+/// A text as it is kept here: none may hold a zero, which comes in answers of receivers only.
+pub(in crate::store) fn storable(text: &str) -> Cow<'_, str> {
+    match text.contains('\0') {
+        false => text.into(),
+        true => text.replace('\0', "\u{fffd}").into(),
+    }
 }
 
 fn is_text(ty: &Type) -> bool {

@@ -1,0 +1,216 @@
+//! The short way through JSON of the usual shape: one pass, nothing kept but where values stand.
+//!
+//! Whatever is unusual (unknown or repeated members, escaped names, deep nesting, anything that is
+//! not JSON) is not judged here: the answer is `None`, and serde decides. So this accepts less than
+//! serde, and nothing that serde would read otherwise; a test holds both side by side.
+
+/// Levels of nesting that fit into the bits of a word.
+const DEPTH_MAX: u32 = 64;
+
+/// The values of an object all of whose members have one of the names, each at most once; in the
+/// order of the names, without the white space around them.
+pub fn members<'a, const N: usize>(
+    json: &'a [u8],
+    names: [&str; N],
+) -> Option<[Option<&'a str>; N]> {
+    let text = str::from_utf8(json).ok()?;
+    let mut found = [None; N];
+    let mut at = skip_space(json, 0);
+    if json.get(at) != Some(&b'{') {
+        return None;
+    }
+    at = skip_space(json, at + 1);
+    loop {
+        let rest = json.get(at..)?.strip_prefix(b"\"")?;
+        let is_here =
+            |name: &&str| rest.get(name.len()) == Some(&b'"') && rest.starts_with(name.as_bytes());
+        let index = names.iter().position(is_here)?;
+        let start = value_of_member(json, at + names[index].len() + 2)?;
+        let end = value_end(json, start)?;
+        if found[index].replace(text.get(start..end)?).is_some() {
+            return None;
+        }
+        at = skip_space(json, end);
+        match json.get(at)? {
+            b',' => at = skip_space(json, at + 1),
+            b'}' if skip_space(json, at + 1) == json.len() => return Some(found),
+            _ => return None,
+        }
+    }
+}
+
+/// The one value that the bytes are, without the white space around it.
+pub fn value(json: &[u8]) -> Option<&str> {
+    let start = skip_space(json, 0);
+    let end = value_end(json, start)?;
+    if skip_space(json, end) != json.len() {
+        return None;
+    }
+    str::from_utf8(&json[start..end]).ok()
+}
+
+/// Where the value that begins here ends.
+fn value_end(json: &[u8], mut at: usize) -> Option<usize> {
+    // One bit for each level: whether it is an object.
+    let (mut objects, mut depth) = (0_u64, 0);
+    loop {
+        at = match json.get(at)? {
+            b'"' => string_end(json, at + 1)?,
+            b'-' | b'0'..=b'9' => number_end(json, at)?,
+            b'n' => literal_end(json, at, b"null")?,
+            b't' => literal_end(json, at, b"true")?,
+            b'f' => literal_end(json, at, b"false")?,
+            &open @ (b'{' | b'[') => {
+                let inside = skip_space(json, at + 1);
+                if json.get(inside)? == &closing(open == b'{') {
+                    inside + 1
+                } else if depth == DEPTH_MAX {
+                    return None;
+                } else {
+                    objects = objects << 1 | u64::from(open == b'{');
+                    depth += 1;
+                    at = first_inside(json, inside, open == b'{')?;
+                    continue;
+                }
+            }
+            _ => return None,
+        };
+        loop {
+            if depth == 0 {
+                return Some(at);
+            }
+            let is_object = objects & 1 == 1;
+            at = skip_space(json, at);
+            match json.get(at)? {
+                b',' => {
+                    at = first_inside(json, skip_space(json, at + 1), is_object)?;
+                    break;
+                }
+                byte if *byte == closing(is_object) => {
+                    objects >>= 1;
+                    depth -= 1;
+                    at += 1;
+                }
+                _ => return None,
+            }
+        }
+    }
+}
+
+fn closing(is_object: bool) -> u8 {
+    if is_object { b'}' } else { b']' }
+}
+
+/// Where the next value begins: behind its name, if it stands in an object.
+fn first_inside(json: &[u8], at: usize, is_object: bool) -> Option<usize> {
+    if !is_object {
+        return Some(at);
+    }
+    match json.get(at)? {
+        b'"' => value_of_member(json, string_end(json, at + 1)?),
+        _ => None,
+    }
+}
+
+/// Where a value begins whose name ends here.
+fn value_of_member(json: &[u8], name_end: usize) -> Option<usize> {
+    let colon = skip_space(json, name_end);
+    match json.get(colon)? {
+        b':' => Some(skip_space(json, colon + 1)),
+        _ => None,
+    }
+}
+
+fn skip_space(json: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\n' | b'\t' | b'\r') = json.get(at) {
+        at += 1;
+    }
+    at
+}
+
+fn literal_end(json: &[u8], at: usize, literal: &[u8]) -> Option<usize> {
+    json.get(at..)?
+        .starts_with(literal)
+        .then_some(at + literal.len())
+}
+
+/// Behind the quotation mark that ends a string whose first byte is at `at`.
+fn string_end(json: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at = skip_plain(json, at);
+        match json.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => match json.get(at + 1)? {
+                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => at += 2,
+                b'u' => {
+                    let digits = json.get(at + 2..at + 6)?;
+                    if !digits.iter().all(u8::is_ascii_hexdigit) {
+                        return None;
+                    }
+                    at += 6;
+                }
+                _ => return None,
+            },
+            // A control character.
+            _ => return None,
+        }
+    }
+}
+
+/// The first byte from here on that a string does not simply contain. Eight at a time: most bytes
+/// of most payloads are those of strings.
+fn skip_plain(json: &[u8], mut at: usize) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHS: u64 = ONES << 7;
+    // The lowest high bit that is set tells the first byte that is zero; those above it may err.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
+    while let Some(bytes) = json.get(at..).and_then(|rest| rest.first_chunk()) {
+        let word = u64::from_le_bytes(*bytes);
+        let quotes = zeros(word ^ (ONES * u64::from(b'"')));
+        let escapes = zeros(word ^ (ONES * u64::from(b'\\')));
+        let controls = word.wrapping_sub(ONES * 0x20) & !word;
+        let special = (quotes | escapes | controls) & HIGHS;
+        if special != 0 {
+            return at + (special.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    let rest = json.get(at..).unwrap_or_default();
+    let plain = |byte: &&u8| **byte >= 0x20 && !matches!(byte, b'"' | b'\\');
+    at + rest.iter().take_while(plain).count()
+}
+
+fn number_end(json: &[u8], mut at: usize) -> Option<usize> {
+    if json.get(at) == Some(&b'-') {
+        at += 1;
+    }
+    at = match json.get(at)? {
+        b'0' => at + 1,
+        _ => some_digits_end(json, at)?,
+    };
+    if json.get(at) == Some(&b'.') {
+        at = some_digits_end(json, at + 1)?;
+    }
+    if let Some(b'e' | b'E') = json.get(at) {
+        at += 1;
+        if let Some(b'+' | b'-') = json.get(at) {
+            at += 1;
+        }
+        at = some_digits_end(json, at)?;
+    }
+    // A zero that more digits follow is no number; nor is anything else that runs on.
+    match json.get(at) {
+        Some(byte) if byte.is_ascii_alphanumeric() => None,
+        _ => Some(at),
+    }
+}
+
+/// Behind a row of at least one digit.
+fn some_digits_end(json: &[u8], start: usize) -> Option<usize> {
+    let digits = json.get(start..)?.iter();
+    let count = digits.take_while(|byte| byte.is_ascii_digit()).count();
+    (count > 0).then_some(start + count)
+}
+
+#[cfg(test)]
+mod tests;

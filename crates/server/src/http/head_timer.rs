@@ -1,0 +1,96 @@
+//! Bounds how long the head of a request may take, with one timer for a connection instead of one
+//! for a request.
+//!
+//! The HTTP library asks for a sleep whenever it begins to wait for a head, and drops it when the
+//! head is there. An entry in the runtime's timer and out again costs as much as finding the
+//! target of a call. Here it stays from request to request: when it goes off for one that came
+//! long ago, it is set again for the one that is waited for. No sleep ends before its time.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
+
+use hyper::rt::{Sleep, Timer};
+use parking_lot::Mutex;
+
+/// The timer of one connection, all of whose sleeps are polled by the connection's task.
+#[derive(Default)]
+pub struct HeadTimer(Arc<Mutex<Alarm>>);
+
+/// What the runtime keeps; `None` until the first sleep is polled.
+type Alarm = Option<Pin<Box<tokio::time::Sleep>>>;
+
+impl Timer for HeadTimer {
+    fn sleep(&self, duration: Duration) -> Pin<Box<dyn Sleep>> {
+        self.sleep_until(self.now() + duration)
+    }
+
+    fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
+        Box::pin(HeadSleep {
+            deadline: deadline.into(),
+            alarm: Arc::clone(&self.0),
+        })
+    }
+
+    fn now(&self) -> Instant {
+        tokio::time::Instant::now().into()
+    }
+}
+
+struct HeadSleep {
+    deadline: tokio::time::Instant,
+    alarm: Arc<Mutex<Alarm>>,
+}
+
+impl Sleep for HeadSleep {}
+
+impl Future for HeadSleep {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let mut alarm = self.alarm.lock();
+        let alarm = alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(self.deadline)));
+        if alarm.deadline() > self.deadline {
+            alarm.as_mut().reset(self.deadline);
+        }
+        loop {
+            std::task::ready!(alarm.as_mut().poll(context));
+            if alarm.deadline() >= self.deadline {
+                return Poll::Ready(());
+            }
+            alarm.as_mut().reset(self.deadline);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: Duration = Duration::from_millis(40);
+
+    /// Polls a sleep once, as a connection does that then hears from its client.
+    async fn begin(sleep: &mut Pin<Box<dyn Sleep>>) {
+        assert!(futures_util::poll!(sleep.as_mut()).is_pending());
+    }
+
+    #[tokio::test]
+    async fn a_sleep_ends_at_its_own_time_whatever_the_alarm_was_set_to() {
+        let timer = HeadTimer::default();
+        let start = timer.now();
+        // Of an earlier request; the alarm is set to it.
+        begin(&mut timer.sleep_until(start + STEP)).await;
+        timer.sleep_until(start + 3 * STEP).await;
+        assert!(start.elapsed() >= 3 * STEP);
+        // An earlier time than the alarm's is kept too.
+        let start = timer.now();
+        begin(&mut timer.sleep_until(start + 1_000 * STEP)).await;
+        timer.sleep_until(start + STEP).await;
+        assert!(start.elapsed() >= STEP && start.elapsed() < 500 * STEP);
+        // And one that is over.
+        timer.sleep(Duration::ZERO).await;
+    }
+}

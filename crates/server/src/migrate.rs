@@ -1,0 +1,118 @@
+//! Moves the data of a single server to a database of PostgreSQL, for a zone.
+//!
+//! The source is a data folder that no server uses, and stays as it is; the target is an empty
+//! database. Everything arrives, as it was, or nothing.
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use svc_core::ServerId;
+use thiserror::Error;
+
+use crate::{
+    events::secrets::KEY_FILE,
+    store::{
+        DATABASE_FILE, DatabaseUrl, OpenError, SCHEMA_VERSION,
+        transfer::{self, Source, Target},
+    },
+    zone::{self, ServerIdError},
+};
+
+pub use crate::store::transfer::{Progress, Step, TransferError};
+
+#[derive(Debug, Error)]
+pub enum MigrateError {
+    #[error("`{}` holds no database; name the data folder of a server with --from", .0.display())]
+    NoDatabase(PathBuf),
+    #[error(
+        "`{}` is not the `{DATABASE_FILE}` of a data folder; a backup is put into one with `svc backup restore`",
+        .0.display()
+    )]
+    OtherFile(PathBuf),
+    #[error("a server runs on `{}`; stop it first: what it does meanwhile would not arrive", .0.display())]
+    Running(PathBuf),
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
+    #[error(transparent)]
+    ServerId(#[from] ServerIdError),
+}
+
+/// What was moved.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct Report {
+    pub from: PathBuf,
+    /// Without its password.
+    pub to: String,
+    pub schema_version: i64,
+    /// Who the server of the data folder is in the zone, so that its spaces stay with it.
+    pub server_id: Option<ServerId>,
+    /// Where the key of the secrets is, if it is in the data folder.
+    pub secret_key_file: Option<PathBuf>,
+    pub tables: Vec<MovedTable>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
+pub struct MovedTable {
+    pub name: &'static str,
+    pub rows: u64,
+    /// In hex; the same on both sides.
+    pub sha256: String,
+}
+
+/// Moves everything. `from` is a data folder, or the database in it.
+pub fn run(
+    from: &Path,
+    to: DatabaseUrl,
+    told: &mut dyn FnMut(Progress),
+) -> Result<Report, MigrateError> {
+    let data_dir = data_dir(from)?;
+    let source = Source::open(&data_dir).map_err(|error| match error {
+        TransferError::Source(OpenError::Locked { path }) => MigrateError::Running(path),
+        other => other.into(),
+    })?;
+    let known = zone::find_id(&data_dir)?;
+    let server_id = match known {
+        Some(id) => Some(id),
+        None => source.server_id()?,
+    };
+    let target = Target::begin(to)?;
+    let copies = transfer::copy(&source, &target, server_id, told)?;
+    let to = target.url().to_owned();
+    // Before the commit: a server that starts after it must not make an id of its own.
+    if let (None, Some(id)) = (known, server_id) {
+        zone::set_id(&data_dir, id)?;
+    }
+    target.commit()?;
+    Ok(Report {
+        from: data_dir.join(DATABASE_FILE),
+        to,
+        schema_version: SCHEMA_VERSION,
+        server_id,
+        secret_key_file: Some(data_dir.join(KEY_FILE)).filter(|file| file.is_file()),
+        tables: copies
+            .into_iter()
+            .map(|copy| MovedTable {
+                name: copy.name,
+                rows: copy.rows,
+                sha256: copy.sha256.iter().map(|b| format!("{b:02x}")).collect(),
+            })
+            .collect(),
+    })
+}
+
+/// The folder of a database that is there.
+fn data_dir(from: &Path) -> Result<PathBuf, MigrateError> {
+    let is_database = from.file_name().is_some_and(|name| name == DATABASE_FILE);
+    let folder = match from.parent() {
+        _ if from.is_dir() => from,
+        Some(parent) if is_database => parent,
+        _ if from.is_file() => return Err(MigrateError::OtherFile(from.to_owned())),
+        _ => return Err(MigrateError::NoDatabase(from.to_owned())),
+    };
+    match folder.join(DATABASE_FILE).is_file() {
+        true => Ok(folder.to_owned()),
+        false => Err(MigrateError::NoDatabase(from.to_owned())),
+    }
+}

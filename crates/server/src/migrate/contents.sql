@@ -1,0 +1,45 @@
+-- What the tests of a migration move.
+
+INSERT INTO meta VALUES
+    ('server_id', '01890a5d-ac96-774b-bcce-b302099a8057'),
+    ('secret_key_check', 'c2Vj');
+INSERT INTO users VALUES ('u1', 'ann', 'h', 1, 5), ('u2', 'ünal', '', 0, 5);
+INSERT INTO groups VALUES ('g1', 'ops', 1);
+INSERT INTO user_groups VALUES ('u1', 'g1');
+INSERT INTO user_roles SELECT 'u1', id FROM roles WHERE name = 'admin';
+INSERT INTO api_tokens VALUES ('t1', 'u1', 'n', X'00FF27', '[]', 1, NULL, NULL);
+INSERT INTO sessions VALUES ('s1', 'u1', X'01', 1, 9223372036854775807, NULL, '', 'curl');
+INSERT INTO templates VALUES ('tp1', 'small', '[]', NULL, NULL, '{}', 1);
+INSERT INTO spaces (id, name, owner_id, state, health, runtime, template_id, health_check, node_id,
+        space_urls, created_at) VALUES
+    ('sp1', 'lab', 'u1', 'deployed', 'unknown', 'external', 'tp1', '{}',
+        '01890a5d-ac96-774b-bcce-b302099a8057', '[]', 1),
+    ('sp2', 'new', 'u1', 'created', 'unknown', 'external', NULL, '{}', NULL, '[]', 1);
+INSERT INTO agent_tokens VALUES ('at1', 'sp1', X'02', 'agent', 1);
+INSERT INTO scripts VALUES ('sc1', 'u1', 'u1', 'go', 'tool', '', 'x = ''?1 $1''', NULL, 1, 1);
+INSERT INTO event_sinks VALUES
+    ('k1', 'u1', 'u1', 'hook', '', '["*"]', 'webhook', 1, '{}', X'0102', NULL, NULL, 1),
+    ('k2', 'global', 'u1', 'all', '', '["*"]', 'webhook', 1, '{}', X'03', X'', 5, 1);
+INSERT INTO lanes VALUES
+    ('l1', 'sink', 'u1', 'u1', 'k1', NULL, '["*"]', '[]', 1, 450, 3, 0, 0, 1,
+        '01890a5d-ac96-774b-bcce-b302099a8057', 9999999999999, 7, 0),
+    ('l2', 'sink', 'global', 'u1', 'k2', NULL, '["*"]', '[]', 1, 450, 0, 0, 0, 0, NULL, 0, 0, 2);
+INSERT INTO lane_declarations VALUES ('l1', 'sp1');
+INSERT INTO servers VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'http://a', '0', 1, 1, 0, 0);
+INSERT INTO zone_changes VALUES (1, 1, 'groups', '');
+INSERT INTO idempotency_keys VALUES ('u1', 'key', X'04', 'e00001', 'a', 5);
+
+WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+INSERT INTO events SELECT printf('e%05d', i), 'a', -i, 'u1', '', '{}',
+    '{"text":"Grüße 🦀 ' || i || '"}' FROM n;
+
+WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 450)
+INSERT INTO deliveries SELECT lanes.id, i, printf('e%05d', i), 'a',
+    CASE WHEN i > 447 THEN 'pending' ELSE 'delivered' END, i, CASE WHEN i > 447 THEN NULL ELSE i END
+    FROM lanes, n;
+
+INSERT INTO attempts SELECT lane_id, n, a.attempt, 1, NULL, 2, 'no "answer"', 'a' || char(0) || 'b'
+    FROM deliveries, (SELECT 1 AS attempt UNION ALL SELECT 2) a;
+
+WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)
+INSERT INTO audit SELECT printf('a%05d', i), i, 'ann', 'x', 'user', 'u1', '{}' FROM n;

@@ -1,0 +1,219 @@
+//! Moving, with every table filled, to a real PostgreSQL.
+
+mod refusals;
+
+use std::{collections::BTreeMap, path::Path};
+
+use svc_testkit::{TestDatabase, TestPostgres};
+use tempfile::TempDir;
+
+use super::{MigrateError, Progress, Report, Step, run};
+use crate::store::{DATABASE_FILE, DatabaseUrl, Store};
+
+const SERVER_ID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
+
+/// Something in every table; more than one page of events, deliveries and attempts.
+const CONTENTS: &str = include_str!("contents.sql");
+
+struct Source(TempDir);
+
+impl Source {
+    async fn filled() -> Self {
+        let source = Self::fresh().await;
+        source.edit(CONTENTS);
+        source
+    }
+
+    async fn fresh() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        Store::open(folder.path()).expect("opens").close().await;
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn database(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.path().join(DATABASE_FILE)).expect("a database")
+    }
+
+    fn edit(&self, sql: &str) {
+        self.database().execute_batch(sql).expect("valid");
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        std::fs::read(self.path().join(DATABASE_FILE)).expect("readable")
+    }
+
+    async fn moved_to(&self, url: &str) -> Result<Report, MigrateError> {
+        moved(self.path(), url).await.0
+    }
+}
+
+/// Connections are driven by threads that run nothing else.
+async fn moved(from: &Path, url: &str) -> (Result<Report, MigrateError>, Vec<Progress>) {
+    let (from, url) = (from.to_owned(), DatabaseUrl::parse(url).expect("a URL"));
+    let run = move || {
+        let mut told = Vec::new();
+        let result = run(&from, url, &mut |progress| told.push(progress));
+        (result, told)
+    };
+    tokio::task::spawn_blocking(run).await.expect("no panic")
+}
+
+fn target() -> Option<(&'static TestPostgres, TestDatabase)> {
+    let postgres = TestPostgres::find()?;
+    Some((postgres, postgres.database()))
+}
+
+/// Tables of whatever kind.
+fn tables_in(postgres: &TestPostgres, database: &TestDatabase) -> String {
+    let count = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'";
+    postgres.sql(&database.name, count)
+}
+
+#[tokio::test]
+async fn everything_arrives_as_it_was() {
+    let Some((postgres, database)) = target() else {
+        return;
+    };
+    let source = Source::filled().await;
+    let (report, told) = moved(source.path(), &database.url).await;
+    let report = report.expect("moved");
+    assert_eq!(report.to, database.url);
+    assert_eq!(report.tables.len(), 20);
+    let rows: BTreeMap<_, _> = report.tables.iter().map(|t| (t.name, t.rows)).collect();
+    for (table, count) in &rows {
+        assert!(*count > 0, "`{table}` is empty, and so is this test");
+        let there = postgres.sql(&database.name, &format!("SELECT COUNT(*) FROM {table}"));
+        assert_eq!(there, count.to_string(), "{table}");
+    }
+    assert_eq!(rows["events"], 1_000);
+    assert_eq!(rows["deliveries"], 900);
+    // Read by others than those who compared.
+    let text = postgres.sql(
+        &database.name,
+        "SELECT data FROM events WHERE id = 'e00777'",
+    );
+    assert_eq!(text, "{\"text\":\"Grüße 🦀 777\"}");
+    let token = "SELECT encode(hash, 'hex') || ' ' || (expires_at IS NULL) FROM api_tokens";
+    assert_eq!(postgres.sql(&database.name, token), "00ff27 true");
+    // What no text may hold there is shown as lost.
+    let output = "SELECT output FROM attempts WHERE lane_id = 'l1' AND n = 7 AND attempt = 2";
+    assert_eq!(postgres.sql(&database.name, output), "a\u{fffd}b");
+    let role = "SELECT r.name FROM user_roles u JOIN roles r ON r.id = u.role_id";
+    assert_eq!(postgres.sql(&database.name, role), "admin");
+    // Progress names every table twice, and goes up to its end.
+    for step in [Step::Copy, Step::Check] {
+        let of_events: Vec<_> = told
+            .iter()
+            .filter(|told| (told.step, told.table) == (step, "events"))
+            .map(|told| told.rows)
+            .collect();
+        assert_eq!(of_events, [0, 200, 400, 600, 800, 1_000], "{step:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_zone_decides_itself_is_not_copied() {
+    let Some((postgres, database)) = target() else {
+        return;
+    };
+    let source = Source::filled().await;
+    let before = source.bytes();
+    let report = source.moved_to(&database.url).await.expect("moved");
+    let sql = |text| postgres.sql(&database.name, text);
+    assert_eq!(sql("SELECT COUNT(*) FROM servers"), "0");
+    assert_eq!(sql("SELECT COUNT(*) FROM zone_changes"), "0");
+    assert_eq!(sql("SELECT key FROM meta"), "secret_key_check");
+    assert_eq!(
+        sql("SELECT lease_owner IS NULL, lease_until, fence FROM lanes WHERE id = 'l1'"),
+        "t|0|7"
+    );
+    // The server of this folder goes on as the one it was.
+    assert_eq!(
+        sql("SELECT node_id FROM spaces WHERE id = 'sp1'"),
+        SERVER_ID
+    );
+    assert_eq!(
+        sql("SELECT node_id IS NULL FROM spaces WHERE id = 'sp2'"),
+        "t"
+    );
+    let id = crate::zone::own_id(source.path()).expect("an id");
+    assert_eq!(id.to_string(), SERVER_ID);
+    assert_eq!(report.server_id, Some(id));
+    assert_eq!(source.bytes(), before, "the source is only read");
+}
+
+#[tokio::test]
+async fn a_folder_that_has_an_id_in_the_zone_keeps_it_and_gets_the_spaces() {
+    let Some((postgres, database)) = target() else {
+        return;
+    };
+    let source = Source::filled().await;
+    let id = crate::zone::own_id(source.path()).expect("made");
+    assert_ne!(id.to_string(), SERVER_ID);
+    source.moved_to(&database.url).await.expect("moved");
+    let node = "SELECT node_id FROM spaces WHERE id = 'sp1'";
+    assert_eq!(postgres.sql(&database.name, node), id.to_string());
+    assert_eq!(crate::zone::own_id(source.path()).expect("kept"), id);
+}
+
+#[tokio::test]
+async fn an_older_source_is_brought_up_first() {
+    let Some((postgres, database)) = target() else {
+        return;
+    };
+    let source = Source::fresh().await;
+    source.edit(
+        "DROP TABLE servers; DROP TABLE zone_changes; DROP INDEX spaces_by_node;
+         DELETE FROM schema_migrations WHERE version > 4;
+         INSERT INTO meta VALUES ('k', 'v')",
+    );
+    // The file of the database will do as well as its folder.
+    let file = source.path().join(DATABASE_FILE);
+    let (report, _) = moved(&file, &database.url).await;
+    report.expect("moved");
+    let value = postgres.sql(&database.name, "SELECT value FROM meta WHERE key = 'k'");
+    assert_eq!(value, "v");
+}
+
+#[tokio::test]
+async fn a_difference_undoes_everything_and_names_its_table() {
+    for (change, what) in [
+        (
+            "NEW.detail := 'other'; RETURN NEW",
+            "a value in it is another",
+        ),
+        ("RETURN NULL", "300 rows were sent, 0 are there"),
+    ] {
+        let Some((postgres, database)) = target() else {
+            return;
+        };
+        // A database with this schema whose rows become others.
+        let url = DatabaseUrl::parse(&database.url).expect("a URL");
+        let store = Store::connect(url, Default::default()).await;
+        store.expect("empty").close().await;
+        postgres.sql(
+            &database.name,
+            &format!(
+                "CREATE FUNCTION other() RETURNS trigger LANGUAGE plpgsql
+                     AS $$ BEGIN {change}; END $$;
+                 CREATE TRIGGER other BEFORE INSERT ON audit
+                     FOR EACH ROW EXECUTE FUNCTION other()"
+            ),
+        );
+        let source = Source::filled().await;
+        let error = source.moved_to(&database.url).await.expect_err("different");
+        let message = error.to_string();
+        assert!(message.contains("`audit`"), "{message}");
+        assert!(message.contains(what), "{message}");
+        assert_eq!(
+            postgres.sql(&database.name, "SELECT COUNT(*) FROM users"),
+            "0"
+        );
+        let id = source.path().join("server.id");
+        assert!(!id.exists(), "nothing was moved, so nothing is decided");
+    }
+}

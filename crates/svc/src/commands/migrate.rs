@@ -1,0 +1,202 @@
+//! `svc migrate`: from the embedded database of a single server to PostgreSQL.
+
+use std::{
+    error::Error,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use svc_server::{
+    migrate::{self, MigrateError, Progress, Report, Step, TransferError},
+    store::{DatabaseUrl, OpenError, StoreError},
+};
+
+use super::{Shell, server};
+use crate::{
+    config::Config,
+    exit::{Exit, Failure, Outcome},
+    logging,
+    output::Table,
+};
+
+/// What may stand before the path of an embedded database.
+const EMBEDDED: &str = "sqlite:";
+/// How a database of PostgreSQL is named.
+const SHARED: [&str; 2] = ["postgres://", "postgresql://"];
+/// Between two lines about the same table.
+const TELL_EVERY: Duration = Duration::from_secs(1);
+
+/// Move a stopped server's data to an empty PostgreSQL database, for a zone
+#[derive(clap::Args, Debug)]
+#[command(before_help = "  svc migrate --to postgres://svc@db.example/svc\n  \
+                   svc migrate --from sqlite:/var/lib/svc --to postgres://svc@db.example/svc\n  \
+                   SVC_DATABASE_URL=postgres://… svc migrate    keeps a password off the command line")]
+pub struct Args {
+    /// Data folder to read, or the svc.db in it [default: the server's, ~/.local/share/svc]
+    #[arg(long, value_name = "sqlite:FOLDER")]
+    from: Option<PathBuf>,
+    /// Empty database to write [env: SVC_DATABASE_URL]
+    #[arg(long, value_name = "URL")]
+    to: Option<String>,
+}
+
+pub fn run(shell: &Shell, args: Args) -> Outcome {
+    let format = shell.globals.log_format.unwrap_or_default();
+    logging::start(format, logging::Default::Warn, &shell.environment)?;
+    let config = shell.config()?;
+    let from = source(shell, &config, args.from)?;
+    let to = target(args.to.or(config.server.database_url))?;
+    let mut teller = Teller::default();
+    let report = migrate::run(&from, to, &mut |progress| teller.tell(progress)).map_err(failure)?;
+    shell.output.document(&report, || table(&report))?;
+    say_what_is_next(&report);
+    Ok(Exit::Ok)
+}
+
+fn source(shell: &Shell, config: &Config, from: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let Some(from) = from else {
+        return server::data_dir(shell, config);
+    };
+    if from.to_str().is_some_and(is_shared) {
+        return Err(Failure::usage("--from takes an embedded database")
+            .hint("--from sqlite:<data folder> --to postgres://…"));
+    }
+    // A name that is not UTF-8 has no prefix to take off.
+    let path = match from.to_str().and_then(|text| text.strip_prefix(EMBEDDED)) {
+        Some(path) => Path::new(path),
+        None => &from,
+    };
+    Ok(shell.environment.absolute(path))
+}
+
+fn target(to: Option<String>) -> Result<DatabaseUrl, Failure> {
+    let form = "postgres://user:password@host:5432/database";
+    let Some(to) = to else {
+        return Err(Failure::usage("where to is not said").hint(format!(
+            "--to {form}, or SVC_DATABASE_URL, which keeps a password off the command line"
+        )));
+    };
+    if !is_shared(&to) {
+        return Err(
+            Failure::usage("--to takes a database of PostgreSQL").hint(format!(
+                "--to {form}; a copy of an embedded database is made with `svc backup create`"
+            )),
+        );
+    }
+    DatabaseUrl::parse(&to).map_err(|error| Failure::usage("--to cannot be used").why(error))
+}
+
+fn is_shared(text: &str) -> bool {
+    SHARED.iter().any(|prefix| text.starts_with(prefix))
+}
+
+/// Says on stderr how far it is: each table when it begins, and a long one now and then.
+#[derive(Default)]
+struct Teller {
+    last: Option<(Progress, Instant)>,
+}
+
+impl Teller {
+    fn tell(&mut self, progress: Progress) {
+        let due = self.last.is_none_or(|(last, at)| {
+            (last.step, last.table) != (progress.step, progress.table) || at.elapsed() >= TELL_EVERY
+        });
+        if !due {
+            return;
+        }
+        self.last = Some((progress, Instant::now()));
+        let doing = match progress.step {
+            Step::Copy => "copying",
+            Step::Check => "checking",
+        };
+        let Progress {
+            table, rows, of, ..
+        } = progress;
+        match rows {
+            0 => eprintln!("{doing} {table}: {of} rows"),
+            rows => eprintln!("{doing} {table}: {rows} of {of} rows"),
+        }
+    }
+}
+
+fn failure(error: MigrateError) -> Failure {
+    let exit = match &error {
+        MigrateError::NoDatabase(_) => Exit::NotFound,
+        MigrateError::OtherFile(_) => Exit::Refused,
+        MigrateError::Running(_) | MigrateError::ServerId(_) => Exit::Failure,
+        MigrateError::Transfer(error) => exit_of(error),
+    };
+    let mut failure = Failure::new(exit, error.to_string());
+    if let Some(source) = Error::source(&error) {
+        failure = failure.why(source);
+    }
+    // Tables of somebody else are in the way.
+    if let MigrateError::Transfer(TransferError::Target {
+        source: OpenError::Migration { .. },
+        ..
+    }) = &error
+    {
+        failure = failure.hint("name an empty database; `createdb <name>` makes one");
+    }
+    failure
+}
+
+fn exit_of(error: &TransferError) -> Exit {
+    match error {
+        TransferError::NotADatabase { .. }
+        | TransferError::NotOurs(_)
+        | TransferError::NotEmpty { .. }
+        | TransferError::Source(OpenError::NewerSchema { .. }) => Exit::Refused,
+        TransferError::Target { source, .. } => match source {
+            OpenError::Database(StoreError::Unavailable(_)) => Exit::Unreachable,
+            OpenError::Database(_) => Exit::Failure,
+            _ => Exit::Refused,
+        },
+        TransferError::Source(_)
+        | TransferError::Busy { .. }
+        | TransferError::Read { .. }
+        | TransferError::Write { .. }
+        | TransferError::Different { .. }
+        | TransferError::Commit(_) => Exit::Failure,
+    }
+}
+
+fn table(report: &Report) -> Table {
+    let mut table = Table::new(&["TABLE", "ROWS", "SHA-256"]);
+    for moved in &report.tables {
+        table.row(vec![
+            moved.name.to_owned(),
+            moved.rows.to_string(),
+            moved.sha256.clone(),
+        ]);
+    }
+    table
+}
+
+fn say_what_is_next(report: &Report) {
+    let folder = report.from.parent().unwrap_or(&report.from);
+    eprintln!(
+        "everything is in {}, and compared; `{}` is as it was",
+        report.to,
+        report.from.display()
+    );
+    eprintln!("next, in the environment of every server of the zone:");
+    match &report.secret_key_file {
+        Some(file) => eprintln!(
+            "  export SVC_SECRET_KEY=\"$(cat {})\"    # the secrets are encrypted with it",
+            quoted(file)
+        ),
+        None => {
+            eprintln!("  SVC_SECRET_KEY as it was until now: the secrets are encrypted with it")
+        }
+    }
+    eprintln!("  SVC_DATABASE_URL, the address given here");
+    eprintln!("and here, where the server keeps its id and its spaces:");
+    eprintln!("  svc server start --data-dir {}", quoted(folder));
+    eprintln!("never again without SVC_DATABASE_URL: what waits would be delivered a second time");
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
+}
