@@ -160,3 +160,39 @@ async fn spaces_of_a_server_that_hung_for_long_are_deployed_again() {
     })
     .await;
 }
+
+/// Nobody can give a sign of life while the database is away; that is no server's end.
+#[tokio::test]
+async fn an_outage_longer_than_the_grace_period_stops_no_space() {
+    let Some(mut postgres) = TestPostgres::own() else {
+        return;
+    };
+    let zone = TestZone::start_with(&postgres, 3, impatient).await;
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, 3).await;
+    let mut spaces = Vec::new();
+    for member in 0..3 {
+        let space = at[0].space(&format!("s{member}")).await;
+        let space = linking_to(zone.server(member), space);
+        let agent = space.publish(fixture().plain(&format!("m{member}"))).await;
+        spaces.push((space, agent));
+    }
+    postgres.stop();
+    tokio::time::sleep(ORPHANED + Duration::from_secs(2)).await;
+    postgres.start();
+    let back = Instant::now();
+    // Past the moment at which a server that is still silent is one that is gone.
+    while back.elapsed() < ORPHANED + Duration::from_secs(4) {
+        for (member, user) in at.iter().enumerate() {
+            let method = format!("m{member}");
+            assert!(answers(user, &method).await, "`{method}` is gone");
+        }
+        tokio::time::sleep(Duration::from_millis(250)).await;
+    }
+    for (space, _agent) in &spaces {
+        assert_eq!(
+            events_of(&at[0], space).await,
+            ["space.created", "space.started"]
+        );
+    }
+}
