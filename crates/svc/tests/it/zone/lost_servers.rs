@@ -174,7 +174,9 @@ async fn an_outage_longer_than_the_grace_period_stops_no_space() {
     for member in 0..3 {
         let space = at[0].space(&format!("s{member}")).await;
         let space = linking_to(zone.server(member), space);
-        let agent = space.publish(fixture().plain(&format!("m{member}"))).await;
+        let agent = space
+            .publish(fixture().with(method(&format!("m{member}"), "echo")))
+            .await;
         spaces.push((space, agent));
     }
     postgres.stop();
