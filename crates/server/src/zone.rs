@@ -97,7 +97,8 @@ impl Zone {
         }
     }
 
-    async fn beat(&self, app: &App, draining: bool) -> Result<(), StoreError> {
+    /// A sign of life; when it was given, by the database's clock.
+    async fn beat(&self, app: &App, draining: bool) -> Result<Timestamp, StoreError> {
         let mut row = ServerRow {
             id: self.id,
             url: self.url.to_string(),
@@ -110,7 +111,8 @@ impl Zone {
         app.store
             .write(move |tx| {
                 row.seen_at = tx.now()?;
-                servers::beat(tx, &row)
+                servers::beat(tx, &row)?;
+                Ok(row.seen_at)
             })
             .await
     }
@@ -130,16 +132,20 @@ impl Zone {
     /// Signs of life, the last of them at the beginning of a stop: agents and callers are to look
     /// for another server.
     async fn give_signs_of_life(&self, app: &App) {
-        let mut steady_since = Instant::now();
+        let (mut steady_since, mut last) = (Instant::now(), Timestamp::default());
         loop {
             let draining = app.shutdown.is_cancelled();
             let began = Instant::now();
-            if let Err(error) = self.beat(app, draining).await {
-                tell("no sign of life could be given", &error);
-                steady_since = Instant::now();
-            }
+            let is_steady = match self.beat(app, draining).await {
+                // By the database's clock: that of a machine that stood still did so too.
+                Ok(at) => at.since(std::mem::replace(&mut last, at)) <= GONE_AFTER / 2,
+                Err(error) => {
+                    tell("no sign of life could be given", &error);
+                    false
+                }
+            };
             // Others could give no sign either, when this took so long.
-            if began.elapsed() > GONE_AFTER / 2 {
+            if !is_steady || began.elapsed() > GONE_AFTER / 2 {
                 steady_since = Instant::now();
             }
             if draining {
@@ -155,8 +161,9 @@ impl Zone {
         }
     }
 
-    /// `steady`: for how long the database has been there without a gap. Before a grace period of
-    /// it is over, a server without a sign of life may merely not have been able to give one.
+    /// `steady`: for how long this server and the database have been there without a gap. Before a
+    /// grace period of it is over, a server without a sign of life may merely not have been able to
+    /// give one.
     async fn tidy(&self, app: &App, steady: Duration) -> Result<(), StoreError> {
         let grace = app.links.policy.grace.max(GONE_AFTER);
         if steady > grace {

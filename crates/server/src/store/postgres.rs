@@ -11,6 +11,7 @@
 //! sent without waiting.
 
 mod address;
+mod check;
 mod error;
 mod listen;
 mod types;
@@ -36,15 +37,8 @@ pub(super) use self::{
     listen::{Listener, listen},
     types::storable,
 };
-use super::{
-    connection::Access,
-    error::{OpenError, StoreError},
-    sql::Row,
-    value::Value,
-};
+use super::{connection::Access, error::StoreError, sql::Row, value::Value};
 
-/// The oldest release that works: `server_version_num`.
-const VERSION_MIN: u32 = 130_000;
 /// How long opening a connection may take.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
 /// How long a failure to connect stands for the attempts right after it.
@@ -111,32 +105,6 @@ impl Server {
             _ => {}
         }
         *before = failed.map(|error| (Instant::now(), error));
-    }
-
-    /// The first connection of a store: says why it cannot be used.
-    pub(super) fn check(&self, connection: &Connection) -> Result<(), OpenError> {
-        let messages = connection
-            .wait(connection.client.simple_query("SHOW server_version_num"))
-            .map_err(OpenError::from)?;
-        check_version(single_text(&messages).unwrap_or_default())?;
-        let messages = connection
-            .wait(connection.client.simple_query("SHOW synchronous_commit"))
-            .map_err(OpenError::from)?;
-        if single_text(&messages) == Some("off") {
-            tracing::warn!(
-                "`synchronous_commit` is off in the database: what it acknowledges may be lost when it crashes"
-            );
-        }
-        Ok(())
-    }
-}
-
-fn check_version(found: &str) -> Result<(), OpenError> {
-    match found.parse::<u32>() {
-        Ok(version) if version >= VERSION_MIN => Ok(()),
-        _ => Err(OpenError::PostgresTooOld {
-            found: found.to_owned(),
-        }),
     }
 }
 
@@ -391,19 +359,8 @@ fn silent() -> StoreError {
 }
 
 fn unreachable(server: &Server, why: &str) -> StoreError {
-    let way_out = way_out(why);
+    let way_out = error::way_out(why);
     StoreError::Unavailable(format!("{}: {why}{way_out}", server.url))
-}
-
-/// What to do about a failure whose words do not say it.
-fn way_out(why: &str) -> &'static str {
-    if why.contains("peer certificate") {
-        "; let `sslrootcert=<file>` in its URL name the authority that signed the certificate"
-    } else if why.contains("does not support TLS") {
-        "; switch TLS on there, or write `sslmode=disable` into its URL on a network you trust"
-    } else {
-        ""
-    }
 }
 
 /// The last single value among the answers of a simple query.
@@ -416,20 +373,3 @@ fn single_text(messages: &[SimpleQueryMessage]) -> Option<&str> {
 
 /// Values as the client takes them.
 type Params<'v> = Vec<&'v (dyn ToSql + Sync)>;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn releases_before_13_are_refused_by_their_number() {
-        for found in ["130000", "150004", "180001"] {
-            check_version(found).expect(found);
-        }
-        for found in ["120022", "90624", "", "devel"] {
-            let refused = check_version(found).expect_err(found).to_string();
-            assert!(refused.contains(found), "{refused}");
-            assert!(refused.contains("13 or newer"), "{refused}");
-        }
-    }
-}

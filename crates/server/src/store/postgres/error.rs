@@ -76,3 +76,14 @@ pub(super) fn text(error: &tokio_postgres::Error) -> String {
     }
     text
 }
+
+/// What to do about a failure whose words do not say it.
+pub(super) fn way_out(why: &str) -> &'static str {
+    if why.contains("peer certificate") {
+        "; let `sslrootcert=<file>` in its URL name the authority that signed the certificate"
+    } else if why.contains("does not support TLS") {
+        "; switch TLS on there, or write `sslmode=disable` into its URL on a network you trust"
+    } else {
+        ""
+    }
+}

@@ -161,6 +161,7 @@ async fn spaces_of_a_server_that_hung_for_long_are_deployed_again() {
     .await;
 }
 
+<<<<<<< HEAD
 /// Nobody can give a sign of life while the database is away; that is no server's end.
 #[tokio::test]
 async fn an_outage_longer_than_the_grace_period_stops_no_space() {
@@ -197,4 +198,54 @@ async fn an_outage_longer_than_the_grace_period_stops_no_space() {
             ["space.created", "space.started"]
         );
     }
+=======
+/// When a server last gave a sign of life, as another knows it.
+async fn seen_at(zone: &TestZone, asked: usize, member: usize) -> Value {
+    let listed = zone.admin(asked).get("/api/servers").await.expect(200);
+    let listed = listed.json();
+    let servers = listed["servers"].as_array().unwrap();
+    let url = zone.server(member).url();
+    let server = servers.iter().find(|server| server["url"] == url);
+    server.expect("a member is listed")["seen_at"].clone()
+}
+
+/// Waits for a sign of life.
+async fn wait_for_sign(zone: &TestZone, asked: usize, member: usize) {
+    let before = seen_at(zone, asked, member).await;
+    eventually("it gives a sign of life", SOON, || async {
+        seen_at(zone, asked, member).await != before
+    })
+    .await;
+}
+
+/// Whoever was away cannot tell who else was: a machine that stood still had all of them on it.
+#[tokio::test]
+async fn a_zone_that_hung_as_a_whole_stops_no_space() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let zone = TestZone::start_with(postgres, 2, impatient).await;
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, 2).await;
+    let space = linking_to(zone.server(1), at[0].space("lab").await);
+    let _agent = space.publish(fixture().plain("echo")).await;
+    // Long enough to be trusted.
+    let up = Instant::now();
+    while up.elapsed() < ORPHANED {
+        wait_for_sign(&zone, 0, 1).await;
+    }
+    zone.freeze(0);
+    zone.freeze(1);
+    tokio::time::sleep(ORPHANED + Duration::from_secs(2)).await;
+    zone.thaw(0);
+    // It looks for spaces to stop with every sign.
+    wait_for_sign(&zone, 0, 0).await;
+    wait_for_sign(&zone, 0, 0).await;
+    zone.thaw(1);
+    wait_for_sign(&zone, 0, 1).await;
+    wait_for_sign(&zone, 0, 0).await;
+    assert!(answers(&at[1], "echo").await);
+    let told = ["space.created", "space.started"];
+    assert_eq!(events_of(&at[0], &space).await, told);
+>>>>>>> c073fb9dfb736e0422e8826ca0994c8a3223cb27
 }

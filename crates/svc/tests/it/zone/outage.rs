@@ -9,7 +9,9 @@ use std::{
 };
 
 use serde_json::json;
-use svc_testkit::{TestPostgres, TestReceiver, TestSink, TestUser, TestZone, eventually, fixture};
+use svc_testkit::{
+    Reply, TestPostgres, TestReceiver, TestSink, TestUser, TestZone, eventually, fixture,
+};
 use tokio::task::JoinHandle;
 
 use super::{answers, at_each, reaching_tests};
@@ -208,4 +210,70 @@ async fn an_outage_of_the_database_ends_no_call_and_loses_no_event() {
     let half = "SELECT COUNT(*) FROM events e WHERE type LIKE 'custom.outage.%' \
          AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_id = e.id)";
     assert_eq!(sql(half), "0", "no event without its delivery");
+}
+
+/// Signs of life are given every 2 seconds; a server without one for 10 is taken for gone.
+const LONG_OUTAGE: Duration = Duration::from_secs(12);
+
+/// Nobody could give a sign of life: that says nothing about anybody.
+#[tokio::test]
+async fn an_outage_longer_than_the_grace_stops_no_space_and_a_server_stops_in_order_in_it() {
+    let Some(mut postgres) = TestPostgres::own() else {
+        return;
+    };
+    let impatient = |builder| reaching_tests(builder).config("grace_seconds = 2");
+    let mut zone = TestZone::start_with(&postgres, 2, impatient).await;
+    let receiver = TestReceiver::start().await;
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, 2).await;
+    let spaces = [at[0].space("one").await, at[1].space("two").await];
+    let _one = spaces[0].publish(fixture().plain("echo")).await;
+    let _two = spaces[1].publish(fixture().plain("echo")).await;
+    postgres.stop();
+    tokio::time::sleep(LONG_OUTAGE).await;
+    for user in &at {
+        assert!(answers(user, "echo").await);
+    }
+    postgres.start();
+    eventually("all servers are up", 2 * SOON, || async {
+        let listed = zone.admin(0).get("/api/servers").await;
+        let listed = if listed.status == 200 {
+            listed.json()
+        } else {
+            json!({})
+        };
+        let servers = listed["servers"].as_array().cloned().unwrap_or_default();
+        servers
+            .iter()
+            .filter(|server| server["state"] == "up")
+            .count()
+            == 2
+    })
+    .await;
+    let events = at[0].list("/api/events?type=space.stopped", "events").await;
+    assert!(events.is_empty(), "{events:?}");
+    for (user, space) in at.iter().zip(&spaces) {
+        assert!(answers(user, "echo").await);
+        assert_eq!(space.state().await, "deployed");
+    }
+
+    // A delivery is in flight whose end cannot be written.
+    receiver.set("/hook", Reply::After(Duration::from_secs(1), 200));
+    at[0]
+        .webhook("hook", "custom.a", &receiver.url("/hook"))
+        .await;
+    at[0].emit("a", json!({})).await;
+    receiver.wait_for("/hook", 1, SOON).await;
+    postgres.stop();
+    for member in 0..2 {
+        let begun = Instant::now();
+        let ended = zone.server_mut(member).terminate().await;
+        println!("server {member} ended within {:?}", begun.elapsed());
+        assert_eq!(ended.code(), Some(0));
+    }
+    postgres.start();
+    zone.restart(0).await;
+    zone.restart(1).await;
+    // It is made again, because nobody knows what became of it; whoever held it need not wait.
+    receiver.wait_for("/hook", 2, SOON).await;
 }

@@ -103,3 +103,28 @@ async fn a_second_agent_at_another_server_replaces_the_first_which_exits_with_6(
     let types: Vec<_> = events.iter().map(|event| &event["event_type"]).collect();
     assert_eq!(types, ["space.started", "space.created"]);
 }
+
+#[tokio::test]
+async fn an_agent_ends_where_it_is_when_another_server_ends_its_right_to_be_there() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let zone = TestZone::start(postgres, 2).await;
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, 2).await;
+    let mut space = linking_to(zone.server(1), at[0].space("lab").await);
+    let mut agent = space.publish(fixture().plain("echo")).await;
+    let path = format!("{}/agent-token", space.path());
+    let rotated = at[0].post(&path, "").await.expect(200).json();
+    let ended = agent.process().wait_for_exit(SOON).await;
+    assert_eq!(ended.code(), Some(4), "{}", agent.log());
+    space.agent_token = rotated["agent_token"].as_str().unwrap().to_owned();
+
+    let mut agent = space.publish(fixture().plain("echo")).await;
+    assert!(answers(&at[1], "echo").await);
+    let path = format!("/api/users/{}", ann.id);
+    let inactive = json!({"active": false});
+    zone.admin(0).patch(&path, inactive).await.expect(200);
+    let ended = agent.process().wait_for_exit(SOON).await;
+    assert_eq!(ended.code(), Some(4), "{}", agent.log());
+}
