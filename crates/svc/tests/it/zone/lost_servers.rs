@@ -161,44 +161,6 @@ async fn spaces_of_a_server_that_hung_for_long_are_deployed_again() {
     .await;
 }
 
-<<<<<<< HEAD
-/// Nobody can give a sign of life while the database is away; that is no server's end.
-#[tokio::test]
-async fn an_outage_longer_than_the_grace_period_stops_no_space() {
-    let Some(mut postgres) = TestPostgres::own() else {
-        return;
-    };
-    let zone = TestZone::start_with(&postgres, 3, impatient).await;
-    let ann = zone.server(0).user("ann").await;
-    let at = at_each(&zone, &ann, 3).await;
-    let mut spaces = Vec::new();
-    for member in 0..3 {
-        let space = at[0].space(&format!("s{member}")).await;
-        let space = linking_to(zone.server(member), space);
-        let agent = space
-            .publish(fixture().with(method(&format!("m{member}"), "echo")))
-            .await;
-        spaces.push((space, agent));
-    }
-    postgres.stop();
-    tokio::time::sleep(ORPHANED + Duration::from_secs(2)).await;
-    postgres.start();
-    let back = Instant::now();
-    // Past the moment at which a server that is still silent is one that is gone.
-    while back.elapsed() < ORPHANED + Duration::from_secs(4) {
-        for (member, user) in at.iter().enumerate() {
-            let method = format!("m{member}");
-            assert!(answers(user, &method).await, "`{method}` is gone");
-        }
-        tokio::time::sleep(Duration::from_millis(250)).await;
-    }
-    for (space, _agent) in &spaces {
-        assert_eq!(
-            events_of(&at[0], space).await,
-            ["space.created", "space.started"]
-        );
-    }
-=======
 /// When a server last gave a sign of life, as another knows it.
 async fn seen_at(zone: &TestZone, asked: usize, member: usize) -> Value {
     let listed = zone.admin(asked).get("/api/servers").await.expect(200);
@@ -247,5 +209,4 @@ async fn a_zone_that_hung_as_a_whole_stops_no_space() {
     assert!(answers(&at[1], "echo").await);
     let told = ["space.created", "space.started"];
     assert_eq!(events_of(&at[0], &space).await, told);
->>>>>>> c073fb9dfb736e0422e8826ca0994c8a3223cb27
 }
