@@ -16,8 +16,10 @@ use std::{
     },
 };
 
+use rustix::process::Signal;
+
 use self::{install::Installation, keeper::Keeper};
-use crate::{server::fixture_file, skip::found_or_skipped};
+use crate::{process::signal_all, server::fixture_file, skip::found_or_skipped};
 
 const USER: &str = "svc";
 /// Exists in every cluster, for what needs any database at all.
@@ -212,6 +214,21 @@ impl TestPostgres {
         self.server = Some(id.unwrap_or_else(|log| panic!("PostgreSQL does not start:\n{log}")));
     }
 
+    /// Halts it, with everything it has begun: connections stay, and nothing answers, as if a
+    /// network swallowed it all.
+    pub fn freeze(&self) {
+        if let Some(id) = self.server {
+            signal_all(id, Signal::STOP);
+        }
+    }
+
+    /// Lets a frozen one go on where it was.
+    pub fn thaw(&self) {
+        if let Some(id) = self.server {
+            signal_all(id, Signal::CONT);
+        }
+    }
+
     /// Where it listens.
     pub fn port(&self) -> u16 {
         self.port
@@ -225,6 +242,13 @@ impl TestPostgres {
     /// Where its data, socket and log are.
     pub fn folder(&self) -> &Path {
         self.keeper.folder()
+    }
+}
+
+impl Drop for TestPostgres {
+    fn drop(&mut self) {
+        // A frozen one would not notice that it is to end.
+        self.thaw();
     }
 }
 

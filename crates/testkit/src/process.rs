@@ -202,6 +202,14 @@ impl Drop for Process {
     }
 }
 
+/// Sends a signal to a process and all below it, the first one first: it starts no more then.
+pub(crate) fn signal_all(id: u32, signal: Signal) {
+    for id in std::iter::once(id).chain(descendants_of(id)) {
+        // One that has just ended by itself needs none.
+        let _ = kill_process(pid(id), signal);
+    }
+}
+
 /// Whether a process with this id exists and is not a zombie.
 pub fn is_running(id: u32) -> bool {
     if test_kill_process(pid(id)).is_err() {

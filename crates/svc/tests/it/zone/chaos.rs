@@ -1,5 +1,6 @@
 //! Servers of a zone that are killed and frozen at random while events are emitted through all of
-//! them: nothing acknowledged is lost, nothing is doubled, and order holds.
+//! them: nothing acknowledged is lost, nothing is doubled, and order holds. `SVC_ZONE_SEED` chooses
+//! the same members again.
 
 use std::{
     collections::HashSet,

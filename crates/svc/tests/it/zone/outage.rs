@@ -277,3 +277,49 @@ async fn an_outage_longer_than_the_grace_stops_no_space_and_a_server_stops_in_or
     // It is made again, because nobody knows what became of it; whoever held it need not wait.
     receiver.wait_for("/hook", 2, SOON).await;
 }
+
+/// How long a database that swallows everything may keep an emit waiting.
+const SILENCE_MAX: Duration = Duration::from_secs(25);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_does_not_answer_is_one_that_is_away() {
+    let Some(postgres) = TestPostgres::own() else {
+        return;
+    };
+    let zone = TestZone::start(&postgres, 2).await;
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, 2).await;
+    let space = at[0].space("lab").await;
+    let _agent = space.publish(fixture().plain("echo")).await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let calling = tokio::spawn(call_all_the_time(at[0].clone(), Arc::clone(&stop)));
+    let body = json!({"type": "silence", "payload": {}});
+    postgres.freeze();
+    let begun = Instant::now();
+    let refused = at.iter().enumerate().map(|(number, user)| {
+        let (user, body, key) = (user.clone(), body.clone(), format!("key-{number}"));
+        tokio::spawn(async move { user.emit_with_key(&key, body).await.unwrap() })
+    });
+    for refused in refused.collect::<Vec<_>>() {
+        let answer = refused.await.unwrap().expect(503);
+        assert_eq!(answer.code(), "database_unavailable");
+    }
+    let waited = begun.elapsed();
+    println!("refused after {waited:?}");
+    assert!(waited < SILENCE_MAX, "{waited:?}");
+    postgres.thaw();
+    for (number, user) in at.iter().enumerate() {
+        let key = format!("key-{number}");
+        eventually("the event is taken", 2 * SOON, || async {
+            user.emit_with_key(&key, &body).await.unwrap().status == 202
+        })
+        .await;
+    }
+    stop.store(true, Ordering::SeqCst);
+    let (calls, slowest) = calling.await.unwrap();
+    println!("{calls} calls, the slowest took {slowest:?}");
+    assert!(slowest < Duration::from_secs(3), "{slowest:?}");
+    let count = "SELECT COUNT(*) FROM events WHERE type = 'custom.silence'";
+    let stored = postgres.sql(&zone.database().name, count);
+    assert_eq!(stored, "2", "one event for each key");
+}
