@@ -190,7 +190,8 @@ fn wrong_variables_and_combinations_are_usage_errors() {
     };
     check(&[("SVC_WORKERS", "many")], "SVC_WORKERS is `many`");
     check(&[("SVC_LISTEN", "here")], "SVC_LISTEN is `here`");
-    check(&[("SVC_DATABASE_URL", "postgres://x")], "comes later");
+    check(&[("SVC_DATABASE_READERS", "0")], "`database_readers` is 0");
+    check(&[("SVC_LEASE_SECONDS", "0")], "`lease_seconds` is 0");
     check(&[("SVC_TLS_CERT", "cert.pem")], "`tls_key`");
     check(&[("SVC_GRACE_SECONDS", "-1")], "`grace_seconds` is -1");
     check(&[("SVC_CALLS_PER_SECOND", "0")], "`calls_per_second` is 0");

@@ -329,3 +329,26 @@ async fn logs_are_json_on_request_and_hold_no_secrets() {
         assert!(!log.contains(secret), "the log holds `{secret}`");
     }
 }
+
+#[tokio::test]
+async fn a_server_alone_lists_itself() {
+    let server = TestServer::start().await;
+    let (admin, ann) = (server.admin().await, server.user("ann").await);
+    let space = ann.space("lab").await;
+    let _agent = space.publish(fixture().plain("echo")).await;
+    let listed = server.cli(&admin).run(&["server", "list", "-o", "json"]);
+    let listed = listed.await.expect(0).json();
+    let servers = listed["servers"].as_array().unwrap();
+    assert_eq!(servers.len(), 1, "{listed}");
+    let this = &servers[0];
+    assert_eq!(this["url"], server.url());
+    assert_eq!((&this["state"], &this["links"]), (&json!("up"), &json!(1)));
+    assert_eq!(this["is_this"], true);
+    let record = ann.get(&space.path()).await.expect(200).json();
+    assert_eq!(record["node_id"], this["id"]);
+    let table = server.cli(&admin).run(&["server", "list"]).await.expect(0);
+    assert!(table.stdout.contains("up (answers)"), "{}", table.stdout);
+    // Who may not see it is told what is missing.
+    let denied = server.cli(&ann).run(&["server", "list"]).await.expect(4);
+    assert!(denied.stderr.contains("view_audit"), "{}", denied.stderr);
+}
