@@ -10,7 +10,7 @@ use std::{
 };
 
 use hyper::upgrade::Upgraded;
-use svc_core::{SpaceId, UserId};
+use svc_core::{SpaceId, UserId, space::HealthCheck};
 use svc_protocol::link::{
     Control, FEATURE_PROGRESS, Frame, FrameKind, FrameReader, Goodbye, Hello, Refusal,
     SpaceIdentity, VERSION, Welcome,
@@ -78,20 +78,7 @@ impl Links {
         caller: Caller,
         space: SpaceId,
     ) -> Result<(Arc<LiveSpace>, Arc<Link>, mpsc::UnboundedReceiver<Frame>), Refusal> {
-        if !hello.versions.contains(&VERSION) {
-            let detail = format!(
-                "the agent (svc {}) speaks link versions {:?}, this server {VERSION}; install the same svc on both",
-                hello.svc_version, hello.versions
-            );
-            return Err(refusal("version", detail, false));
-        }
-        if hello.instance.len() > INSTANCE_MAX {
-            return Err(refusal(
-                "protocol",
-                "the agent's instance is too long",
-                false,
-            ));
-        }
+        check_hello(hello)?;
         if self.shutdown.is_cancelled() {
             return Err(refusal("draining", "the server is stopping", true));
         }
@@ -121,17 +108,7 @@ impl Links {
         self.note_declaring(space, declares);
         // A link outlives the shutdown signal: it is drained first.
         let (link, frames) = Link::new(hello.instance.clone(), caller, CancellationToken::new());
-        let welcome = Welcome {
-            version: VERSION,
-            server_id: self.server_id,
-            svc_version: env!("CARGO_PKG_VERSION").to_owned(),
-            space: live.identity.clone(),
-            health_check,
-            heartbeat_seconds: u32::try_from(self.policy.heartbeat.as_secs())
-                .unwrap_or(10)
-                .max(1),
-            features: vec![FEATURE_PROGRESS.to_owned()],
-        };
+        let welcome = self.welcome(&live, health_check);
         // The channel is new and empty, so the welcome is the first frame on it.
         let _ = link.control(0, &Control::Welcome(Box::new(welcome)));
         if let Some(old) = live.attach(Arc::clone(&link)) {
@@ -149,6 +126,20 @@ impl Links {
         self.expect_registration(&live);
         info!(space.id = %space, space.name = %live.name, started, "agent linked");
         Ok((Arc::clone(&live), link, frames))
+    }
+
+    fn welcome(&self, live: &LiveSpace, health_check: HealthCheck) -> Welcome {
+        Welcome {
+            version: VERSION,
+            server_id: self.server_id,
+            svc_version: env!("CARGO_PKG_VERSION").to_owned(),
+            space: live.identity.clone(),
+            health_check,
+            heartbeat_seconds: u32::try_from(self.policy.heartbeat.as_secs())
+                .unwrap_or(10)
+                .max(1),
+            features: vec![FEATURE_PROGRESS.to_owned()],
+        }
     }
 
     /// The live form of a space, its transitions held still. A space that is forgotten while we
@@ -215,6 +206,25 @@ async fn read_hello(source: &mut FrameSource) -> Result<Hello, Refusal> {
             false,
         )),
     }
+}
+
+/// Whether an agent can be understood at all.
+fn check_hello(hello: &Hello) -> Result<(), Refusal> {
+    if !hello.versions.contains(&VERSION) {
+        let detail = format!(
+            "the agent (svc {}) speaks link versions {:?}, this server {VERSION}; install the same svc on both",
+            hello.svc_version, hello.versions
+        );
+        return Err(refusal("version", detail, false));
+    }
+    if hello.instance.len() > INSTANCE_MAX {
+        return Err(refusal(
+            "protocol",
+            "the agent's instance is too long",
+            false,
+        ));
+    }
+    Ok(())
 }
 
 async fn refuse(sink: &mut FrameSink, refusal: Refusal) {

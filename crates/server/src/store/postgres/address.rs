@@ -46,20 +46,12 @@ impl DatabaseUrl {
                 "it does not begin with postgres://".to_owned(),
             ));
         }
-        let (base, query) = url.split_once('?').unwrap_or((url, ""));
-        let (mut mode, mut authority, mut rest) = (None, None, Vec::new());
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            match pair.split_once('=') {
-                Some(("sslmode", value)) => mode = Some(value.to_owned()),
-                Some(("sslrootcert", value)) => authority = Some(PathBuf::from(value)),
-                _ => rest.push(pair),
-            }
-        }
-        let mut plain = base.to_owned();
-        if !rest.is_empty() {
-            plain = format!("{base}?{}", rest.join("&"));
-        }
-        let mut config = Config::from_str(&plain)
+        let TlsOptions {
+            mode,
+            authority,
+            rest,
+        } = TlsOptions::take(url);
+        let mut config = Config::from_str(&rest)
             .map_err(|error| AddressError::Invalid(super::error::text(&error)))?;
         if config.get_hosts().is_empty() {
             return Err(AddressError::Invalid("it names no host".to_owned()));
@@ -123,6 +115,36 @@ impl DatabaseUrl {
 
     pub(super) fn tls(&self) -> Option<&MakeRustlsConnect> {
         self.tls.as_ref()
+    }
+}
+
+/// What a URL says about TLS, and the URL without that: the driver knows other words for it.
+struct TlsOptions {
+    mode: Option<String>,
+    authority: Option<PathBuf>,
+    rest: String,
+}
+
+impl TlsOptions {
+    fn take(url: &str) -> Self {
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let (mut mode, mut authority, mut rest) = (None, None, Vec::new());
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some(("sslmode", value)) => mode = Some(value.to_owned()),
+                Some(("sslrootcert", value)) => authority = Some(PathBuf::from(value)),
+                _ => rest.push(pair),
+            }
+        }
+        let rest = match rest.is_empty() {
+            true => base.to_owned(),
+            false => format!("{base}?{}", rest.join("&")),
+        };
+        Self {
+            mode,
+            authority,
+            rest,
+        }
     }
 }
 
