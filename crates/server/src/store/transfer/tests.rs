@@ -64,5 +64,5 @@ fn the_database_does_not_cut_a_long_copy_off() {
     // Ordinary transactions have limits.
     target.connection.rollback().expect("sent");
     target.connection.begin().expect("sent");
-    assert_eq!(limits(), ("30s".to_owned(), "5s".to_owned()));
+    assert_eq!(limits(), ("10s".to_owned(), "5s".to_owned()));
 }
