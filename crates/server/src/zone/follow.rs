@@ -129,11 +129,16 @@ async fn take_in(app: &App, changes: Vec<ZoneChange>, changed: &Changed) -> Resu
 async fn follow_spaces(app: &App, changed: &Changed) {
     loop {
         let spaces = std::mem::take(&mut *changed.spaces.lock());
+        // Gathers what comes at once; with the database away, it is not asked all the time.
+        let mut pause = LOOK_PAUSE;
         for space in spaces {
             match app.links.follow(space).await {
                 Ok(()) => {}
                 Err(StoreError::Closed) => return,
-                Err(error) if error.is_outage() => changed.add([space]),
+                Err(error) if error.is_outage() => {
+                    pause = LOOK_EVERY;
+                    changed.add([space]);
+                }
                 Err(error) => {
                     error!(space.id = %space, "a space that another server changed could not be read: {error}");
                 }
@@ -143,8 +148,6 @@ async fn follow_spaces(app: &App, changed: &Changed) {
             () = changed.added.notified() => {}
             () = app.shutdown.cancelled() => return,
         }
-        if !changed.spaces.lock().is_empty() {
-            tokio::time::sleep(LOOK_PAUSE).await;
-        }
+        tokio::time::sleep(pause).await;
     }
 }

@@ -1,4 +1,4 @@
-import { cx, html, useEffect, useId, useRef, useState } from '../lib/preact.js';
+import { cx, html, useId, useLayoutEffect, useRef, useState } from '../lib/preact.js';
 import { Icon } from './icon.js';
 
 /** @typedef {{label: any, icon?: string, href?: string, onClick?: () => void, danger?: boolean, checked?: boolean} | 'line'} MenuItem */
@@ -21,7 +21,9 @@ export function Menu({ items, label, children, up, class: className }) {
     /** @type {HTMLElement | null | undefined} */ (root.current?.querySelector('.menu-button'))?.focus();
   };
 
-  useEffect(() => {
+  // With the list, not a moment after it: late, it would take the focus from a menu that was closed
+  // meanwhile, and the focus would go with the list.
+  useLayoutEffect(() => {
     if (!open) return undefined;
     entries(root.current)[0]?.focus();
     const outside = (/** @type {Event} */ event) => {
