@@ -14,8 +14,8 @@ mod instructions;
 mod load;
 mod processes;
 pub mod references;
+mod registering;
 mod report;
-mod scale;
 mod settings;
 mod shuffle;
 mod stage;
@@ -29,6 +29,7 @@ pub use self::settings::{Settings, USAGE};
 use self::{
     cases::Case, cores::Cores, load::Slice, report::Report, shuffle::Shuffle, stage::Stage,
 };
+use crate::links;
 
 /// Where a run leaves its figures.
 const FOLDER: &str = "target/bench";
@@ -66,7 +67,7 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     report.notes = cores.notes;
     report.stdio = Some(stdio::measure(STDIO_TIME)?);
     if settings.scale {
-        report.links = Some(scale::links(settings.links).await?);
+        report.links = Some(links::measure(settings.links, 1).await?);
     }
     println!("{}", report.text());
     let folder = Path::new(FOLDER);

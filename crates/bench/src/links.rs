@@ -1,48 +1,92 @@
-//! What an idle link costs the server: memory before and after many agents have linked and
-//! registered.
+//! What many idle links cost the server, and how long it takes until all of them are back after
+//! a crash.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use serde_json::json;
-use svc_testkit::{Http, SimulatedAgents, TestServer, raise_open_files_limit, resident_bytes};
+use svc_testkit::{SimulatedAgents, TestServer, TestUser, raise_open_files_limit, resident_bytes};
 
-/// Requests under way at the same time.
+/// Requests and links under way at the same time.
 const AT_ONCE: usize = 64;
+/// Links that come back at the same time.
+const STORM_AT_ONCE: usize = 1_000;
 
-pub async fn run(links: usize, methods: usize) -> anyhow::Result<()> {
-    raise_open_files_limit();
-    let server = TestServer::start().await;
-    let user = server.user("ann").await;
-    let begun = Instant::now();
-    let tokens = user.create_spaces(links, AT_ONCE).await;
-    println!("{links} spaces created in {:.1?}", begun.elapsed());
-    let before = resident_bytes(server.id());
+#[derive(Clone, Copy, Debug)]
+pub struct Links {
+    pub count: usize,
+    /// Of the server with all links up, in bytes.
+    pub memory: u64,
+    pub memory_before: u64,
+    pub linking: Duration,
+    /// From the restarted server's first word until every link is back.
+    pub storm: Duration,
+}
 
-    let Http::Tcp(address) = server.http() else {
-        bail!("a test server listens on TCP")
-    };
-    let begun = Instant::now();
-    let bare = SimulatedAgents::link(address, tokens, methods, AT_ONCE).await;
-    let linked = begun.elapsed();
-    let after = resident_bytes(server.id());
-    let answer = user
-        .call(&format!("s{}.m0", links - 1), json!({"x": 1}))
-        .await;
-    if answer["result"] != json!({"x": 1}) {
-        bail!("a call through one of the links answered {answer}");
+impl Links {
+    pub fn bytes_each(&self) -> u64 {
+        self.memory.saturating_sub(self.memory_before) / self.count.max(1) as u64
     }
+}
 
-    let each = after.saturating_sub(before) / links as u64;
+pub async fn run(count: usize, methods: usize) -> anyhow::Result<()> {
+    let links = measure(count, methods).await?;
     println!(
-        "{} links with {methods} methods each, linked in {linked:.1?}",
-        bare.len()
+        "{count} links with {methods} methods each, linked in {:.1?}",
+        links.linking
     );
     println!(
-        "server memory before {} MiB, after {} MiB",
-        before >> 20,
-        after >> 20
+        "server memory before {} MiB, after {} MiB: {} bytes for an idle link and its methods",
+        links.memory_before >> 20,
+        links.memory >> 20,
+        links.bytes_each()
     );
-    println!("memory per idle link and its {methods} methods: {each} bytes");
+    println!(
+        "all of them back in {:.1?} after the server was killed and restarted",
+        links.storm
+    );
+    Ok(())
+}
+
+/// Links agents that publish `methods` each, then kills the server and lets them come back.
+pub async fn measure(count: usize, methods: usize) -> anyhow::Result<Links> {
+    ensure!(
+        count > 0 && methods > 0,
+        "at least one link with one method is needed"
+    );
+    raise_open_files_limit();
+    let mut server = TestServer::start().await;
+    let user = server.user("ann").await;
+    let tokens = user.create_spaces(count, AT_ONCE).await;
+    let memory_before = resident_bytes(server.id());
+    let begun = Instant::now();
+    let agents = SimulatedAgents::link(server.address(), tokens.clone(), methods, AT_ONCE).await;
+    let linking = begun.elapsed();
+    check(&user, count).await?;
+    let memory = resident_bytes(server.id());
+    server.kill9();
+    drop(agents);
+    server.start_again().await;
+    let begun = Instant::now();
+    let agents = SimulatedAgents::link(server.address(), tokens, methods, STORM_AT_ONCE).await;
+    let storm = begun.elapsed();
+    check(&user, count).await?;
+    ensure!(agents.len() == count, "{} links are back", agents.len());
+    Ok(Links {
+        count,
+        memory,
+        memory_before,
+        linking,
+        storm,
+    })
+}
+
+/// A call through the last of the links.
+async fn check(user: &TestUser, count: usize) -> anyhow::Result<()> {
+    let method = format!("s{}.m0", count - 1);
+    let answer = user.call(&method, json!({"x": 1})).await;
+    if answer["result"] != json!({"x": 1}) {
+        bail!("`{method}` answered {answer}");
+    }
     Ok(())
 }

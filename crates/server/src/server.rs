@@ -1,6 +1,7 @@
 //! Starts a server, keeps its housekeeping going, and stops it in order.
 
 mod assemble;
+mod bind;
 mod open;
 mod secret_key;
 
@@ -12,10 +13,14 @@ use svc_core::{
 };
 use thiserror::Error;
 use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use self::assemble::{Assembled, assemble};
+use self::{
+    assemble::{Assembled, assemble},
+    bind::{bind, bind_loopback, reachable},
+};
 use crate::{
     app::App,
     clock::{self, Clock},
@@ -86,16 +91,7 @@ impl Server {
     /// Opens the data folder, binds the listener and serves until `shutdown`.
     pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Self, StartError> {
         let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
-        let tcp = TcpListener::bind(options.listen)
-            .await
-            .map_err(|source| StartError::Listen {
-                address: options.listen,
-                source,
-            })?;
-        let address = tcp.local_addr().map_err(|source| StartError::Listen {
-            address: options.listen,
-            source,
-        })?;
+        let (tcp, address) = bind(options.listen)?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let own_url = format!("{scheme}://{}", reachable(address));
         let url = options
@@ -103,23 +99,18 @@ impl Server {
             .clone()
             .unwrap_or_else(|| own_url.clone());
         let opened = open::open(&options).await?;
-        let identity = Identity::load(
-            opened.store.clone(),
-            options.policy.identity,
-            Clock::system(),
-        )
-        .await?;
+        let (store, policy) = (opened.store.clone(), options.policy.identity);
+        let identity = Identity::load(store, policy, Clock::system()).await?;
         let zone = Zone::new(opened.server_id, &url);
-        let server_id = opened.server_id;
         let Assembled {
             app,
             engine,
             internal_api,
-        } = assemble(&options, opened, identity, zone, shutdown.clone())?;
+        } = assemble(&options, opened, identity, zone, shutdown)?;
         secret_key::check(&app, options.events.accept_new_key).await?;
 
         let local = match &tls {
-            Some(_) if options.allow_local_spaces => Some(bind_loopback().await?),
+            Some(_) if options.allow_local_spaces => Some(bind_loopback()?),
             _ => None,
         };
         let local_url = local.as_ref().map_or(own_url, |(_, url)| url.clone());
@@ -131,29 +122,19 @@ impl Server {
 
         let router = http::router(&app);
         internal_api.open(router.clone());
-        let door = http::Door::new(&app, router);
-        let listener = |tcp, tls| Listener {
-            tcp,
-            tls,
-            door: door.clone(),
-            connections_max: options.limits.connections_max,
-            shutdown: shutdown.clone(),
-        };
-        let drain = options.policy.links.drain;
-        let mut listening = vec![tokio::spawn(listener(tcp, tls).run(drain))];
-        listening.extend(local.map(|(tcp, _)| tokio::spawn(listener(tcp, None).run(drain))));
+        let mut listeners = vec![(tcp, tls)];
+        listeners.extend(local.map(|(tcp, _)| (tcp, None)));
         let mut housekeeping = housekeeping(&app);
         housekeeping.push(tokio::spawn(engine.run()));
-        housekeeping.push(tokio::spawn(app.zone.clone().run(app.clone())));
-        info!(server.id = %server_id, "listening on {scheme}://{address}");
+        info!(server.id = %app.server_id, "listening on {scheme}://{address}");
         Ok(Self {
+            listening: listen(&app, &options, router, listeners),
             app,
             url,
             address,
             setup_link,
-            listening,
             housekeeping,
-            drain,
+            drain: options.policy.links.drain,
         })
     }
 
@@ -215,25 +196,25 @@ impl Server {
     }
 }
 
-/// Agents the server runs itself reach it without TLS: its certificate is made for another name.
-async fn bind_loopback() -> Result<(TcpListener, String), StartError> {
-    let address = SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, 0));
-    let failed = |source| StartError::Listen { address, source };
-    let tcp = TcpListener::bind(address).await.map_err(failed)?;
-    let url = format!("http://{}", tcp.local_addr().map_err(failed)?);
-    Ok((tcp, url))
-}
-
-/// An address one can connect to, for a listener on all of them.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let mut reachable = address;
-    if address.ip().is_unspecified() {
-        reachable.set_ip(match address {
-            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
-            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
-        });
-    }
-    reachable
+/// Serves the same on each of the listeners.
+fn listen(
+    app: &App,
+    options: &Options,
+    router: axum::Router,
+    listeners: Vec<(TcpListener, Option<TlsAcceptor>)>,
+) -> Vec<JoinHandle<()>> {
+    let door = http::Door::new(app, router);
+    let serve = |(tcp, tls)| {
+        let listener = Listener {
+            tcp,
+            tls,
+            door: door.clone(),
+            connections_max: options.limits.connections_max,
+            shutdown: app.shutdown.clone(),
+        };
+        tokio::spawn(listener.run(options.policy.links.drain))
+    };
+    listeners.into_iter().map(serve).collect()
 }
 
 /// No default password: the first administrator comes from the environment, or by a one-time link.
@@ -291,6 +272,7 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         pruning,
         tokio::spawn(prove_sandbox(app.clone())),
         tokio::spawn(follow_users(app.clone())),
+        tokio::spawn(app.zone.clone().run(app.clone())),
     ]
 }
 

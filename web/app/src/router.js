@@ -113,7 +113,7 @@ export function useQuery() {
  * @param {Record<string, string | number | boolean | null | undefined>} values
  * @param {{push?: boolean}} [options]
  */
-export function setQuery(values, { push = false } = {}) {
+function setQuery(values, { push = false } = {}) {
   const params = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(values)) {
     if (value === null || value === undefined || value === '' || value === false) params.delete(name);

@@ -54,7 +54,7 @@ export const ROUTES = [
 ];
 
 /** @type {RouteRow} */
-export const NOT_FOUND = { path: '*', title: 'Not found', load: page('not-found') };
+const NOT_FOUND = { path: '*', title: 'Not found', load: page('not-found') };
 /** @type {RouteRow} */
 export const FORBIDDEN = { path: '*', title: 'Not allowed', load: page('forbidden') };
 

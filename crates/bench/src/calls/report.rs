@@ -8,7 +8,8 @@ use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
 use self::figures::Figure;
-use super::{cases::Case, load::Slice, scale::Links, stdio::Pipe};
+use super::{cases::Case, load::Slice, stdio::Pipe};
+use crate::links::Links;
 
 /// The tables of a document stand between these.
 const MARKS: (&str, &str) = ("<!-- calls: begin -->", "<!-- calls: end -->");
@@ -146,12 +147,11 @@ impl Report {
             );
         }
         if let Some(links) = self.links {
-            let grown = links.memory.saturating_sub(links.memory_before);
-            let per_link = grown / links.count.max(1) as u64;
             let _ = writeln!(
                 text,
-                "\n{} idle links with a method each take {per_link} bytes of the server each; they were linked in {:.1} s.",
+                "\n{} idle links with a method each take {} bytes of the server each; they were linked in {:.1} s.",
                 links.count,
+                links.bytes_each(),
                 links.linking.as_secs_f64(),
             );
         }

@@ -10,7 +10,7 @@ use super::{
     cases::{Case, Target},
     exchange::body,
     references::Reference,
-    scale,
+    registering,
 };
 
 const SMALL: usize = 100;
@@ -131,7 +131,7 @@ impl Stage {
     /// Microseconds that registering ten methods among a hundred thousand takes.
     pub async fn registration(&self) -> anyhow::Result<Option<Vec<f64>>> {
         match &self.many {
-            Some(many) => Ok(Some(scale::registration(&many.server, &many.owner).await?)),
+            Some(many) => Ok(Some(registering::measure(&many.server, &many.owner).await?)),
             None => Ok(None),
         }
     }

@@ -199,34 +199,9 @@ fn check_method(
         }
     };
     check_texts(index, &method, faults);
-    for (key, schema) in [
-        ("params_schema", &method.params_schema),
-        ("result_schema", &method.result_schema),
-    ] {
-        if let Some(Err(error)) = schema.as_ref().map(schema::check) {
-            let mut violation = method_violation(index, key, error.to_string());
-            violation
-                .path
-                .extend(error.steps().map(|step| Step::Key(step.to_owned())));
-            faults.0.push(violation);
-        }
-    }
+    check_schemas(index, &method, faults);
     let events = check_events(index, &method.events, faults);
-    let local_name = match (&method.local_name, &name) {
-        (Some(local), _) => local.clone(),
-        (None, Some(name)) if !method.events.is_empty() => name.to_string(),
-        (None, _) => {
-            faults.in_method(
-                index,
-                "local_name",
-                format!(
-                    "method `{}` has no `local_name`, the name its method server knows it by; only a method with `events` may leave it out",
-                    method.name
-                ),
-            );
-            String::new()
-        }
-    };
+    let local_name = local_name(index, &method, name.as_ref(), faults);
     let name = name?;
     if method.mcp_tool {
         check_tool(index, &method, &name, owner, faults, warnings);
@@ -249,6 +224,42 @@ fn check_method(
         events,
         event_sinks: method.event_sinks,
     })
+}
+
+/// The name the method server knows the method by.
+fn local_name(
+    index: usize,
+    method: &MethodDefinition,
+    name: Option<&CanonicalName>,
+    faults: &mut Faults,
+) -> String {
+    match (&method.local_name, name) {
+        (Some(local), _) => local.clone(),
+        (None, Some(name)) if !method.events.is_empty() => name.to_string(),
+        (None, _) => {
+            let text = format!(
+                "method `{}` has no `local_name`, the name its method server knows it by; only a method with `events` may leave it out",
+                method.name
+            );
+            faults.in_method(index, "local_name", text);
+            String::new()
+        }
+    }
+}
+
+fn check_schemas(index: usize, method: &MethodDefinition, faults: &mut Faults) {
+    for (key, schema) in [
+        ("params_schema", &method.params_schema),
+        ("result_schema", &method.result_schema),
+    ] {
+        if let Some(Err(error)) = schema.as_ref().map(schema::check) {
+            let mut violation = method_violation(index, key, error.to_string());
+            violation
+                .path
+                .extend(error.steps().map(|step| Step::Key(step.to_owned())));
+            faults.0.push(violation);
+        }
+    }
 }
 
 fn check_texts(index: usize, method: &MethodDefinition, faults: &mut Faults) {

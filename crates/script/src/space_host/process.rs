@@ -77,36 +77,7 @@ pub(super) async fn run(order: &Order, in_worker: bool) -> Result<Done, Raise> {
         let text = "a process needs a program: `args` is empty";
         return Err(Raise::new(Exception::ValueError, text));
     };
-    let mut command = Command::new(program);
-    command.args(args).kill_on_drop(true);
-    if let Some(folder) = &order.cwd {
-        command.current_dir(folder);
-    }
-    match &order.env {
-        Some(env) => {
-            command.env_clear().envs(env);
-        }
-        None if in_worker => {
-            for name in WORKER_VARIABLES {
-                command.env_remove(name);
-            }
-        }
-        None => {}
-    }
-    if order.env.is_none() {
-        for (name, value) in &order.env_changes {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-    }
-    let stdin = || match order.input {
-        Some(_) => Stdio::piped(),
-        None if in_worker => Stdio::null(),
-        None => Stdio::inherit(),
-    };
-    command.stdin(stdin());
+    let mut command = command(order, (program, args), in_worker);
     let merged =
         redirect(&mut command, order, in_worker).map_err(|error| unstarted(program, &error))?;
     let spawned = if in_worker {
@@ -136,6 +107,40 @@ pub(super) async fn run(order: &Order, in_worker: bool) -> Result<Done, Raise> {
             }
         }
     }
+}
+
+/// The program with its folder, its environment and its input.
+fn command(order: &Order, (program, args): (&String, &[String]), in_worker: bool) -> Command {
+    let mut command = Command::new(program);
+    command.args(args).kill_on_drop(true);
+    if let Some(folder) = &order.cwd {
+        command.current_dir(folder);
+    }
+    match &order.env {
+        Some(env) => {
+            command.env_clear().envs(env);
+        }
+        None if in_worker => {
+            for name in WORKER_VARIABLES {
+                command.env_remove(name);
+            }
+        }
+        None => {}
+    }
+    if order.env.is_none() {
+        for (name, value) in &order.env_changes {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+    }
+    command.stdin(match order.input {
+        Some(_) => Stdio::piped(),
+        None if in_worker => Stdio::null(),
+        None => Stdio::inherit(),
+    });
+    command
 }
 
 /// Says where both streams go. Gives the end to read from if they are one.

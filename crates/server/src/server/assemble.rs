@@ -71,101 +71,38 @@ pub fn assemble(
     zone: Zone,
     shutdown: CancellationToken,
 ) -> Result<Assembled, StartError> {
-    let Opened {
-        store,
-        server_id,
-        zone_position,
-        folder,
-    } = opened;
-    let directory = identity.directory().clone();
-    let hub = Hub::new();
-    let registry = Arc::new(Registry::default());
-    let metrics = Metrics::new();
-    let base = Base {
-        store,
-        identity,
-        directory,
-        registry,
-        metrics,
-        hub,
-        server_id,
-        shutdown,
-    };
+    let base = Base::new(&opened, identity, shutdown);
     let internal_api = Arc::new(InternalApi::default());
     let runner = runner(&base, options, internal_api.clone());
     let deliverers = Arc::new(deliverers(&base, options, runner.clone())?);
     let engine = engine(&base, options, deliverers.clone());
     let logs = Arc::new(SpaceLogs::default());
     let links = links(&base, options, logs.clone());
-    let local = LocalRuntime::new(
-        base.identity.clone(),
-        options.agent_program.clone(),
-        options.data_dir.clone(),
-    );
-    let spaces = Spaces {
-        store: base.store.clone(),
-        hub: base.hub.clone(),
-        identity: base.identity.clone(),
-        directory: base.directory.clone(),
-        links: links.clone(),
-        logs,
-        local: local.clone(),
-        allow_local: options.allow_local_spaces,
-        wildcard_domain: options.wildcard_domain.clone(),
-    };
-    let discovery = Arc::new(Discovery {
-        registry: base.registry.clone(),
-        directory: base.directory.clone(),
-    });
+    let local = local(&base, options);
+    let discovery = discovery(&base);
     let calls = Arc::new(calls(&base, options, discovery.clone()));
-    let script_tools = Arc::new(StoredTools::new(base.store.clone(), runner.clone()));
+    let scripts = scripts(&base, runner);
     let app = App::new(Parts {
-        server_id,
+        server_id: opened.server_id,
         zone,
-        zone_position,
+        zone_position: opened.zone_position,
         catch_up: CatchUp::default(),
         stream_catch_up: CatchUp::default(),
-        folder,
+        folder: opened.folder,
         templates: Templates {
             store: base.store.clone(),
         },
-        mcp: mcp(&base, calls.clone(), script_tools.clone()),
-        stats: Overview {
-            store: base.store.clone(),
-            registry: base.registry.clone(),
-            directory: base.directory.clone(),
-            metrics: base.metrics.clone(),
-            calls: calls.stats.clone(),
-        },
+        mcp: mcp(&base, calls.clone(), scripts.tools.clone()),
+        stats: overview(&base, &calls),
         calls,
         discovery,
+        spaces: spaces(&base, options, links.clone(), logs, local.clone()),
         links,
-        spaces,
         local,
-        events: Emitter::new(
-            base.store.clone(),
-            base.hub.clone(),
-            Clock::system(),
-            Some(options.events.emits_per_second),
-        ),
-        history: History {
-            store: base.store.clone(),
-            directory: base.directory.clone(),
-            hub: base.hub.clone(),
-            shutdown: base.shutdown.clone(),
-        },
-        event_sinks: SinksService {
-            store: base.store.clone(),
-            hub: base.hub.clone(),
-            deliverers,
-            tests: TestLimit::default(),
-        },
-        scripts: Scripts {
-            store: base.store.clone(),
-            runner,
-            tools: script_tools,
-            runs: TestLimit::new(SCRIPT_RUNS_PER_MINUTE),
-        },
+        events: emitter(&base, options),
+        history: history(&base),
+        event_sinks: event_sinks(&base, deliverers),
+        scripts,
         hub: base.hub,
         limits: options.limits,
         web: options.web.clone(),
@@ -184,6 +121,49 @@ pub fn assemble(
         engine,
         internal_api,
     })
+}
+
+impl Base {
+    fn new(opened: &Opened, identity: Identity, shutdown: CancellationToken) -> Self {
+        Self {
+            store: opened.store.clone(),
+            directory: identity.directory().clone(),
+            identity,
+            registry: Arc::default(),
+            metrics: Metrics::new(),
+            hub: Hub::new(),
+            server_id: opened.server_id,
+            shutdown,
+        }
+    }
+}
+
+fn local(base: &Base, options: &Options) -> Arc<LocalRuntime> {
+    LocalRuntime::new(
+        base.identity.clone(),
+        options.agent_program.clone(),
+        options.data_dir.clone(),
+    )
+}
+
+fn spaces(
+    base: &Base,
+    options: &Options,
+    links: Arc<Links>,
+    logs: Arc<SpaceLogs>,
+    local: Arc<LocalRuntime>,
+) -> Spaces {
+    Spaces {
+        store: base.store.clone(),
+        hub: base.hub.clone(),
+        identity: base.identity.clone(),
+        directory: base.directory.clone(),
+        links,
+        logs,
+        local,
+        allow_local: options.allow_local_spaces,
+        wildcard_domain: options.wildcard_domain.clone(),
+    }
 }
 
 fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>) -> Arc<Links> {
@@ -220,6 +200,13 @@ fn mcp(base: &Base, calls: Arc<Calls>, scripts: Arc<StoredTools>) -> Arc<Mcp> {
     ))
 }
 
+fn discovery(base: &Base) -> Arc<Discovery> {
+    Arc::new(Discovery {
+        registry: base.registry.clone(),
+        directory: base.directory.clone(),
+    })
+}
+
 fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
     Calls {
         registry: base.registry.clone(),
@@ -228,6 +215,52 @@ fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
         openrpc: openrpc::Describe { discovery },
         rate_limit: RateLimit::new(options.limits.calls_per_second),
         stats: Arc::default(),
+    }
+}
+
+fn overview(base: &Base, calls: &Calls) -> Overview {
+    Overview {
+        store: base.store.clone(),
+        registry: base.registry.clone(),
+        directory: base.directory.clone(),
+        metrics: base.metrics.clone(),
+        calls: calls.stats.clone(),
+    }
+}
+
+fn emitter(base: &Base, options: &Options) -> Emitter {
+    Emitter::new(
+        base.store.clone(),
+        base.hub.clone(),
+        Clock::system(),
+        Some(options.events.emits_per_second),
+    )
+}
+
+fn history(base: &Base) -> History {
+    History {
+        store: base.store.clone(),
+        directory: base.directory.clone(),
+        hub: base.hub.clone(),
+        shutdown: base.shutdown.clone(),
+    }
+}
+
+fn event_sinks(base: &Base, deliverers: Arc<Deliverers>) -> SinksService {
+    SinksService {
+        store: base.store.clone(),
+        hub: base.hub.clone(),
+        deliverers,
+        tests: TestLimit::default(),
+    }
+}
+
+fn scripts(base: &Base, runner: Arc<ScriptRunner>) -> Scripts {
+    Scripts {
+        store: base.store.clone(),
+        tools: Arc::new(StoredTools::new(base.store.clone(), runner.clone())),
+        runner,
+        runs: TestLimit::new(SCRIPT_RUNS_PER_MINUTE),
     }
 }
 

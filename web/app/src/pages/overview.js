@@ -14,7 +14,7 @@ import { CallsChart, LatencyChart } from './overview/charts.js';
 import { FailingCard } from './overview/failing.js';
 import { GettingStarted, useGettingStarted } from './overview/getting-started.js';
 
-await Promise.all([loadStyles('charts.css'), loadStyles('overview.css')]);
+await loadStyles('overview.css');
 
 /** @typedef {{minute: string, calls: number, errors: number, p50_ms: number | null, p95_ms: number | null}} Minute */
 /** @typedef {{id: string, name: string, owner: string, state: 'dead' | 'pending', event_type: string, error: string | null, at: string | null}} FailingSink */

@@ -9,10 +9,10 @@ import { useDocumentTitle } from '../page-host.js';
 import { navigate, useQuery, useUnsaved } from '../router.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader, Stat } from '../ui/card.js';
-import { Meter } from '../ui/chart.js';
 import { ConfirmDialog } from '../ui/dialog.js';
 import { ErrorNotice, Notice, pendingOf } from '../ui/error-notice.js';
 import { Menu } from '../ui/menu.js';
+import { Meter } from '../ui/meter.js';
 import { Tabs } from '../ui/tabs.js';
 import { toast } from '../ui/toasts.js';
 import { Deliveries } from './sinks/deliveries.js';
@@ -21,7 +21,7 @@ import { draftOf, patchOf } from './sinks/draft.js';
 import { SinkEditor } from './sinks/editor.js';
 import { hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus, troubleOf } from './sinks/health.js';
 
-await Promise.all([loadStyles('charts.css'), loadStyles('sinks.css'), loadStyles('events.css')]);
+await Promise.all([loadStyles('sinks.css'), loadStyles('events.css')]);
 
 /** @typedef {import('./sinks/health.js').Sink} Sink */
 /** @typedef {import('../lib/resource.js').Resource<Sink>} SinkResource */

@@ -6,15 +6,15 @@ import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Button } from '../ui/button.js';
 import { Card, PageHeader } from '../ui/card.js';
-import { Meter } from '../ui/chart.js';
 import { EmptyState } from '../ui/empty-state.js';
 import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { Segmented } from '../ui/field.js';
+import { Meter } from '../ui/meter.js';
 import { SearchInput } from '../ui/search-input.js';
 import { Pagination, Table } from '../ui/table.js';
 import { byTrouble, hasQueue, isFailing, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus } from './sinks/health.js';
 
-await Promise.all([loadStyles('charts.css'), loadStyles('sinks.css')]);
+await loadStyles('sinks.css');
 
 /** @typedef {import('./sinks/health.js').Sink} Sink */
 

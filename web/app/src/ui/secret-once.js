@@ -8,7 +8,7 @@ import { Notice } from './error-notice.js';
  * A secret that the server shows once: in a box, with copy and a warning.
  * @param {{secret: string, label?: string, children?: any}} props
  */
-export function SecretOnce({ secret, label = 'token', children }) {
+function SecretOnce({ secret, label = 'token', children }) {
   return html`
     <div class="stack">
       <${Notice} tone="warn" icon="alert" title=${`Copy the ${label} now`}><p>It is not shown again: the server keeps only what it needs to check it.</p></${Notice}>

@@ -4,7 +4,7 @@
  */
 
 /** Variable that holds the token where none is written. */
-export const TOKEN_VARIABLE = 'SVC_MCP_TOKEN';
+const TOKEN_VARIABLE = 'SVC_MCP_TOKEN';
 /** Stands where a token must be written by hand. */
 const PLACEHOLDER = '<token>';
 const NAME_MAX = 32;

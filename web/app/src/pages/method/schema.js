@@ -12,7 +12,7 @@ import { isExact, isNumber, kindOf, numberText } from '../../lib/exact.js';
 const resolved = new WeakMap();
 
 /** @param {any} value @returns {value is Schema} */
-export const isObject = (value) => kindOf(value) === 'object';
+const isObject = (value) => kindOf(value) === 'object';
 
 /**
  * A part of a schema with its references followed and `allOf` put together.

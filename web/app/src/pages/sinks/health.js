@@ -39,7 +39,7 @@ export const hasQueue = (sink) => sink.type !== 'json-rpc';
 export const isFailing = (sink) => sink.failures > 0 || sink.last_delivery?.state === 'dead';
 
 /** @param {Sink} sink @returns {'inactive' | 'retrying' | 'failing' | 'active'} */
-export function stateOf(sink) {
+function stateOf(sink) {
   if (!sink.active) return 'inactive';
   if (sink.failures > 0) return 'retrying';
   return isFailing(sink) ? 'failing' : 'active';

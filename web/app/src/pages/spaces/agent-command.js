@@ -8,7 +8,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { Notice } from '../../ui/error-notice.js';
 
 /** @param {string} token */
-export const agentCommand = (token) => `SVC_URL=${location.origin} SVC_AGENT_TOKEN=${token} svc agent start`;
+const agentCommand = (token) => `SVC_URL=${location.origin} SVC_AGENT_TOKEN=${token} svc agent start`;
 
 /**
  * The token is shown once, so the dialog closes only when its reader says so.

@@ -1,0 +1,27 @@
+//! Registering on a server that has many methods.
+
+use std::time::Instant;
+
+use anyhow::ensure;
+use svc_protocol::link::{self, Control};
+use svc_testkit::{RawLink, TestServer, TestUser, simulated_registration};
+
+const REGISTRATIONS: usize = 300;
+
+/// Times of registering ten methods on a link of a server that has many, in microseconds. The way
+/// to the server and back is in them.
+pub async fn measure(server: &TestServer, owner: &TestUser) -> anyhow::Result<Vec<f64>> {
+    let space = owner.space("registering").await;
+    let mut link = RawLink::connect(server.address(), &space.agent_token).await;
+    let welcome = link.hello(&[link::VERSION]).await;
+    ensure!(matches!(welcome, Control::Welcome(_)), "{welcome:?}");
+    let mut times = Vec::new();
+    for _ in 0..REGISTRATIONS {
+        let registration = simulated_registration(10);
+        let begun = Instant::now();
+        let answer = link.register(registration).await;
+        times.push(begun.elapsed().as_secs_f64() * 1e6);
+        ensure!(matches!(answer, Control::Registered(_)), "{answer:?}");
+    }
+    Ok(times)
+}
