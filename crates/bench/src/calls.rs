@@ -23,7 +23,7 @@ mod stdio;
 
 use std::{path::Path, time::Duration};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
 pub use self::settings::{Settings, USAGE};
 use self::{
@@ -41,7 +41,11 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
         return instructions::run().await;
     }
     let stage = Stage::set(&settings).await?;
-    let cases = stage.cases().await?;
+    let mut cases = stage.cases().await?;
+    if let Some(only) = &settings.only {
+        cases.retain(|case| case.name.contains(only.as_str()));
+        ensure!(!cases.is_empty(), "no case has `{only}` in its name");
+    }
     let cores = Cores::arrange(&cases, settings.pin);
     for note in &cores.notes {
         eprintln!("{note}");

@@ -2,7 +2,8 @@
 //!
 //! Cast: [`Link`] is one live connection that calls can be put on; [`LiveSpace`] is a space that
 //! has a link, or lost it within the grace period; [`Links`] holds them all. `session` is the life
-//! of one connection from hello to goodbye, `control` handles what an agent says besides answers.
+//! of one connection from hello to goodbye, `wire` moves its frames, `control` handles what an agent
+//! says besides answers.
 
 mod access;
 mod calls;
@@ -10,10 +11,13 @@ mod control;
 mod grace;
 mod link;
 mod live_space;
+mod outbox;
 mod reports;
 mod session;
+mod shared_room;
 mod socket;
 mod subscriptions;
+mod wire;
 mod zone;
 
 use std::{

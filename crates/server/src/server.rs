@@ -101,7 +101,7 @@ impl Server {
         let opened = open::open(&options).await?;
         let (store, policy) = (opened.store.clone(), options.policy.identity);
         let identity = Identity::load(store, policy, Clock::system()).await?;
-        let zone = Zone::new(opened.server_id, &url);
+        let zone = Zone::next(&opened.store, opened.server_id, &url).await?;
         let Assembled {
             app,
             engine,

@@ -16,7 +16,7 @@ use std::{
 
 use svc_core::{ServerId, Timestamp};
 use svc_protocol::api::ServerRecord;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 pub(crate) use self::identity::{find_id, set_id};
 pub use self::{
@@ -25,9 +25,8 @@ pub use self::{
 };
 use crate::{
     app::App,
-    clock,
     store::{
-        StoreError, Tx,
+        Store, StoreError, Tx,
         servers::{self, ServerHolding, ServerRow},
         zone_changes,
     },
@@ -52,13 +51,25 @@ pub struct Zone {
     pub started_at: Timestamp,
 }
 
+/// What became of a sign of life.
+enum Beat {
+    /// When it was given, by the database's clock.
+    Given(Timestamp),
+    /// Another server has started under this one's id, at this address.
+    Superseded(String),
+}
+
 impl Zone {
-    pub fn new(id: ServerId, url: &str) -> Self {
-        Self {
+    /// The next server with this id, from its first sign of life on. One that still has the id, from
+    /// a copy of the data folder, finds out by its own next sign and stops: two of them would
+    /// deliver from the same queues, each in its own order.
+    pub async fn next(store: &Store, id: ServerId, url: &str) -> Result<Self, StoreError> {
+        let started_at = store.read(move |tx| servers::next_start(tx, id)).await?;
+        Ok(Self {
             id,
             url: url.into(),
-            started_at: clock::now(),
-        }
+            started_at,
+        })
     }
 
     /// The servers of the zone, those that are gone included for a day.
@@ -97,8 +108,7 @@ impl Zone {
         }
     }
 
-    /// A sign of life; when it was given, by the database's clock.
-    async fn beat(&self, app: &App, draining: bool) -> Result<Timestamp, StoreError> {
+    async fn beat(&self, app: &App, draining: bool) -> Result<Beat, StoreError> {
         let mut row = ServerRow {
             id: self.id,
             url: self.url.to_string(),
@@ -108,13 +118,17 @@ impl Zone {
             links: app.links.count(),
             draining,
         };
-        app.store
-            .write(move |tx| {
-                row.seen_at = tx.now()?;
-                servers::beat(tx, &row)?;
-                Ok(row.seen_at)
-            })
-            .await
+        let beat = move |tx: &mut Tx<'_>| {
+            row.seen_at = tx.now()?;
+            if servers::beat(tx, &row)? {
+                return Ok(Beat::Given(row.seen_at));
+            }
+            let other = servers::find(tx, row.id)?;
+            Ok(Beat::Superseded(
+                other.map_or_else(String::new, |other| other.url),
+            ))
+        };
+        app.store.write(beat).await
     }
 
     /// Works with the other servers until this one stops.
@@ -138,7 +152,8 @@ impl Zone {
             let began = Instant::now();
             let is_steady = match self.beat(app, draining).await {
                 // By the database's clock: that of a machine that stood still did so too.
-                Ok(at) => at.since(std::mem::replace(&mut last, at)) <= GONE_AFTER / 2,
+                Ok(Beat::Given(at)) => at.since(std::mem::replace(&mut last, at)) <= GONE_AFTER / 2,
+                Ok(Beat::Superseded(url)) => return self.give_way(app, &url),
                 Err(error) => {
                     tell("no sign of life could be given", &error);
                     false
@@ -158,6 +173,18 @@ impl Zone {
                 () = tokio::time::sleep(BEAT_EVERY) => {}
                 () = app.shutdown.cancelled() => {}
             }
+        }
+    }
+
+    /// Stops this server, as another has its id.
+    fn give_way(&self, app: &App, url: &str) {
+        if !app.shutdown.is_cancelled() {
+            error!(
+                "another server, {url}, has started under the id of this one, {}; this one stops. If its data folder was copied, remove `{}` from one of the two and start it again",
+                self.id,
+                identity::FILE
+            );
+            app.shutdown.cancel();
         }
     }
 

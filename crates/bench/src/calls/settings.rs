@@ -6,6 +6,8 @@ use anyhow::{Context, bail};
 
 pub struct Settings {
     pub rounds: usize,
+    /// Only cases with this in their name, to look at one by a profiler.
+    pub only: Option<String>,
     /// Also measures many methods, many links and a reconnect storm.
     pub scale: bool,
     /// Idle links of the scale part.
@@ -18,13 +20,13 @@ pub struct Settings {
     pub document: Option<PathBuf>,
 }
 
-pub const USAGE: &str =
-    "calls [--rounds N] [--no-scale] [--links N] [--no-pin] [--instructions] [--document FILE]";
+pub const USAGE: &str = "calls [--rounds N] [--only CASE] [--no-scale] [--links N] [--no-pin] [--instructions] [--document FILE]";
 
 impl Settings {
     pub fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Self> {
         let mut settings = Self {
             rounds: 20,
+            only: None,
             scale: true,
             links: 10_000,
             pin: true,
@@ -38,6 +40,7 @@ impl Settings {
             };
             match arg.as_str() {
                 "--rounds" => settings.rounds = value()?.parse().context("--rounds")?,
+                "--only" => settings.only = Some(value()?),
                 "--links" => settings.links = value()?.parse().context("--links")?,
                 "--document" => settings.document = Some(value()?.into()),
                 "--no-scale" => settings.scale = false,

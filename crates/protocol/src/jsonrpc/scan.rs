@@ -6,6 +6,8 @@
 
 /// Levels of nesting that fit into the bits of a word.
 const DEPTH_MAX: u32 = 64;
+/// Bytes of a long string that are looked at together.
+const BLOCK: usize = 64;
 
 /// The values of an object all of whose members have one of the names, each at most once; in the
 /// order of the names, without the white space around them.
@@ -157,27 +159,56 @@ fn string_end(json: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// The first byte from here on that a string does not simply contain. Eight at a time: most bytes
-/// of most payloads are those of strings.
-fn skip_plain(json: &[u8], mut at: usize) -> usize {
-    const ONES: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGHS: u64 = ONES << 7;
-    // The lowest high bit that is set tells the first byte that is zero; those above it may err.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
+/// The first byte from here on that a string does not simply contain. Most bytes of most payloads
+/// are those of strings: they are looked at eight at a time, and many at a time once a string turns
+/// out to be long.
+fn skip_plain(json: &[u8], start: usize) -> usize {
+    let mut at = start;
     while let Some(bytes) = json.get(at..).and_then(|rest| rest.first_chunk()) {
-        let word = u64::from_le_bytes(*bytes);
-        let quotes = zeros(word ^ (ONES * u64::from(b'"')));
-        let escapes = zeros(word ^ (ONES * u64::from(b'\\')));
-        let controls = word.wrapping_sub(ONES * 0x20) & !word;
-        let special = (quotes | escapes | controls) & HIGHS;
+        let special = special_bytes(*bytes);
         if special != 0 {
             return at + (special.trailing_zeros() / 8) as usize;
         }
         at += 8;
+        if at - start == BLOCK {
+            at = skip_plain_blocks(json, at);
+        }
     }
     let rest = json.get(at..).unwrap_or_default();
-    let plain = |byte: &&u8| **byte >= 0x20 && !matches!(byte, b'"' | b'\\');
-    at + rest.iter().take_while(plain).count()
+    at + rest.iter().take_while(|byte| is_plain(**byte)).count()
+}
+
+/// Where the first block begins that is not plain as a whole.
+fn skip_plain_blocks(json: &[u8], mut at: usize) -> usize {
+    // No early end within a block, so that the compiler has it compared at once.
+    let is_plain_block = |block: &[u8; BLOCK]| {
+        block
+            .iter()
+            .fold(true, |plain, byte| plain & is_plain(*byte))
+    };
+    while let Some(block) = json.get(at..).and_then(|rest| rest.first_chunk())
+        && is_plain_block(block)
+    {
+        at += BLOCK;
+    }
+    at
+}
+
+fn is_plain(byte: u8) -> bool {
+    (byte >= 0x20) & (byte != b'"') & (byte != b'\\')
+}
+
+/// The high bits of bytes that are not plain; the lowest that is set is right, those above it may
+/// err.
+fn special_bytes(bytes: [u8; 8]) -> u64 {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHS: u64 = ONES << 7;
+    let word = u64::from_le_bytes(bytes);
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
+    let quotes = zeros(word ^ (ONES * u64::from(b'"')));
+    let escapes = zeros(word ^ (ONES * u64::from(b'\\')));
+    let controls = word.wrapping_sub(ONES * 0x20) & !word;
+    (quotes | escapes | controls) & HIGHS
 }
 
 fn number_end(json: &[u8], mut at: usize) -> Option<usize> {

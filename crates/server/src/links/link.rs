@@ -8,11 +8,12 @@ use std::sync::{
 use bytes::Bytes;
 use parking_lot::Mutex;
 use svc_protocol::link::{Control, Frame, FrameKind, Goodbye, PROGRESS_BYTES_MAX};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     calls::{Answer, CallTable, InFlight},
+    outbox::{Outbox, Outgoing, outbox},
     reports::Reports,
 };
 use crate::identity::Caller;
@@ -26,7 +27,7 @@ pub struct Link {
     pub instance: String,
     /// Whose agent token opened the link.
     pub caller: Caller,
-    outbound: mpsc::UnboundedSender<Frame>,
+    outbox: Outbox,
     queued_bytes: AtomicUsize,
     calls: Mutex<CallTable>,
     /// Cancelled to end the link.
@@ -48,12 +49,12 @@ impl Link {
         instance: String,
         caller: Caller,
         ending: CancellationToken,
-    ) -> (Arc<Self>, mpsc::UnboundedReceiver<Frame>) {
-        let (outbound, frames) = mpsc::unbounded_channel();
+    ) -> (Arc<Self>, Outgoing) {
+        let (outbox, outgoing) = outbox();
         let link = Self {
             instance,
             caller,
-            outbound,
+            outbox,
             queued_bytes: AtomicUsize::new(0),
             calls: Mutex::default(),
             ending,
@@ -61,7 +62,7 @@ impl Link {
             agent_goodbye: Mutex::default(),
             pong_owed: AtomicBool::new(false),
         };
-        (Arc::new(link), frames)
+        (Arc::new(link), outgoing)
     }
 
     /// Puts a call on the link. Dropping the pending call before its answer cancels it.
@@ -125,7 +126,7 @@ impl Link {
         if small && !fits {
             self.end(Goodbye::Protocol);
         }
-        if self.ending.is_cancelled() || !fits || self.outbound.send(frame).is_err() {
+        if self.ending.is_cancelled() || !fits || self.outbox.put(frame).is_err() {
             self.queued_bytes.fetch_sub(cost, Ordering::Relaxed);
             return Err(NotSent);
         }

@@ -1,11 +1,7 @@
 //! The life of one link: hello, frames both ways, goodbye.
 
 use std::{
-    pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::AtomicBool},
     time::Duration,
 };
 
@@ -15,17 +11,15 @@ use svc_protocol::link::{
     Control, FEATURE_PROGRESS, Frame, FrameKind, FrameReader, Goodbye, Hello, Refusal,
     SpaceIdentity, VERSION, Welcome,
 };
-use tokio::{
-    sync::mpsc,
-    time::{Instant, MissedTickBehavior},
-};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use super::{
-    Answer, Link, Links, LiveSpace,
-    calls::NoAnswer,
-    socket::{self, FrameSink, FrameSource, SocketError},
+    Link, Links, LiveSpace,
+    outbox::Outgoing,
+    socket::{self, FrameSink, FrameSource},
+    wire::{WRITE_MAX, read, write},
 };
 use crate::{
     clock,
@@ -35,18 +29,10 @@ use crate::{
 
 /// How long an agent may take to say hello.
 const HELLO_MAX: Duration = Duration::from_secs(10);
-/// How long one write may take before the agent counts as gone.
-const WRITE_MAX: Duration = Duration::from_secs(30);
-/// How long a link that ends may take to say its last words.
-const FAREWELL_MAX: Duration = Duration::from_secs(2);
 /// Characters of an agent's instance, which it makes up itself.
 const INSTANCE_MAX: usize = 64;
 /// Control messages that may wait to be handled; past it the link is not read any further.
 const CONTROL_QUEUE: usize = 16;
-/// Frames gathered into one write.
-const FRAMES_PER_WRITE: usize = 256;
-/// Heartbeats without a sign of life that end a link.
-const MISSED_HEARTBEATS: u32 = 3;
 
 impl Links {
     /// Serves one link until it ends.
@@ -63,8 +49,8 @@ impl Links {
             }
         };
         match Box::pin(self.admit(&hello, caller, space)).await {
-            Ok((live, link, frames)) => {
-                self.run(&live, &link, frames, sink, source).await;
+            Ok((live, link, outgoing)) => {
+                self.run(&live, &link, outgoing, sink, source).await;
                 Box::pin(self.part(live, &link)).await;
             }
             Err(refusal) => Box::pin(refuse(&mut sink, refusal)).await,
@@ -77,7 +63,7 @@ impl Links {
         hello: &Hello,
         caller: Caller,
         space: SpaceId,
-    ) -> Result<(Arc<LiveSpace>, Arc<Link>, mpsc::UnboundedReceiver<Frame>), Refusal> {
+    ) -> Result<(Arc<LiveSpace>, Arc<Link>, Outgoing), Refusal> {
         check_hello(hello)?;
         if self.shutdown.is_cancelled() {
             return Err(refusal("draining", "the server is stopping", true));
@@ -107,7 +93,7 @@ impl Links {
         })?;
         self.note_declaring(space, declares);
         // A link outlives the shutdown signal: it is drained first.
-        let (link, frames) = Link::new(hello.instance.clone(), caller, CancellationToken::new());
+        let (link, outgoing) = Link::new(hello.instance.clone(), caller, CancellationToken::new());
         let welcome = self.welcome(&live, health_check);
         // The channel is new and empty, so the welcome is the first frame on it.
         let _ = link.control(0, &Control::Welcome(Box::new(welcome)));
@@ -125,7 +111,7 @@ impl Links {
         }
         self.expect_registration(&live);
         info!(space.id = %space, space.name = %live.name, started, "agent linked");
-        Ok((Arc::clone(&live), link, frames))
+        Ok((Arc::clone(&live), link, outgoing))
     }
 
     fn welcome(&self, live: &LiveSpace, health_check: HealthCheck) -> Welcome {
@@ -165,7 +151,7 @@ impl Links {
         self: &Arc<Self>,
         live: &Arc<LiveSpace>,
         link: &Arc<Link>,
-        frames: mpsc::UnboundedReceiver<Frame>,
+        outgoing: Outgoing,
         sink: FrameSink,
         source: FrameSource,
     ) {
@@ -174,7 +160,7 @@ impl Links {
         let (control, messages) = mpsc::channel(CONTROL_QUEUE);
         let writing = tokio::spawn(write(
             sink,
-            frames,
+            outgoing,
             Arc::clone(link),
             Arc::clone(&heard),
             self.policy.heartbeat,
@@ -259,110 +245,4 @@ fn link_refusal(refused: LinkRefused) -> Refusal {
             refusal("busy", "the server cannot reach its database", true)
         }
     }
-}
-
-/// Puts queued frames on the wire, pings, and notices a silent agent.
-async fn write(
-    mut sink: FrameSink,
-    mut frames: mpsc::UnboundedReceiver<Frame>,
-    link: Arc<Link>,
-    heard: Arc<AtomicBool>,
-    heartbeat: Duration,
-) {
-    let mut batch = Vec::new();
-    let mut missed = 0;
-    let mut beat = tokio::time::interval_at(Instant::now() + heartbeat, heartbeat);
-    // A beat that could not be taken in time must not make up for it: silence is what counts.
-    beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut ended = pin!(link.ending().cancelled());
-    loop {
-        batch.clear();
-        tokio::select! {
-            biased;
-            () = &mut ended => break,
-            _ = beat.tick() => {
-                missed = if heard.swap(false, Ordering::Relaxed) { 0 } else { missed + 1 };
-                if missed >= MISSED_HEARTBEATS {
-                    warn!("link dead: nothing heard for {missed} heartbeats");
-                    break;
-                }
-                if link.send(Frame::empty(0, FrameKind::Ping)).is_err() { break }
-                continue;
-            }
-            received = frames.recv_many(&mut batch, FRAMES_PER_WRITE) => if received == 0 { break },
-        }
-        let written = tokio::select! {
-            written = tokio::time::timeout(WRITE_MAX, sink.write(&batch)) => written,
-            () = async { (&mut ended).await; tokio::time::sleep(FAREWELL_MAX).await } => break,
-        };
-        match written {
-            Ok(Ok(())) => link.written(&batch),
-            Ok(Err(_)) => break,
-            Err(_) => {
-                warn!("link dead: the agent does not read");
-                break;
-            }
-        }
-    }
-    link.ending().cancel();
-    let farewell = Box::pin(async {
-        if let Some(reason) = link.last_words() {
-            frames.close();
-            while frames.recv_many(&mut batch, FRAMES_PER_WRITE).await > 0 {}
-            let payload = serde_json::to_vec(&Control::Goodbye { reason }).expect("always JSON");
-            batch.push(Frame::new(0, FrameKind::Control, payload));
-            let _ = sink.write(&batch).await;
-        }
-        sink.close().await;
-    });
-    let _ = tokio::time::timeout(FAREWELL_MAX, farewell).await;
-}
-
-/// Takes frames off the wire until the link ends.
-async fn read(
-    mut source: FrameSource,
-    link: &Arc<Link>,
-    heard: &AtomicBool,
-    control: mpsc::Sender<Box<(u64, Control)>>,
-) -> Result<(), ReadError> {
-    let mut ended = pin!(link.ending().cancelled());
-    loop {
-        let message = tokio::select! {
-            biased;
-            message = source.next() => message?,
-            () = &mut ended => return Ok(()),
-        };
-        let Some(message) = message else {
-            return Ok(());
-        };
-        heard.store(true, Ordering::Relaxed);
-        for frame in FrameReader::new(message) {
-            let Frame { id, kind, payload } = frame?;
-            match kind {
-                FrameKind::Ping => link.pong(),
-                FrameKind::Pong => {}
-                FrameKind::Progress => link.report(id, payload),
-                FrameKind::Control => {
-                    let message = serde_json::from_slice(&payload)?;
-                    // A full queue stops the reading: an agent cannot flood the server.
-                    if control.send(Box::new((id, message))).await.is_err() {
-                        return Ok(());
-                    }
-                }
-                _ => link.complete(id, Answer::from_frame(kind, payload)?),
-            }
-        }
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-enum ReadError {
-    #[error(transparent)]
-    Socket(#[from] SocketError),
-    #[error(transparent)]
-    Frame(#[from] svc_protocol::link::FrameError),
-    #[error("a control message is malformed: {0}")]
-    Control(#[from] serde_json::Error),
-    #[error(transparent)]
-    Answer(#[from] NoAnswer),
 }

@@ -18,7 +18,12 @@ use tokio_tungstenite::{
     },
 };
 
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
+use super::shared_room::SharedRoom;
+
+/// What the library keeps for reading; it takes no more than this at a time, from the shared room.
+const READ_BUFFER: usize = 512;
+
+type Socket = WebSocketStream<SharedRoom<TokioIo<Upgraded>>>;
 
 pub struct FrameSink(SplitSink<Socket, Message>);
 pub struct FrameSource(SplitStream<Socket>);
@@ -34,12 +39,12 @@ pub enum SocketError {
 /// Takes over an upgraded connection.
 pub async fn accept(upgraded: Upgraded) -> (FrameSink, FrameSource) {
     let config = WebSocketConfig::default()
-        .read_buffer_size(8 * 1024)
+        .read_buffer_size(READ_BUFFER)
         .write_buffer_size(0)
         .max_write_buffer_size(MESSAGE_BYTES_MAX * 2)
         .max_message_size(Some(MESSAGE_BYTES_MAX))
         .max_frame_size(Some(MESSAGE_BYTES_MAX));
-    let io = TokioIo::new(upgraded);
+    let io = SharedRoom::new(TokioIo::new(upgraded));
     let socket = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
     let (sink, source) = socket.split();
     (FrameSink(sink), FrameSource(source))

@@ -13,6 +13,7 @@ pub struct ServerRow {
     /// The address agents and people reach it by.
     pub url: String,
     pub svc_version: String,
+    /// By the database's clock, and later than any start before it under the same id.
     pub started_at: Timestamp,
     /// Its last sign of life.
     pub seen_at: Timestamp,
@@ -44,14 +45,22 @@ impl ServerRow {
     }
 }
 
-/// A sign of life.
-pub fn beat(tx: &mut Tx<'_>, server: &ServerRow) -> Result<(), StoreError> {
-    tx.send(
+/// The start of a server that starts now.
+pub fn next_start(tx: &mut Tx<'_>, id: ServerId) -> Result<Timestamp, StoreError> {
+    let now = tx.now()?;
+    let before = find(tx, id)?.map(|server| server.started_at);
+    Ok(before.map_or(now, |before| now.max(Timestamp(before.0 + 1))))
+}
+
+/// A sign of life. Not taken (`false`) from a server whose id another has started under since.
+pub fn beat(tx: &mut Tx<'_>, server: &ServerRow) -> Result<bool, StoreError> {
+    let taken = tx.execute(
         "INSERT INTO servers (id, url, svc_version, started_at, seen_at, links, draining)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
          ON CONFLICT (id) DO UPDATE SET url = excluded.url, svc_version = excluded.svc_version,
              started_at = excluded.started_at, seen_at = excluded.seen_at,
-             links = excluded.links, draining = excluded.draining",
+             links = excluded.links, draining = excluded.draining
+         WHERE servers.started_at <= excluded.started_at",
         values![
             server.id,
             &server.url,
@@ -61,7 +70,18 @@ pub fn beat(tx: &mut Tx<'_>, server: &ServerRow) -> Result<(), StoreError> {
             server.links,
             server.draining
         ],
-    )
+    )?;
+    Ok(taken > 0)
+}
+
+pub fn find(tx: &mut Tx<'_>, id: ServerId) -> Result<Option<ServerRow>, StoreError> {
+    tx.query_opt(
+        "SELECT id, url, svc_version, started_at, seen_at, links, draining
+         FROM servers WHERE id = ?1",
+        values![id],
+    )?
+    .map(|row| ServerRow::read(&row))
+    .transpose()
 }
 
 pub fn list(tx: &mut Tx<'_>) -> Result<Vec<ServerHolding>, StoreError> {

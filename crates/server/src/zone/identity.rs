@@ -12,7 +12,7 @@ use svc_core::ServerId;
 use thiserror::Error;
 use uuid::Uuid;
 
-const FILE: &str = "server.id";
+pub(super) const FILE: &str = "server.id";
 
 #[derive(Debug, Error)]
 pub enum ServerIdError {

@@ -2,11 +2,16 @@
 
 use serde_json::{Value, json};
 use svc_testkit::{Http, SimulatedAgents, TestServer, raise_open_files_limit, result};
+use tokio::{net::TcpStream, time::timeout};
+
+use crate::SOON;
 
 const LINKS: usize = 2_000;
 const METHODS: usize = 10;
 /// Requests of the test that wait for an answer at the same time.
 const AT_ONCE: usize = 64;
+/// Far more connections than a listener holds for its program unless it asks for more.
+const WAITING: usize = 1_000;
 
 #[tokio::test]
 async fn two_thousand_links_with_twenty_thousand_methods_still_answer() {
@@ -46,4 +51,30 @@ async fn two_thousand_links_with_twenty_thousand_methods_still_answer() {
         .text();
     assert!(metrics.contains(&format!("svc_links {LINKS}")), "{metrics}");
     assert_eq!(agents.ended(), Vec::<String>::new());
+}
+
+/// After a restart all agents come in the same moment, and one that finds no room in the queue
+/// tries again only a second later.
+#[tokio::test]
+async fn a_thousand_connections_wait_for_a_busy_server() {
+    raise_open_files_limit();
+    let server = TestServer::start().await;
+    server.freeze();
+    let mut waiting = Vec::new();
+    for n in 0..WAITING.min(system_limit()) {
+        // Nobody but the system can take these: without room, they are not answered.
+        let connecting = timeout(SOON, TcpStream::connect(server.address())).await;
+        let connected = connecting.unwrap_or_else(|_| panic!("connection {n} finds no room"));
+        waiting.push(connected.expect("the server listens"));
+    }
+    server.thaw();
+    let http = server.http();
+    http.request("GET", "/readyz", &[], "").await.expect(200);
+}
+
+/// Connections that this system lets wait for any program.
+fn system_limit() -> usize {
+    let limit = std::fs::read_to_string("/proc/sys/net/core/somaxconn");
+    let limit = limit.ok().and_then(|limit| limit.trim().parse().ok());
+    limit.unwrap_or(128)
 }

@@ -125,6 +125,23 @@ fn every_kind_of_value_is_read_as_serde_reads_it() {
 }
 
 #[test]
+fn what_ends_a_long_string_is_found_wherever_it_stands() {
+    for length in 0..300 {
+        for special in ["", "\\n", "é", "\"", "\n", "\u{0}"] {
+            for at in (0..=length).filter(|at| at % 7 == 0 || length - at < 9) {
+                let (before, after) = ("x".repeat(at), "x".repeat(length - at));
+                let text = format!("\"{before}{special}{after}\"");
+                assert_eq!(
+                    value(text.as_bytes()),
+                    value_by_serde(text.as_bytes()),
+                    "{text}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
 fn the_usual_shapes_take_the_short_way() {
     let usual = br#" {"jsonrpc":"2.0","params":{"a":[1,{"b":"\n"}]},"id":7} "#;
     let expected = [Some("7"), Some("\"2.0\""), Some(r#"{"a":[1,{"b":"\n"}]}"#)];

@@ -1,9 +1,12 @@
 //! `GET /api/servers`: who is in the zone, with how much to do.
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
 use serde_json::{Value, json};
-use svc_testkit::{Reply, TestPostgres, TestReceiver, TestUser, TestZone, eventually};
+use svc_testkit::{
+    Process, Reply, TempDir, TestPostgres, TestReceiver, TestUser, TestZone, eventually,
+    wait_for_address,
+};
 
 use super::{at_each, id_of, reaching_tests};
 use crate::SOON;
@@ -101,4 +104,34 @@ async fn a_killed_server_is_listed_as_gone_until_it_is_back() {
     let listed = servers(zone.admin(2)).await;
     assert_eq!(listed.len(), 3, "it is the same server: {listed:?}");
     assert_eq!(of(&listed, &zone, 2)["is_this"], true);
+}
+
+#[tokio::test]
+async fn of_two_servers_with_one_id_the_younger_stays() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let mut zone = TestZone::start(postgres, 2).await;
+    let id = id_of(&zone, 1).await;
+    let copy = TempDir::new().unwrap();
+    let of_older = zone.server(1).data_dir().join("server.id");
+    fs::copy(of_older, copy.path().join("server.id")).unwrap();
+    let start = zone.server(1).second_server(copy.path());
+    let mut younger = Process::spawn("younger server", start);
+    let url = wait_for_address(&mut younger).await;
+
+    let older = zone.server_mut(1).process();
+    let ended = older.wait_for_exit(GONE_LIMIT).await;
+    assert!(ended.success(), "it stops in order: {ended}");
+    let said = zone.server(1).log();
+    for word in [url.as_str(), id.as_str().unwrap(), "`server.id`"] {
+        assert!(said.contains(word), "no `{word}` in: {said}");
+    }
+    eventually("the younger one is listed, and up", SOON, || async {
+        let listed = servers(zone.admin(0)).await;
+        let with_id: Vec<_> = listed.iter().filter(|server| server["id"] == id).collect();
+        with_id.len() == 1 && with_id[0]["url"] == url && with_id[0]["state"] == "up"
+    })
+    .await;
+    assert!(younger.exit_status().is_none(), "{}", younger.stderr());
 }
