@@ -33,6 +33,8 @@ use crate::links;
 
 /// Where a run leaves its figures.
 const FOLDER: &str = "target/bench";
+/// The last of them is what gates and goals are about.
+const IDLE_LINKS: [usize; 2] = [1_000, 10_000];
 /// How long the pipe alone is measured, in each of its two ways.
 const STDIO_TIME: Duration = Duration::from_secs(1);
 
@@ -71,7 +73,9 @@ pub async fn run(settings: Settings) -> anyhow::Result<()> {
     report.notes = cores.notes;
     report.stdio = Some(stdio::measure(STDIO_TIME)?);
     if settings.scale {
-        report.links = Some(links::measure(settings.links, 1).await?);
+        for count in IDLE_LINKS {
+            report.links.push(links::measure(count, 1).await?);
+        }
     }
     println!("{}", report.text());
     let folder = Path::new(FOLDER);

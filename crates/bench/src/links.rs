@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_testkit::{SimulatedAgents, TestServer, TestUser, raise_open_files_limit, resident_bytes};
 
 /// Requests and links under way at the same time.
@@ -26,6 +26,16 @@ pub struct Links {
 impl Links {
     pub fn bytes_each(&self) -> u64 {
         self.memory.saturating_sub(self.memory_before) / self.count.max(1) as u64
+    }
+
+    pub fn json(&self) -> Value {
+        json!({
+            "links": self.count,
+            "server_bytes": self.memory,
+            "server_bytes_before": self.memory_before,
+            "linking_s": self.linking.as_secs_f64(),
+            "storm_s": self.storm.as_secs_f64(),
+        })
     }
 }
 

@@ -19,7 +19,8 @@ pub struct Report {
     pub stdio: Option<Pipe>,
     /// Times of registering ten methods among a hundred thousand.
     pub registration: Option<Vec<f64>>,
-    pub links: Option<Links>,
+    /// Fewest first.
+    pub links: Vec<Links>,
     /// How the machine was arranged, in sentences.
     pub notes: Vec<String>,
 }
@@ -91,7 +92,7 @@ impl Report {
             cases: cases.collect(),
             stdio: None,
             registration: None,
-            links: None,
+            links: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -103,8 +104,9 @@ impl Report {
     pub fn json(&self) -> String {
         let figures: Vec<Value> = self.figures().iter().map(Figure::json).collect();
         let cases: Vec<Value> = self.cases.iter().map(Measured::json).collect();
-
-        let whole = json!({"notes": self.notes, "figures": figures, "cases": cases});
+        let links: Vec<Value> = self.links.iter().map(Links::json).collect();
+        let whole =
+            json!({"notes": self.notes, "figures": figures, "cases": cases, "links": links});
         format!("{whole:#}\n")
     }
 
@@ -146,13 +148,14 @@ impl Report {
                 "\nA, the pipe alone: {round_trip:.1} µs for one round trip, {rate:.0} lines per second with 64 under way."
             );
         }
-        if let Some(links) = self.links {
+        for links in &self.links {
             let _ = writeln!(
                 text,
-                "\n{} idle links with a method each take {} bytes of the server each; they were linked in {:.1} s.",
+                "\n{} idle links with a method each take {} bytes of the server each; they were linked in {:.1} s, and back in {:.1} s after it was killed.",
                 links.count,
                 links.bytes_each(),
                 links.linking.as_secs_f64(),
+                links.storm.as_secs_f64(),
             );
         }
         for note in &self.notes {

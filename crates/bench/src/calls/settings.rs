@@ -10,8 +10,6 @@ pub struct Settings {
     pub only: Option<String>,
     /// Also measures many methods, many links and a reconnect storm.
     pub scale: bool,
-    /// Idle links of the scale part.
-    pub links: usize,
     /// Gives the process that faces HTTP a core of its own.
     pub pin: bool,
     /// Counts instructions per call instead, by callgrind.
@@ -20,7 +18,8 @@ pub struct Settings {
     pub document: Option<PathBuf>,
 }
 
-pub const USAGE: &str = "calls [--rounds N] [--only CASE] [--no-scale] [--links N] [--no-pin] [--instructions] [--document FILE]";
+pub const USAGE: &str =
+    "calls [--rounds N] [--only CASE] [--no-scale] [--no-pin] [--instructions] [--document FILE]";
 
 impl Settings {
     pub fn parse(mut args: impl Iterator<Item = String>) -> anyhow::Result<Self> {
@@ -28,7 +27,6 @@ impl Settings {
             rounds: 20,
             only: None,
             scale: true,
-            links: 10_000,
             pin: true,
             instructions: false,
             document: None,
@@ -41,7 +39,6 @@ impl Settings {
             match arg.as_str() {
                 "--rounds" => settings.rounds = value()?.parse().context("--rounds")?,
                 "--only" => settings.only = Some(value()?),
-                "--links" => settings.links = value()?.parse().context("--links")?,
                 "--document" => settings.document = Some(value()?.into()),
                 "--no-scale" => settings.scale = false,
                 "--no-pin" => settings.pin = false,

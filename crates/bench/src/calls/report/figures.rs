@@ -174,8 +174,9 @@ impl Report {
     fn scale(&self) -> [Option<Figure>; 3] {
         let registration = self.registration.as_ref();
         let registration = registration.map(|times| Quartiles::of(times.iter().copied()));
-        let memory = self.links.map(|links| links.memory as f64 / 1e6);
-        let storm = self.links.map(|links| links.storm.as_secs_f64());
+        let most = self.links.last();
+        let memory = most.map(|links| links.memory as f64 / 1e6);
+        let storm = most.map(|links| links.storm.as_secs_f64());
         let one = |value| Quartiles::of([value]);
         [
             registration.map(|times| {
