@@ -76,6 +76,8 @@ pub async fn write(
         }
     }
     link.ending().cancel();
+    // A write that was broken off may have put any of these on the wire: no call is sent twice.
+    batch.clear();
     let farewell = Box::pin(async {
         if let Some(reason) = link.last_words() {
             batch.extend(outgoing.close());

@@ -31,7 +31,6 @@ fn listen(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
         SocketAddr::V6(_) => TcpSocket::new_v6()?,
     };
     // A restarted server gets its port although connections of the old one linger.
-    #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     let tcp = socket.listen(WAITING_MAX)?;
