@@ -138,6 +138,13 @@ impl TestSpace {
         self.spawn_command(folder, command)
     }
 
+    /// Starts another agent beside one that runs, in a folder of its own.
+    pub fn spawn_second_agent(&self) -> TestAgent {
+        let folder = self.owner.site.home.join("second");
+        std::fs::create_dir(&folder).expect("there is one second agent");
+        self.spawn_agent_in(&folder, &[])
+    }
+
     /// Starts an agent by a command of the test's own making.
     pub fn spawn_command(&self, folder: &Path, command: Command) -> TestAgent {
         let process = Process::spawn("agent", command);

@@ -48,9 +48,7 @@ async fn methods_that_an_agent_brings_back_within_the_grace_stay() {
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
     let mut first = space.publish(fixture().plain("pid")).await;
-    let folder = server.home().join("second");
-    std::fs::create_dir(&folder).unwrap();
-    let second = space.spawn_agent_in(&folder, &[]);
+    let second = space.spawn_second_agent();
     second.wait_until_linked().await;
     assert_eq!(first.process().wait_for_exit(SOON).await.code(), Some(6));
     second.register(fixture().plain("pid")).await.expect(0);

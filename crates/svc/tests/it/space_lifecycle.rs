@@ -113,9 +113,7 @@ async fn a_second_agent_replaces_the_first_which_exits_with_6() {
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
     let mut first = space.publish(fixture().plain("pid")).await;
-    let folder = server.home().join("second");
-    std::fs::create_dir(&folder).unwrap();
-    let second = space.spawn_agent_in(&folder, &[]);
+    let second = space.spawn_second_agent();
     second.wait_until_linked().await;
     assert_eq!(first.process().wait_for_exit(SOON).await.code(), Some(6));
     second.register(fixture().plain("pid")).await.expect(0);
@@ -140,9 +138,7 @@ async fn a_stopped_space_refuses_its_agent_until_it_is_started() {
     })
     .await;
     // A second agent gets in no better.
-    let folder = server.home().join("second");
-    std::fs::create_dir(&folder).unwrap();
-    let second = space.spawn_agent_in(&folder, &[]);
+    let second = space.spawn_second_agent();
     eventually("it is told why", SOON, || async {
         second.status().await["link_error"]
             .as_str()

@@ -19,6 +19,15 @@ fn impatient(builder: TestServerBuilder) -> TestServerBuilder {
     builder.config("grace_seconds = 2")
 }
 
+/// Two servers, ann at each, and a space of hers whose agent links to the second.
+async fn impatient_zone(postgres: &TestPostgres) -> (TestZone, Vec<TestUser>, TestSpace) {
+    let zone = TestZone::start_with(postgres, 2, impatient).await;
+    let ann = zone.server(0).user("ann").await;
+    let at = at_each(&zone, &ann, 2).await;
+    let space = linking_to(zone.server(1), at[0].space("lab").await);
+    (zone, at, space)
+}
+
 /// An agent that knows members 1 and 2; which one it is linked to, and which is the other.
 async fn agent_of_two(space: &TestSpace, zone: &TestZone) -> (TestAgent, usize, usize) {
     let urls = [1, 2].map(|member| zone.server(member).url());
@@ -128,10 +137,7 @@ async fn spaces_of_a_server_that_hung_for_long_are_deployed_again() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
-    let zone = TestZone::start_with(postgres, 2, impatient).await;
-    let ann = zone.server(0).user("ann").await;
-    let at = at_each(&zone, &ann, 2).await;
-    let space = linking_to(zone.server(1), at[0].space("lab").await);
+    let (zone, at, space) = impatient_zone(postgres).await;
     let listening = fixture()
         .with(method("on.build", "push").line("events", r#"["custom.build"]"#))
         .with(method("pushed", "pushed"));
@@ -186,10 +192,7 @@ async fn a_zone_that_hung_as_a_whole_stops_no_space() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
-    let zone = TestZone::start_with(postgres, 2, impatient).await;
-    let ann = zone.server(0).user("ann").await;
-    let at = at_each(&zone, &ann, 2).await;
-    let space = linking_to(zone.server(1), at[0].space("lab").await);
+    let (zone, at, space) = impatient_zone(postgres).await;
     let _agent = space.publish(fixture().plain("echo")).await;
     // Long enough to be trusted.
     let up = Instant::now();

@@ -86,9 +86,7 @@ async fn a_second_agent_at_another_server_replaces_the_first_which_exits_with_6(
     let space = at[0].space("lab").await;
     let mut first = space.publish(fixture().plain("pid")).await;
     let space = linking_to(zone.server(1), space);
-    let folder = zone.server(1).home().join("second");
-    std::fs::create_dir(&folder).unwrap();
-    let second = space.spawn_agent_in(&folder, &[]);
+    let second = space.spawn_second_agent();
     second.wait_until_linked().await;
     assert_eq!(first.process().wait_for_exit(SOON).await.code(), Some(6));
     second.register(fixture().plain("pid")).await.expect(0);
