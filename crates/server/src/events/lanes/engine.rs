@@ -213,7 +213,7 @@ impl<D: Deliver> Engine<D> {
         }
         tracing::info!(
             deliveries = workers.len(),
-            "deliveries in flight are cut off; they are made again at the next start"
+            "deliveries in flight are cut off; they are made again by another server, or at the next start"
         );
         self.shared.cut_off.cancel();
         while let Some(ended) = workers.join_next().await {

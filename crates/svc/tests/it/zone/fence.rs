@@ -1,4 +1,4 @@
-//! A server that hangs while it delivers, and goes on when its lane is somebody else's.
+//! A server that hangs or stops while it delivers: its lane becomes somebody else's.
 
 use std::time::Duration;
 
@@ -155,4 +155,32 @@ async fn a_frozen_server_ends_nothing_that_came_after_its_delivery() {
     let delivered = taken_over.sink.wait_for("delivered", 2, SOON).await;
     assert_eq!(attempts(&delivered[1]), 1);
     assert_eq!(taken_over.receiver.count("/hook"), 3, "each was sent once");
+}
+
+/// Of a lease that another server need not wait for.
+const LONG_LEASE: Duration = Duration::from_secs(60);
+
+#[tokio::test]
+async fn a_server_that_stops_hands_its_lane_over_before_the_lease_is_over() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let seconds = LONG_LEASE.as_secs().to_string();
+    let long_lease = |builder| reaching_tests(builder).env("SVC_LEASE_SECONDS", &seconds);
+    let mut zone = TestZone::start_with(postgres, 2, long_lease).await;
+    let receiver = TestReceiver::start().await;
+    let ann = zone.server(0).user("ann").await;
+    receiver.set("/hook", Reply::Hang);
+    let url = receiver.url("/hook");
+    ann.webhook("hook", "custom.a", &url).await;
+    let id = ann.emit("a", json!({})).await;
+    receiver.wait_for("/hook", 1, SOON).await;
+    let stopping = holder(&zone, zone.admin(0)).await;
+    zone.server(stopping).begin_to_terminate();
+    let received = receiver.wait_for("/hook", 2, LONG_LEASE / 2).await;
+    assert_eq!(received[1].header("x-service-event-id"), id);
+    assert_eq!(holder(&zone, zone.admin(1 - stopping)).await, 1 - stopping);
+    receiver.set("/hook", Reply::Status(200));
+    let ended = zone.server_mut(stopping).process().wait_for_exit(2 * SOON);
+    assert!(ended.await.success());
 }
