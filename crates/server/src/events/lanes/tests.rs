@@ -201,16 +201,6 @@ impl Fixture {
         let now = Arc::new(AtomicI64::new(START));
         let telling = now.clone();
         let clock = Clock::from_fn(move || Timestamp(telling.load(Ordering::SeqCst)));
-        Self::with_clock(clock, now)
-    }
-
-    /// With the clock of the system.
-    fn in_real_time() -> Self {
-        let now = Arc::new(AtomicI64::new(crate::clock::now().0));
-        Self::with_clock(Clock::system(), now)
-    }
-
-    fn with_clock(clock: Clock, now: Arc<AtomicI64>) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = open(folder.path(), &clock);
         Self {
