@@ -8,6 +8,7 @@ use svc_core::ServerId;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    clock::Clock,
     events::{emit::Emitter, history::History, hub::Hub, sinks_service::SinksService},
     identity::{Directory, Identity},
     links::Links,
@@ -41,6 +42,8 @@ pub struct Parts {
     /// The data folder, where the store does not hold it.
     pub folder: Option<FolderLock>,
     pub store: Store,
+    /// The time that decides whether a credential has expired.
+    pub clock: Clock,
     /// Users, groups, roles, tokens, sessions: what may change them.
     pub identity: Identity,
     /// The same, in memory: what every request looks up.

@@ -90,6 +90,15 @@ pub enum StartError {
 impl Server {
     /// Opens the data folder, binds the listener and serves until `shutdown`.
     pub async fn start(options: Options, shutdown: CancellationToken) -> Result<Self, StartError> {
+        Self::start_with_clock(options, Clock::system(), shutdown).await
+    }
+
+    /// [`Self::start`] with another clock for credentials: a test moves it to let them expire.
+    pub async fn start_with_clock(
+        options: Options,
+        clock: Clock,
+        shutdown: CancellationToken,
+    ) -> Result<Self, StartError> {
         let tls = options.tls.as_ref().map(tls::acceptor).transpose()?;
         let (tcp, address) = bind(options.listen)?;
         let scheme = if tls.is_some() { "https" } else { "http" };
@@ -100,13 +109,13 @@ impl Server {
             .unwrap_or_else(|| own_url.clone());
         let opened = open::open(&options).await?;
         let (store, policy) = (opened.store.clone(), options.policy.identity);
-        let identity = Identity::load(store, policy, Clock::system()).await?;
+        let identity = Identity::load(store, policy, clock.clone()).await?;
         let zone = Zone::next(&opened.store, opened.server_id, &url).await?;
         let Assembled {
             app,
             engine,
             internal_api,
-        } = assemble(&options, opened, identity, zone, shutdown)?;
+        } = assemble(&options, opened, identity, zone, clock, shutdown)?;
         secret_key::check(&app, options.events.accept_new_key).await?;
 
         let local = match &tls {

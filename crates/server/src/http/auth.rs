@@ -26,7 +26,6 @@ use super::{
 };
 use crate::{
     app::App,
-    clock,
     identity::{Caller, Credential, Denied},
     store::StoreError,
 };
@@ -205,7 +204,7 @@ fn identify<B>(gate: &Gate, request: &http::Request<B>) -> Result<Option<Caller>
     };
     gate.app
         .directory
-        .authenticate(presented, clock::now())
+        .authenticate(presented, gate.app.clock.now())
         .map(Some)
 }
 

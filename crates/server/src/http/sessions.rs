@@ -16,7 +16,6 @@ use super::{
 };
 use crate::{
     app::App,
-    clock,
     identity::{Caller, ClientDetails},
     store::PageRequest,
 };
@@ -36,7 +35,7 @@ pub async fn login(
     };
     let logged_in = app.identity.log_in(login, client).await?;
     let secure = is_secure(peer, &headers, &app.trusted_proxies);
-    let age = logged_in.expires_at.since(clock::now()).as_secs();
+    let age = logged_in.expires_at.since(app.clock.now()).as_secs();
     let mut response = Json(api::User::from(&*logged_in.user)).into_response();
     let cookie = cookie(&logged_in.cookie, &format!("Max-Age={age}"), secure);
     response.headers_mut().insert(header::SET_COOKIE, cookie);

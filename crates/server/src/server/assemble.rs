@@ -69,6 +69,7 @@ pub fn assemble(
     opened: Opened,
     identity: Identity,
     zone: Zone,
+    clock: Clock,
     shutdown: CancellationToken,
 ) -> Result<Assembled, StartError> {
     let base = Base::new(&opened, identity, shutdown);
@@ -104,6 +105,7 @@ pub fn assemble(
         event_sinks: event_sinks(&base, deliverers),
         scripts,
         hub: base.hub,
+        clock,
         limits: options.limits,
         web: options.web.clone(),
         trusted_proxies: options.trusted_proxies.clone(),
