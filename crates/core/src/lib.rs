@@ -10,6 +10,7 @@ pub mod lane;
 pub mod name;
 pub mod pattern;
 pub mod permission;
+pub mod quota;
 pub mod registration;
 pub mod schema;
 pub mod scope;
@@ -24,5 +25,6 @@ pub use id::{
 };
 pub use name::{CanonicalName, SpaceName, UserName};
 pub use permission::{Permission, Permissions};
+pub use quota::{Quota, QuotaExceeded, QuotaOverrides, Quotas};
 pub use scope::{Scope, Scopes};
 pub use timestamp::Timestamp;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use svc_core::quota::{Quota, QuotaExceeded};
 
 pub const CONTENT_TYPE: &str = "application/problem+json";
 
@@ -15,6 +16,12 @@ pub struct Problem {
     pub detail: String,
     /// For programs: stable.
     pub code: String,
+    /// The limit that the request exceeds (`quota_exceeded`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// The setting of the server that holds the limit, such as `quotas.sinks`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<String>,
 }
 
 impl Problem {
@@ -25,6 +32,21 @@ impl Problem {
             status,
             detail: detail.into(),
             code: code.to_owned(),
+            limit: None,
+            setting: None,
+        }
+    }
+
+    /// 409 `quota_exceeded`. 429 for streams: a retry may succeed without any change.
+    pub fn quota_exceeded(exceeded: &QuotaExceeded) -> Self {
+        let (status, title) = match exceeded.quota {
+            Quota::Streams => (429, "Too Many Requests"),
+            _ => (409, "Conflict"),
+        };
+        Self {
+            limit: Some(exceeded.limit),
+            setting: Some(exceeded.quota.setting().to_owned()),
+            ..Self::new(status, QuotaExceeded::CODE, title, exceeded.to_string())
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     mcp::Mcp,
     methods::{calls::Calls, discovery::Discovery, registry::Registry},
     metrics::Metrics,
-    options::Limits,
+    options::{Limits, Quotas},
     scripts::Scripts,
     spaces::{Spaces, local::LocalRuntime, templates::Templates},
     stats::Overview,
@@ -75,6 +75,8 @@ pub struct Parts {
     /// Numbers for people.
     pub stats: Overview,
     pub limits: Limits,
+    /// What a user may have, unless another value was set for them: see `User::quotas`.
+    pub quotas: Quotas,
     /// The web interface.
     pub web: Web,
     /// Proxies whose word about the client's address counts.

@@ -25,5 +25,7 @@ pub mod web;
 pub mod zone;
 
 pub use app::App;
-pub use options::{EventOptions, Limits, Options, Policy, ScriptOptions, SharedDatabase, TlsFiles};
+pub use options::{
+    EventOptions, Limits, Options, Policy, Quotas, ScriptOptions, SharedDatabase, TlsFiles,
+};
 pub use server::{Server, StartError};

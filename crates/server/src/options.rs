@@ -4,6 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use ipnet::IpNet;
 use svc_core::lane::RetryPolicy;
+pub use svc_core::quota::Quotas;
 
 use crate::{identity, links::LinkPolicy, store::DatabaseUrl, web::Web};
 
@@ -29,6 +30,8 @@ pub struct Options {
     pub events: EventOptions,
     pub scripts: ScriptOptions,
     pub limits: Limits,
+    /// What one user may have; an administrator may set other values for single users.
+    pub quotas: Quotas,
     pub policy: Policy,
     pub web: Web,
 }

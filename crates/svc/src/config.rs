@@ -41,6 +41,7 @@ pub struct Config {
     pub events: Events,
     pub webhooks: Webhooks,
     pub scripts: Scripts,
+    pub quotas: Quotas,
     pub agent: Agent,
 }
 
@@ -100,6 +101,18 @@ section! {
 }
 
 section! {
+    Quotas as WrittenQuotas {
+        spaces: u64 = "SVC_QUOTA_SPACES",
+        tokens: u64 = "SVC_QUOTA_TOKENS",
+        scripts: u64 = "SVC_QUOTA_SCRIPTS",
+        sinks: u64 = "SVC_QUOTA_SINKS",
+        methods: u64 = "SVC_QUOTA_METHODS",
+        event_bytes: u64 = "SVC_QUOTA_EVENT_BYTES",
+        streams: u64 = "SVC_QUOTA_STREAMS",
+    } optional {}
+}
+
+section! {
     Agent as WrittenAgent {
     } optional {
         url: Addresses = env::URL,
@@ -120,6 +133,7 @@ struct Layer {
     events: WrittenEvents,
     webhooks: WrittenWebhooks,
     scripts: WrittenScripts,
+    quotas: WrittenQuotas,
     agent: WrittenAgent,
 }
 
@@ -149,6 +163,7 @@ impl Layer {
             events: WrittenEvents::of_environment(environment)?,
             webhooks: WrittenWebhooks::of_environment(environment)?,
             scripts: WrittenScripts::of_environment(environment)?,
+            quotas: WrittenQuotas::of_environment(environment)?,
             agent: WrittenAgent::of_environment(environment)?,
         })
     }
@@ -175,6 +190,7 @@ impl Layer {
             events: self.events.over(below.events),
             webhooks: self.webhooks.over(below.webhooks),
             scripts: self.scripts.over(below.scripts),
+            quotas: self.quotas.over(below.quotas),
             agent: self.agent.over(below.agent),
         }
     }
@@ -194,6 +210,7 @@ impl Config {
             events: layers.events.finish(),
             webhooks: layers.webhooks.finish(),
             scripts: layers.scripts.finish(),
+            quotas: layers.quotas.finish(),
             agent: layers.agent.finish(),
         };
         config.check()?;

@@ -2,7 +2,7 @@
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, StatusCode, header};
-use svc_core::{event::EmitError, pattern::PatternError};
+use svc_core::{event::EmitError, pattern::PatternError, quota::QuotaExceeded};
 use svc_protocol::problem::{CONTENT_TYPE, Problem};
 
 use crate::{
@@ -98,6 +98,17 @@ impl IntoResponse for ApiError {
             );
         }
         response
+    }
+}
+
+/// 409 `quota_exceeded` with `limit` and `setting`; 429 for streams.
+impl From<QuotaExceeded> for ApiError {
+    fn from(exceeded: QuotaExceeded) -> Self {
+        Self {
+            problem: Box::new(Problem::quota_exceeded(&exceeded)),
+            retry_after: None,
+            challenge: None,
+        }
     }
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use svc_core::{
-    GroupId, Permission, Permissions, Scopes, SessionId, SpaceId, Timestamp, TokenId, UserId,
-    UserName,
+    GroupId, Permission, Permissions, Quotas, Scopes, SessionId, SpaceId, Timestamp, TokenId,
+    UserId, UserName,
     event::{Actor, ActorKind},
     visibility::Viewer,
 };
@@ -30,6 +30,11 @@ pub struct User {
 impl User {
     pub fn has_role(&self, name: &str) -> bool {
         self.role_names.iter().any(|role| role == name)
+    }
+
+    /// The quotas of this user on a server whose configuration says `defaults`.
+    pub fn quotas(&self, defaults: &Quotas) -> Quotas {
+        *defaults
     }
 
     pub fn viewer(&self) -> Viewer<'_> {

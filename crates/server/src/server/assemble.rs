@@ -107,6 +107,7 @@ pub fn assemble(
         hub: base.hub,
         clock,
         limits: options.limits,
+        quotas: options.quotas,
         web: options.web.clone(),
         trusted_proxies: options.trusted_proxies.clone(),
         public_authority: options.public_url.as_deref().and_then(authority),

@@ -13,8 +13,8 @@ use clap::Subcommand;
 use svc_core::lane::RetryPolicy;
 use svc_protocol::{api::Servers, env};
 use svc_server::{
-    EventOptions, Limits, Options, Policy, ScriptOptions, Server, SharedDatabase, StartError,
-    TlsFiles, store::DatabaseUrl, web::Web,
+    EventOptions, Limits, Options, Policy, Quotas, ScriptOptions, Server, SharedDatabase,
+    StartError, TlsFiles, store::DatabaseUrl, web::Web,
 };
 
 use super::Shell;
@@ -168,6 +168,7 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
             calls_per_second: server.calls_per_second,
             ..Limits::default()
         },
+        quotas: quotas(&config.quotas),
         policy: policy(server),
         web: Web {
             files: svc_web::FILES,
@@ -232,6 +233,18 @@ fn scripts(scripts: &config::Scripts) -> ScriptOptions {
             workers => workers,
         },
         ..default
+    }
+}
+
+fn quotas(quotas: &config::Quotas) -> Quotas {
+    Quotas {
+        spaces: quotas.spaces,
+        tokens: quotas.tokens,
+        scripts: quotas.scripts,
+        sinks: quotas.sinks,
+        methods: quotas.methods,
+        event_bytes: quotas.event_bytes,
+        streams: quotas.streams,
     }
 }
 

@@ -27,6 +27,7 @@ fn the_default_file_is_the_defaults() {
     assert!((config.scripts.timeout_seconds - 5.0).abs() < f64::EPSILON);
     assert_eq!((config.scripts.memory_mb, config.scripts.workers), (128, 0));
     assert_eq!(config.agent.url, None);
+    assert_eq!((config.quotas.spaces, config.quotas.sinks), (500, 100));
 }
 
 #[test]
@@ -37,6 +38,7 @@ fn the_default_file_names_every_key_and_its_variable() {
         WrittenEvents::KEYS,
         WrittenWebhooks::KEYS,
         WrittenScripts::KEYS,
+        WrittenQuotas::KEYS,
         WrittenAgent::KEYS,
     ]
     .concat();

@@ -1,0 +1,230 @@
+//! Quotas: how much one user may have on a server, and the error of a request for more.
+//!
+//! The server's configuration sets a value for all users ([`Quotas`]); an administrator may set
+//! another one for a single user ([`QuotaOverrides`]).
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// The largest value of a quota: the largest integer that every JSON reader keeps exactly.
+pub const QUOTA_MAX: u64 = (1 << 53) - 1;
+
+/// `Variant field = default, "what is counted", "what the user can do";`
+macro_rules! quotas {
+    ($($(#[$doc:meta])*
+       $variant:ident $field:ident = $default:expr, $counted:literal, $way_out:literal;)*) => {
+        /// A kind of thing that is counted per user.
+        #[derive(
+            Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize,
+        )]
+        #[serde(rename_all = "snake_case")]
+        pub enum Quota {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Quota {
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The key in `[quotas]` and in `quotas` of a user.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => stringify!($field),)*
+                }
+            }
+
+            /// The setting in the server's configuration.
+            pub fn setting(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!("quotas.", stringify!($field)),)*
+                }
+            }
+
+            /// The counted things, as messages call them.
+            fn counted(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $counted,)*
+                }
+            }
+
+            fn way_out(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $way_out,)*
+                }
+            }
+        }
+
+        /// The value of every quota. 0 allows none.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        pub struct Quotas {
+            $($(#[$doc])* pub $field: u64,)*
+        }
+
+        impl Default for Quotas {
+            fn default() -> Self {
+                Self { $($field: $default,)* }
+            }
+        }
+
+        impl Quotas {
+            pub fn get(&self, quota: Quota) -> u64 {
+                match quota {
+                    $(Quota::$variant => self.$field,)*
+                }
+            }
+
+            pub fn set(&mut self, quota: Quota, value: u64) {
+                match quota {
+                    $(Quota::$variant => self.$field = value,)*
+                }
+            }
+        }
+    };
+}
+
+quotas! {
+    /// Spaces that are not deleted.
+    Spaces spaces = 500, "spaces", "delete a space first";
+    /// API tokens, expired ones included until they are revoked.
+    Tokens tokens = 200, "API tokens", "revoke a token first";
+    /// Stored scripts; the global ones are counted together, as if one user had them.
+    Scripts scripts = 500, "scripts", "delete a script first";
+    /// Event sinks; the global ones are counted together, as if one user had them.
+    Sinks sinks = 100, "event sinks", "delete a sink first";
+    /// Methods that all spaces of the user publish on one server.
+    Methods methods = 20_000, "methods",
+        "register fewer methods, or unregister those of another space first";
+    /// Bytes of stored events that a lane of the user still needs.
+    EventBytes event_bytes = 1 << 30, "bytes of stored events",
+        "try again when some of them are delivered";
+    /// Event streams that are open at the same time.
+    Streams streams = 50, "open event streams", "close a stream first";
+}
+
+impl fmt::Display for Quota {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("quota `{0}` does not exist; there are {names}", names = names())]
+pub struct UnknownQuota(pub String);
+
+fn names() -> String {
+    let names: Vec<_> = Quota::ALL.iter().map(|quota| quota.as_str()).collect();
+    names.join(", ")
+}
+
+impl FromStr for Quota {
+    type Err = UnknownQuota;
+
+    fn from_str(text: &str) -> Result<Self, UnknownQuota> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|quota| quota.as_str() == text)
+            .ok_or_else(|| UnknownQuota(text.to_owned()))
+    }
+}
+
+/// Values that an administrator set for one user. The other quotas are the server's.
+pub type QuotaOverrides = BTreeMap<Quota, u64>;
+
+impl Quotas {
+    /// The quotas of a user: the server's, except for what was set for this user.
+    #[must_use]
+    pub fn with(mut self, overrides: &QuotaOverrides) -> Self {
+        for (&quota, &value) in overrides {
+            self.set(quota, value);
+        }
+        self
+    }
+
+    /// Whether a user may have `wanted` in total after the request.
+    pub fn check(&self, quota: Quota, wanted: u64) -> Result<(), QuotaExceeded> {
+        let limit = self.get(quota);
+        if wanted <= limit {
+            return Ok(());
+        }
+        Err(QuotaExceeded {
+            quota,
+            wanted,
+            limit,
+        })
+    }
+}
+
+/// A request that would give a user more than a quota allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error(
+    "this would make {wanted} {}, and at most {limit} are allowed (setting `{}`); {}, or ask an administrator for a higher limit",
+    quota.counted(), quota.setting(), quota.way_out()
+)]
+pub struct QuotaExceeded {
+    pub quota: Quota,
+    /// What the user would have in total.
+    pub wanted: u64,
+    pub limit: u64,
+}
+
+impl QuotaExceeded {
+    /// Stable, for programs.
+    pub const CODE: &'static str = "quota_exceeded";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_may_be_reached_and_not_exceeded() {
+        let quotas = Quotas::default();
+        for &quota in Quota::ALL {
+            let limit = quotas.get(quota);
+            assert_eq!(quotas.check(quota, limit), Ok(()));
+            let over = quotas.check(quota, limit + 1).expect_err("one too many");
+            assert_eq!((over.wanted, over.limit), (limit + 1, limit));
+            let message = over.to_string();
+            for part in [
+                &limit.to_string(),
+                &(limit + 1).to_string(),
+                quota.setting(),
+            ] {
+                assert!(message.contains(part), "{message}");
+            }
+        }
+        let none = Quotas { sinks: 0, ..quotas };
+        assert!(none.check(Quota::Sinks, 1).is_err());
+    }
+
+    #[test]
+    fn a_user_has_the_values_set_for_them_and_else_those_of_the_server() {
+        let overrides = QuotaOverrides::from([(Quota::Sinks, 500), (Quota::Streams, 0)]);
+        let quotas = Quotas::default().with(&overrides);
+        assert_eq!((quotas.sinks, quotas.streams, quotas.spaces), (500, 0, 500));
+    }
+
+    #[test]
+    fn names_are_those_of_the_settings() {
+        for &quota in Quota::ALL {
+            assert_eq!(quota.as_str().parse(), Ok(quota));
+            let json = serde_json::to_string(&quota).expect("text");
+            assert_eq!(json, format!("{:?}", quota.as_str()));
+            assert_eq!(quota.setting(), format!("quotas.{quota}"));
+        }
+        let error = "users".parse::<Quota>().expect_err("unknown");
+        assert!(error.to_string().contains("`users`"), "{error}");
+        assert!(error.to_string().contains("event_bytes"), "{error}");
+    }
+
+    #[test]
+    fn overrides_are_an_object_of_the_named_quotas() {
+        let overrides: QuotaOverrides = serde_json::from_str(r#"{"sinks":5}"#).expect("valid");
+        assert_eq!(overrides.get(&Quota::Sinks), Some(&5));
+        assert_eq!(
+            serde_json::to_string(&overrides).expect("JSON"),
+            r#"{"sinks":5}"#
+        );
+        assert!(serde_json::from_str::<QuotaOverrides>(r#"{"sink":5}"#).is_err());
+    }
+}
