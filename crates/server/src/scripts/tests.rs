@@ -70,6 +70,7 @@ impl Fixture {
             events: EventOptions::default(),
             scripts: ScriptOptions::default(),
             limits: Limits::default(),
+            quotas: svc_core::Quotas::default(),
             policy: Policy::default(),
             web: crate::web::Web::default(),
         };
