@@ -5,6 +5,7 @@
 
 pub mod credential;
 pub mod event;
+pub mod fair;
 pub mod id;
 pub mod lane;
 pub mod name;

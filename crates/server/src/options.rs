@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use svc_core::lane::RetryPolicy;
 pub use svc_core::quota::Quotas;
 
-use crate::{identity, links::LinkPolicy, store::DatabaseUrl, web::Web};
+use crate::{events::lanes::Slots, identity, links::LinkPolicy, store::DatabaseUrl, web::Web};
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -61,6 +61,8 @@ pub struct EventOptions {
     pub retry: RetryPolicy,
     /// How long a server holds a queue without a sign of life.
     pub lease: Duration,
+    /// Deliveries that run at the same time.
+    pub slots: Slots,
 }
 
 impl Default for EventOptions {
@@ -73,6 +75,7 @@ impl Default for EventOptions {
             accept_new_key: false,
             retry: RetryPolicy::default(),
             lease: svc_core::lane::LEASE,
+            slots: Slots::default(),
         }
     }
 }

@@ -83,6 +83,9 @@ section! {
         retry_first_seconds: f64 = "SVC_RETRY_FIRST_SECONDS",
         retry_second_seconds: f64 = "SVC_RETRY_SECOND_SECONDS",
         lease_seconds: f64 = "SVC_LEASE_SECONDS",
+        webhook_slots: usize = "SVC_WEBHOOK_SLOTS",
+        script_slots: usize = "SVC_SCRIPT_SLOTS",
+        method_slots: usize = "SVC_METHOD_SLOTS",
     } optional {}
 }
 
@@ -264,6 +267,23 @@ impl Config {
             return Err(Failure::usage(
                 "`emits_per_second` is 0, which would refuse every event",
             ));
+        }
+        self.events.check()
+    }
+}
+
+impl Events {
+    fn check(&self) -> Result<(), Failure> {
+        for (key, slots) in [
+            ("webhook_slots", self.webhook_slots),
+            ("script_slots", self.script_slots),
+            ("method_slots", self.method_slots),
+        ] {
+            if !(4..=65_536).contains(&slots) {
+                return Err(Failure::usage(format!(
+                    "`{key}` is {slots}; it must be between 4 and 65536"
+                )));
+            }
         }
         Ok(())
     }

@@ -50,12 +50,23 @@ pub struct Hub(Arc<Shared>);
 
 struct Shared {
     wake: Notify,
-    woken: Mutex<HashSet<Woken>>,
+    wakes: Mutex<Wakes>,
     events: broadcast::Sender<Arc<Streamed>>,
     /// Events that streams were shown, or that are older than they are, and since when that is
     /// known; kept while somebody looks for those of other servers, who finds our own as well.
     shown: Mutex<Option<HashMap<EventId, Timestamp>>>,
     counters: EventCounters,
+}
+
+/// What the engine is to look at.
+#[derive(Debug, Default)]
+pub(super) struct Wakes {
+    /// Lanes that need not wait any longer.
+    pub(super) lanes: Vec<Woken>,
+    /// Owners of events that were committed here.
+    pub(super) owners: HashSet<UserId>,
+    /// Something else may be due: lanes of any owner.
+    pub(super) all: bool,
 }
 
 /// A lane that need not wait any longer, if what is at its head has failed this often and not
@@ -90,7 +101,7 @@ impl Hub {
     pub fn new() -> Self {
         Self(Arc::new(Shared {
             wake: Notify::new(),
-            woken: Mutex::default(),
+            wakes: Mutex::default(),
             events: broadcast::Sender::new(STREAM_BUFFER),
             shown: Mutex::default(),
             counters: EventCounters::default(),
@@ -106,7 +117,9 @@ impl Hub {
         if self.has_streams() {
             events.iter().for_each(|event| self.show(event));
         }
-        self.wake();
+        let owners = events.iter().map(|event| event.owner_id);
+        self.0.wakes.lock().owners.extend(owners);
+        self.0.wake.notify_one();
     }
 
     /// Whether anybody listens to events.
@@ -145,8 +158,9 @@ impl Hub {
         *self.0.shown.lock() = None;
     }
 
-    /// Something may be due.
+    /// Something may be due, of whatever owner.
     pub fn wake(&self) {
+        self.0.wakes.lock().all = true;
         self.0.wake.notify_one();
     }
 
@@ -157,8 +171,8 @@ impl Hub {
 
     /// A lane that was paused before an attempt may make it now; not if it has failed since.
     pub fn wake_attempt(&self, lane: LaneId, failures: u32) {
-        self.0.woken.lock().insert(Woken { lane, failures });
-        self.wake();
+        self.0.wakes.lock().lanes.push(Woken { lane, failures });
+        self.0.wake.notify_one();
     }
 
     /// Events from now on.
@@ -175,8 +189,19 @@ impl Hub {
         self.0.wake.notified().await;
     }
 
-    pub(super) fn take_woken(&self) -> HashSet<Woken> {
-        std::mem::take(&mut self.0.woken.lock())
+    /// Everything to look at; of the lanes at most so many, the rest stays for the next time.
+    pub(super) fn take_wakes(&self, lanes_max: usize) -> Wakes {
+        let mut wakes = self.0.wakes.lock();
+        let taken = lanes_max.min(wakes.lanes.len());
+        let rest = wakes.lanes.split_off(taken);
+        if !rest.is_empty() {
+            self.0.wake.notify_one();
+        }
+        let left = Wakes {
+            lanes: rest,
+            ..Wakes::default()
+        };
+        std::mem::replace(&mut *wakes, left)
     }
 }
 

@@ -1,16 +1,19 @@
 //! Delivery: takes what waits in lanes to its receivers, in order, one at a time per lane, and
 //! tries again as spec 6.5 says.
 //!
-//! Cast: [`Engine`] looks for lanes that are due and claims them; a worker per claimed lane
-//! delivers until the lane is empty or must wait; `turn` holds the transactions that begin and
+//! Cast: [`Engine`] looks for lanes that are due and claims them; `schedule` decides whose lanes
+//! get the delivery slots; a worker per claimed lane delivers until the lane is empty or must wait;
+//! `turn` holds the transactions that begin and
 //! finish a delivery; whoever really sends is a [`Deliver`].
 //!
-//! Invariants: no task exists for a lane with nothing due, and looking costs one read of an index.
+//! Invariants: no task exists for a lane with nothing due. No owner occupies all slots of a kind, and
+//! lanes that an owner may not claim now cost nothing.
 //! Nothing is sent before its start is durable. Whoever finishes shows the fence of their claim;
 //! if it is not the lane's any more, what they know is thrown away.
 
 mod engine;
 mod retention;
+mod schedule;
 mod turn;
 mod worker;
 
@@ -28,6 +31,7 @@ use svc_core::{
 pub use self::{
     engine::Engine,
     retention::{Pruned, Retention, prune},
+    schedule::Slots,
 };
 use crate::store;
 
@@ -98,8 +102,8 @@ pub struct LanePolicy {
     pub withhold: Duration,
     /// How often to look when nobody wakes the engine.
     pub poll: Duration,
-    /// Lanes that deliver at the same time.
-    pub workers: usize,
+    /// Deliveries that run at the same time.
+    pub slots: Slots,
     /// How long deliveries in flight may take to end when the server stops.
     pub drain: Duration,
     pub retention: Retention,
@@ -113,7 +117,7 @@ impl Default for LanePolicy {
             pause: Duration::from_secs(1),
             withhold: Duration::from_secs(5),
             poll: Duration::from_millis(500),
-            workers: 256,
+            slots: Slots::default(),
             drain: Duration::from_secs(5),
             retention: Retention::default(),
         }

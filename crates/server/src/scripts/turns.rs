@@ -1,4 +1,5 @@
-//! Who runs next: every owner gets a turn, however many scripts one of them has.
+//! Who runs next: every owner gets a turn, however many scripts one of them has. The rule is
+//! [`svc_core::fair`], as for deliveries.
 //!
 //! Tools wait here for their turn. What waits in a lane does not: its lane stands in the line by
 //! name and is woken when there is a place, so that no delivery of anybody else is held up by
@@ -11,7 +12,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use svc_core::{LaneId, UserId};
+use svc_core::{
+    LaneId, UserId,
+    fair::{FairSlots, Share},
+};
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout},
@@ -41,19 +45,15 @@ pub struct Waiting {
 }
 
 struct Shared {
-    per_owner: usize,
     /// Called when a place is kept for a lane.
     wake: Box<dyn Fn(Waiting) + Send + Sync>,
     state: Mutex<State>,
 }
 
 struct State {
-    free: usize,
-    /// Places that are held or kept, by owner.
-    taken: HashMap<UserId, usize>,
+    /// Places that are held or kept, and owners with a line.
+    slots: FairSlots<UserId>,
     lines: HashMap<UserId, VecDeque<Waiter>>,
-    /// Owners with a line; who is first has waited longest for a turn.
-    order: VecDeque<UserId>,
     in_line: HashSet<LaneId>,
     kept: HashMap<LaneId, Kept>,
 }
@@ -72,13 +72,10 @@ impl Turns {
     /// `wake` is called, soon and outside of any lock, for each lane that found no place at first.
     pub fn new(places: usize, wake: impl Fn(Waiting) + Send + Sync + 'static) -> Self {
         Self(Arc::new(Shared {
-            per_owner: places.saturating_sub(1).max(1),
             wake: Box::new(wake),
             state: Mutex::new(State {
-                free: places,
-                taken: HashMap::new(),
+                slots: FairSlots::new(places, Share::all_but_one(places)),
                 lines: HashMap::new(),
-                order: VecDeque::new(),
                 in_line: HashSet::new(),
                 kept: HashMap::new(),
             }),
@@ -109,7 +106,7 @@ impl Turns {
             if !state.kept.contains_key(&lane) && state.in_line.insert(lane) {
                 state.join(owner, Waiter::Lane(waiting));
             }
-            let granted = state.give_places(self.0.per_owner);
+            let granted = state.give_places();
             (state.kept.remove(&lane), granted)
         };
         let others = granted.into_iter();
@@ -124,7 +121,7 @@ impl Shared {
         let granted = {
             let mut state = self.state.lock();
             change(&mut state);
-            state.give_places(self.per_owner)
+            state.give_places()
         };
         self.tell(granted.into_iter());
     }
@@ -147,24 +144,14 @@ impl Shared {
 
 impl State {
     fn join(&mut self, owner: UserId, waiter: Waiter) {
-        let line = self.lines.entry(owner).or_default();
-        if line.is_empty() {
-            self.order.push_back(owner);
-        }
-        line.push_back(waiter);
+        self.lines.entry(owner).or_default().push_back(waiter);
+        self.slots.wait(owner);
     }
 
     /// Gives what is free to those in line: one to each owner, in turn.
-    fn give_places(&mut self, per_owner: usize) -> Vec<(UserId, Waiter)> {
+    fn give_places(&mut self) -> Vec<(UserId, Waiter)> {
         let mut granted = Vec::new();
-        while self.free > 0 {
-            let may = |owner: &UserId| self.taken.get(owner).is_none_or(|n| *n < per_owner);
-            let Some(next) = self.order.iter().position(may) else {
-                break;
-            };
-            let Some(owner) = self.order.remove(next) else {
-                break;
-            };
+        while let Some(owner) = self.slots.take_next() {
             let line = self.lines.entry(owner).or_default();
             let waiter = loop {
                 match line.pop_front() {
@@ -176,11 +163,12 @@ impl State {
             if line.is_empty() {
                 self.lines.remove(&owner);
             } else {
-                self.order.push_back(owner);
+                self.slots.wait(owner);
             }
-            let Some(waiter) = waiter else { continue };
-            self.free -= 1;
-            *self.taken.entry(owner).or_default() += 1;
+            let Some(waiter) = waiter else {
+                self.slots.release(&owner);
+                continue;
+            };
             if let Waiter::Lane(Waiting { lane, .. }) = waiter {
                 self.in_line.remove(&lane);
                 let until = Instant::now() + KEPT_FOR;
@@ -199,16 +187,8 @@ impl State {
             .extract_if(|_, kept| kept.until <= now)
             .map(|(_, kept)| kept.owner)
             .collect();
-        ended.into_iter().for_each(|owner| self.free(owner));
-    }
-
-    fn free(&mut self, owner: UserId) {
-        self.free += 1;
-        if let Some(taken) = self.taken.get_mut(&owner) {
-            *taken -= 1;
-            if *taken == 0 {
-                self.taken.remove(&owner);
-            }
+        for owner in &ended {
+            self.slots.release(owner);
         }
     }
 }
@@ -221,7 +201,7 @@ impl Waiter {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.shared.change(|state| state.free(self.owner));
+        self.shared.change(|state| state.slots.release(&self.owner));
     }
 }
 

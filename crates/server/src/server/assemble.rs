@@ -13,7 +13,7 @@ use crate::{
         emit::Emitter,
         history::History,
         hub::Hub,
-        lanes::{Engine, LanePolicy, Retention},
+        lanes::{Engine, LanePolicy, Retention, Slots},
         secrets::SecretKey,
         sinks::{
             Deliverers,
@@ -302,6 +302,11 @@ fn engine(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> Engine
     let policy = LanePolicy {
         retry: options.events.retry,
         lease: options.events.lease,
+        slots: Slots {
+            // Not less than one owner's scripts may run at once, of a quarter of all.
+            script: options.events.slots.script.max(4 * options.scripts.workers),
+            ..options.events.slots
+        },
         retention: Retention {
             keep: options.events.retention,
             ..Retention::default()

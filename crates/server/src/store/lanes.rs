@@ -1,19 +1,23 @@
 //! Lanes: the queues of sinks and method subscriptions, who holds them, and what is in them.
 //!
-//! [`queue`] puts deliveries in, [`lease`] lets one server at a time take them out,
-//! [`declarations`] makes and removes the lanes of methods.
+//! [`queue`] puts deliveries in, [`due`] finds and claims lanes with something to deliver,
+//! [`lease`] lets one server at a time take deliveries out, [`declarations`] makes and removes the
+//! lanes of methods.
 
 mod declarations;
+mod due;
 mod lease;
 mod queue;
 
 use svc_core::{LaneId, SinkId, Timestamp, UserId, pattern::Pattern};
+use svc_protocol::api::SinkType;
 
 pub use self::{
     declarations::{declare, declares, list_declaring_spaces, withdraw_space},
+    due::{DueOwner, claim, correct_kinds, first_due, list_due_owners},
     lease::{
-        Held, HeldLane, advance, claim, first_due, hold, make_due, recount, release, release_all,
-        retry, start, unstart,
+        Held, HeldLane, Roused, advance, hold, make_due, recount, release, release_all, retry,
+        start, unstart,
     },
     queue::{Candidate, EnqueueError, enqueue, enqueue_again, list_candidates, note_drop},
 };
@@ -22,7 +26,51 @@ use super::{
     meta,
     sinks::{GLOBAL, SinkRow},
     sql::{Row, Tx, values},
+    value::{FromValue, Value},
 };
+
+/// What a lane delivers to. Each kind has delivery slots of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DeliveryKind {
+    Webhook,
+    Script,
+    Method,
+}
+
+impl DeliveryKind {
+    pub const ALL: [Self; 3] = [Self::Webhook, Self::Script, Self::Method];
+
+    /// Its position in [`ALL`](Self::ALL).
+    pub fn index(self) -> usize {
+        match self {
+            Self::Webhook => 0,
+            Self::Script => 1,
+            Self::Method => 2,
+        }
+    }
+}
+
+impl From<DeliveryKind> for Value {
+    fn from(kind: DeliveryKind) -> Self {
+        match kind {
+            DeliveryKind::Webhook => "webhook",
+            DeliveryKind::Script => "script",
+            DeliveryKind::Method => "method",
+        }
+        .into()
+    }
+}
+
+impl FromValue for DeliveryKind {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match String::from_value(value)?.as_str() {
+            "webhook" => Ok(Self::Webhook),
+            "script" => Ok(Self::Script),
+            "method" => Ok(Self::Method),
+            other => Err(format!("`{other}` is not a kind of delivery")),
+        }
+    }
+}
 
 /// A lane as others see it.
 #[derive(Clone, PartialEq, Debug)]
@@ -191,16 +239,20 @@ pub(super) fn insert_for_sink(
     sink: &SinkRow,
 ) -> Result<(), StoreError> {
     tx.execute(
-        "INSERT INTO lanes (id, kind, owner_key, owner_id, sink_id, method, patterns, formatters,
-             active, tail, depth, next_at, failures, starts, lease_until, fence, dropped)
-         VALUES (?1, 'sink', ?2, ?3, ?4, NULL, ?5, '[]', ?6, 0, 0, 0, 0, 0, 0, 0, 0)",
+        "INSERT INTO lanes (id, kind, delivery_kind, owner_key, owner_id, sink_id, method, patterns,
+             formatters, active, tail, depth, next_at, failures, starts, lease_until, fence, dropped)
+         VALUES (?1, 'sink', ?7, ?2, ?3, ?4, NULL, ?5, '[]', ?6, 0, 0, 0, 0, 0, 0, 0, 0)",
         values![
             id,
             &sink.owner_key,
             sink.owner_id,
             sink.id,
             write_patterns(&sink.patterns),
-            sink.active
+            sink.active,
+            match sink.kind {
+                SinkType::Script => DeliveryKind::Script,
+                SinkType::Webhook | SinkType::JsonRpc => DeliveryKind::Webhook,
+            }
         ],
     )?;
     Ok(())

@@ -50,10 +50,15 @@ const MIGRATIONS: &[Migration] = &[
         name: "zone",
         sql: include_str!("migrations/0005_zone.sql"),
     },
+    Migration {
+        version: 6,
+        name: "fair delivery",
+        sql: include_str!("migrations/0006_fair_delivery.sql"),
+    },
 ];
 
 /// The schema this program works with.
-pub const SCHEMA_VERSION: i64 = 5;
+pub const SCHEMA_VERSION: i64 = 6;
 
 /// Brings a database up to [`SCHEMA_VERSION`], each step in a transaction of its own. Servers that
 /// start at once take turns: each looks again what is left to do once it has its turn.

@@ -14,7 +14,7 @@ use svc_core::lane::RetryPolicy;
 use svc_protocol::{api::Servers, env};
 use svc_server::{
     EventOptions, Limits, Options, Policy, Quotas, ScriptOptions, Server, SharedDatabase,
-    StartError, TlsFiles, store::DatabaseUrl, web::Web,
+    StartError, TlsFiles, events::lanes::Slots, store::DatabaseUrl, web::Web,
 };
 
 use super::Shell;
@@ -220,6 +220,11 @@ fn events(shell: &Shell, config: &Config) -> EventOptions {
             after_second: Duration::from_secs_f64(events.retry_second_seconds),
         },
         lease: Duration::from_secs_f64(events.lease_seconds),
+        slots: Slots {
+            webhook: events.webhook_slots,
+            script: events.script_slots,
+            method: events.method_slots,
+        },
     }
 }
 

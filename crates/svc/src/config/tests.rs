@@ -198,6 +198,7 @@ fn wrong_variables_and_combinations_are_usage_errors() {
     check(&[("SVC_GRACE_SECONDS", "-1")], "`grace_seconds` is -1");
     check(&[("SVC_CALLS_PER_SECOND", "0")], "`calls_per_second` is 0");
     check(&[("SVC_EMITS_PER_SECOND", "0")], "`emits_per_second` is 0");
+    check(&[("SVC_METHOD_SLOTS", "3")], "`method_slots` is 3");
     check(
         &[("SVC_RETRY_FIRST_SECONDS", "-1")],
         "`retry_first_seconds`",

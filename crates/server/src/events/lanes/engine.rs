@@ -1,37 +1,63 @@
 //! [`Engine`]: looks for lanes that are due, claims them, and owns the workers that deliver.
+//!
+//! [`Schedule`] decides whose lanes are claimed. The engine tells it which owners may have something
+//! due: those of events committed here, those of deliveries that ended, those of lanes that were
+//! woken, and now and then, by a scan, all owners there are. The scan is what nothing is lost
+//! without; its time is bounded to a tenth of the engine's.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, atomic::AtomicUsize},
-    time::Duration,
-};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use svc_core::{LaneId, ServerId};
+use svc_core::{LaneId, ServerId, Timestamp};
 use tokio::{
     task::{JoinError, JoinSet},
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Deliver, LanePolicy, retention,
+    schedule::{Grant, OwnerKey, Schedule},
     turn::{self, Moment, Turn},
-    worker::Shared,
+    worker::{Shared, Slot},
 };
 use crate::{
     events::hub::{Hub, Woken},
-    store::{Store, StoreError, Tx, lanes},
+    store::{
+        Store, StoreError, Tx,
+        lanes::{self, DeliveryKind},
+        sinks::{GLOBAL, owner_key},
+    },
 };
 
-/// Lanes claimed in one transaction, so that it stays short.
-const CLAIM_MAX: usize = 64;
+/// Lanes woken in one transaction, so that it stays short.
+const ROUSE_MAX: usize = 128;
+/// After a scan, this many times as long passes before the next one.
+const SCAN_PAUSE: u32 = 9;
 
 /// Delivers until its shutdown token is cancelled.
 pub struct Engine<D> {
     shared: Arc<Shared<D>>,
-    /// Lanes that were woken while a worker had them, who was about to let them rest.
+    /// Wake-ups that arrived while the lane was held; replayed when it is released.
     woken_while_held: Mutex<HashSet<Woken>>,
+    scan: Mutex<Scan>,
+}
+
+/// When to look at all owners.
+struct Scan {
+    /// Not before, so that scans take a small part of the time.
+    earliest: Instant,
+    /// Then at the latest.
+    latest: Instant,
+    is_wanted: bool,
+}
+
+/// What was claimed with a grant.
+struct Claimed {
+    grant: Grant,
+    turns: Vec<Turn>,
+    /// How long until more of the owner is due; `None` if nothing is.
+    next: Option<Duration>,
 }
 
 impl<D: Deliver> Engine<D> {
@@ -43,18 +69,24 @@ impl<D: Deliver> Engine<D> {
         shutdown: CancellationToken,
         hub: Hub,
     ) -> Self {
+        let now = Instant::now();
         Self {
             shared: Arc::new(Shared {
                 store,
                 server_id,
                 deliver,
+                schedule: Mutex::new(Schedule::new(policy.slots)),
                 policy,
                 hub,
-                working: AtomicUsize::new(0),
                 shutdown,
                 cut_off: CancellationToken::new(),
             }),
             woken_while_held: Mutex::default(),
+            scan: Mutex::new(Scan {
+                earliest: now,
+                latest: now,
+                is_wanted: true,
+            }),
         }
     }
 
@@ -93,7 +125,10 @@ impl<D: Deliver> Engine<D> {
     async fn take_over(&self) {
         let server = self.shared.server_id;
         loop {
-            let releasing = move |tx: &mut Tx<'_>| lanes::release_all(tx, server);
+            let releasing = move |tx: &mut Tx<'_>| {
+                lanes::correct_kinds(tx)?;
+                lanes::release_all(tx, server)
+            };
             match self.shared.store.write(releasing).await {
                 Ok(_) | Err(StoreError::Closed) => return,
                 Err(error) => {
@@ -104,89 +139,212 @@ impl<D: Deliver> Engine<D> {
         }
     }
 
-    /// Starts a worker for each lane that is due, as far as there is room; how long to wait before
-    /// looking again, unless woken.
+    /// Starts a worker for each lane that is due and gets a slot; how long to wait before looking
+    /// again, unless woken.
     async fn look(&self, workers: &mut JoinSet<LaneId>) -> Duration {
-        let poll = self.shared.policy.poll;
-        let room = self.shared.policy.workers.saturating_sub(workers.len());
-        if room == 0 {
-            // The next worker that ends makes room.
-            return poll;
-        }
-        match self.claim(room.min(CLAIM_MAX)).await {
-            Ok((turns, wait)) => {
-                for turn in turns {
-                    self.shared.tell_buried(&turn.buried);
-                    if let Some(begun) = turn.begun {
-                        workers.spawn(self.shared.clone().work(begun));
-                    }
-                }
-                wait
-            }
+        match self.try_look(workers).await {
+            Ok(()) => self.wait(),
             Err(error) => {
                 if error != StoreError::Closed && !error.is_outage() {
                     tracing::error!(%error, "could not look for due deliveries; it is tried again");
                 }
-                poll
+                self.scan.lock().is_wanted = true;
+                self.shared.policy.poll
             }
         }
     }
 
-    /// Claims lanes and begins their first deliveries in one transaction; a read alone if none is
-    /// due.
-    async fn claim(&self, limit: usize) -> Result<(Vec<Turn>, Duration), StoreError> {
-        let shared = &self.shared;
-        self.rouse().await?;
-        let (server, lease) = (shared.server_id, shared.policy.lease);
-        let looking = move |tx: &mut Tx<'_>| {
-            let now = tx.now()?;
-            let first = lanes::first_due(tx, server, now)?;
-            Ok(first.map(|at| at.since(now)))
-        };
-        match shared.store.read(looking).await? {
-            None => return Ok((Vec::new(), shared.policy.poll)),
-            Some(wait) if !wait.is_zero() => {
-                return Ok((Vec::new(), wait.min(shared.policy.poll)));
-            }
-            Some(_) => {}
+    async fn try_look(&self, workers: &mut JoinSet<LaneId>) -> Result<(), StoreError> {
+        self.take_wakes().await?;
+        self.scan_if_time().await?;
+        let grants = self.shared.schedule.lock().plan(Instant::now());
+        if grants.is_empty() {
+            return Ok(());
         }
-        let limit_rows = u32::try_from(limit).unwrap_or(u32::MAX);
-        let shutdown = shared.shutdown.clone();
-        let turns = shared
-            .store
-            .write(move |tx| {
-                // What a worker gave back because the server stops is not begun again.
-                if shutdown.is_cancelled() {
-                    return Ok(Vec::new());
+        // Should anything fail, the slots are free again, and the scan finds the lanes.
+        let mut granted = Granted {
+            schedule: &self.shared.schedule,
+            grants,
+        };
+        self.drop_idle(&mut granted).await?;
+        if granted.grants.is_empty() {
+            return Ok(());
+        }
+        let claimed = self.claim(granted.grants.clone()).await?;
+        granted.grants.clear();
+        for claimed in claimed {
+            self.start(claimed, workers);
+        }
+        Ok(())
+    }
+
+    fn wait(&self) -> Duration {
+        let now = Instant::now();
+        let due = self.shared.schedule.lock().wait(now);
+        let scan = self.scan.lock();
+        let at = if scan.is_wanted {
+            scan.earliest
+        } else {
+            scan.latest
+        };
+        let until_scan = at.saturating_duration_since(now);
+        due.map_or(until_scan, |due| due.min(until_scan))
+    }
+
+    /// Reports to the schedule what the hub heard of.
+    async fn take_wakes(&self) -> Result<(), StoreError> {
+        let wakes = self.shared.hub.take_wakes(ROUSE_MAX);
+        if wakes.all {
+            self.scan.lock().is_wanted = true;
+        }
+        if !wakes.owners.is_empty() {
+            let now = Instant::now();
+            let mut schedule = self.shared.schedule.lock();
+            let keys = wakes.owners.into_iter().map(owner_key);
+            for key in keys.chain([GLOBAL.to_owned()]) {
+                let key: OwnerKey = key.into();
+                for kind in DeliveryKind::ALL {
+                    schedule.note_due(kind, &key, now);
                 }
-                let moment = Moment::of(tx, lease)?;
-                let claimed = lanes::claim(tx, server, moment.now, moment.lease_until, limit_rows)?;
-                let begin = |held| turn::begin(tx, held, moment).transpose();
-                claimed.into_iter().filter_map(begin).collect()
-            })
-            .await?;
-        // There may be more.
-        Ok((turns, Duration::ZERO))
+            }
+        }
+        self.rouse(wakes.lanes).await
     }
 
     /// Makes the lanes due that were woken; those that are held, once they are given back.
-    async fn rouse(&self) -> Result<(), StoreError> {
-        let woken = self.shared.hub.take_woken();
+    async fn rouse(&self, woken: Vec<Woken>) -> Result<(), StoreError> {
         if woken.is_empty() {
             return Ok(());
         }
         let rousing = move |tx: &mut Tx<'_>| {
-            let (now, mut held) = (tx.now()?, Vec::new());
+            let (now, mut roused) = (tx.now()?, Vec::new());
             for woken in woken {
-                if lanes::make_due(tx, woken.lane, woken.failures, now)? {
-                    held.push(woken);
+                if let Some(lane) = lanes::make_due(tx, woken.lane, woken.failures, now)? {
+                    roused.push((woken, lane));
                 }
             }
-            Ok(held)
+            Ok(roused)
         };
-        let held = self.shared.store.write(rousing).await?;
-        self.woken_while_held.lock().extend(held);
+        let roused = self.shared.store.write(rousing).await?;
+        let now = Instant::now();
+        let mut schedule = self.shared.schedule.lock();
+        for (woken, lane) in roused {
+            if lane.is_held {
+                self.woken_while_held.lock().insert(woken);
+            } else {
+                schedule.note_due(lane.kind, &lane.owner_key.into(), now);
+            }
+        }
         Ok(())
+    }
+
+    /// Asks for all owners with something to deliver, if that is wanted and not too soon.
+    async fn scan_if_time(&self) -> Result<(), StoreError> {
+        let began = Instant::now();
+        {
+            let mut scan = self.scan.lock();
+            let is_time = if scan.is_wanted {
+                began >= scan.earliest
+            } else {
+                began >= scan.latest
+            };
+            if !is_time {
+                return Ok(());
+            }
+            scan.is_wanted = false;
+        }
+        let server = self.shared.server_id;
+        let scanning = move |tx: &mut Tx<'_>| {
+            let (now, mut due) = (tx.now()?, Vec::new());
+            for kind in DeliveryKind::ALL {
+                let owners = lanes::list_due_owners(tx, server, kind, now)?;
+                due.extend(owners.into_iter().map(|owner| {
+                    let key: OwnerKey = owner.owner_key.into();
+                    (kind, key, owner.at.since(now))
+                }));
+            }
+            Ok(due)
+        };
+        let due = self.shared.store.read(scanning).await?;
+        let now = Instant::now();
+        let mut schedule = self.shared.schedule.lock();
+        for (kind, owner, wait) in due {
+            schedule.note_due(kind, &owner, now + wait);
+        }
+        let pause = (now - began) * SCAN_PAUSE;
+        let mut scan = self.scan.lock();
+        scan.earliest = now + pause;
+        scan.latest = now + pause.max(self.shared.policy.poll);
+        Ok(())
+    }
+
+    /// Settles the grants of owners with nothing due: a read, so that they cost no write.
+    async fn drop_idle(&self, granted: &mut Granted<'_>) -> Result<(), StoreError> {
+        let (server, asked) = (self.shared.server_id, granted.grants.clone());
+        let asking = move |tx: &mut Tx<'_>| {
+            let now = tx.now()?;
+            asked
+                .iter()
+                .map(|grant| wait_of(tx, server, grant, now))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        let waits = self.shared.store.read(asking).await?;
+        let now = Instant::now();
+        let mut schedule = self.shared.schedule.lock();
+        let mut waits = waits.into_iter();
+        granted.grants.retain(|grant| {
+            let wait = waits.next().flatten();
+            let is_due = wait.is_some_and(|wait| wait.is_zero());
+            if !is_due {
+                schedule.settle(grant, 0, wait.map(|wait| now + wait));
+            }
+            is_due
+        });
+        Ok(())
+    }
+
+    /// Claims lanes and begins their first deliveries in one transaction.
+    async fn claim(&self, grants: Vec<Grant>) -> Result<Vec<Claimed>, StoreError> {
+        let shared = &self.shared;
+        let (server, lease) = (shared.server_id, shared.policy.lease);
+        let shutdown = shared.shutdown.clone();
+        let claiming = move |tx: &mut Tx<'_>| {
+            let moment = Moment::of(tx, lease)?;
+            grants
+                .into_iter()
+                .map(|grant| {
+                    // What a worker gave back because the server stops is not begun again.
+                    if shutdown.is_cancelled() {
+                        return Ok(Claimed {
+                            grant,
+                            turns: Vec::new(),
+                            next: None,
+                        });
+                    }
+                    claim_of(tx, server, grant, moment)
+                })
+                .collect()
+        };
+        shared.store.write(claiming).await
+    }
+
+    /// Starts a worker for each delivery that has begun.
+    fn start(&self, claimed: Claimed, workers: &mut JoinSet<LaneId>) {
+        let Claimed { grant, turns, next } = claimed;
+        let mut begun = Vec::new();
+        for turn in turns {
+            self.shared.tell_buried(&turn.buried);
+            begun.extend(turn.begun);
+        }
+        let next = next.map(|wait| Instant::now() + wait);
+        self.shared
+            .schedule
+            .lock()
+            .settle(&grant, begun.len(), next);
+        for begun in begun {
+            let slot = Slot::new(self.shared.clone(), grant.kind, grant.owner.clone());
+            workers.spawn(slot.work(begun));
+        }
     }
 
     /// A worker that panicked leaves its lane held; the lease runs out, and the lane goes on.
@@ -220,4 +378,53 @@ impl<D: Deliver> Engine<D> {
             self.note_end(ended);
         }
     }
+}
+
+/// Grants that are not used yet; dropped, their slots are free again.
+struct Granted<'a> {
+    schedule: &'a Mutex<Schedule>,
+    grants: Vec<Grant>,
+}
+
+impl Drop for Granted<'_> {
+    fn drop(&mut self) {
+        let mut schedule = self.schedule.lock();
+        for grant in &self.grants {
+            schedule.settle(grant, 0, None);
+        }
+    }
+}
+
+/// How long until something of the grant's owner is due; `None` if nothing is.
+fn wait_of(
+    tx: &mut Tx<'_>,
+    server: ServerId,
+    grant: &Grant,
+    now: Timestamp,
+) -> Result<Option<Duration>, StoreError> {
+    let first = lanes::first_due(tx, server, (grant.kind, &grant.owner), now)?;
+    Ok(first.map(|at| at.since(now)))
+}
+
+fn claim_of(
+    tx: &mut Tx<'_>,
+    server: ServerId,
+    grant: Grant,
+    moment: Moment,
+) -> Result<Claimed, StoreError> {
+    let owner = (grant.kind, &*grant.owner);
+    let span = (moment.now, moment.lease_until);
+    let held = lanes::claim(tx, server, owner, span, grant.slots)?;
+    let next = if held.len() < grant.slots {
+        wait_of(tx, server, &grant, moment.now)?
+    } else {
+        // There may be more.
+        Some(Duration::ZERO)
+    };
+    let begin = |held| turn::begin(tx, held, moment).transpose();
+    let turns = held
+        .into_iter()
+        .filter_map(begin)
+        .collect::<Result<_, _>>()?;
+    Ok(Claimed { grant, turns, next })
 }

@@ -1,6 +1,7 @@
 //! Delivery, on a real store, with a receiver that does as it is told.
 
 mod attempts;
+mod fairness;
 mod holding;
 mod order;
 mod queue;
@@ -33,7 +34,7 @@ use crate::{
     store::{
         PageRequest, Store, StoreOptions, audit,
         deliveries::{self, DeliveryPage},
-        lanes,
+        lanes::{self, DeliveryKind, Held},
         sinks::{self, GLOBAL, SinkConfig, SinkRow},
     },
 };
@@ -307,6 +308,17 @@ impl Fixture {
         + 'static,
     ) -> T {
         self.store.write(work).await.expect("committed")
+    }
+
+    /// Claims webhook lanes of the owner that are due, as a server of its own.
+    async fn claim(&self, until: Timestamp) -> Vec<Held> {
+        let (key, now) = (sinks::owner_key(self.owner), self.now());
+        self.write(move |tx| {
+            let server = ServerId(Uuid::now_v7());
+            let owner = (DeliveryKind::Webhook, key.as_str());
+            lanes::claim(tx, server, owner, (now, until), 10)
+        })
+        .await
     }
 
     fn event(&self, owner: UserId, event_type: &str) -> Event {

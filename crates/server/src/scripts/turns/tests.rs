@@ -39,8 +39,8 @@ async fn one_owner_leaves_a_place_for_others() {
     drop(first);
     assert!(turns.enter(ann, lane(1)).is_some(), "free again");
     let state = turns.0.state.lock();
-    assert!(state.taken.is_empty() && state.lines.is_empty() && state.order.is_empty());
-    assert_eq!(state.free, 2);
+    assert!(state.slots.is_idle() && state.lines.is_empty());
+    assert_eq!(state.slots.free(), 2);
 }
 
 #[tokio::test]

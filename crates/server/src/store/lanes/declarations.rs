@@ -82,11 +82,11 @@ fn upsert(
     subscription: &Subscription,
 ) -> Result<LaneId, StoreError> {
     let row = tx.query_opt(
-        "INSERT INTO lanes (id, kind, owner_key, owner_id, sink_id, method, patterns, formatters,
-             active, tail, depth, next_at, failures, starts, lease_until, fence, dropped)
-         VALUES (?1, 'method', ?2, ?2, NULL, ?3, ?4, ?5, 1, 0, 0, 0, 0, 0, 0, 0, 0)
+        "INSERT INTO lanes (id, kind, delivery_kind, owner_key, owner_id, sink_id, method, patterns,
+             formatters, active, tail, depth, next_at, failures, starts, lease_until, fence, dropped)
+         VALUES (?1, 'method', 'method', ?2, ?2, NULL, ?3, ?4, ?5, 1, 0, 0, 0, 0, 0, 0, 0, 0)
          ON CONFLICT (owner_id, method) DO UPDATE SET patterns = excluded.patterns,
-             formatters = excluded.formatters
+             formatters = excluded.formatters, delivery_kind = excluded.delivery_kind
          RETURNING id",
         values![
             LaneId(Uuid::now_v7()),

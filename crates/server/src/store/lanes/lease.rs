@@ -3,7 +3,7 @@
 
 use svc_core::{LaneId, ServerId, Timestamp, UserId};
 
-use super::Receiver;
+use super::{DeliveryKind, Receiver};
 use crate::store::{
     error::StoreError,
     sql::{Tx, values},
@@ -30,65 +30,6 @@ pub struct HeldLane {
     pub failures: u32,
     /// Starts of the delivery at the head, those that a crash cut off included.
     pub starts: u32,
-}
-
-/// Which lanes a server may take: a method's, only where a space that declares it has its link.
-macro_rules! takes {
-    ($server:literal) => {
-        concat!(
-            "(kind <> 'method' OR EXISTS (SELECT 1 FROM lane_declarations d ",
-            "JOIN spaces s ON s.id = d.space_id ",
-            "WHERE d.lane_id = lanes.id AND s.node_id = ",
-            $server,
-            "))"
-        )
-    };
-}
-
-/// When the first lane is due that nobody holds and this server may take.
-pub fn first_due(
-    tx: &mut Tx<'_>,
-    server: ServerId,
-    now: Timestamp,
-) -> Result<Option<Timestamp>, StoreError> {
-    tx.query_opt(
-        concat!(
-            "SELECT next_at FROM lanes WHERE depth > 0 AND active = 1 AND lease_until <= ?1 AND ",
-            takes!("?2"),
-            " ORDER BY next_at LIMIT 1"
-        ),
-        values![now, server],
-    )?
-    .map(|row| row.get("next_at"))
-    .transpose()
-}
-
-/// Takes at most `limit` lanes that are due, that nobody holds and that this server may take.
-pub fn claim(
-    tx: &mut Tx<'_>,
-    server: ServerId,
-    now: Timestamp,
-    until: Timestamp,
-    limit: u32,
-) -> Result<Vec<Held>, StoreError> {
-    tx.query(
-        concat!(
-            "UPDATE lanes SET lease_owner = ?1, lease_until = ?3, fence = fence + 1 WHERE id IN (
-                 SELECT id FROM lanes
-                 WHERE depth > 0 AND active = 1 AND next_at <= ?2 AND lease_until <= ?2 AND ",
-            takes!("?1"),
-            " ORDER BY next_at LIMIT ?4) RETURNING id, fence"
-        ),
-        values![server, now, until, limit],
-    )?
-    .iter()
-    .map(|row| {
-        Ok(Held {
-            lane: row.get("id")?,
-            fence: row.get("fence")?,
-        })
-    })
-    .collect()
 }
 
 /// Renews a lease; `None` if the lane is somebody else's by now, or gone.
@@ -167,23 +108,40 @@ pub fn release_all(tx: &mut Tx<'_>, server: ServerId) -> Result<usize, StoreErro
     )
 }
 
+/// A lane that may be due now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Roused {
+    pub kind: DeliveryKind,
+    pub owner_key: String,
+    /// The lane is held, so nothing was changed.
+    pub is_held: bool,
+}
+
 /// Makes a lane due that waits for something other than a retry: what is at its head had failed
-/// `failures` times when it was paused, and waits for a retry only if it has failed since. Whether
-/// the lane is held, and nothing was done for that.
+/// `failures` times when it was paused, and waits for a retry only if it has failed since. `None`
+/// if the lane is gone, empty, or waits for a retry.
 pub fn make_due(
     tx: &mut Tx<'_>,
     lane: LaneId,
     failures: u32,
     now: Timestamp,
-) -> Result<bool, StoreError> {
+) -> Result<Option<Roused>, StoreError> {
     let row = tx.query_opt(
         "UPDATE lanes SET next_at = CASE
              WHEN lease_until <= ?2 AND next_at > ?2 THEN ?2 ELSE next_at END
-         WHERE id = ?1 AND depth > 0 AND failures = ?3 RETURNING lease_until",
+         WHERE id = ?1 AND depth > 0 AND failures = ?3
+         RETURNING lease_until, delivery_kind, owner_key",
         values![lane, now, failures],
     )?;
-    let until: Option<Timestamp> = row.map(|row| row.get("lease_until")).transpose()?;
-    Ok(until.is_some_and(|until| until > now))
+    row.map(|row| {
+        let until: Timestamp = row.get("lease_until")?;
+        Ok(Roused {
+            kind: row.get("delivery_kind")?,
+            owner_key: row.get("owner_key")?,
+            is_held: until > now,
+        })
+    })
+    .transpose()
 }
 
 /// Sets the depth to what is really there, should the two ever differ.

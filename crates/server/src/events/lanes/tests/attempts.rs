@@ -7,7 +7,10 @@ use svc_protocol::api::DeliveryState;
 use uuid::Uuid;
 
 use super::{Answer, Fixture, Receiver, START, until};
-use crate::store::lanes;
+use crate::store::{
+    lanes::{self, DeliveryKind},
+    sinks,
+};
 
 #[tokio::test]
 async fn attempts_are_5_and_15_seconds_apart_and_the_third_failure_is_dead() {
@@ -159,9 +162,12 @@ async fn a_paused_retry_is_woken_too() {
 async fn until_due(fixture: &Fixture, at: i64) {
     let deadline = std::time::Instant::now() + super::DEADLINE;
     loop {
-        let now = fixture.now();
+        let (now, key) = (fixture.now(), sinks::owner_key(fixture.owner));
         let due = fixture
-            .write(move |tx| lanes::first_due(tx, ServerId(Uuid::nil()), now))
+            .write(move |tx| {
+                let owner = (DeliveryKind::Webhook, key.as_str());
+                lanes::first_due(tx, ServerId(Uuid::nil()), owner, now)
+            })
             .await;
         if due.is_some_and(|due| due.0 == at) {
             return;

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use svc_core::{
-    LaneId, ServerId,
+    LaneId,
     lane::{LEASE, STARTS_MAX},
 };
 use svc_protocol::api::DeliveryState;
-use uuid::Uuid;
 
 use super::{Answer, Fixture, Receiver, until};
 use crate::{
@@ -15,7 +14,7 @@ use crate::{
         AttemptDetail,
         turn::{self, Begun, Buried, Ending, Moment},
     },
-    store::lanes::{self, Held},
+    store::lanes::Held,
 };
 
 /// Renewed three times while it lasts, by the clock of the machine.
@@ -122,13 +121,12 @@ async fn a_worker_that_lost_its_lane_stops() {
 /// Claims what is due and begins it, as the engine does.
 async fn claim(fixture: &Fixture) -> (Option<Begun>, Vec<Buried>) {
     let moment = moment(fixture);
+    let claimed = fixture.claim(moment.lease_until).await;
+    let Some(&held) = claimed.first() else {
+        return (None, Vec::new());
+    };
     fixture
         .write(move |tx| {
-            let server = ServerId(Uuid::now_v7());
-            let claimed = lanes::claim(tx, server, moment.now, moment.lease_until, 10)?;
-            let Some(&held) = claimed.first() else {
-                return Ok((None, Vec::new()));
-            };
             let turn = turn::begin(tx, held, moment)?.expect("just claimed");
             Ok((turn.begun, turn.buried))
         })

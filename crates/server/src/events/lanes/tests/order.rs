@@ -9,7 +9,7 @@ use svc_core::LaneId;
 use uuid::Uuid;
 
 use super::{Answer, DEADLINE, Fixture, Receiver, until};
-use crate::store::{lanes, sinks};
+use crate::store::sinks;
 
 #[tokio::test]
 async fn every_lane_is_in_order_and_has_one_in_flight() {
@@ -38,7 +38,7 @@ async fn every_lane_is_in_order_and_has_one_in_flight() {
 }
 
 #[tokio::test]
-async fn more_lanes_than_workers_take_turns() {
+async fn more_lanes_than_slots_take_turns() {
     let fixture = Fixture::new();
     let mut all = Vec::new();
     for n in 0..10 {
@@ -46,7 +46,7 @@ async fn more_lanes_than_workers_take_turns() {
     }
     let receiver = Receiver::new(Answer::Deliver);
     let mut policy = fixture.policy();
-    policy.workers = 2;
+    policy.slots.webhook = 2;
     let running = fixture.start_with(&receiver, policy);
     fixture.emit_many(20).await;
     fixture.until_empty(&all.iter().collect::<Vec<_>>()).await;
@@ -96,16 +96,6 @@ async fn ten_thousand_idle_sinks_cost_no_write() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(fixture.store.stats().commits, before);
-    let plan = fixture.write(|tx| {
-        let rows = tx.query(
-            "EXPLAIN QUERY PLAN SELECT next_at FROM lanes
-             WHERE depth > 0 AND active = 1 AND lease_until <= 1 ORDER BY next_at LIMIT 1",
-            &[],
-        )?;
-        rows[0].get::<String>("detail")
-    });
-    let plan = plan.await;
-    assert!(plan.contains("lanes_due"), "{plan}");
     running.stop().await;
 }
 
@@ -196,10 +186,6 @@ async fn a_delivery_cut_off_by_shutdown_spends_no_attempt() {
 }
 
 async fn is_free(fixture: &Fixture, lane: LaneId) -> bool {
-    let (now, until) = (fixture.now(), fixture.now());
-    let server = svc_core::ServerId(Uuid::now_v7());
-    let claimed = fixture
-        .write(move |tx| lanes::claim(tx, server, now, until, 10))
-        .await;
+    let claimed = fixture.claim(fixture.now()).await;
     claimed.iter().any(|held| held.lane == lane)
 }

@@ -1,0 +1,236 @@
+//! Fair division of a fixed number of slots between owners.
+//!
+//! Two rules. An owner that holds no slot may take any free one. An owner that holds slots may take
+//! another only while its holdings stay below a [`Share`] of the free slots, and never one of the
+//! last, reserved slots. So the more slots are in use, the less one owner may add, and the reserved
+//! slots are for owners that hold none. With [`Share::QUARTER`] one owner gets a quarter of all
+//! slots; to occupy the last one takes as many owners as a quarter of the slots. Owners that wait
+//! take turns (round robin).
+
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    hash::Hash,
+};
+
+/// How many slots an owner may hold, in relation to the slots that are free.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share {
+    held: usize,
+    free: usize,
+    /// One in so many slots is reserved for owners that hold none; 0 reserves no slot.
+    reserve_one_in: usize,
+}
+
+impl Share {
+    /// One held slot for three free ones: a single owner gets a quarter of all slots. The last
+    /// quarter is reserved.
+    pub const QUARTER: Self = Self {
+        held: 1,
+        free: 3,
+        reserve_one_in: 4,
+    };
+
+    /// A single owner gets every slot but the last one. For few slots.
+    pub fn all_but_one(capacity: usize) -> Self {
+        Self {
+            held: capacity.saturating_sub(1),
+            free: 1,
+            reserve_one_in: 0,
+        }
+    }
+}
+
+/// Slots, the owners that hold them, and the owners that wait for one.
+#[derive(Clone, Debug)]
+pub struct FairSlots<K> {
+    share: Share,
+    /// Slots for owners that hold none.
+    reserved: usize,
+    free: usize,
+    held: HashMap<K, usize>,
+    /// Each owner at most once; the first one has waited longest.
+    line: VecDeque<K>,
+    in_line: HashSet<K>,
+}
+
+impl<K: Clone + Eq + Hash> FairSlots<K> {
+    pub fn new(capacity: usize, share: Share) -> Self {
+        Self {
+            share,
+            reserved: capacity.checked_div(share.reserve_one_in).unwrap_or(0),
+            free: capacity,
+            held: HashMap::new(),
+            line: VecDeque::new(),
+            in_line: HashSet::new(),
+        }
+    }
+
+    pub fn free(&self) -> usize {
+        self.free
+    }
+
+    /// Slots an owner holds.
+    pub fn held(&self, owner: &K) -> usize {
+        self.held.get(owner).copied().unwrap_or(0)
+    }
+
+    /// Whether the rules give this owner a slot now.
+    pub fn may_take(&self, owner: &K) -> bool {
+        let held = self.held(owner);
+        let below_share =
+            || held.saturating_mul(self.share.free) < self.free.saturating_mul(self.share.held);
+        self.free > 0 && (held == 0 || (self.free > self.reserved && below_share()))
+    }
+
+    /// Puts an owner at the end of the line, unless it is in the line.
+    pub fn wait(&mut self, owner: K) {
+        if self.in_line.insert(owner.clone()) {
+            self.line.push_back(owner);
+        }
+    }
+
+    pub fn is_waiting(&self, owner: &K) -> bool {
+        self.in_line.contains(owner)
+    }
+
+    pub fn has_waiting(&self) -> bool {
+        !self.line.is_empty()
+    }
+
+    /// Whether [`take_next`](Self::take_next) would give a slot.
+    pub fn has_next(&self) -> bool {
+        self.line.iter().any(|owner| self.may_take(owner))
+    }
+
+    /// Takes an owner out of the line.
+    pub fn stop_waiting(&mut self, owner: &K) {
+        if self.in_line.remove(owner) {
+            self.line.retain(|waiting| waiting != owner);
+        }
+    }
+
+    /// Gives a slot to the first owner in the line that may take one. The owner leaves the line: a
+    /// caller with more work for it puts it at the end again.
+    pub fn take_next(&mut self) -> Option<K> {
+        if self.free == 0 {
+            return None;
+        }
+        let first = self.line.iter().position(|owner| self.may_take(owner))?;
+        let owner = self.line.remove(first)?;
+        self.in_line.remove(&owner);
+        self.free -= 1;
+        *self.held.entry(owner.clone()).or_default() += 1;
+        Some(owner)
+    }
+
+    /// Gives a slot back. Without one to give back, nothing happens.
+    pub fn release(&mut self, owner: &K) {
+        let Some(held) = self.held.get_mut(owner) else {
+            return;
+        };
+        *held -= 1;
+        if *held == 0 {
+            self.held.remove(owner);
+        }
+        self.free += 1;
+    }
+
+    /// Whether no slot is held and no owner waits.
+    pub fn is_idle(&self) -> bool {
+        self.held.is_empty() && self.line.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes slots for one owner until it gets no more.
+    fn fill(slots: &mut FairSlots<u32>, owner: u32) -> usize {
+        let mut taken = 0;
+        loop {
+            slots.wait(owner);
+            match slots.take_next() {
+                Some(next) => assert_eq!(next, owner),
+                None => break,
+            }
+            taken += 1;
+        }
+        slots.stop_waiting(&owner);
+        taken
+    }
+
+    #[test]
+    fn one_owner_gets_its_share() {
+        for (capacity, share, expected) in [
+            (1, Share::QUARTER, 1),
+            (2, Share::QUARTER, 1),
+            (4, Share::QUARTER, 1),
+            (8, Share::QUARTER, 2),
+            (256, Share::QUARTER, 64),
+            (1_024, Share::QUARTER, 256),
+            (1, Share::all_but_one(1), 1),
+            (2, Share::all_but_one(2), 1),
+            (4, Share::all_but_one(4), 3),
+            (16, Share::all_but_one(16), 15),
+        ] {
+            let mut slots = FairSlots::new(capacity, share);
+            assert_eq!(fill(&mut slots, 1), expected, "{capacity} {share:?}");
+            if capacity > 1 {
+                assert!(slots.may_take(&2), "{capacity} {share:?}");
+            }
+        }
+    }
+
+    /// Owners that take all they can leave slots for owners that hold none.
+    #[test]
+    fn only_as_many_owners_as_reserved_slots_occupy_the_last_one() {
+        let mut slots = FairSlots::new(64, Share::QUARTER);
+        let mut owners = 0;
+        while slots.free() > 0 {
+            assert!(slots.may_take(&owners), "owner {owners} holds nothing");
+            fill(&mut slots, owners);
+            owners += 1;
+        }
+        assert!(owners >= 16, "{owners} owners occupied all slots");
+    }
+
+    #[test]
+    fn owners_take_turns() {
+        let mut slots = FairSlots::new(100, Share::QUARTER);
+        for owner in [1, 2, 3] {
+            slots.wait(owner);
+        }
+        let mut order = Vec::new();
+        for _ in 0..6 {
+            let owner = slots.take_next().expect("a free slot");
+            slots.wait(owner);
+            order.push(owner);
+        }
+        assert_eq!(order, [1, 2, 3, 1, 2, 3]);
+    }
+
+    #[test]
+    fn an_owner_beyond_its_share_blocks_no_owner_behind_it() {
+        let mut slots = FairSlots::new(4, Share::QUARTER);
+        fill(&mut slots, 1);
+        slots.wait(1);
+        slots.wait(2);
+        assert_eq!(slots.take_next(), Some(2));
+        assert_eq!(slots.take_next(), None);
+        assert!(slots.is_waiting(&1));
+        slots.release(&1);
+        assert_eq!(slots.take_next(), Some(1));
+        slots.release(&1);
+        slots.release(&2);
+        assert!(slots.is_idle());
+        assert_eq!(slots.free(), 4);
+    }
+
+    #[test]
+    fn a_release_without_a_slot_adds_none() {
+        let mut slots = FairSlots::new(2, Share::QUARTER);
+        slots.release(&1);
+        assert_eq!(slots.free(), 2);
+    }
+}

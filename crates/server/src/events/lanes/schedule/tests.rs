@@ -1,0 +1,157 @@
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const METHOD: DeliveryKind = DeliveryKind::Method;
+
+fn owner(name: impl ToString) -> OwnerKey {
+    name.to_string().into()
+}
+
+fn schedule(method: usize) -> Schedule {
+    Schedule::new(Slots {
+        method,
+        ..Slots::default()
+    })
+}
+
+/// Uses every granted slot, as for an owner with endless lanes.
+fn use_all(schedule: &mut Schedule, now: Instant) -> HashMap<OwnerKey, usize> {
+    let mut used: HashMap<_, usize> = HashMap::new();
+    loop {
+        let grants = schedule.plan(now);
+        if grants.is_empty() {
+            return used;
+        }
+        for grant in grants {
+            *used.entry(grant.owner.clone()).or_default() += grant.slots;
+            schedule.settle(&grant, grant.slots, Some(now));
+        }
+    }
+}
+
+#[test]
+fn an_owner_with_endless_lanes_gets_a_quarter_and_waits_without_cost() {
+    let (mut schedule, now) = (schedule(256), Instant::now());
+    schedule.note_due(METHOD, &owner("mallory"), now);
+    let used = use_all(&mut schedule, now);
+    assert_eq!(used, HashMap::from([(owner("mallory"), 64)]));
+    // Its further lanes are due, and still nothing is to be done until a delivery ends.
+    assert_eq!(schedule.wait(now), None);
+    assert!(schedule.has_waiting(METHOD));
+    schedule.note_due(METHOD, &owner("ann"), now);
+    assert_eq!(schedule.wait(now), Some(Duration::ZERO));
+    let grants = schedule.plan(now);
+    assert_eq!(grants[0].owner, owner("ann"));
+    // Nor do its methods take slots of webhooks.
+    schedule.note_due(DeliveryKind::Webhook, &owner("mallory"), now);
+    assert!(!schedule.plan(now).is_empty());
+}
+
+#[test]
+fn what_is_due_later_is_granted_then() {
+    let (mut schedule, now) = (schedule(8), Instant::now());
+    let later = now + Duration::from_secs(5);
+    schedule.note_due(METHOD, &owner("ann"), later);
+    assert_eq!(schedule.plan(now), []);
+    assert_eq!(schedule.wait(now), Some(Duration::from_secs(5)));
+    // The earlier of two moments counts.
+    schedule.note_due(METHOD, &owner("ann"), later + Duration::from_secs(1));
+    let grants = schedule.plan(later);
+    assert_eq!(grants.len(), 1);
+    schedule.settle(&grants[0], 0, None);
+    assert_eq!(schedule.wait(later), None);
+}
+
+/// The engine read the store before a delivery ended, and settles after it.
+#[test]
+fn what_is_noted_during_a_grant_is_not_lost() {
+    let (mut schedule, now) = (schedule(8), Instant::now());
+    schedule.note_due(METHOD, &owner("ann"), now);
+    let grants = schedule.plan(now);
+    schedule.settle(&grants[0], 1, None);
+    schedule.note_due(METHOD, &owner("ann"), now);
+    let grants = schedule.plan(now);
+    schedule.end(METHOD, &owner("ann"), now);
+    schedule.settle(&grants[0], 0, None);
+    assert_eq!(schedule.wait(now), Some(Duration::ZERO));
+}
+
+#[test]
+fn paused_lanes_of_one_owner_return_a_hundred_a_second() {
+    let (mut schedule, now) = (schedule(8), Instant::now());
+    let base = Duration::from_secs(1);
+    let rests: Vec<_> = (0..10_000)
+        .map(|_| schedule.rest(&owner("mallory"), base, now))
+        .collect();
+    let within = |span: Duration| rests.iter().filter(|rest| **rest <= base + span).count();
+    assert_eq!(within(Duration::ZERO), 100);
+    assert_eq!(within(Duration::from_secs(1)), 200);
+    assert_eq!(within(Duration::from_secs(10)), 1_100);
+    assert_eq!(schedule.rest(&owner("ann"), base, now), base);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Due(usize),
+    Claim { lanes: usize },
+    End(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        (0..6_usize).prop_map(Step::Due),
+        (0..20_usize).prop_map(|lanes| Step::Claim { lanes }),
+        (0..6_usize).prop_map(Step::End),
+    ]
+}
+
+proptest! {
+    /// Whatever happens, slots are never lost or invented, no owner holds more than a quarter, and an
+    /// owner with nothing running gets a slot as soon as it has something due and one is free.
+    #[test]
+    fn slots_are_kept_and_shared(
+        capacity in 1..40_usize,
+        steps in prop::collection::vec(step(), 1..200),
+    ) {
+        let mut schedule = schedule(capacity);
+        let mut now = Instant::now();
+        let mut running = [0_usize; 6];
+        for step in steps {
+            now += Duration::from_millis(1);
+            match step {
+                Step::Due(who) => schedule.note_due(METHOD, &owner(who), now),
+                Step::Claim { lanes } => claim(&mut schedule, &mut running, lanes, now),
+                Step::End(who) if running[who] > 0 => {
+                    running[who] -= 1;
+                    schedule.end(METHOD, &owner(who), now);
+                }
+                Step::End(_) => {}
+            }
+            let free = schedule.kinds[METHOD.index()].slots.free();
+            prop_assert_eq!(free + running.iter().sum::<usize>(), capacity);
+            prop_assert!(running.iter().all(|held| *held <= capacity.div_ceil(4)));
+        }
+        for who in 0..6 {
+            schedule.note_due(METHOD, &owner(who), now);
+        }
+        let granted: Vec<_> = schedule.plan(now).into_iter().map(|grant| grant.owner).collect();
+        let free = schedule.kinds[METHOD.index()].slots.free();
+        for who in (0..6).filter(|who| running[*who] == 0) {
+            prop_assert!(free == 0 || granted.contains(&owner(who)), "{who} waits beside a free slot");
+        }
+    }
+}
+
+/// Each granted owner has so many lanes that are due.
+fn claim(schedule: &mut Schedule, running: &mut [usize], lanes: usize, now: Instant) {
+    for grant in schedule.plan(now) {
+        let who: usize = grant.owner.parse().expect("a number");
+        let used = lanes.min(grant.slots);
+        running[who] += used;
+        let next = (used == grant.slots).then_some(now);
+        schedule.settle(&grant, used, next);
+    }
+}

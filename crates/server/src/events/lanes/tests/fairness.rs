@@ -1,0 +1,214 @@
+//! Many lanes of one owner delay no delivery of another owner.
+
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::Mutex;
+use svc_core::{CanonicalName, LaneId, SpaceId, UserId, pattern::Pattern};
+use svc_protocol::api::SinkType;
+use tokio::{sync::watch, time::Instant};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{AttemptDetail, Deliver, Engine, Fixture, Job, LanePolicy, Running, Sent, until};
+use crate::{
+    events::lanes::Target,
+    methods::registry::Subscription,
+    store::{
+        lanes,
+        sinks::{self, GLOBAL, SinkConfig, SinkRow},
+    },
+};
+
+/// Answers at once, but never for one owner.
+struct NeverFor {
+    owner: UserId,
+    /// Owners and lanes of attempts, as they began.
+    began: Mutex<Vec<(UserId, LaneId)>>,
+    let_go: watch::Sender<bool>,
+}
+
+impl NeverFor {
+    fn new(owner: UserId) -> Arc<Self> {
+        Arc::new(Self {
+            owner,
+            began: Mutex::default(),
+            let_go: watch::Sender::new(false),
+        })
+    }
+
+    /// Attempts that began for an owner.
+    fn began(&self, owner: UserId) -> usize {
+        let began = self.began.lock();
+        began.iter().filter(|(whose, _)| *whose == owner).count()
+    }
+}
+
+impl Deliver for NeverFor {
+    async fn deliver(&self, job: Job) -> Sent {
+        let owner = match &job.target {
+            Target::Sink(sink) => sink.owner_id,
+            Target::Method { owner_id, .. } => *owner_id,
+        };
+        self.began.lock().push((owner, job.lane));
+        if owner == self.owner {
+            let mut let_go = self.let_go.subscribe();
+            let _ = let_go.wait_for(|go| *go).await;
+        }
+        Sent::Delivered(AttemptDetail::default())
+    }
+}
+
+fn start(fixture: &Fixture, deliver: &Arc<NeverFor>) -> Running {
+    let shutdown = CancellationToken::new();
+    let policy = LanePolicy {
+        drain: Duration::ZERO,
+        ..fixture.policy()
+    };
+    let engine = Engine::new(
+        fixture.store.clone(),
+        fixture.server,
+        deliver.clone(),
+        policy,
+        shutdown.clone(),
+        fixture.hub.clone(),
+    );
+    Running {
+        task: tokio::spawn(engine.run()),
+        shutdown,
+    }
+}
+
+/// A user with a space that is linked here, whose registration subscribes so many methods.
+async fn subscriber(fixture: &Fixture, methods: usize) -> UserId {
+    let (owner, space) = (UserId(Uuid::now_v7()), SpaceId(Uuid::now_v7()));
+    let subscriptions: Vec<_> = (0..methods)
+        .map(|n| Subscription {
+            method: CanonicalName::parse(&format!("m{n}")).expect("valid"),
+            patterns: Pattern::parse_list("*").expect("valid"),
+            formatters: Vec::new(),
+        })
+        .collect();
+    let server = fixture.server;
+    fixture
+        .write(move |tx| {
+            tx.execute(
+                "INSERT INTO users (id, username, password_hash, active, created_at)
+                 VALUES (?1, ?1, '', 1, 0)",
+                &[owner.into()],
+            )?;
+            tx.execute(
+                "INSERT INTO spaces (id, name, owner_id, state, health, runtime, health_check,
+                     node_id, space_urls, created_at)
+                 VALUES (?1, 'lab', ?2, 'deployed', 'unknown', 'external', '{}', ?3, '{}', 0)",
+                &[space.into(), owner.into(), server.into()],
+            )?;
+            lanes::declare(tx, owner, space, &subscriptions)
+        })
+        .await;
+    owner
+}
+
+/// A sink of a user, of a type.
+async fn sink_of(fixture: &Fixture, owner: UserId, kind: SinkType) -> (SinkRow, LaneId) {
+    let name = format!("{kind:?}").to_lowercase();
+    let mut row = fixture.sink_row(&sinks::owner_key(owner), &name, "*");
+    row.owner_id = owner;
+    row.kind = kind;
+    if kind == SinkType::Script {
+        row.config = SinkConfig::Script {
+            script_id: None,
+            source: Some("pass".to_owned()),
+        };
+    }
+    fixture.add(row).await
+}
+
+async fn emit_of(fixture: &Fixture, owner: UserId) {
+    fixture.emit_of(owner, "custom.x").await;
+}
+
+/// The finding: 300 methods that never answer, and one event.
+#[tokio::test]
+async fn three_hundred_methods_that_never_answer_delay_nobody_else() {
+    let fixture = Fixture::new();
+    let mallory = subscriber(&fixture, 300).await;
+    let ann = subscriber(&fixture, 1).await;
+    sink_of(&fixture, ann, SinkType::Webhook).await;
+    sink_of(&fixture, ann, SinkType::Script).await;
+    let deliver = NeverFor::new(mallory);
+    let running = start(&fixture, &deliver);
+    emit_of(&fixture, mallory).await;
+    until("she has all the slots she gets", || {
+        deliver.began(mallory) == 256
+    })
+    .await;
+    for round in 1..=3 {
+        emit_of(&fixture, ann).await;
+        until("each of ann's receivers has its attempt", || {
+            deliver.began(ann) == 3 * round
+        })
+        .await;
+    }
+    assert_eq!(deliver.began(mallory), 256, "a quarter of the slots");
+    // What waits goes on when slots are free again.
+    deliver.let_go.send_replace(true);
+    until("her other methods have their attempts", || {
+        deliver.began(mallory) == 300
+    })
+    .await;
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn ten_thousand_due_lanes_of_an_owner_without_slots_cost_no_write() {
+    let fixture = Fixture::new();
+    let mallory = subscriber(&fixture, 10_000).await;
+    let deliver = NeverFor::new(mallory);
+    let running = start(&fixture, &deliver);
+    emit_of(&fixture, mallory).await;
+    until("all the slots she gets", || deliver.began(mallory) == 256).await;
+    let before = fixture.store.stats().commits;
+    // Nothing to wait for: this is the time in which nothing must happen.
+    let end = Instant::now() + Duration::from_millis(300);
+    while Instant::now() < end {
+        fixture.hub.wake();
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(fixture.store.stats().commits, before);
+    assert_eq!(deliver.began(mallory), 256);
+    running.stop().await;
+}
+
+/// Global sinks are one owner of their own: the server.
+#[tokio::test]
+async fn global_sinks_use_no_slots_of_their_creator() {
+    let fixture = Fixture::new();
+    let (admin, ann) = (UserId(Uuid::now_v7()), UserId(Uuid::now_v7()));
+    let rows: Vec<_> = (0..300)
+        .map(|n| {
+            let mut row = fixture.sink_row(GLOBAL, &format!("g{n}"), "*");
+            row.owner_id = admin;
+            row
+        })
+        .collect();
+    fixture
+        .write(move |tx| rows.iter().try_for_each(|row| sinks::insert(tx, row)))
+        .await;
+    let deliver = NeverFor::new(admin);
+    let running = start(&fixture, &deliver);
+    emit_of(&fixture, ann).await;
+    until("the server's slots are in use", || {
+        deliver.began(admin) == 128
+    })
+    .await;
+    let (_, own) = sink_of(&fixture, admin, SinkType::Webhook).await;
+    sink_of(&fixture, ann, SinkType::Webhook).await;
+    emit_of(&fixture, admin).await;
+    emit_of(&fixture, ann).await;
+    until("the users' own sinks have their attempts", || {
+        let began = deliver.began.lock();
+        began.contains(&(admin, own)) && began.iter().any(|(owner, _)| *owner == ann)
+    })
+    .await;
+    running.stop().await;
+}
