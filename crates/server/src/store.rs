@@ -24,6 +24,7 @@ pub mod groups;
 mod handle;
 pub mod idempotency;
 pub mod lanes;
+mod list_reads;
 pub mod meta;
 mod migrations;
 mod page;

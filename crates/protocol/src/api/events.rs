@@ -31,21 +31,22 @@ pub struct Emitted {
 
 /// `GET /api/events`, newest first; filters `?type=` (patterns), `?space_id=`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Events {
-    pub events: Vec<EventRecord>,
+pub struct Events<D = Value> {
+    pub events: Vec<EventRecord<D>>,
     pub next_cursor: Option<String>,
 }
 
-/// An event as the history and the stream show it.
+/// An event as the history and the stream show it. `D` is its data: a parsed value takes many times
+/// the memory of its text, so lists carry `Box<RawValue>`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct EventRecord {
+pub struct EventRecord<D = Value> {
     pub event_id: EventId,
     pub event_type: String,
     pub event_ts: Timestamp,
     pub owner_id: UserId,
     pub space_id: SpaceId,
     pub actor: Actor,
-    pub data: Value,
+    pub data: D,
 }
 
 impl From<Event> for EventRecord {

@@ -25,7 +25,7 @@ use crate::{
     store::{
         Page, PageRequest, Store, StoreError, Tx,
         event_deliveries::{self, Reach, Received},
-        events,
+        events::{self, StoredEvent},
     },
 };
 
@@ -68,7 +68,7 @@ impl History {
         caller: &Caller,
         narrow: Narrow,
         page: PageRequest,
-    ) -> Result<Page<Event>, HistoryError> {
+    ) -> Result<Page<StoredEvent>, HistoryError> {
         if narrow.patterns.len() > PATTERNS_MAX {
             return Err(HistoryError::TooManyPatterns(narrow.patterns.len()));
         }
@@ -78,8 +78,8 @@ impl History {
             patterns: narrow.patterns,
             ..events::Filter::default()
         };
-        let page = self.store.read(move |tx| events::list(tx, &filter, page));
-        Ok(page.await?)
+        let reading = move |tx: &mut Tx<'_>| events::list(tx, &filter, page);
+        Ok(self.store.read_list(caller.user.id, reading).await?)
     }
 
     pub async fn get(&self, caller: &Caller, id: EventId) -> Result<Event, HistoryError> {
@@ -99,7 +99,7 @@ impl History {
         let event = self.get(caller, id).await?;
         let reach = reach(caller, &event);
         let read = move |tx: &mut Tx<'_>| event_deliveries::list(tx, &event, &reach);
-        let received = self.store.read(read).await?;
+        let received = self.store.read_list(caller.user.id, read).await?;
         Ok(received.into_iter().map(shown).collect())
     }
 

@@ -60,7 +60,7 @@ pub struct SinksService {
 impl SinksService {
     pub async fn list(&self, caller: &Caller, page: PageRequest) -> Result<Page<Sink>, SinkError> {
         let keys = owner_keys(caller);
-        let page = self.store.read(move |tx| {
+        let page = self.store.read_list(caller.user.id, move |tx| {
             let page = sinks::list(tx, &keys, page)?;
             let next_cursor = page.next_cursor;
             let items = page.items.into_iter().map(|row| record(tx, row));

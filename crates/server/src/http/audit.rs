@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     app::App,
+    identity::Caller,
     store::{PageRequest, audit::Filter},
 };
 
@@ -26,6 +27,7 @@ pub struct Narrow {
 
 pub async fn list(
     State(app): State<App>,
+    caller: Caller,
     Query(narrow): Query<Narrow>,
     page: PageRequest,
 ) -> ApiResult<Json<Audit>> {
@@ -45,5 +47,9 @@ pub async fn list(
         since,
         until,
     };
-    Ok(Json(app.identity.list_audit(filter, page).await?))
+    Ok(Json(
+        app.identity
+            .list_audit(caller.user.id, filter, page)
+            .await?,
+    ))
 }

@@ -12,7 +12,7 @@ use axum::{
 use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{json, value::RawValue};
 use svc_core::{EventId, SpaceId, pattern::Pattern};
 use svc_protocol::api::{Emit, EventDeliveries, EventRecord, Events};
 
@@ -60,7 +60,7 @@ pub async fn list(
     caller: Caller,
     Query(asked): Query<Asked>,
     page: PageRequest,
-) -> ApiResult<Json<Events>> {
+) -> ApiResult<Json<Events<Box<RawValue>>>> {
     let patterns = asked.r#type.as_deref().map(Pattern::parse_list);
     let narrow = Narrow {
         patterns: patterns.transpose()?.unwrap_or_default(),
@@ -68,7 +68,7 @@ pub async fn list(
     };
     let page = app.history.list(&caller, narrow, page).await?;
     Ok(Json(Events {
-        events: page.items.into_iter().map(EventRecord::from).collect(),
+        events: page.items,
         next_cursor: page.next_cursor,
     }))
 }

@@ -1,7 +1,7 @@
 //! The audit log: reading it, and how long it is kept.
 
 use serde_json::Value;
-use svc_core::Timestamp;
+use svc_core::{Timestamp, UserId};
 use svc_protocol::api;
 
 use super::{Identity, caller::Caller, error::IdentityError};
@@ -11,15 +11,16 @@ use crate::store::{
 };
 
 impl Identity {
-    /// Newest first.
+    /// Newest first, for a reader.
     pub async fn list_audit(
         &self,
+        reader: UserId,
         filter: Filter,
         page: PageRequest,
     ) -> Result<api::Audit, IdentityError> {
         let page = self
             .store
-            .read(move |tx| audit::list(tx, &filter, page))
+            .read_list(reader, move |tx| audit::list(tx, &filter, page))
             .await?;
         Ok(api::Audit {
             audit: page.items,

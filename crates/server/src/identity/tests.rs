@@ -152,7 +152,11 @@ impl Fixture {
     async fn actions(&self) -> Vec<String> {
         let listed = self
             .identity
-            .list_audit(audit::Filter::default(), PageRequest::default())
+            .list_audit(
+                UserId::NIL,
+                audit::Filter::default(),
+                PageRequest::default(),
+            )
             .await;
         let entries = listed.expect("read").audit.into_iter().rev();
         entries.map(|entry| entry.action).collect()

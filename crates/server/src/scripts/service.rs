@@ -66,7 +66,9 @@ impl Scripts {
             kind: narrow.kind,
             name: narrow.name,
         };
-        let list = self.store.read(move |tx| scripts::list(tx, &filter, page));
+        let list = self
+            .store
+            .read_list(caller.user.id, move |tx| scripts::list(tx, &filter, page));
         Ok(list.await?)
     }
 

@@ -288,7 +288,7 @@ fn deliverers(
     let guard = AddressGuard::new(&events.webhook_allow)?;
     let secrets = SecretKey::load_or_create(&options.data_dir, events.secret_key.clone())?;
     Ok(Deliverers {
-        store: base.store.clone(),
+        store: base.store.for_delivery(),
         secrets: Arc::new(secrets),
         webhook: Webhook::new(guard),
         methods: MethodDelivery::new(base.registry.clone()),
@@ -314,7 +314,7 @@ fn engine(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> Engine
         ..LanePolicy::default()
     };
     Engine::new(
-        base.store.clone(),
+        base.store.for_delivery(),
         base.server_id,
         deliverers,
         policy,

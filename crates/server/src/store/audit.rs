@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{
     error::StoreError,
     events::first_id_at,
-    page::{Page, PageRequest},
+    page::{Page, PageRequest, read_sizes, rows_by_id},
     sql::{Row, Tx, values},
     value::{Json, Value},
 };
@@ -71,8 +71,22 @@ pub fn list(
     filter: &Filter,
     page: PageRequest,
 ) -> Result<Page<AuditEntry>, StoreError> {
+    let (sql, values) = sizes_sql(filter, page);
+    let sizes = tx.query(&sql, &values)?;
+    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
+    let select = "SELECT id, at, actor, action, target_type, target_id, detail FROM audit";
+    let rows = rows_by_id(tx, select, &fitting.items)?;
+    Ok(Page {
+        items: rows.iter().map(read).collect::<Result<_, _>>()?,
+        next_cursor: fitting.next_cursor,
+    })
+}
+
+/// Ids and sizes of the entries of a page, and one more.
+pub(super) fn sizes_sql(filter: &Filter, page: PageRequest) -> (String, Vec<Value>) {
     let mut sql = String::from(
-        "SELECT id, at, actor, action, target_type, target_id, detail FROM audit WHERE id < ?1",
+        "SELECT id, octet_length(detail) + octet_length(target_id) AS bytes
+         FROM audit WHERE id < ?1",
     );
     let mut values: Vec<Value> = vec![page.before()];
     for (column, wanted) in [
@@ -102,9 +116,7 @@ pub fn list(
     }
     values.push(page.limit());
     sql.push_str(&format!(" ORDER BY id DESC LIMIT ?{}", values.len()));
-    let rows = tx.query(&sql, &values)?;
-    let entries = rows.iter().map(read).collect::<Result<_, _>>()?;
-    Ok(page.page(entries, |entry: &AuditEntry| entry.id.0))
+    (sql, values)
 }
 
 /// Removes what is older than `before`; how many.

@@ -179,8 +179,34 @@ pub fn list(
         ),
         &values,
     )?;
-    let deliveries = with_attempts(tx, lane, &rows)?;
-    Ok(page.page_by(deliveries, |delivery| delivery.n))
+    let numbers = rows.iter().map(|row| row.get("n"));
+    let sizes = sizes(tx, lane, numbers.collect::<Result<Vec<u64>, _>>()?)?;
+    let fitting = page.page_within_bytes(sizes);
+    let deliveries = with_attempts(tx, lane, &rows[..fitting.items.len()])?;
+    Ok(Page {
+        items: deliveries,
+        next_cursor: fitting.next_cursor,
+    })
+}
+
+/// How many bytes the attempts of these deliveries, newest first, take.
+fn sizes(tx: &mut Tx<'_>, lane: LaneId, numbers: Vec<u64>) -> Result<Vec<(u64, u64)>, StoreError> {
+    let (Some(newest), Some(oldest)) = (numbers.first(), numbers.last()) else {
+        return Ok(Vec::new());
+    };
+    let rows = tx.query(
+        "SELECT n, CAST(SUM(COALESCE(octet_length(output), 0) + COALESCE(octet_length(error), 0))
+             AS BIGINT) AS bytes FROM attempts
+         WHERE lane_id = ?1 AND n >= ?2 AND n <= ?3 GROUP BY n",
+        values![lane, *oldest, *newest],
+    )?;
+    let size = |row: &Row| Ok((row.get("n")?, row.get("bytes")?));
+    let sizes = rows
+        .iter()
+        .map(size)
+        .collect::<Result<BTreeMap<u64, u64>, StoreError>>()?;
+    let sized = |n| (n, sizes.get(&n).copied().unwrap_or(0));
+    Ok(numbers.into_iter().map(sized).collect())
 }
 
 /// The newest finished delivery of a lane.

@@ -28,6 +28,9 @@ pub(super) trait Command: Send {
 
     /// Answers without running.
     fn refuse(self: Box<Self>, error: StoreError);
+
+    /// Whether the caller has stopped waiting for the answer.
+    fn is_abandoned(&self) -> bool;
 }
 
 /// What a command wants done with its work, and how its caller is told.
@@ -88,6 +91,10 @@ where
 
     fn refuse(self: Box<Self>, error: StoreError) {
         let _ = self.answer.send(Err(error.into()));
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.answer.is_closed()
     }
 }
 
@@ -214,7 +221,10 @@ impl Reader {
         loop {
             let next = self.commands.lock().blocking_recv();
             let Some(command) = next else { return };
-            self.answer(command);
+            // A read changes nothing, so without a reader there is no reason to run it.
+            if !command.is_abandoned() {
+                self.answer(command);
+            }
         }
     }
 

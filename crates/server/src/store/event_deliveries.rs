@@ -16,6 +16,9 @@ use super::{
 /// How many deliveries of one event are shown, and how many drops.
 const DELIVERIES_MAX: u32 = 500;
 
+/// Bytes of what receivers answered that are shown with an event: later attempts come without.
+const OUTPUT_BYTES_MAX: u32 = 1024 * 1024;
+
 /// Which receivers of an event someone manages, and whether they see the others too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reach {
@@ -113,10 +116,16 @@ fn list_attempts(
     for row in tx.query(
         &format!(
             "SELECT a.lane_id AS lane_id, a.n AS n, a.at AS at, a.status AS status, a.ms AS ms,
-                    a.error AS error, a.output AS output
-             FROM (SELECT d.lane_id AS lane_id, d.n AS n {DELIVERIES} AND {managed}
-                   ORDER BY d.lane_id, d.n LIMIT ?2) AS m
-             JOIN attempts a ON a.lane_id = m.lane_id AND a.n = m.n
+                    a.error AS error,
+                    CASE WHEN sized.bytes <= {OUTPUT_BYTES_MAX} THEN a.output END AS output
+             FROM (SELECT a.lane_id AS lane_id, a.n AS n, a.attempt AS attempt,
+                       SUM(COALESCE(octet_length(a.output), 0))
+                           OVER (ORDER BY a.lane_id, a.n, a.attempt) AS bytes
+                   FROM (SELECT d.lane_id AS lane_id, d.n AS n {DELIVERIES} AND {managed}
+                         ORDER BY d.lane_id, d.n LIMIT ?2) AS m
+                   JOIN attempts a ON a.lane_id = m.lane_id AND a.n = m.n) AS sized
+             JOIN attempts a ON a.lane_id = sized.lane_id AND a.n = sized.n
+                 AND a.attempt = sized.attempt
              ORDER BY a.lane_id, a.n, a.attempt"
         ),
         &values,

@@ -1,11 +1,13 @@
-//! Events as they were emitted: the history, and what deliveries refer to.
+//! Events as they were emitted: what deliveries refer to. [`list`](list::list) is the history.
+
+mod list;
 
 use svc_core::{EventId, SpaceId, Timestamp, UserId, event::Event, pattern::Pattern};
 use uuid::Uuid;
 
+pub use self::list::{StoredEvent, list};
 use super::{
     error::StoreError,
-    page::{Page, PageRequest},
     sql::{Row, Tx, values},
     value::{Json, Value},
 };
@@ -22,8 +24,6 @@ pub struct Filter {
     /// This moment included.
     pub until: Option<Timestamp>,
 }
-
-const COLUMNS: &str = "id, type, ts, owner_id, space_id, actor, data";
 
 pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
     tx.send(
@@ -52,41 +52,6 @@ pub fn find(tx: &mut Tx<'_>, id: EventId) -> Result<Option<Event>, StoreError> {
 
 pub fn get(tx: &mut Tx<'_>, id: EventId) -> Result<Event, StoreError> {
     find(tx, id)?.ok_or_else(|| StoreError::missing("event", id))
-}
-
-/// Bytes of payloads on one page: read, they take many times as much.
-const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
-
-/// Newest first.
-pub fn list(
-    tx: &mut Tx<'_>,
-    filter: &Filter,
-    page: PageRequest,
-) -> Result<Page<Event>, StoreError> {
-    let (conditions, mut values) = conditions(filter, vec![page.before()]);
-    values.push(page.limit());
-    let rows = tx.query(
-        &format!(
-            "SELECT {COLUMNS} FROM events WHERE id < ?1{conditions} ORDER BY id DESC LIMIT ?{}",
-            values.len()
-        ),
-        &values,
-    )?;
-    let mut events = Vec::new();
-    let mut bytes = 0;
-    for row in &rows {
-        bytes += row.get::<String>("data")?.len();
-        // A page of large events is a short one: the next begins where it ends.
-        if bytes > PAGE_BYTES_MAX && !events.is_empty() {
-            let next_cursor = events.last().map(|event: &Event| event.id.to_string());
-            return Ok(Page {
-                items: events,
-                next_cursor,
-            });
-        }
-        events.push(read(row)?);
-    }
-    Ok(page.page(events, |event: &Event| event.id.0))
 }
 
 /// Ids and types, oldest first, after an event: for replays, which need no payload to choose. The

@@ -9,6 +9,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use svc_core::UserId;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::{
@@ -17,6 +18,7 @@ use super::{
     engine::{Command, Counters, Job, Reader, Writer},
     error::{OpenError, StoreError},
     folder::{self, FolderLock},
+    list_reads::ListReads,
     migrations,
     postgres::{self, DatabaseUrl},
     sql::Tx,
@@ -27,7 +29,7 @@ use crate::clock::Clock;
 /// Sizes and timings of the store.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// Threads that read.
+    /// Threads that read, for everything but [`ReadPool::Delivery`] and [`ReadPool::History`].
     pub readers: usize,
     /// Commands that may wait; then callers wait to hand theirs in.
     pub queue: usize,
@@ -64,11 +66,41 @@ pub struct StoreStats {
     pub waiting: usize,
 }
 
+/// Threads for reads that do not wait for one another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ReadPool {
+    /// What requests need.
+    General,
+    /// What the delivery of events needs.
+    Delivery,
+    /// Long lists: events, deliveries, the audit log.
+    History,
+}
+
+impl ReadPool {
+    const ALL: [Self; 3] = [Self::General, Self::Delivery, Self::History];
+
+    fn threads(self, options: &StoreOptions) -> usize {
+        match self {
+            Self::General => options.readers,
+            Self::Delivery => DELIVERY_READERS,
+            Self::History => HISTORY_READERS,
+        }
+    }
+}
+
+/// Threads that read for the delivery of events.
+const DELIVERY_READERS: usize = 2;
+/// Threads that read long lists.
+const HISTORY_READERS: usize = 1;
+
 /// Cheap to clone. Ends its threads when [`closed`](Store::close) or when the last clone is gone;
 /// both let everything already handed in finish.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
+    /// Where reads of this handle run.
+    reads: ReadPool,
 }
 
 struct Inner {
@@ -79,6 +111,8 @@ struct Inner {
     is_shared: bool,
     /// Told when another server has committed something.
     hints: Arc<Notify>,
+    /// Who reads long lists.
+    lists: ListReads,
     listener: Mutex<Option<postgres::Listener>>,
 }
 
@@ -86,7 +120,8 @@ type Queue = mpsc::Sender<Box<dyn Command>>;
 
 struct Queues {
     writes: Queue,
-    reads: Queue,
+    /// One for each of [`ReadPool::ALL`].
+    reads: Vec<Queue>,
 }
 
 impl Store {
@@ -149,7 +184,6 @@ impl Store {
         let is_shared = connection.is_shared();
         let counters = Arc::new(Counters::default());
         let (writes, write_commands) = mpsc::channel(options.queue);
-        let (reads, read_commands) = mpsc::channel(options.queue);
         let writer = Writer {
             database: database.clone(),
             connection: Some(connection),
@@ -159,25 +193,44 @@ impl Store {
         let mut threads = vec![spawn("svc-store-write", move || {
             writer.run(write_commands)
         })?];
-        let read_commands = Arc::new(Mutex::new(read_commands));
-        for _ in 0..options.readers {
-            let reader = Reader {
-                database: database.clone(),
-                connection: None,
-                commands: read_commands.clone(),
-            };
-            threads.push(spawn("svc-store-read", move || reader.run())?);
+        let mut reads = Vec::new();
+        for pool in ReadPool::ALL {
+            let (queue, commands) = mpsc::channel(options.queue);
+            reads.push(queue);
+            let commands = Arc::new(Mutex::new(commands));
+            for _ in 0..pool.threads(options) {
+                let reader = Reader {
+                    database: database.clone(),
+                    connection: None,
+                    commands: commands.clone(),
+                };
+                threads.push(spawn("svc-store-read", move || reader.run())?);
+            }
         }
         Ok(Self {
+            reads: ReadPool::General,
             inner: Arc::new(Inner {
                 queues: Mutex::new(Some(Queues { writes, reads })),
                 threads: Mutex::new(threads),
                 counters,
                 is_shared,
                 hints: Arc::default(),
+                lists: ListReads::default(),
                 listener: Mutex::default(),
             }),
         })
+    }
+
+    /// The same store, with readers of its own for the delivery of events.
+    pub fn for_delivery(&self) -> Self {
+        self.reading_in(ReadPool::Delivery)
+    }
+
+    fn reading_in(&self, reads: ReadPool) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            reads,
+        }
     }
 
     /// Whether other servers may work with the same database.
@@ -209,7 +262,7 @@ impl Store {
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        self.run(|queues| &queues.writes, work).await
+        self.run(|queues| queues.writes.clone(), work).await
     }
 
     /// Runs a closure on one snapshot; statements that write are refused.
@@ -217,19 +270,31 @@ impl Store {
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.run(|queues| &queues.reads, work).await
+        let pool = self.reads as usize;
+        self.run(|queues| queues.reads[pool].clone(), work).await
+    }
+
+    /// [`read`](Self::read) for a long list that a user asked for: on readers of its own, and few at
+    /// the same time.
+    pub async fn read_list<T: Send + 'static>(
+        &self,
+        user: UserId,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let _permit = self.inner.lists.enter(user).await?;
+        self.reading_in(ReadPool::History).read(work).await
     }
 
     async fn run<T, E>(
         &self,
-        queue: fn(&Queues) -> &Queue,
+        queue: impl FnOnce(&Queues) -> Queue,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
     ) -> Result<T, E>
     where
         T: Send + 'static,
         E: From<StoreError> + Send + 'static,
     {
-        let queue = self.inner.queues.lock().as_ref().map(queue).cloned();
+        let queue = self.inner.queues.lock().as_ref().map(queue);
         let queue = queue.ok_or(StoreError::Closed)?;
         let (answer, answered) = oneshot::channel();
         let command = Box::new(Job { work, answer });

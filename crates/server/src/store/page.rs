@@ -1,16 +1,28 @@
 //! Keyset pagination: ids are UUIDv7, so their order is the order of time, and a cursor is simply
 //! the last id of the page before.
 
+use std::collections::HashMap;
+
 use svc_core::Id;
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::value::Value;
+use super::{
+    error::StoreError,
+    sql::{Row, Tx},
+    value::Value,
+};
 
 /// Records on a page when the caller does not say.
 pub const PAGE_DEFAULT: u32 = 100;
 /// Records a page may have.
 pub const PAGE_MAX: u32 = 1_000;
+
+/// Bytes of records on one page. A page of large records has fewer of them: rows are read only as
+/// far as they fit, so that no answer costs more memory than this.
+pub(super) const PAGE_BYTES_MAX: u64 = 1024 * 1024;
+/// Ids that one statement looks up.
+const IDS_AT_ONCE: usize = 32;
 
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum InvalidPage {
@@ -64,6 +76,11 @@ impl PageRequest {
         Value::Int(i64::from(self.limit) + 1)
     }
 
+    /// The same number.
+    pub(super) fn rows(self) -> usize {
+        self.limit as usize + 1
+    }
+
     /// Cuts the extra record off and makes the cursor.
     pub(super) fn page<T>(self, items: Vec<T>, id: impl Fn(&T) -> Uuid) -> Page<T> {
         self.page_by(items, id)
@@ -84,6 +101,55 @@ impl PageRequest {
             .map(|last| key(last).to_string());
         Page { items, next_cursor }
     }
+}
+
+impl PageRequest {
+    /// Cuts a list of keys and sizes where the page is full: the first record always fits.
+    pub(super) fn page_within_bytes<K: Clone + ToString>(self, sizes: Vec<(K, u64)>) -> Page<K> {
+        let Page { items, next_cursor } = self.page_by(sizes, |(key, _)| key.clone());
+        let all = items.len();
+        let mut bytes = 0;
+        let fitting: Vec<K> = items
+            .into_iter()
+            .enumerate()
+            .take_while(|(place, (_, size))| {
+                bytes += size;
+                *place == 0 || bytes <= PAGE_BYTES_MAX
+            })
+            .map(|(_, (key, _))| key)
+            .collect();
+        let cut = fitting.last().filter(|_| fitting.len() < all);
+        Page {
+            next_cursor: cut.map(K::to_string).or(next_cursor),
+            items: fitting,
+        }
+    }
+}
+
+/// Reads ids and sizes: columns `id` and `bytes`.
+pub(super) fn read_sizes(rows: &[Row]) -> Result<Vec<(Uuid, u64)>, StoreError> {
+    let size = |row: &Row| Ok((row.get::<Id>("id")?.0, row.get("bytes")?));
+    rows.iter().map(size).collect()
+}
+
+/// The rows with these ids, in this order. `select` ends before `WHERE`, and has the column `id`.
+pub(super) fn rows_by_id(
+    tx: &mut Tx<'_>,
+    select: &str,
+    ids: &[Uuid],
+) -> Result<Vec<Row>, StoreError> {
+    let places: Vec<_> = (1..=IDS_AT_ONCE).map(|n| format!("?{n}")).collect();
+    let sql = format!("{select} WHERE id IN ({})", places.join(", "));
+    let mut found = HashMap::new();
+    for ids in ids.chunks(IDS_AT_ONCE) {
+        // One statement for any number of ids: the last one fills it up.
+        let filled = (0..IDS_AT_ONCE).map(|n| Id(ids[n.min(ids.len() - 1)]).into());
+        let values: Vec<Value> = filled.collect();
+        for row in tx.query(&sql, &values)? {
+            found.insert(row.get::<Id>("id")?.0, row);
+        }
+    }
+    Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
 }
 
 /// One page of a list.

@@ -5,20 +5,16 @@ mod uses;
 use serde_json::Value as JsonValue;
 use svc_core::{ScriptId, UserId};
 use svc_protocol::api::{Script, ScriptKind, ScriptOwner};
-use uuid::Uuid;
 
 pub use uses::{Use, list_uses};
 
 use super::{
     error::StoreError,
-    page::{Page, PageRequest},
+    page::{Page, PageRequest, read_sizes, rows_by_id},
     sinks::GLOBAL,
     sql::{Row, Tx, values},
     value::{FromValue, Json, Value},
 };
-
-/// Characters of sources in one page of a list: it ends before there are more.
-const PAGE_SOURCE_MAX: i64 = 4 * 1024 * 1024;
 
 const COLUMNS: &str = "id, owner_key, owner_id, name, kind, description, source, params_schema, \
                        created_at, updated_at";
@@ -172,33 +168,22 @@ pub fn list(
     filter: &Filter,
     page: PageRequest,
 ) -> Result<Page<Script>, StoreError> {
-    let (mut condition, mut values) = condition(filter, page);
+    let (condition, mut values) = condition(filter, page);
     values.push(page.limit());
     let sizes = tx.query(
         &format!(
-            "SELECT id, LENGTH(source) AS size FROM scripts WHERE {condition}
-             ORDER BY id LIMIT ?{}",
+            "SELECT id, octet_length(source) + octet_length(description)
+                 + COALESCE(octet_length(params_schema), 0) AS bytes
+             FROM scripts WHERE {condition} ORDER BY id LIMIT ?{}",
             values.len()
         ),
         &values,
     )?;
-    let sizes = sizes
-        .iter()
-        .map(|row| Ok((row.get::<ScriptId>("id")?, row.get::<i64>("size")?)))
-        .collect::<Result<Vec<_>, StoreError>>()?;
-    let fitting = fitting(page.page(sizes, |(id, _)| id.0));
-    let Some(last) = fitting.items.last().copied() else {
-        return Ok(Page {
-            items: Vec::new(),
-            next_cursor: None,
-        });
-    };
-    values.pop();
-    values.push(ScriptId(last).into());
-    condition.push_str(&format!(" AND id <= ?{}", values.len()));
-    let rows = tx.query(
-        &format!("SELECT {COLUMNS} FROM scripts WHERE {condition} ORDER BY id"),
-        &values,
+    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
+    let rows = rows_by_id(
+        tx,
+        &format!("SELECT {COLUMNS} FROM scripts"),
+        &fitting.items,
     )?;
     Ok(Page {
         items: rows.iter().map(read).collect::<Result<_, _>>()?,
@@ -225,25 +210,6 @@ fn condition(filter: &Filter, page: PageRequest) -> (String, Vec<Value>) {
         condition.push_str(&format!(" AND name = {}", place(name.into())));
     }
     (condition, values)
-}
-
-/// The first one always, then as many as fit.
-fn fitting(page: Page<(ScriptId, i64)>) -> Page<Uuid> {
-    let mut room = PAGE_SOURCE_MAX;
-    let mut ids = Vec::with_capacity(page.items.len());
-    let all = page.items.len();
-    for (id, size) in page.items {
-        room -= size;
-        if room < 0 && !ids.is_empty() {
-            break;
-        }
-        ids.push(id.0);
-    }
-    let cut = ids.last().filter(|_| ids.len() < all);
-    Page {
-        next_cursor: cut.map(Uuid::to_string).or(page.next_cursor),
-        items: ids,
-    }
 }
 
 /// How many scripts an owner has.

@@ -16,7 +16,7 @@ use super::{
     audit, deliveries,
     error::StoreError,
     lanes,
-    page::{Page, PageRequest},
+    page::{Page, PageRequest, read_sizes, rows_by_id},
     sql::{Row, Tx, values},
     value::{FromValue, Json, Value},
 };
@@ -205,16 +205,22 @@ pub fn list(
             format!("?{}", values.len())
         })
         .collect();
-    let rows = tx.query(
+    let sizes = tx.query(
         &format!(
-            "SELECT {COLUMNS} FROM event_sinks WHERE id > ?1 AND owner_key IN ({})
-             ORDER BY id LIMIT ?2",
+            "SELECT id, octet_length(config) + octet_length(description) + octet_length(patterns)
+                 AS bytes
+             FROM event_sinks WHERE id > ?1 AND owner_key IN ({}) ORDER BY id LIMIT ?2",
             places.join(", ")
         ),
         &values,
     )?;
-    let sinks = rows.iter().map(SinkRow::read).collect::<Result<_, _>>()?;
-    Ok(page.page(sinks, |sink: &SinkRow| sink.id.0))
+    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
+    let select = format!("SELECT {COLUMNS} FROM event_sinks");
+    let rows = rows_by_id(tx, &select, &fitting.items)?;
+    Ok(Page {
+        items: rows.iter().map(SinkRow::read).collect::<Result<_, _>>()?,
+        next_cursor: fitting.next_cursor,
+    })
 }
 
 /// Script sinks whose configuration holds this text somewhere.

@@ -1,7 +1,7 @@
 //! The history and the stream of events.
 
 use serde_json::{Value, json};
-use svc_testkit::{SseStream, TestServer, TestUser};
+use svc_testkit::{SseStream, TestReceiver, TestServer, TestUser, peak_resident_mib};
 
 use crate::SOON;
 
@@ -102,4 +102,47 @@ async fn a_stream_ends_with_its_credential() {
     let path = format!("/api/tokens/{}", token["id"].as_str().unwrap());
     ann.delete(&path).await.expect(204);
     assert_eq!(open.next(SOON).await, None);
+}
+
+/// Large events whose data takes many times its text when it is parsed.
+#[tokio::test]
+async fn forty_long_histories_at_once_cost_little_memory_and_delay_nothing() {
+    const EVENTS: usize = 60;
+    const MEMORY_MIB: u64 = 150;
+    let server = TestServer::builder()
+        .allow_loopback_webhooks()
+        .start()
+        .await;
+    let receiver = TestReceiver::start().await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    bob.webhook("hook", "custom.x", &receiver.url("/bob")).await;
+    let numbers = vec![0; 100_000];
+    for _ in 0..EVENTS {
+        ann.emit("large", json!({ "numbers": numbers })).await;
+    }
+    let before = peak_resident_mib(server.id());
+    let mut reads = tokio::task::JoinSet::new();
+    for _ in 0..40 {
+        let ann = ann.clone();
+        reads.spawn(async move {
+            let page = ann.get("/api/events?limit=1000").await.expect(200).json();
+            (
+                page["events"].as_array().unwrap().len(),
+                page["next_cursor"].is_string(),
+            )
+        });
+    }
+    bob.emit("x", json!({})).await;
+    receiver.wait_for("/bob", 1, SOON).await;
+    let http = server.http();
+    http.request("GET", "/readyz", &[], "").await.expect(200);
+    let mut pages = Vec::new();
+    while let Some(page) = reads.join_next().await {
+        pages.push(page.unwrap());
+    }
+    for (events, has_more) in pages {
+        assert!((1..EVENTS).contains(&events) && has_more, "{events}");
+    }
+    let grown = peak_resident_mib(server.id()) - before;
+    assert!(grown < MEMORY_MIB, "{grown} MiB more");
 }

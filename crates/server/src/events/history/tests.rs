@@ -111,7 +111,10 @@ async fn everyone_sees_their_own_events_and_auditors_all() {
         };
         let page = fixture.history.list(caller, narrow, PageRequest::default());
         let events = page.await.expect("listed").items;
-        events.iter().map(|event| event.id).collect::<Vec<_>>()
+        events
+            .iter()
+            .map(|event| event.event_id)
+            .collect::<Vec<_>>()
     };
     assert_eq!(list(&ann, None).await, [of_ann.id]);
     assert_eq!(list(&admin, None).await, [of_ann.id, of_admin.id]);

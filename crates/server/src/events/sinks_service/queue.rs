@@ -33,7 +33,7 @@ impl SinksService {
         page: DeliveryPage,
     ) -> Result<Page<Delivery>, SinkError> {
         let who = caller.clone();
-        let found = self.store.read(move |tx| {
+        let found = self.store.read_list(caller.user.id, move |tx| {
             let Some(row) = find_managed(tx, &who, id)? else {
                 return Ok(None);
             };

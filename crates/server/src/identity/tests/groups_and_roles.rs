@@ -171,7 +171,11 @@ async fn every_change_is_audited_by_name_without_secrets() {
     );
     let listed = fixture
         .identity
-        .list_audit(audit::Filter::default(), PageRequest::default())
+        .list_audit(
+            svc_core::UserId::NIL,
+            audit::Filter::default(),
+            PageRequest::default(),
+        )
         .await
         .expect("read");
     let actors: Vec<_> = listed.audit.iter().map(|entry| &entry.actor[..]).collect();

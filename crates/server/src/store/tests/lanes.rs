@@ -115,7 +115,12 @@ async fn events_are_listed_newest_first_by_owner_and_pattern(place: &Place) {
             ..events::Filter::default()
         };
         let page = fixture.write(move |tx| events::list(tx, &filter, PageRequest::default()));
-        let ids: Vec<_> = page.await.items.iter().map(|event| event.id).collect();
+        let ids: Vec<_> = page
+            .await
+            .items
+            .iter()
+            .map(|event| event.event_id)
+            .collect();
         assert_eq!(ids, expected, "{pattern:?}");
     };
     check(None, None, &[c, b, a]).await;
