@@ -11,6 +11,7 @@ pub mod lane;
 pub mod name;
 pub mod pattern;
 pub mod permission;
+pub mod power;
 pub mod quota;
 pub mod registration;
 pub mod schema;

@@ -11,6 +11,7 @@
 pub mod check;
 mod error;
 mod host;
+mod power;
 mod proof;
 mod report;
 mod runner;
@@ -23,6 +24,7 @@ pub(crate) mod tests;
 
 pub use check::Untaken;
 pub use error::ScriptsError;
+pub use power::withheld_from;
 pub use report::{OUTPUT_BYTES_MAX, fault, outline};
 pub use runner::{Libraries, Run, ScriptRunner, Unavailable, What};
 pub use service::{Narrow, SCRIPTS_PER_OWNER_MAX, Scripts, libraries_of, source_of};

@@ -257,7 +257,7 @@ async fn start_local_spaces(app: &App, allowed: bool) -> Result<(), StoreError> 
             .filter(|row| row.runtime == Runtime::Local)
             .filter(|row| row.stop_reason != Some(StopReason::Requested))
             .filter(|row| may_run(row.owner_id))
-            .for_each(|row| app.local.start(row.id));
+            .for_each(|row| app.local.start(row.id, row.owner_id));
     }
     Ok(())
 }
@@ -281,6 +281,7 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         pruning,
         tokio::spawn(prove_sandbox(app.clone())),
         tokio::spawn(follow_users(app.clone())),
+        tokio::spawn(watch_owners(app.clone())),
         tokio::spawn(app.zone.clone().run(app.clone())),
     ]
 }
@@ -298,6 +299,11 @@ async fn prove_sandbox(app: App) {
 async fn follow_users(app: App) {
     let tools = &app.scripts.tools;
     tools.follow(&app.directory, &app.shutdown).await;
+}
+
+/// Spaces on this server end with their owner's right to run them.
+async fn watch_owners(app: App) {
+    app.spaces.watch_owners(&app.shutdown).await;
 }
 
 async fn repeat(app: App, every: Duration, work: impl AsyncFn(&App)) {

@@ -6,8 +6,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use svc_core::{EventId, Permission, SpaceId, UserId, event::Event, pattern::Pattern};
-use svc_protocol::api::{EventDelivery, EventDeliveryState};
+use svc_core::{
+    EventId, Permission, Permissions, SpaceId, UserId, event::Event, pattern::Pattern, power,
+};
+use svc_protocol::api::{EventDelivery, EventDeliveryState, EventReceiver, SinkOwner};
 use thiserror::Error;
 use tokio::{
     sync::broadcast::{Receiver, error::RecvError},
@@ -26,6 +28,7 @@ use crate::{
         Page, PageRequest, Store, StoreError, Tx,
         event_deliveries::{self, Reach, Received},
         events::{self, StoredEvent},
+        users,
     },
 };
 
@@ -98,7 +101,16 @@ impl History {
     ) -> Result<Vec<EventDelivery>, HistoryError> {
         let event = self.get(caller, id).await?;
         let reach = reach(caller, &event);
-        let read = move |tx: &mut Tx<'_>| event_deliveries::list(tx, &event, &reach);
+        let who = caller.clone();
+        let read = move |tx: &mut Tx<'_>| {
+            let mut received = event_deliveries::list(tx, &event, &reach)?;
+            for one in &mut received {
+                if !may_read_attempts(tx, &who, &one.receiver)? {
+                    one.attempts = None;
+                }
+            }
+            Ok(received)
+        };
         let received = self.store.read_list(caller.user.id, read).await?;
         Ok(received.into_iter().map(shown).collect())
     }
@@ -185,6 +197,28 @@ fn reach(caller: &Caller, event: &Event) -> Reach {
         },
         sees_all: caller.may(Permission::ViewAudit),
     }
+}
+
+/// Attempts of a global sink show what its script printed as the user who made the sink.
+fn may_read_attempts(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    receiver: &EventReceiver,
+) -> Result<bool, StoreError> {
+    let EventReceiver::Sink {
+        owner: SinkOwner::Global,
+        owner_id,
+        ..
+    } = receiver
+    else {
+        return Ok(true);
+    };
+    if *owner_id == caller.user.id {
+        return Ok(true);
+    }
+    let maker = users::find_power(tx, *owner_id)?;
+    let held = maker.map_or(Permissions::NONE, |maker| maker.permissions);
+    Ok(power::check(caller.user.permissions, held).is_ok())
 }
 
 fn shown(received: Received) -> EventDelivery {

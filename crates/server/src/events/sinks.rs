@@ -1,5 +1,6 @@
 //! Delivers one event to one receiver: by type of sink, or to a subscribed method.
 
+mod maker;
 pub mod method;
 pub mod script;
 pub mod webhook;
@@ -124,6 +125,9 @@ impl Deliverers {
                 headers,
                 body_template,
             } => {
+                if let Some(why) = self.withheld_webhook(sink, waiting).await {
+                    return Sent::Withheld(why);
+                }
                 let body = match self.render(body_template.as_deref(), event).await {
                     Ok(body) => body,
                     Err(unrendered) => return unrendered.into(),

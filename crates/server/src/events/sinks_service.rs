@@ -1,7 +1,8 @@
 //! Sinks as people manage them: create, change, delete, try, look at deliveries, send again.
 //!
 //! A user manages their own sinks; with `manage_global_event_sinks` also the global ones, and
-//! nobody another user's (spec 6.6). Every change and its audit entry are one transaction; a
+//! nobody another user's (spec 6.6). A global sink acts for the user who made it: other users need
+//! every permission of that user to change it, try it, send with it or read what it did. Every change and its audit entry are one transaction; a
 //! secret is in no entry and in no answer but the one that makes it. Nothing here delivers from a
 //! lane: what is queued is the engine's.
 
@@ -20,7 +21,7 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use svc_core::{Permission, SinkId};
+use svc_core::{Permission, SinkId, power::SavedPower};
 use svc_protocol::api::{
     NewSink, RotateSecret, RotatedSecret, Sink, SinkOwner, SinkPatch, SinkType,
 };
@@ -34,7 +35,7 @@ pub use self::{
 use super::{hub::Hub, secrets, sinks::Deliverers};
 use crate::{
     clock,
-    identity::Caller,
+    identity::{Actor, Caller},
     store::{
         Page, PageRequest, Store, StoreError, Tx,
         audit::{self, Entry},
@@ -120,13 +121,17 @@ impl SinksService {
             created_at: clock::now(),
         };
         let entry = entry(caller, "event_sink.created", &row, describe(&row));
+        let who = caller.clone();
         let mut sink = self
             .store
             .try_write(move |tx| {
+                let actor = Actor::read(tx, &who)?;
+                check_may_own(&actor, &row)?;
                 check_name_free(tx, &row)?;
                 check_room(tx, &row)?;
                 script::stored_script(tx, &row)?;
                 sinks::insert(tx, &row)?;
+                sinks::set_saved_power(tx, row.id, SavedPower::of(actor.permissions))?;
                 audit::append(tx, &entry)?;
                 Ok::<_, SinkError>(record(tx, row)?)
             })
@@ -153,11 +158,12 @@ impl SinksService {
         let changed = self
             .store
             .try_write(move |tx| {
-                let before = managed(tx, &who, id)?;
+                let (actor, before) = managed(tx, &who, id)?;
                 let after = patched(&before, patch)?;
                 check_name_free(tx, &after)?;
                 script::check_script_change(tx, &who, &before, &after)?;
                 sinks::update(tx, &after)?;
+                sinks::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
                 if is_edited(&before, &after) {
                     let updated = entry(&who, "event_sink.updated", &after, describe(&after));
                     audit::append(tx, &updated)?;
@@ -181,7 +187,7 @@ impl SinksService {
         let who = caller.clone();
         self.store
             .try_write(move |tx| {
-                let row = managed(tx, &who, id)?;
+                let (_, row) = managed(tx, &who, id)?;
                 sinks::delete(tx, row.id, who.user.name.as_str(), clock::now())?;
                 Ok::<_, SinkError>(())
             })
@@ -210,7 +216,7 @@ impl SinksService {
         let who = caller.clone();
         self.store
             .try_write(move |tx| {
-                let mut row = managed(tx, &who, id)?;
+                let (_, mut row) = managed(tx, &who, id)?;
                 if row.kind != SinkType::Webhook {
                     return Err(SinkError::Conflict(format!(
                         "sink `{}` is no webhook; only webhooks have a secret",
@@ -259,8 +265,20 @@ fn find_managed(
     Ok(sinks::find(tx, id)?.filter(|row| keys.contains(&row.owner_key)))
 }
 
-fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<SinkRow, SinkError> {
-    find_managed(tx, caller, id)?.ok_or(SinkError::NotFound)
+/// A sink the caller may act on.
+fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow), SinkError> {
+    let row = find_managed(tx, caller, id)?.ok_or(SinkError::NotFound)?;
+    let actor = Actor::read(tx, caller)?;
+    check_may_own(&actor, &row)?;
+    actor.check_user(tx, row.owner_id)?;
+    Ok((actor, row))
+}
+
+fn check_may_own(actor: &Actor, row: &SinkRow) -> Result<(), SinkError> {
+    match row.is_global() && !actor.may(Permission::ManageGlobalEventSinks) {
+        true => Err(SinkError::GlobalDenied),
+        false => Ok(()),
+    }
 }
 
 /// Every sink costs each event of its owner a look, and a write where it matches.

@@ -200,6 +200,7 @@ impl From<SinkError> for ApiError {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
                     .retry_after(retry_after.as_secs() + 1)
             }
+            SinkError::Identity(error) => error.into(),
             SinkError::Store(error) => error.into(),
             SinkError::Internal(_) => Self::internal(&error),
         }
@@ -227,6 +228,7 @@ impl From<ScriptsError> for ApiError {
                     .retry_after(retry_after.as_secs() + 1)
             }
             ScriptsError::Unavailable(error) => error.into(),
+            ScriptsError::Identity(error) => error.into(),
             ScriptsError::Store(error) => error.into(),
         }
     }

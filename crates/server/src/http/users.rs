@@ -29,10 +29,11 @@ pub async fn get(State(app): State<App>, PathId(id): PathId<UserId>) -> ApiResul
 
 pub async fn access(
     State(app): State<App>,
+    caller: Caller,
     PathId(id): PathId<UserId>,
 ) -> ApiResult<Json<UserAccess>> {
     let (user, permissions) = app.identity.access(id).await?;
-    let (methods, own_methods) = app.discovery.shared_with(&user);
+    let (methods, own_methods) = app.discovery.shared_with(&user, &caller);
     Ok(Json(UserAccess {
         user_id: user.id,
         username: user.name.clone(),

@@ -4,7 +4,7 @@ use svc_core::{SpaceId, UserId};
 
 use super::{
     Identity,
-    directory::{Snapshot, UserRecords},
+    directory::{DirectoryChange, Snapshot, UserRecords},
     error::IdentityError,
 };
 use crate::store::{
@@ -17,6 +17,8 @@ use crate::store::{
 pub struct Affected {
     users: Vec<UserId>,
     spaces: Vec<SpaceId>,
+    /// Of these, the ones where something that another user set has ended.
+    settled: Vec<SpaceId>,
     groups: bool,
 }
 
@@ -55,6 +57,13 @@ impl Affected {
         }
     }
 
+    /// Also the spaces where something that another user set has ended.
+    pub fn and_settled(mut self, spaces: Vec<SpaceId>) -> Self {
+        self.spaces.extend(&spaces);
+        self.settled.extend(spaces);
+        self
+    }
+
     /// The same, as other servers of the zone are told.
     fn zone_changes(&self) -> impl Iterator<Item = ZoneChange> {
         let users = self.users.iter().map(|&id| ZoneChange::User(id));
@@ -70,6 +79,7 @@ impl Affected {
     fn merge(&mut self, other: Self) {
         self.users.extend(other.users);
         self.spaces.extend(other.spaces);
+        self.settled.extend(other.settled);
         self.groups |= other.groups;
         self.users.sort_unstable();
         self.users.dedup();
@@ -177,6 +187,9 @@ impl Identity {
         }
         for (id, tokens) in spaces {
             self.directory.apply_space(id, &tokens);
+        }
+        for id in wanted.settled {
+            self.directory.announce(DirectoryChange::SpaceSettled(id));
         }
         Ok(())
     }

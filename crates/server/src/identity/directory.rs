@@ -43,6 +43,8 @@ pub enum DirectoryChange {
     CredentialsRevoked(UserId),
     /// An agent token of the space has ended.
     AgentTokensRevoked(SpaceId),
+    /// Something that another user set on the space has ended: a health check, an agent token.
+    SpaceSettled(SpaceId),
     /// A group was created, renamed or deleted.
     GroupsChanged,
 }
@@ -245,7 +247,7 @@ impl Directory {
         self.state.read().credentials.find(key)?.last_used()
     }
 
-    fn announce(&self, change: DirectoryChange) {
+    pub(super) fn announce(&self, change: DirectoryChange) {
         // Without listeners there is nobody to tell.
         let _ = self.changes.send(change);
     }

@@ -80,9 +80,16 @@ impl IdentityError {
         }
     }
 
-    pub(super) fn permission_denied(message: impl Into<String>) -> Self {
+    pub(super) fn forbidden(code: &'static str, message: impl Into<String>) -> Self {
         Self::Forbidden {
-            code: "permission_denied",
+            code,
+            message: message.into(),
+        }
+    }
+
+    pub(super) fn unauthorized(message: impl Into<String>) -> Self {
+        Self::Unauthorized {
+            code: "unauthorized",
             message: message.into(),
         }
     }

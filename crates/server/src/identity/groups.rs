@@ -1,11 +1,13 @@
 //! Groups: create, rename, delete.
+//!
+//! Renaming or deleting a group acts on its members: it changes which methods they see.
 
 use serde_json::json;
 use svc_core::{GroupId, name::check_free_name};
 use svc_protocol::api;
 use uuid::Uuid;
 
-use super::{Identity, caller::Caller, change::Affected, error::IdentityError};
+use super::{Identity, caller::Caller, change::Affected, error::IdentityError, power::Actor};
 use crate::store::{
     PageRequest, Tx, audit,
     groups::{self, GroupRow},
@@ -59,8 +61,10 @@ impl Identity {
     ) -> Result<api::Group, IdentityError> {
         check_name(&body.name)?;
         let mut entry = self.entry(caller, "group.updated", ("group", id), json!({}));
+        let caller = caller.clone();
         self.apply(move |tx| {
             let group = get(tx, id)?;
+            Actor::read(tx, &caller)?.check_members(tx, id)?;
             check_free(tx, &body.name, Some(id))?;
             groups::rename(tx, id, &body.name)?;
             entry.detail = json!({"name": body.name, "previous": group.name});
@@ -78,8 +82,10 @@ impl Identity {
     /// Methods published for it match nobody through it any more.
     pub async fn delete_group(&self, caller: &Caller, id: GroupId) -> Result<(), IdentityError> {
         let mut entry = self.entry(caller, "group.deleted", ("group", id), json!({}));
+        let caller = caller.clone();
         self.apply(move |tx| {
             let group = get(tx, id)?;
+            Actor::read(tx, &caller)?.check_members(tx, id)?;
             let members = groups::list_members(tx, id)?;
             groups::delete(tx, id)?;
             entry.detail = json!({"name": group.name, "members": members.len()});

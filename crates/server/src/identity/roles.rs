@@ -1,11 +1,17 @@
-//! Roles: create, change, delete. Nobody puts into a role what they do not hold themselves.
+//! Roles: create, change, delete.
+//!
+//! Changing a role acts on everybody who holds it. It needs every permission that the role has
+//! before and after, and every permission that its holders have: taking a permission away and then
+//! resetting the password would be a way to somebody else's power otherwise.
 
 use serde_json::json;
-use svc_core::{Permissions, RoleId, name::check_free_name};
+use svc_core::{RoleId, name::check_free_name};
 use svc_protocol::api;
 use uuid::Uuid;
 
-use super::{Identity, caller::Caller, change::Affected, error::IdentityError};
+use super::{
+    Identity, caller::Caller, change::Affected, error::IdentityError, power::Actor, settle::settle,
+};
 use crate::store::{
     PageRequest, Tx, audit,
     roles::{self, RoleRow},
@@ -18,7 +24,6 @@ impl Identity {
         new: api::NewRole,
     ) -> Result<api::Role, IdentityError> {
         check_free_name("role", &new.name)?;
-        check_held(caller, new.permissions)?;
         let role = RoleRow {
             id: RoleId(Uuid::now_v7()),
             name: new.name,
@@ -32,7 +37,9 @@ impl Identity {
             ("role", role.id),
             json!({"name": role.name, "permissions": role.permissions}),
         );
+        let caller = caller.clone();
         self.apply(move |tx| {
+            Actor::read(tx, &caller)?.check_role(&role.name, role.permissions)?;
             check_free(tx, &role.name, None)?;
             roles::insert(tx, &role)?;
             audit::append(tx, &entry)?;
@@ -71,15 +78,15 @@ impl Identity {
         self.apply(move |tx| {
             let mut role = get_changeable(tx, id)?;
             let before = role.clone();
+            let actor = Actor::read(tx, &caller)?;
+            actor.check_role(&before.name, before.permissions)?;
+            actor.check_holders(tx, id)?;
             if let Some(name) = patch.name {
                 check_free(tx, &name, Some(id))?;
                 role.name = name;
             }
             if let Some(permissions) = patch.permissions {
-                let added = permissions
-                    .iter()
-                    .filter(|&permission| !before.permissions.contains(permission));
-                check_held(&caller, added.collect())?;
+                actor.check_role(&role.name, permissions)?;
                 role.permissions = permissions;
             }
             roles::update(tx, id, &role.name, &role.permissions)?;
@@ -90,20 +97,27 @@ impl Identity {
             });
             audit::append(tx, &entry)?;
             let holders = roles::list_holders(tx, id)?;
-            Ok((record(role), Affected::users(holders)))
+            let settled = settle(tx, &holders, entry.at)?;
+            let affected = Affected::users(holders).and_settled(settled);
+            Ok((record(role), affected))
         })
         .await
     }
 
     pub async fn delete_role(&self, caller: &Caller, id: RoleId) -> Result<(), IdentityError> {
         let mut entry = self.entry(caller, "role.deleted", ("role", id), json!({}));
+        let caller = caller.clone();
         self.apply(move |tx| {
             let role = get_changeable(tx, id)?;
+            let actor = Actor::read(tx, &caller)?;
+            actor.check_role(&role.name, role.permissions)?;
+            actor.check_holders(tx, id)?;
             let holders = roles::list_holders(tx, id)?;
             roles::delete(tx, id)?;
             entry.detail = json!({"name": role.name, "holders": holders.len()});
             audit::append(tx, &entry)?;
-            Ok(((), Affected::users(holders)))
+            let settled = settle(tx, &holders, entry.at)?;
+            Ok(((), Affected::users(holders).and_settled(settled)))
         })
         .await
     }
@@ -130,16 +144,6 @@ fn check_free(tx: &mut Tx<'_>, name: &str, but: Option<RoleId>) -> Result<(), Id
             format!("role `{name}` exists already"),
         )),
         _ => Ok(()),
-    }
-}
-
-/// Refuses to hand out what the caller does not hold.
-pub(super) fn check_held(caller: &Caller, wanted: Permissions) -> Result<(), IdentityError> {
-    match wanted.iter().find(|&permission| !caller.may(permission)) {
-        None => Ok(()),
-        Some(missing) => Err(IdentityError::permission_denied(format!(
-            "you do not hold the permission `{missing}` yourself, so you cannot give it to others"
-        ))),
     }
 }
 

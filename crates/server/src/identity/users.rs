@@ -1,11 +1,12 @@
 //! Users: create, change, delete.
 //!
-//! Nobody handles a user who holds more than they do: resetting an administrator's password would
-//! make anyone with `manage_users` an administrator.
+//! Acting on a user needs every permission that user holds: otherwise resetting an administrator's
+//! password would make anyone with `manage_users` an administrator. Changing who is in a group
+//! needs `manage_groups` too, or being in that group.
 
 use serde_json::{Map, Value, json};
 use svc_core::{
-    GroupId, RoleId, UserId, UserName,
+    RoleId, UserId, UserName,
     permission::{ROLE_ADMIN, ROLE_USER},
 };
 use svc_protocol::api;
@@ -16,7 +17,11 @@ use super::{
     caller::{Caller, User},
     change::Affected,
     error::IdentityError,
-    roles::check_held,
+    membership::{
+        check_group_changes, find_roles, ids_of, names_of, resolve_groups, resolve_roles,
+    },
+    power::Actor,
+    settle::settle,
 };
 use crate::store::{
     PageRequest, Tx, audit, groups, lanes, roles, scripts, sessions, sinks,
@@ -45,23 +50,27 @@ impl Identity {
             created_at: self.clock.now(),
         };
         let role_names = new.roles.unwrap_or_else(|| vec![ROLE_USER.to_owned()]);
-        let detail = json!({
-            "username": user.username,
-            "roles": role_names,
-            "groups": new.groups,
-            "active": user.active,
-        });
-        let entry = self.entry(caller, "user.created", ("user", user.id), detail);
+        let mut entry = self.entry(caller, "user.created", ("user", user.id), json!({}));
         let caller = caller.clone();
         self.apply(move |tx| {
+            let actor = Actor::read(tx, &caller)?;
             if users::find_by_name(tx, &user.username)?.is_some() {
                 return Err(user_exists(&user.username));
             }
-            let role_ids = resolve_roles(tx, &caller, &role_names)?;
-            let group_ids = resolve_groups(tx, &new.groups)?;
+            let role_ids = resolve_roles(tx, &actor, &role_names)?;
+            let joined = resolve_groups(tx, &new.groups)?;
+            for (id, name) in &joined {
+                actor.check_group(tx, *id, name)?;
+            }
             users::insert(tx, &user)?;
             roles::set_of_user(tx, user.id, &role_ids)?;
-            groups::set_of_user(tx, user.id, &group_ids)?;
+            groups::set_of_user(tx, user.id, &ids_of(&joined))?;
+            entry.detail = json!({
+                "username": user.username,
+                "roles": role_names,
+                "groups": names_of(&joined),
+                "active": user.active,
+            });
             audit::append(tx, &entry)?;
             Ok((record(get(tx, user.id)?), Affected::user(user.id)))
         })
@@ -120,10 +129,15 @@ impl Identity {
         };
         let (caller, identity) = (caller.clone(), self.clone());
         self.apply(move |tx| {
+            let actor = Actor::read(tx, &caller)?;
             let before = get(tx, id)?;
-            check_may_handle(&caller, &before)?;
-            identity.apply_patch(tx, &caller, &before, patch)?;
-            Ok((record(get(tx, id)?), Affected::user(id)))
+            actor.check_user(tx, id)?;
+            identity.apply_patch(tx, &caller, &actor, &before, patch)?;
+            let settled = settle(tx, &[id], identity.clock.now())?;
+            Ok((
+                record(get(tx, id)?),
+                Affected::user(id).and_settled(settled),
+            ))
         })
         .await
     }
@@ -132,6 +146,7 @@ impl Identity {
         &self,
         tx: &mut Tx<'_>,
         caller: &Caller,
+        actor: &Actor,
         before: &Profile,
         patch: Patch,
     ) -> Result<(), IdentityError> {
@@ -142,7 +157,7 @@ impl Identity {
         let mut detail = Map::new();
         if let Some(names) = patch.roles {
             let granted = names.iter().filter(|&name| !before.roles.contains(name));
-            resolve_roles(tx, caller, &granted.cloned().collect::<Vec<_>>())?;
+            resolve_roles(tx, actor, &granted.cloned().collect::<Vec<_>>())?;
             if !names.iter().any(|name| name == ROLE_ADMIN) {
                 check_not_last_admin(tx, before)?;
             }
@@ -152,9 +167,12 @@ impl Identity {
             detail.insert("previous_roles".to_owned(), json!(before.roles));
         }
         if let Some(names) = patch.groups {
-            let ids = resolve_groups(tx, &names)?;
-            groups::set_of_user(tx, id, &ids)?;
-            detail.insert("groups".to_owned(), json!(names));
+            let after = resolve_groups(tx, &names)?;
+            let (added, removed) = check_group_changes(tx, actor, &before.groups, &after)?;
+            groups::set_of_user(tx, id, &ids_of(&after))?;
+            detail.insert("groups".to_owned(), json!(names_of(&after)));
+            detail.insert("groups_added".to_owned(), json!(added));
+            detail.insert("groups_removed".to_owned(), json!(removed));
         }
         if !detail.is_empty() {
             note(tx, "user.updated", Value::Object(detail))?;
@@ -188,7 +206,7 @@ impl Identity {
         let caller = caller.clone();
         self.apply(move |tx| {
             let user = get(tx, id)?;
-            check_may_handle(&caller, &user)?;
+            Actor::read(tx, &caller)?.check_user(tx, id)?;
             check_not_self(&caller, id, "delete")?;
             check_not_last_admin(tx, &user)?;
             let spaces = users::count_spaces(tx, id)?;
@@ -207,7 +225,8 @@ impl Identity {
             users::delete(tx, id)?;
             entry.detail = json!({"username": user.username});
             audit::append(tx, &entry)?;
-            Ok(((), Affected::user(id)))
+            let settled = settle(tx, &[id], entry.at)?;
+            Ok(((), Affected::user(id).and_settled(settled)))
         })
         .await
     }
@@ -223,54 +242,6 @@ struct Patch {
 
 fn get(tx: &mut Tx<'_>, id: UserId) -> Result<Profile, IdentityError> {
     users::find_profile(tx, id)?.ok_or_else(|| IdentityError::not_found("user", id))
-}
-
-fn find_roles(tx: &mut Tx<'_>, names: &[String]) -> Result<Vec<roles::RoleRow>, IdentityError> {
-    names
-        .iter()
-        .map(|name| {
-            roles::find_by_name(tx, name)?.ok_or_else(|| {
-                IdentityError::invalid("unknown_role", format!("role `{name}` does not exist"))
-            })
-        })
-        .collect()
-}
-
-/// Roles to be granted: the caller must hold all that is in them.
-fn resolve_roles(
-    tx: &mut Tx<'_>,
-    caller: &Caller,
-    names: &[String],
-) -> Result<Vec<RoleId>, IdentityError> {
-    find_roles(tx, names)?
-        .into_iter()
-        .map(|role| check_held(caller, role.permissions).map(|()| role.id))
-        .collect()
-}
-
-/// Groups by name, or else by id.
-fn resolve_groups(tx: &mut Tx<'_>, names: &[String]) -> Result<Vec<GroupId>, IdentityError> {
-    let mut ids = Vec::with_capacity(names.len());
-    for name in names {
-        let mut found = groups::find_by_name(tx, name)?;
-        if let (None, Ok(id)) = (&found, name.parse()) {
-            found = groups::find(tx, id)?;
-        }
-        let group = found.ok_or_else(|| {
-            IdentityError::invalid("unknown_group", format!("group `{name}` does not exist"))
-        })?;
-        ids.push(group.id);
-    }
-    Ok(ids)
-}
-
-fn check_may_handle(caller: &Caller, target: &Profile) -> Result<(), IdentityError> {
-    check_held(caller, target.permissions).map_err(|_| {
-        IdentityError::permission_denied(format!(
-            "user `{}` holds permissions that you do not hold yourself",
-            target.username
-        ))
-    })
 }
 
 fn check_not_self(caller: &Caller, id: UserId, verb: &str) -> Result<(), IdentityError> {

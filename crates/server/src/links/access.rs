@@ -5,6 +5,7 @@ use std::sync::Arc;
 use svc_core::SpaceId;
 use svc_protocol::link::Goodbye;
 use tokio::sync::broadcast::error::RecvError;
+use tracing::error;
 
 use super::{Links, LiveSpace};
 use crate::{clock, identity::DirectoryChange};
@@ -25,6 +26,11 @@ impl Links {
                     self.cut_user(user, Goodbye::Revoked).await;
                 }
                 Ok(DirectoryChange::AgentTokensRevoked(space)) => self.recheck(space).await,
+                Ok(DirectoryChange::SpaceSettled(space)) => {
+                    if let Err(error) = self.follow(space).await {
+                        error!(space.id = %space, "the health check of a space was not taken back: {error}");
+                    }
+                }
                 Ok(_) => {}
                 Err(RecvError::Lagged(_)) => self.recheck_all().await,
                 Err(RecvError::Closed) => return,

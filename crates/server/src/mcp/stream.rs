@@ -219,6 +219,7 @@ impl Stream {
             | DirectoryChange::UserDeactivated(user)
             | DirectoryChange::CredentialsRevoked(user) => user == self.caller.user.id,
             DirectoryChange::AgentTokensRevoked(_) | DirectoryChange::GroupsChanged => true,
+            DirectoryChange::SpaceSettled(_) => false,
         }
     }
 

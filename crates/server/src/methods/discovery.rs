@@ -3,7 +3,7 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use svc_core::{
-    UserId,
+    GroupId, Permission, UserId,
     name::tool_name,
     visibility::{Reference, name_for_others},
 };
@@ -71,8 +71,10 @@ impl Discovery {
         self.describe(caller, owner, &entry)
     }
 
-    /// The methods of others that a user sees, sorted, and how many of their own there are.
-    pub fn shared_with(&self, user: &User) -> (Vec<AccessibleMethod>, usize) {
+    /// The methods of others that a user sees, sorted, and how many of their own there are. What
+    /// the user sees through a group is told to members of that group, and with `manage_groups`.
+    pub fn shared_with(&self, user: &User, caller: &Caller) -> (Vec<AccessibleMethod>, usize) {
+        let all_groups = caller.may(Permission::ManageGroups);
         let visible = self.registry.list_visible(user.viewer());
         let (own, others): (Vec<_>, Vec<_>) =
             visible.iter().partition(|(owner, _)| *owner == user.id);
@@ -83,7 +85,14 @@ impl Discovery {
                 let owner = owner.filter(|owner| owner.active)?;
                 let definition = &entry.definition;
                 let groups = definition.groups.iter().flatten();
-                let shared = groups.filter(|group| user.groups.contains(group));
+                let known = |group: &&GroupId| all_groups || caller.user.groups.contains(group);
+                let mut shared = groups
+                    .filter(|group| user.groups.contains(group))
+                    .filter(known)
+                    .peekable();
+                if definition.groups.is_some() && shared.peek().is_none() {
+                    return None;
+                }
                 Some(AccessibleMethod {
                     name: name_for_others(&owner.name, &definition.name),
                     owner: owner.name.clone(),

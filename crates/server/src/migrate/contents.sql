@@ -9,21 +9,24 @@ INSERT INTO user_groups VALUES ('u1', 'g1');
 INSERT INTO user_roles SELECT 'u1', id FROM roles WHERE name = 'admin';
 INSERT INTO api_tokens VALUES ('t1', 'u1', 'n', X'00FF27', '[]', 1, NULL, NULL);
 INSERT INTO sessions VALUES ('s1', 'u1', X'01', 1, 9223372036854775807, NULL, '', 'curl');
-INSERT INTO templates VALUES ('tp1', 'small', '[]', NULL, NULL, '{}', 1);
+INSERT INTO templates VALUES ('tp1', 'small', '[]', NULL, NULL, '{}', 1, '["use_spaces"]');
 INSERT INTO spaces (id, name, owner_id, state, health, runtime, template_id, health_check, node_id,
         space_urls, created_at) VALUES
     ('sp1', 'lab', 'u1', 'deployed', 'unknown', 'external', 'tp1', '{}',
         '01890a5d-ac96-774b-bcce-b302099a8057', '[]', 1),
     ('sp2', 'new', 'u1', 'created', 'unknown', 'external', NULL, '{}', NULL, '[]', 1);
-INSERT INTO agent_tokens VALUES ('at1', 'sp1', X'02', 'agent', 1);
-INSERT INTO scripts VALUES ('sc1', 'u1', 'u1', 'go', 'tool', '', 'x = ''?1 $1''', NULL, 1, 1);
+INSERT INTO agent_tokens (id, space_id, hash, kind, created_at, made_by)
+    VALUES ('at1', 'sp1', X'02', 'agent', 1, 'u2');
+INSERT INTO scripts VALUES
+    ('sc1', 'u1', 'u1', 'go', 'tool', '', 'x = ''?1 $1''', NULL, 1, 1, '[]');
 INSERT INTO event_sinks VALUES
-    ('k1', 'u1', 'u1', 'hook', '', '["*"]', 'webhook', 1, '{}', X'0102', NULL, NULL, 1),
-    ('k2', 'global', 'u1', 'all', '', '["*"]', 'webhook', 1, '{}', X'03', X'', 5, 1);
+    ('k1', 'u1', 'u1', 'hook', '', '["*"]', 'webhook', 1, '{}', X'0102', NULL, NULL, 1,
+        NULL),
+    ('k2', 'global', 'u1', 'all', '', '["*"]', 'webhook', 1, '{}', X'03', X'', 5, 1, '[]');
 INSERT INTO lanes VALUES
     ('l1', 'sink', 'u1', 'u1', 'k1', NULL, '["*"]', '[]', 1, 450, 3, 0, 0, 1,
-        '01890a5d-ac96-774b-bcce-b302099a8057', 9999999999999, 7, 0),
-    ('l2', 'sink', 'global', 'u1', 'k2', NULL, '["*"]', '[]', 1, 450, 0, 0, 0, 0, NULL, 0, 0, 2);
+        '01890a5d-ac96-774b-bcce-b302099a8057', 9999999999999, 7, 0, 'webhook'),
+    ('l2', 'sink', 'global', 'u1', 'k2', NULL, '["*"]', '[]', 1, 450, 0, 0, 0, 0, NULL, 0, 0, 2, 'webhook');
 INSERT INTO lane_declarations VALUES ('l1', 'sp1');
 INSERT INTO servers VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'http://a', '0', 1, 1, 0, 0);
 INSERT INTO zone_changes VALUES (1, 1, 'groups', '');

@@ -169,6 +169,15 @@ async fn an_older_source_is_brought_up_first() {
     source.edit(
         "DROP TABLE servers; DROP TABLE zone_changes; DROP INDEX spaces_by_node;
          ALTER TABLE spaces DROP COLUMN link_instance;
+         DROP INDEX lanes_due_by_owner; DROP INDEX events_by_type;
+         DROP INDEX events_by_owner_and_type; DROP INDEX audit_by_target_id;
+         DROP INDEX audit_by_target_type; ALTER TABLE lanes DROP COLUMN delivery_kind;
+         DROP INDEX spaces_by_health_check_by; DROP INDEX agent_tokens_by_made_by;
+         ALTER TABLE spaces DROP COLUMN health_check_by;
+         ALTER TABLE agent_tokens DROP COLUMN made_by;
+         ALTER TABLE scripts DROP COLUMN saved_power;
+         ALTER TABLE templates DROP COLUMN saved_power;
+         ALTER TABLE event_sinks DROP COLUMN saved_power;
          DELETE FROM schema_migrations WHERE version > 4;
          INSERT INTO meta VALUES ('k', 'v')",
     );

@@ -6,7 +6,7 @@ use svc_core::{event::EmitError, name::NameError};
 use thiserror::Error;
 
 use super::{SCRIPTS_PER_OWNER_MAX, Untaken, runner::Unavailable};
-use crate::{events::sinks_service::TooOften, store::StoreError};
+use crate::{events::sinks_service::TooOften, identity::IdentityError, store::StoreError};
 
 #[derive(Debug, Error)]
 pub enum ScriptsError {
@@ -42,6 +42,8 @@ pub enum ScriptsError {
     },
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     #[error(transparent)]
     Store(StoreError),
 }

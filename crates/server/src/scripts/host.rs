@@ -13,7 +13,7 @@ use svc_protocol::{api::ScriptKind, problem::Problem};
 use svc_script::{Exception, Raise, Source, worker::JobHost};
 use tracing::error;
 
-use super::runner::Libraries;
+use super::{power::withheld_from, runner::Libraries};
 use crate::{
     http::{Asked, InternalApi, Reply},
     identity::Directory,
@@ -49,11 +49,12 @@ impl JobHost for RunHost {
             Libraries::Of(user) => scripts::visible_keys(user),
             Libraries::Global => vec![GLOBAL.to_owned()],
         };
-        let name = module.to_owned();
+        let (name, user) = (module.to_owned(), self.user);
         let found = self.store.read(move |tx| {
             for key in &keys {
                 if let Some(found) = scripts::find_by_name(tx, key, ScriptKind::Library, &name)? {
-                    return Ok(Some(found));
+                    let withheld = withheld_from(tx, &found, user)?;
+                    return Ok(Some(withheld.map_or(Ok(found), Err)));
                 }
             }
             Ok(None)
@@ -62,6 +63,9 @@ impl JobHost for RunHost {
             error!("a script's library was not read: {failed}");
             Raise::runtime("the server could not read its libraries")
         })?;
+        let found = found
+            .transpose()
+            .map_err(|withheld| Raise::new(Exception::PermissionError, withheld.to_string()))?;
         Ok(found.map(|script| Source {
             file: format!("{}.py", script.name),
             text: script.source,

@@ -3,20 +3,29 @@
 //! A user has scripts of their own, and sees the global ones, which `manage_scripts` changes;
 //! another user's do not exist for them. A change and its audit entry are one transaction. The
 //! source is in no audit entry.
+//!
+//! A global script runs as each user who uses it. Changing it needs every permission of the user
+//! who made it and of those whose spaces and sinks use it. It takes effect only for users who hold
+//! no more than the user who saved it last.
 
 use std::sync::Arc;
 
 use serde_json::json;
-use svc_core::{Permission, ScriptId};
+use svc_core::{Permission, Permissions, ScriptId};
 use svc_protocol::api::{NewScript, Script, ScriptKind, ScriptOwner, ScriptPatch};
 use svc_script::Source;
 use uuid::Uuid;
 
-use super::{Libraries, ScriptRunner, check, error::ScriptsError, report::kind_name};
+use super::{
+    Libraries, ScriptRunner, check,
+    error::ScriptsError,
+    power::{saved_by, withheld_from},
+    report::kind_name,
+};
 use crate::{
     clock,
     events::sinks_service::TestLimit,
-    identity::Caller,
+    identity::{Actor, Caller, Credential},
     mcp::scripts::StoredTools,
     store::{
         Page, PageRequest, Store, StoreError, Tx,
@@ -66,22 +75,35 @@ impl Scripts {
             kind: narrow.kind,
             name: narrow.name,
         };
-        let list = self
-            .store
-            .read_list(caller.user.id, move |tx| scripts::list(tx, &filter, page));
+        let who = caller.clone();
+        let list = self.store.read_list(caller.user.id, move |tx| {
+            let mut page = scripts::list(tx, &filter, page)?;
+            if runs_what_it_reads(&who) {
+                let withheld = scripts::list_withheld(tx, who.user.permissions)?;
+                page.items.retain(|script| !withheld.contains(&script.id));
+            }
+            Ok(page)
+        });
         Ok(list.await?)
     }
 
     pub async fn get(&self, caller: &Caller, id: ScriptId) -> Result<Script, ScriptsError> {
-        let user = caller.user.id;
-        let found = self
-            .store
-            .read(move |tx| scripts::find_visible(tx, id, user));
-        found.await?.ok_or(ScriptsError::NotFound)
+        let who = caller.clone();
+        let found = self.store.read(move |tx| {
+            let Some(script) = scripts::find_visible(tx, id, who.user.id)? else {
+                return Ok(Err(ScriptsError::NotFound));
+            };
+            let withheld = match runs_what_it_reads(&who) {
+                true => withheld_from(tx, &script, who.user.id)?,
+                false => None,
+            };
+            Ok(withheld.map_or(Ok(script), |why| Err(why.into())))
+        });
+        found.await?
     }
 
     pub async fn create(&self, caller: &Caller, new: NewScript) -> Result<Script, ScriptsError> {
-        check_may_own(caller, new.owner)?;
+        check_may_own(caller.user.permissions, new.owner)?;
         check::name(new.kind, &new.name)?;
         let now = clock::now();
         let script = Script {
@@ -99,14 +121,18 @@ impl Scripts {
         check_description_and_schema(&script)?;
         self.check_source(caller, &script).await?;
         let entry = entry(caller, "script.created", &script);
+        let who = caller.clone();
         let script = self
             .store
             .try_write(move |tx| {
+                let actor = Actor::read(tx, &who)?;
+                check_may_own(actor.permissions, script.owner)?;
                 check_name_free(tx, &script)?;
                 if scripts::count(tx, &scripts::owner_key(&script))? >= SCRIPTS_PER_OWNER_MAX {
                     return Err(ScriptsError::TooMany);
                 }
                 scripts::insert(tx, &script)?;
+                saved_by(tx, &actor, &script)?;
                 tell(tx, &script)?;
                 audit::append(tx, &entry)?;
                 Ok(script)
@@ -124,7 +150,7 @@ impl Scripts {
         patch: ScriptPatch,
     ) -> Result<Script, ScriptsError> {
         let before = self.get(caller, id).await?;
-        check_may_own(caller, before.owner)?;
+        check_may_own(caller.user.permissions, before.owner)?;
         let after = patched(before, patch.clone());
         check::name(after.kind, &after.name)?;
         check_description_and_schema(&after)?;
@@ -137,10 +163,11 @@ impl Scripts {
         let script = self
             .store
             .try_write(move |tx| {
-                let before = managed(tx, &who, id)?;
+                let (actor, before) = managed(tx, &who, id)?;
                 let after = patched(before, patch);
                 check_name_free(tx, &after)?;
                 scripts::update(tx, &after)?;
+                saved_by(tx, &actor, &after)?;
                 tell(tx, &after)?;
                 audit::append(tx, &entry(&who, "script.updated", &after))?;
                 Ok::<_, ScriptsError>(after)
@@ -161,7 +188,7 @@ impl Scripts {
         let script = self
             .store
             .try_write(move |tx| {
-                let script = managed(tx, &who, id)?;
+                let (_, script) = managed(tx, &who, id)?;
                 let uses = scripts::list_uses(tx, id)?;
                 if !uses.is_empty() {
                     return Err(ScriptsError::InUse {
@@ -206,9 +233,9 @@ pub fn source_of(script: Script) -> Source {
     }
 }
 
-fn check_may_own(caller: &Caller, owner: ScriptOwner) -> Result<(), ScriptsError> {
+fn check_may_own(held: Permissions, owner: ScriptOwner) -> Result<(), ScriptsError> {
     match owner {
-        ScriptOwner::Global if !caller.may(Permission::ManageScripts) => {
+        ScriptOwner::Global if !held.contains(Permission::ManageScripts) => {
             Err(ScriptsError::GlobalDenied)
         }
         ScriptOwner::Global | ScriptOwner::User => Ok(()),
@@ -216,11 +243,26 @@ fn check_may_own(caller: &Caller, owner: ScriptOwner) -> Result<(), ScriptsError
 }
 
 /// A script the caller may change. What they may not even see does not exist for them.
-fn managed(tx: &mut Tx<'_>, caller: &Caller, id: ScriptId) -> Result<Script, ScriptsError> {
+fn managed(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    id: ScriptId,
+) -> Result<(Actor, Script), ScriptsError> {
     let found = scripts::find_visible(tx, id, caller.user.id)?;
     let script = found.ok_or(ScriptsError::NotFound)?;
-    check_may_own(caller, script.owner)?;
-    Ok(script)
+    let actor = Actor::read(tx, caller)?;
+    check_may_own(actor.permissions, script.owner)?;
+    if script.owner == ScriptOwner::Global {
+        actor.check_user(tx, script.owner_id)?;
+        actor.check_script_users(tx, id)?;
+    }
+    Ok((actor, script))
+}
+
+/// An agent reads startup scripts and libraries in order to run them. Other callers read them to
+/// review them.
+fn runs_what_it_reads(caller: &Caller) -> bool {
+    matches!(caller.credential, Credential::Agent { .. })
 }
 
 fn patched(before: Script, patch: ScriptPatch) -> Script {

@@ -4,12 +4,13 @@ use std::{collections::BTreeMap, time::Instant};
 
 use serde_json::{json, value::RawValue};
 use svc_core::ScriptId;
-use svc_protocol::api::{RanScript, RunScript, ScriptKind};
+use svc_protocol::api::{RanScript, RunScript, Script, ScriptKind};
 
 use super::{
     Run, Scripts, What,
     error::ScriptsError,
     libraries_of,
+    power::withheld_from,
     report::{fault, kind_name},
     source_of,
 };
@@ -32,6 +33,7 @@ impl Scripts {
         }
         let script = self.get(caller, id).await?;
         let what = what_to_run(caller, script.kind, asked)?;
+        self.check_runs_for(caller, &script).await?;
         self.runs.take(caller.user.id, Instant::now())?;
         let run = Run {
             what,
@@ -51,6 +53,15 @@ impl Scripts {
             output: outcome.output,
             ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
         })
+    }
+
+    async fn check_runs_for(&self, caller: &Caller, script: &Script) -> Result<(), ScriptsError> {
+        let (user, script) = (caller.user.id, script.clone());
+        let withheld = self
+            .store
+            .read(move |tx| withheld_from(tx, &script, user))
+            .await?;
+        withheld.map_or(Ok(()), |why| Err(why.into()))
     }
 }
 

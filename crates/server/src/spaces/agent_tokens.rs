@@ -1,16 +1,17 @@
 //! Agent tokens: the one an owner was shown, and the one a local agent gets at each start.
 
 use serde_json::json;
-use svc_core::{Id, SpaceId, credential::CredentialKind};
+use svc_core::{Id, Permission, SpaceId, UserId, credential::CredentialKind};
 use uuid::Uuid;
 
-use super::lifecycle::append;
+use super::{SpaceError, access::managed, lifecycle::append};
 use crate::{
     clock,
     identity::{Affected, Caller, Identity, IdentityError, Secret},
     store::{
         agent_tokens::{self, AgentTokenKind, AgentTokenRow},
         spaces,
+        users::{self, UserPower},
     },
 };
 
@@ -18,6 +19,7 @@ use crate::{
 pub fn new_agent_token(
     space_id: SpaceId,
     kind: AgentTokenKind,
+    made_by: Option<UserId>,
 ) -> Result<(String, AgentTokenRow), IdentityError> {
     let secret = Secret::new(CredentialKind::AgentToken)?;
     let id = Id(Uuid::now_v7());
@@ -27,41 +29,56 @@ pub fn new_agent_token(
         hash: secret.hash,
         kind,
         created_at: clock::now(),
+        made_by,
     };
     Ok((secret.text, row))
 }
 
-/// Puts a new token in the place of the one the owner was shown.
+/// Replaces the token that was shown. The new one is a credential of the space's owner.
 pub async fn rotate(
     identity: &Identity,
     caller: &Caller,
     space: SpaceId,
-) -> Result<String, IdentityError> {
-    let (token, row) = new_agent_token(space, AgentTokenKind::Shown)?;
-    let actor = caller.user.name.to_string();
+) -> Result<String, SpaceError> {
+    let (token, mut row) = new_agent_token(space, AgentTokenKind::Shown, None)?;
+    let caller = caller.clone();
     identity
         .change(move |tx| {
-            let name = spaces::get(tx, space)?.name;
+            let found = managed(tx, &caller, space)?;
+            row.made_by = (found.owner_id != caller.user.id).then_some(caller.user.id);
             agent_tokens::replace(tx, &row)?;
             append(
                 tx,
-                &actor,
+                &caller.user.name,
                 "agent_token.rotated",
                 space,
-                json!({"name": name}),
+                json!({"name": found.name}),
             )?;
-            Ok::<_, IdentityError>(((), Affected::space(space)))
+            Ok::<_, SpaceError>(((), Affected::space(space)))
         })
         .await?;
     Ok(token)
 }
 
-/// A token for one start of an agent the server runs itself; the one before it ends.
+/// A token for one start of an agent the server runs itself; the one before it ends. Refused when
+/// the space's owner may not have code run on the server.
 pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, IdentityError> {
-    let (token, row) = new_agent_token(space, AgentTokenKind::Local)?;
+    let (token, row) = new_agent_token(space, AgentTokenKind::Local, None)?;
     identity
         .change(move |tx| {
-            spaces::get(tx, space)?;
+            let owner = spaces::get(tx, space)?.owner_id;
+            let owner = users::find_power(tx, owner)?;
+            let may_run = |owner: &UserPower| {
+                owner.active && owner.permissions.contains(Permission::ManageSpaces)
+            };
+            if !owner.as_ref().is_some_and(may_run) {
+                return Err(IdentityError::Forbidden {
+                    code: "permission_denied",
+                    message:
+                        "the owner of this space is not active or does not hold `manage_spaces`"
+                            .to_owned(),
+                });
+            }
             agent_tokens::replace(tx, &row)?;
             Ok::<_, IdentityError>(((), Affected::space(space)))
         })

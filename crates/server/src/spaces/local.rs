@@ -1,5 +1,6 @@
 //! Spaces the server runs itself: an agent as a child process, restarted when it dies, ended with
-//! the server. Running code on the server is why this needs `spaces.allow_local`.
+//! the server. Running code on the server is why this needs `spaces.allow_local`, and an owner with
+//! `manage_spaces`.
 
 use std::{
     collections::HashMap,
@@ -10,7 +11,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use svc_core::SpaceId;
+use svc_core::{SpaceId, UserId};
 use svc_protocol::env;
 use tokio::{
     io::{AsyncBufReadExt, BufReader},
@@ -29,6 +30,8 @@ const FOLDER: &str = "spaces";
 pub const METHODS_FILE: &str = "methods.toml";
 /// How long an agent may take to end before it is killed.
 const STOP_MAX: Duration = Duration::from_secs(15);
+/// The same for an agent whose space may not run here any more.
+const STOP_SOON_MAX: Duration = Duration::from_secs(3);
 /// Between restarts of an agent that dies: doubles from the first to the last.
 const RESTART_FIRST: Duration = Duration::from_millis(200);
 const RESTART_LAST: Duration = Duration::from_secs(30);
@@ -46,8 +49,17 @@ pub struct LocalRuntime {
 }
 
 struct Running {
-    stop: CancellationToken,
+    owner: UserId,
+    stop: Stop,
     supervisor: JoinHandle<()>,
+}
+
+/// How an agent is asked to end.
+#[derive(Clone, Default)]
+struct Stop {
+    asked: CancellationToken,
+    /// Asked to end within [`STOP_SOON_MAX`].
+    soon: CancellationToken,
 }
 
 impl LocalRuntime {
@@ -67,7 +79,7 @@ impl LocalRuntime {
     }
 
     /// Starts a space's agent and keeps it alive; does nothing if it runs.
-    pub fn start(self: &Arc<Self>, space: SpaceId) {
+    pub fn start(self: &Arc<Self>, space: SpaceId, owner: UserId) {
         let mut running = self.running.lock();
         if running
             .get(&space)
@@ -75,16 +87,39 @@ impl LocalRuntime {
         {
             return;
         }
-        let stop = CancellationToken::new();
+        let stop = Stop::default();
         let supervisor = tokio::spawn(Arc::clone(self).supervise(space, stop.clone()));
-        running.insert(space, Running { stop, supervisor });
+        let started = Running {
+            owner,
+            stop,
+            supervisor,
+        };
+        running.insert(space, started);
+    }
+
+    /// The spaces that run here, and whose they are.
+    pub fn running(&self) -> Vec<(SpaceId, UserId)> {
+        let running = self.running.lock();
+        running
+            .iter()
+            .map(|(&space, one)| (space, one.owner))
+            .collect()
+    }
+
+    /// [`stop`](Self::stop) for a space that may not run here any more: an agent that takes long to
+    /// end is killed.
+    pub async fn stop_soon(&self, space: SpaceId) {
+        if let Some(running) = self.running.lock().get(&space) {
+            running.stop.soon.cancel();
+        }
+        self.stop(space).await;
     }
 
     /// Ends a space's agent and waits for it.
     pub async fn stop(&self, space: SpaceId) {
         let running = self.running.lock().remove(&space);
         if let Some(running) = running {
-            running.stop.cancel();
+            running.stop.asked.cancel();
             let _ = running.supervisor.await;
         }
     }
@@ -97,7 +132,7 @@ impl LocalRuntime {
             .drain()
             .map(|(_, running)| running)
             .collect();
-        all.iter().for_each(|running| running.stop.cancel());
+        all.iter().for_each(|running| running.stop.asked.cancel());
         for running in all {
             let _ = running.supervisor.await;
         }
@@ -112,9 +147,9 @@ impl LocalRuntime {
         }
     }
 
-    async fn supervise(self: Arc<Self>, space: SpaceId, stop: CancellationToken) {
+    async fn supervise(self: Arc<Self>, space: SpaceId, stop: Stop) {
         let mut backoff = RESTART_FIRST;
-        while !stop.is_cancelled() {
+        while !stop.asked.is_cancelled() {
             let began = tokio::time::Instant::now();
             match self.spawn(space).await {
                 Ok((child, stdin)) => run(space, child, stdin, &stop).await,
@@ -125,7 +160,7 @@ impl LocalRuntime {
             }
             tokio::select! {
                 () = tokio::time::sleep(backoff) => {}
-                () = stop.cancelled() => {}
+                () = stop.asked.cancelled() => {}
             }
             backoff = (backoff * 2).min(RESTART_LAST);
         }
@@ -200,11 +235,11 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
 
 /// Waits for the agent's end, or ends it: closing its stdin asks it to stop by itself, and also
 /// reaches it should this process be killed.
-async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &CancellationToken) {
+async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &Stop) {
     let pid = child.id();
     let ended = tokio::select! {
         status = child.wait() => Some(status),
-        () = stop.cancelled() => None,
+        () = stop.asked.cancelled() => None,
     };
     if let Some(status) = ended {
         let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());
@@ -212,7 +247,21 @@ async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &Cancell
         return;
     }
     drop(stdin);
-    if tokio::time::timeout(STOP_MAX, child.wait()).await.is_err() {
+    let too_long = async {
+        let soon = async {
+            stop.soon.cancelled().await;
+            tokio::time::sleep(STOP_SOON_MAX).await;
+        };
+        tokio::select! {
+            () = tokio::time::sleep(STOP_MAX) => {}
+            () = soon => {}
+        }
+    };
+    let ended = tokio::select! {
+        _ = child.wait() => true,
+        () = too_long => false,
+    };
+    if !ended {
         warn!(space.id = %space, "the agent did not end in time and is killed");
         kill_group(pid);
         let _ = child.wait().await;

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::{
     SpaceError,
+    access::{check_local, check_template_power, managed},
     agent_tokens::{self as tokens, new_agent_token},
     announce::announce,
     lifecycle::{self, append},
@@ -25,13 +26,14 @@ use super::{
 use crate::{
     clock,
     events::hub::Hub,
-    identity::{Affected, Caller, Directory, Identity},
+    identity::{Actor, Affected, Caller, Directory, Identity},
     links::Links,
     store::{
-        Page, PageRequest, Store, Tx,
+        Page, PageRequest, Store,
         agent_tokens::{self, AgentTokenKind},
         lanes,
         spaces::{self, SpaceRow},
+        users,
         zone_changes::{self, ZoneChange},
     },
 };
@@ -53,18 +55,21 @@ impl Spaces {
     pub async fn create(&self, caller: &Caller, new: NewSpace) -> Result<Space, SpaceError> {
         let name = SpaceName::parse(&new.name)?;
         let runtime = new.runtime.unwrap_or(Runtime::External);
-        if runtime == Runtime::Local {
-            self.check_local(caller)?;
-        }
+        let allow_local = self.allow_local;
         let id = SpaceId(Uuid::now_v7());
-        let (agent_token, token_row) = new_agent_token(id, AgentTokenKind::Shown)?;
+        let (agent_token, token_row) = new_agent_token(id, AgentTokenKind::Shown, None)?;
         let (owner, actor) = (caller.user.clone(), caller.user.name.to_string());
         let domain = self.wildcard_domain.clone();
-        let by = caller.actor();
+        let (by, caller) = (caller.actor(), caller.clone());
         let (row, event) = self
             .identity
             .change(move |tx| {
+                let permissions = Actor::read(tx, &caller)?.permissions;
+                if runtime == Runtime::Local {
+                    check_local(allow_local, permissions)?;
+                }
                 let template = find_template(tx, &new)?;
+                check_template_power(tx, &new, template.as_ref(), permissions)?;
                 check_startup_script(tx, owner.id, new.startup_script_id)?;
                 if spaces::find_by_name(tx, owner.id, &name)?.is_some() {
                     return Err(SpaceError::NameTaken {
@@ -92,7 +97,7 @@ impl Spaces {
             .await?;
         self.hub.committed(&[event]);
         if runtime == Runtime::Local {
-            self.local.start(row.id);
+            self.local.start(row.id, row.owner_id);
         }
         Ok(Space {
             agent_token: Some(agent_token),
@@ -135,9 +140,11 @@ impl Spaces {
         let row = self
             .store
             .try_write(move |tx| {
-                let row = accessible(tx, &caller, id)?;
+                let row = managed(tx, &caller, id)?;
                 if let Some(check) = patch.health_check {
                     spaces::update_health_check(tx, id, &check.unwrap_or_default())?;
+                    let by = (row.owner_id != caller.user.id).then_some(caller.user.id);
+                    spaces::set_health_check_by(tx, id, by)?;
                     // What another check found says nothing about this one.
                     spaces::set_health(tx, id, Health::Unknown)?;
                 }
@@ -165,14 +172,17 @@ impl Spaces {
 
     /// Lets a stopped space's agent in again, and starts it if the server runs it.
     pub async fn start(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
-        if self.get(caller, id).await?.runtime == Runtime::Local {
-            self.check_local(caller)?;
-        }
-        let caller = caller.clone();
+        let (caller, allow_local) = (caller.clone(), self.allow_local);
         let row = self
             .store
             .try_write(move |tx| {
-                let row = accessible(tx, &caller, id)?;
+                let row = managed(tx, &caller, id)?;
+                if row.runtime == Runtime::Local {
+                    let owner = users::find_power(tx, row.owner_id)?;
+                    let owner = owner.filter(|owner| owner.active);
+                    let permissions = owner.map(|owner| owner.permissions);
+                    check_local(allow_local, permissions.unwrap_or_default())?;
+                }
                 spaces::set_stop_reason(tx, id, None)?;
                 append(
                     tx,
@@ -185,7 +195,7 @@ impl Spaces {
             })
             .await?;
         if row.runtime == Runtime::Local {
-            self.local.start(id);
+            self.local.start(id, row.owner_id);
         }
         self.present(row)
     }
@@ -196,7 +206,7 @@ impl Spaces {
         let (row, event) = self
             .store
             .try_write(move |tx| {
-                let row = accessible(tx, &stopping, id)?;
+                let row = managed(tx, &stopping, id)?;
                 let by = stopping.actor();
                 let event = lifecycle::stop(tx, id, StopReason::Requested, by)?;
                 zone_changes::append(tx, &ZoneChange::Space(id))?;
@@ -221,7 +231,7 @@ impl Spaces {
         let event = self
             .identity
             .change(move |tx| {
-                let row = accessible(tx, &deleting, id)?;
+                let row = managed(tx, &deleting, id)?;
                 let at = clock::now();
                 spaces::mark_deleted(tx, id, at)?;
                 lanes::withdraw_space(tx, id)?;
@@ -251,7 +261,6 @@ impl Spaces {
         caller: &Caller,
         id: SpaceId,
     ) -> Result<String, SpaceError> {
-        self.get(caller, id).await?;
         Ok(tokens::rotate(&self.identity, caller, id).await?)
     }
 
@@ -262,21 +271,15 @@ impl Spaces {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<NumberedLine>, SpaceError> {
-        let space = self.get(caller, id).await?;
+        // A log is a view of what runs as the owner.
+        let reading = caller.clone();
+        let space = self
+            .store
+            .read(move |tx| Ok(managed(tx, &reading, id)))
+            .await??;
         match space.node_id {
             Some(node) if node != self.links.server_id => Err(SpaceError::Elsewhere { node }),
             _ => Ok(self.logs.read(id, after, limit)),
-        }
-    }
-
-    fn check_local(&self, caller: &Caller) -> Result<(), SpaceError> {
-        if !caller.user.permissions.contains(Permission::ManageSpaces) {
-            return Err(SpaceError::LocalDenied);
-        }
-        if self.allow_local {
-            Ok(())
-        } else {
-            Err(SpaceError::LocalDisabled)
         }
     }
 
@@ -323,10 +326,4 @@ fn check_access(caller: &Caller, row: &SpaceRow) -> Result<(), SpaceError> {
     } else {
         Err(SpaceError::NotFound)
     }
-}
-
-fn accessible(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow, SpaceError> {
-    let row = spaces::get(tx, id)?;
-    check_access(caller, &row)?;
-    Ok(row)
 }

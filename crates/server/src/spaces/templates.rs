@@ -1,16 +1,20 @@
 //! Templates: what spaces of one kind have in common.
+//!
+//! A template's startup script and health check run on the machines of those who make spaces from
+//! it. A change needs every permission of the users who have such spaces, and a new space takes
+//! them over only from a user who held all that its owner holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
-use svc_core::{Id, ScriptId, TemplateId, name::check_free_name};
+use svc_core::{Id, ScriptId, TemplateId, name::check_free_name, power::SavedPower};
 use svc_protocol::api::{NewTemplate, ScriptKind, ScriptOwner, Template};
 use uuid::Uuid;
 
 use super::SpaceError;
 use crate::{
     clock,
-    identity::Caller,
+    identity::{Actor, Caller},
     store::{
         Page, PageRequest, Store, StoreError, Tx,
         audit::{self, Entry},
@@ -45,13 +49,15 @@ impl Templates {
             custom_fields: new.custom_fields,
             created_at: clock::now(),
         };
-        let (actor, kept) = (caller.user.name.to_string(), template.clone());
+        let (caller, kept) = (caller.clone(), template.clone());
         self.store
             .try_write(move |tx| {
+                let actor = Actor::read(tx, &caller)?;
                 check_name_free(tx, &kept.name, None)?;
                 check_startup_script(tx, kept.startup_script_id)?;
                 templates::insert(tx, &kept)?;
-                append(tx, &actor, "template.created", &kept)?;
+                templates::set_saved_power(tx, kept.id, SavedPower::of(actor.permissions))?;
+                append(tx, &actor.name, "template.created", &kept)?;
                 Ok::<_, SpaceError>(())
             })
             .await?;
@@ -65,10 +71,12 @@ impl Templates {
         id: TemplateId,
         patch: serde_json::Value,
     ) -> Result<Template, SpaceError> {
-        let actor = caller.user.name.to_string();
+        let caller = caller.clone();
         self.store
             .try_write(move |tx| {
                 let current = templates::get(tx, id)?;
+                let actor = Actor::read(tx, &caller)?;
+                actor.check_template_users(tx, id)?;
                 let changed = merge(&current, &patch)?;
                 check(&changed)?;
                 check_name_free(tx, &changed.name, Some(id))?;
@@ -83,19 +91,22 @@ impl Templates {
                     custom_fields: changed.custom_fields,
                 };
                 templates::update(tx, &changed)?;
-                append(tx, &actor, "template.updated", &changed)?;
+                templates::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
+                append(tx, &actor.name, "template.updated", &changed)?;
                 Ok(changed)
             })
             .await
     }
 
     pub async fn delete(&self, caller: &Caller, id: TemplateId) -> Result<(), SpaceError> {
-        let actor = caller.user.name.to_string();
+        let caller = caller.clone();
         self.store
             .try_write(move |tx| {
                 let template = templates::get(tx, id)?;
+                let actor = Actor::read(tx, &caller)?;
+                actor.check_template_users(tx, id)?;
                 match templates::delete(tx, id) {
-                    Ok(_) => Ok(append(tx, &actor, "template.deleted", &template)?),
+                    Ok(_) => Ok(append(tx, &actor.name, "template.deleted", &template)?),
                     Err(StoreError::ForeignKey) => Err(SpaceError::Conflict(format!(
                         "template `{}` is still used by spaces",
                         template.name

@@ -7,6 +7,7 @@ use svc_core::{Id, SpaceId, Timestamp, UserId};
 
 use super::{
     error::StoreError,
+    spaces::SetByAnother,
     sql::{Row, Tx, values},
     value::{FromValue, Hash, Value},
 };
@@ -51,6 +52,8 @@ pub struct AgentTokenRow {
     pub hash: Hash,
     pub kind: AgentTokenKind,
     pub created_at: Timestamp,
+    /// The user who made it, where that is not the owner of the space.
+    pub made_by: Option<UserId>,
 }
 
 /// A token and whom its space belongs to: what the directory needs.
@@ -73,14 +76,15 @@ impl OwnedAgentToken {
 
 pub fn insert(tx: &mut Tx<'_>, token: &AgentTokenRow) -> Result<(), StoreError> {
     tx.execute(
-        "INSERT INTO agent_tokens (id, space_id, hash, kind, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO agent_tokens (id, space_id, hash, kind, created_at, made_by)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         values![
             token.id,
             token.space_id,
             token.hash,
             token.kind,
-            token.created_at
+            token.created_at,
+            token.made_by
         ],
     )?;
     Ok(())
@@ -99,6 +103,27 @@ pub fn replace(tx: &mut Tx<'_>, token: &AgentTokenRow) -> Result<(), StoreError>
 pub fn delete_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, StoreError> {
     tx.execute(
         "DELETE FROM agent_tokens WHERE space_id = ?1",
+        values![space],
+    )
+}
+
+/// Tokens that a user other than the owner of the space made.
+pub fn list_made_by_others(tx: &mut Tx<'_>) -> Result<Vec<SetByAnother>, StoreError> {
+    tx.query(
+        "SELECT a.space_id AS space_id, s.owner_id AS owner_id, a.made_by AS made_by
+         FROM agent_tokens a JOIN spaces s ON s.id = a.space_id
+         WHERE a.made_by IS NOT NULL AND s.state <> 'deleted' ORDER BY a.id",
+        &[],
+    )?
+    .iter()
+    .map(SetByAnother::read)
+    .collect()
+}
+
+/// Revokes the tokens of a space that its owner did not make.
+pub fn delete_made_by_others(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, StoreError> {
+    tx.execute(
+        "DELETE FROM agent_tokens WHERE space_id = ?1 AND made_by IS NOT NULL",
         values![space],
     )
 }

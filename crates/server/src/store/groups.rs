@@ -92,6 +92,14 @@ pub fn list_members(tx: &mut Tx<'_>, id: GroupId) -> Result<Vec<UserId>, StoreEr
     .collect()
 }
 
+pub fn is_member(tx: &mut Tx<'_>, id: GroupId, user: UserId) -> Result<bool, StoreError> {
+    let found = tx.query_opt(
+        "SELECT user_id FROM user_groups WHERE group_id = ?1 AND user_id = ?2",
+        values![id, user],
+    )?;
+    Ok(found.is_some())
+}
+
 /// Makes these the groups of a user.
 pub fn set_of_user(tx: &mut Tx<'_>, user: UserId, groups: &[GroupId]) -> Result<(), StoreError> {
     tx.execute("DELETE FROM user_groups WHERE user_id = ?1", values![user])?;

@@ -55,10 +55,15 @@ const MIGRATIONS: &[Migration] = &[
         name: "fair delivery",
         sql: include_str!("migrations/0006_fair_delivery.sql"),
     },
+    Migration {
+        version: 7,
+        name: "power",
+        sql: include_str!("migrations/0007_power.sql"),
+    },
 ];
 
 /// The schema this program works with.
-pub const SCHEMA_VERSION: i64 = 6;
+pub const SCHEMA_VERSION: i64 = 7;
 
 /// Brings a database up to [`SCHEMA_VERSION`], each step in a transaction of its own. Servers that
 /// start at once take turns: each looks again what is left to do once it has its turn.

@@ -3,10 +3,10 @@
 mod uses;
 
 use serde_json::Value as JsonValue;
-use svc_core::{ScriptId, UserId};
+use svc_core::{Permissions, ScriptId, UserId, power::SavedPower};
 use svc_protocol::api::{Script, ScriptKind, ScriptOwner};
 
-pub use uses::{Use, list_uses};
+pub use uses::{Use, list_sink_owners, list_uses};
 
 use super::{
     error::StoreError,
@@ -238,6 +238,38 @@ pub fn update(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
         0 => Err(StoreError::missing("script", script.id)),
         _ => Ok(()),
     }
+}
+
+/// What the user who last saved the script held then.
+pub fn saved_power(tx: &mut Tx<'_>, id: ScriptId) -> Result<SavedPower, StoreError> {
+    let row = tx.query_opt("SELECT saved_power FROM scripts WHERE id = ?1", values![id])?;
+    match row {
+        Some(row) => row.get("saved_power"),
+        None => Err(StoreError::missing("script", id)),
+    }
+}
+
+pub fn set_saved_power(tx: &mut Tx<'_>, id: ScriptId, power: SavedPower) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE scripts SET saved_power = ?2 WHERE id = ?1",
+        values![id, power],
+    )?;
+    Ok(())
+}
+
+/// Global scripts that do not take effect for a user with these permissions.
+pub fn list_withheld(tx: &mut Tx<'_>, user: Permissions) -> Result<Vec<ScriptId>, StoreError> {
+    let rows = tx.query(
+        "SELECT id, saved_power FROM scripts WHERE owner_key = ?1 AND saved_power IS NOT NULL",
+        values![GLOBAL],
+    )?;
+    let mut withheld = Vec::new();
+    for row in &rows {
+        if row.get::<SavedPower>("saved_power")?.check(user).is_err() {
+            withheld.push(row.get("id")?);
+        }
+    }
+    Ok(withheld)
 }
 
 pub fn delete(tx: &mut Tx<'_>, id: ScriptId) -> Result<bool, StoreError> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use svc_core::{LaneId, ScriptId, SinkId, Timestamp, UserId, pattern::Pattern};
+use svc_core::{LaneId, ScriptId, SinkId, Timestamp, UserId, pattern::Pattern, power::SavedPower};
 use svc_protocol::api::{LastDelivery, SinkType};
 use uuid::Uuid;
 
@@ -293,6 +293,26 @@ pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
         return Err(StoreError::missing("sink", sink.id));
     }
     lanes::follow_sink(tx, sink)
+}
+
+/// What the user who last saved the sink held then.
+pub fn saved_power(tx: &mut Tx<'_>, id: SinkId) -> Result<SavedPower, StoreError> {
+    let row = tx.query_opt(
+        "SELECT saved_power FROM event_sinks WHERE id = ?1",
+        values![id],
+    )?;
+    match row {
+        Some(row) => row.get("saved_power"),
+        None => Err(StoreError::missing("sink", id)),
+    }
+}
+
+pub fn set_saved_power(tx: &mut Tx<'_>, id: SinkId, power: SavedPower) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE event_sinks SET saved_power = ?2 WHERE id = ?1",
+        values![id, power],
+    )?;
+    Ok(())
 }
 
 /// Removes a sink with its queue and history, and audits how many deliveries were waiting; answers

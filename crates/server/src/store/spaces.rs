@@ -299,6 +299,56 @@ pub fn update_health_check(
     Ok(changed > 0)
 }
 
+/// Records who set the health check, where that is not the owner.
+pub fn set_health_check_by(
+    tx: &mut Tx<'_>,
+    id: SpaceId,
+    user: Option<UserId>,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE spaces SET health_check_by = ?2 WHERE id = ?1",
+        values![id, user],
+    )?;
+    Ok(())
+}
+
+/// Something on a space that a user other than its owner made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SetByAnother {
+    pub space: SpaceId,
+    pub owner: UserId,
+    pub by: UserId,
+}
+
+impl SetByAnother {
+    pub(super) fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            space: row.get("space_id")?,
+            owner: row.get("owner_id")?,
+            by: row.get("made_by")?,
+        })
+    }
+}
+
+pub fn list_health_checks_by_others(tx: &mut Tx<'_>) -> Result<Vec<SetByAnother>, StoreError> {
+    tx.query(
+        "SELECT id AS space_id, owner_id, health_check_by AS made_by FROM spaces
+         WHERE health_check_by IS NOT NULL AND state <> 'deleted' ORDER BY id",
+        &[],
+    )?
+    .iter()
+    .map(SetByAnother::read)
+    .collect()
+}
+
+/// The space has no health check from then on.
+pub fn end_health_check(tx: &mut Tx<'_>, id: SpaceId) -> Result<(), StoreError> {
+    update_health_check(tx, id, &HealthCheck::default())?;
+    set_health_check_by(tx, id, None)?;
+    set_health(tx, id, Health::Unknown)?;
+    Ok(())
+}
+
 pub fn update_startup_script(
     tx: &mut Tx<'_>,
     id: SpaceId,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use svc_core::{ScriptId, TemplateId, Timestamp, space::HealthCheck};
+use svc_core::{ScriptId, TemplateId, Timestamp, power::SavedPower, space::HealthCheck};
 use svc_protocol::api::{Port, Template};
 
 use super::{
@@ -95,6 +95,30 @@ pub fn update(tx: &mut Tx<'_>, template: &Template) -> Result<bool, StoreError> 
         ],
     )?;
     Ok(changed > 0)
+}
+
+/// What the user who last saved the template held then.
+pub fn saved_power(tx: &mut Tx<'_>, id: TemplateId) -> Result<SavedPower, StoreError> {
+    let row = tx.query_opt(
+        "SELECT saved_power FROM templates WHERE id = ?1",
+        values![id],
+    )?;
+    match row {
+        Some(row) => row.get("saved_power"),
+        None => Err(StoreError::missing("template", id)),
+    }
+}
+
+pub fn set_saved_power(
+    tx: &mut Tx<'_>,
+    id: TemplateId,
+    power: SavedPower,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE templates SET saved_power = ?2 WHERE id = ?1",
+        values![id, power],
+    )?;
+    Ok(())
 }
 
 /// Spaces made from it stay, without a template.

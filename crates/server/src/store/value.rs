@@ -4,6 +4,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use svc_core::{
     EventId, GroupId, Id, LaneId, Permissions, RoleId, Scopes, ScriptId, ServerId, SessionId,
     SinkId, SpaceId, SpaceName, TemplateId, Timestamp, TokenId, UserId, UserName,
+    power::SavedPower,
     space::{Health, Runtime, State, StopReason},
 };
 use uuid::Uuid;
@@ -280,3 +281,19 @@ macro_rules! as_json {
 }
 
 as_json!(Permissions, Scopes);
+
+impl FromValue for SavedPower {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        let only: Option<Permissions> = Option::from_value(value)?;
+        Ok(only.map_or(Self::Everything, Self::Only))
+    }
+}
+
+impl From<SavedPower> for Value {
+    fn from(power: SavedPower) -> Self {
+        match power {
+            SavedPower::Everything => Self::Null,
+            SavedPower::Only(permissions) => (&permissions).into(),
+        }
+    }
+}

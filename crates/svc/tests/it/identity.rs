@@ -227,7 +227,7 @@ async fn nobody_grants_what_they_do_not_hold() {
         .post("/api/users", new("b", "admin"))
         .await
         .expect(403);
-    assert_eq!(denied.code(), "permission_denied");
+    assert_eq!(denied.code(), "exceeds_own_power");
     clerk.post("/api/users", new("b", "user")).await.expect(403);
     clerk
         .patch(&user_path(&clerk.id), json!({"roles": ["admin"]}))

@@ -48,6 +48,8 @@ mod migrate;
 mod operations;
 mod operations_settings;
 mod pages_api;
+mod power;
+mod power_shared;
 mod proxies;
 mod registration;
 mod registration_replace;

@@ -232,6 +232,13 @@ async fn the_access_of_a_user_names_roles_and_groups() {
             {"name": "user.bob.ours", "owner": "bob", "through": "group", "groups": ["ops"]},
         ])
     );
+    // Without `manage_groups`, what is seen through a group that one is not in stays unsaid.
+    server.role("clerk", &["manage_users"]).await;
+    let clerk = server.user_with("clerk", &["clerk"], &[]).await;
+    let access = clerk.get(&path).await.expect(200).json();
+    let names: Vec<_> = access["methods"].as_array().unwrap().iter().collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    assert_eq!(names[0]["name"], "user.bob.open");
     let path = format!("/api/users/{}/access", bob.id);
     let access = admin.get(&path).await.expect(200).json();
     assert_eq!(access["own_methods"], 4);

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use parking_lot::Mutex;
-use svc_core::{EventId, UserId, event::Event, pattern::Pattern, visibility::Viewer};
+use svc_core::{EventId, Permissions, UserId, event::Event, pattern::Pattern, visibility::Viewer};
 use svc_protocol::jsonrpc::RpcError;
 
 use super::{Deliverers, Unrendered};
@@ -15,7 +15,11 @@ use crate::{
         provider::Provider,
         registry::{PickError, Registry},
     },
-    store::sinks::{self, SinkConfig},
+    store::{
+        StoreError, Tx,
+        sinks::{self, SinkConfig, SinkRow},
+        users,
+    },
 };
 
 /// Bytes of a method's answer that the delivery log keeps.
@@ -90,7 +94,7 @@ impl MethodDelivery {
     ) -> Result<Arc<Provider>, PickError> {
         let viewer = Viewer {
             id: owner,
-            permissions: svc_core::Permissions::NONE,
+            permissions: Permissions::NONE,
             groups: &[],
         };
         let both: Vec<_> = failed.iter().chain(unsent).cloned().collect();
@@ -134,11 +138,14 @@ impl Deliverers {
                         let Some(sink) = sinks::find_by_name(tx, key, name)? else {
                             continue;
                         };
-                        let SinkConfig::JsonRpc { body_template } = sink.config else {
+                        let SinkConfig::JsonRpc { body_template } = &sink.config else {
                             continue;
                         };
-                        if sink.active && matches(&sink.patterns, &event_type) {
-                            return Ok(body_template);
+                        let applies = sink.active
+                            && matches(&sink.patterns, &event_type)
+                            && may_format(tx, &sink, owner)?;
+                        if applies {
+                            return Ok(body_template.clone());
                         }
                         break;
                     }
@@ -156,6 +163,17 @@ impl Deliverers {
             ))
         }
     }
+}
+
+/// A formatter decides the params of a call. A global one applies only if the user who saved it
+/// last held all that the owner of the method holds.
+fn may_format(tx: &mut Tx<'_>, sink: &SinkRow, method_owner: UserId) -> Result<bool, StoreError> {
+    if !sink.is_global() {
+        return Ok(true);
+    }
+    let owner = users::find_power(tx, method_owner)?;
+    let held = owner.map_or(Permissions::NONE, |owner| owner.permissions);
+    Ok(sinks::saved_power(tx, sink.id)?.check(held).is_ok())
 }
 
 fn matches(patterns: &[Pattern], event_type: &str) -> bool {

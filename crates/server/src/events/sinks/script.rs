@@ -14,7 +14,9 @@ use crate::{
         lanes::{AttemptDetail, Sent},
         template::SpaceScope,
     },
-    scripts::{Libraries, Run, Unavailable, Waiting, What, libraries_of, outline, source_of},
+    scripts::{
+        Libraries, Run, Unavailable, Waiting, What, libraries_of, outline, source_of, withheld_from,
+    },
     store::{
         StoreError, audit, scripts,
         sinks::{SinkConfig, SinkRow},
@@ -60,7 +62,8 @@ impl Deliverers {
         };
         let (script, libraries) = match self.script_of(sink).await {
             Ok(Ok(found)) => found,
-            Ok(Err(missing)) => return Ok(Sent::Failed(detail(missing))),
+            Ok(Err(NoScript::Missing(why))) => return Ok(Sent::Failed(detail(why))),
+            Ok(Err(NoScript::Withheld(why))) => return Err(Unavailable::User(why)),
             Err(error) => return Ok(Sent::Failed(detail(error.to_string()))),
         };
         let event = match self.event_of(event).await {
@@ -77,14 +80,14 @@ impl Deliverers {
     }
 
     /// Says once why nothing is delivered from a sink, where its managers look for it.
-    async fn tell_withheld(&self, sink: &SinkRow, why: &str) {
+    pub(super) async fn tell_withheld(&self, sink: &SinkRow, why: &str) {
         if !self.withheld.is_news(sink.id, why) {
             return;
         }
         tracing::warn!(
             sink.id = %sink.id,
             sink.name = %sink.name,
-            "deliveries of a script sink wait: {why}"
+            "deliveries of a sink wait: {why}"
         );
         let entry = audit::Entry {
             at: clock::now(),
@@ -110,7 +113,7 @@ impl Deliverers {
     async fn script_of(
         &self,
         sink: &SinkRow,
-    ) -> Result<Result<(Source, Libraries), String>, StoreError> {
+    ) -> Result<Result<(Source, Libraries), NoScript>, StoreError> {
         let (id, owner) = match &sink.config {
             SinkConfig::Script {
                 source: Some(text), ..
@@ -125,21 +128,30 @@ impl Deliverers {
                 script_id: Some(id),
                 ..
             } => (*id, sink.owner_id),
-            _ => return Ok(Err("this sink has no script".to_owned())),
+            _ => return Ok(Err(NoScript::Missing("this sink has no script".to_owned()))),
         };
-        let found = self
-            .store
-            .read(move |tx| scripts::find_visible(tx, id, owner))
-            .await?;
-        Ok(found
-            .map(|script| {
-                let libraries = libraries_of(&script);
-                (source_of(script), libraries)
-            })
-            .ok_or_else(|| {
-                format!("script `{id}` does not exist any more; give the sink another one")
-            }))
+        let found = self.store.read(move |tx| {
+            let Some(script) = scripts::find_visible(tx, id, owner)? else {
+                let why = "does not exist any more; give the sink another one";
+                return Ok(Err(NoScript::Missing(format!("script `{id}` {why}"))));
+            };
+            match withheld_from(tx, &script, owner)? {
+                Some(why) => Ok(Err(NoScript::Withheld(why.to_string()))),
+                None => Ok(Ok(script)),
+            }
+        });
+        Ok(found.await?.map(|script| {
+            let libraries = libraries_of(&script);
+            (source_of(script), libraries)
+        }))
     }
+}
+
+/// Why there is nothing to run.
+enum NoScript {
+    Missing(String),
+    /// A script that does not run for the sink's owner.
+    Withheld(String),
 }
 
 /// Sinks of which it has been said why nothing is delivered from them.
@@ -153,7 +165,7 @@ impl Told {
     }
 
     /// It runs again.
-    fn forget(&self, sink: SinkId) {
+    pub(super) fn forget(&self, sink: SinkId) {
         self.0.lock().remove(&sink);
     }
 }

@@ -6,7 +6,9 @@ use svc_core::{event::EmitError, name::NameError, pattern::PatternError};
 use thiserror::Error;
 
 use super::{SINKS_PER_OWNER_MAX, TooOften};
-use crate::{events::sinks::Unrendered, scripts::Untaken, store::StoreError};
+use crate::{
+    events::sinks::Unrendered, identity::IdentityError, scripts::Untaken, store::StoreError,
+};
 
 #[derive(Debug, Error)]
 pub enum SinkError {
@@ -50,6 +52,8 @@ pub enum SinkError {
         per_minute: usize,
         retry_after: Duration,
     },
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     #[error(transparent)]
     Store(StoreError),
     #[error("{0}")]

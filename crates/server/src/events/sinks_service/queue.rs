@@ -6,7 +6,7 @@ use serde_json::json;
 use svc_core::{EventId, LaneId, SinkId, lane::QUEUE_CAPACITY, pattern::Pattern};
 use svc_protocol::api::{Delivery, DeliveryState, Replay, Replayed};
 
-use super::{SinksService, entry, error::SinkError, find_managed, managed};
+use super::{SinksService, entry, error::SinkError, managed};
 use crate::{
     clock,
     identity::{Caller, Credential},
@@ -34,18 +34,19 @@ impl SinksService {
     ) -> Result<Page<Delivery>, SinkError> {
         let who = caller.clone();
         let found = self.store.read_list(caller.user.id, move |tx| {
-            let Some(row) = find_managed(tx, &who, id)? else {
-                return Ok(None);
+            let row = match managed(tx, &who, id) {
+                Ok((_, row)) => row,
+                Err(refused) => return Ok(Err(refused)),
             };
             match sinks::status(tx, row.id)?.lane {
-                Some(lane) => deliveries::list(tx, lane, state, page).map(Some),
-                None => Ok(Some(Page {
+                Some(lane) => deliveries::list(tx, lane, state, page).map(Ok),
+                None => Ok(Ok(Page {
                     items: Vec::new(),
                     next_cursor: None,
                 })),
             }
         });
-        found.await?.ok_or(SinkError::NotFound)
+        found.await?
     }
 
     /// Puts the event of a finished delivery at the end of the queue; the answer is its new place.
@@ -55,7 +56,7 @@ impl SinksService {
         let delivery = self
             .store
             .try_write(move |tx| {
-                let row = managed(tx, &who, id)?;
+                let (_, row) = managed(tx, &who, id)?;
                 let lane = lane_of(tx, &row)?;
                 let past = deliveries::find(tx, lane, n)?.ok_or(SinkError::DeliveryNotFound(n))?;
                 if past.state == DeliveryState::Pending {
@@ -94,11 +95,8 @@ impl SinksService {
             return Err(SinkError::invalid("invalid", "`since` lies after `until`"));
         }
         let who = caller.clone();
-        let found = self
-            .store
-            .read(move |tx| find_managed(tx, &who, id))
-            .await?;
-        let row = found.ok_or(SinkError::NotFound)?;
+        let found = self.store.read(move |tx| Ok(managed(tx, &who, id))).await?;
+        let (_, row) = found?;
         let filter = events::Filter {
             owner: (!row.is_global()).then_some(row.owner_id),
             since: Some(since),
@@ -110,7 +108,7 @@ impl SinksService {
         let replayed = self
             .store
             .try_write(move |tx| {
-                let row = managed(tx, &who, id)?;
+                let (_, row) = managed(tx, &who, id)?;
                 let lane = lane_of(tx, &row)?;
                 if !row.active {
                     return Err(SinkError::Conflict(format!(

@@ -7,7 +7,7 @@ mod trying;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use svc_core::{EventId, Permissions, SpaceId, UserId, UserName, event::Event};
+use svc_core::{EventId, Permissions, RoleId, SpaceId, UserId, UserName, event::Event};
 use svc_protocol::api::DeliveryState;
 
 use super::*;
@@ -24,7 +24,11 @@ use crate::{
     metrics::Metrics,
     options::ScriptOptions,
     scripts::{ScriptRunner, tests::worker_program},
-    store::deliveries::DeliveryPage,
+    store::{
+        deliveries::DeliveryPage,
+        roles::{self, RoleRow},
+        users::{self, UserRow},
+    },
 };
 
 struct Fixture {
@@ -75,7 +79,36 @@ impl Fixture {
         Self { service, folder }
     }
 
+    /// Stores the user behind a caller, with a role that holds their permissions.
+    async fn store_user(&self, caller: &Caller) {
+        let user = caller.user.clone();
+        let write = self.service.store.write(move |tx| {
+            if users::find(tx, user.id)?.is_some() {
+                return Ok(());
+            }
+            let row = UserRow {
+                id: user.id,
+                username: user.name.clone(),
+                password_hash: String::new(),
+                active: true,
+                created_at: user.created_at,
+            };
+            users::insert(tx, &row)?;
+            let role = RoleRow {
+                id: RoleId(Uuid::now_v7()),
+                name: format!("role of {}", user.name),
+                permissions: user.permissions,
+                builtin: false,
+                created_at: user.created_at,
+            };
+            roles::insert(tx, &role)?;
+            roles::set_of_user(tx, user.id, &[role.id])
+        });
+        write.await.expect("stored");
+    }
+
     async fn create(&self, caller: &Caller, body: Value) -> Result<Sink, SinkError> {
+        self.store_user(caller).await;
         let new = serde_json::from_value(body).expect("a new sink");
         self.service.create(caller, new).await
     }
@@ -89,6 +122,7 @@ impl Fixture {
     }
 
     async fn patch(&self, caller: &Caller, id: SinkId, body: Value) -> Result<Sink, SinkError> {
+        self.store_user(caller).await;
         let patch = serde_json::from_value(body).expect("a patch");
         self.service.patch(caller, id, patch).await
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 use svc_core::{EventId, Permission, SinkId, Timestamp, event::Event};
 use svc_protocol::api::{Attempt, Preview, Previewed, SinkType};
 
-use super::{SinksService, check, entry, error::SinkError, find_managed, sample};
+use super::{SinksService, check, entry, error::SinkError, managed, sample};
 use crate::{
     clock,
     events::lanes::{AttemptDetail, Sent},
@@ -56,11 +56,8 @@ impl SinksService {
         asked: Preview,
     ) -> Result<Previewed, SinkError> {
         let who = caller.clone();
-        let found = self
-            .store
-            .read(move |tx| find_managed(tx, &who, id))
-            .await?;
-        let row = found.ok_or(SinkError::NotFound)?;
+        let found = self.store.read(move |tx| Ok(managed(tx, &who, id))).await?;
+        let (_, row) = found?;
         if asked.r#type.is_some_and(|kind| kind != row.kind) {
             return Err(SinkError::invalid(
                 "invalid",

@@ -195,6 +195,7 @@ async fn an_agent_token_acts_as_the_owner_until_it_is_replaced() {
     let issue = async || {
         let secret = Secret::new(CredentialKind::AgentToken).expect("drawn");
         let row = AgentTokenRow {
+            made_by: None,
             id: Id(Uuid::now_v7()),
             space_id,
             hash: secret.hash,

@@ -125,7 +125,7 @@ async fn nobody_puts_into_a_role_what_they_do_not_hold() {
     let refused = identity
         .create_role(&clerk, role(Permission::ViewAudit))
         .await;
-    assert_code(refused, "permission_denied");
+    assert_code(refused, "exceeds_own_power");
     let created = identity
         .create_role(&clerk, role(Permission::UseSpaces))
         .await;
@@ -136,16 +136,20 @@ async fn nobody_puts_into_a_role_what_they_do_not_hold() {
     };
     let added = patch(&[Permission::UseSpaces, Permission::ManageUsers]);
     let refused = identity.update_role(&clerk, created.id, added).await;
-    assert_code(refused, "permission_denied");
-    // What an administrator has put there may stay.
+    assert_code(refused, "exceeds_own_power");
+    // A role with what an administrator has put there is out of reach, in both directions.
     let wider = patch(&[Permission::ViewAudit]);
     let widened = identity
         .update_role(&fixture.admin, created.id, wider)
         .await;
     widened.expect("holds everything");
     let kept = patch(&[Permission::ViewAudit, Permission::UseSpaces]);
-    let changed = identity.update_role(&clerk, created.id, kept).await;
-    changed.expect("adds only what is held");
+    for patch in [kept, patch(&[]), patch(&[Permission::UseSpaces])] {
+        let refused = identity.update_role(&clerk, created.id, patch).await;
+        assert_code(refused, "exceeds_own_power");
+    }
+    let refused = identity.delete_role(&clerk, created.id).await;
+    assert_code(refused, "exceeds_own_power");
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use super::{ScriptTool, ToolScripts};
 use crate::{
     identity::{Caller, Credential, Directory, DirectoryChange},
     methods::calls::Reply,
-    scripts::{Run, ScriptRunner, What, libraries_of, outline, source_of},
+    scripts::{Run, ScriptRunner, What, libraries_of, outline, source_of, withheld_from},
     store::{
         Store, StoreError,
         scripts::{self, ToolRow},
@@ -145,10 +145,19 @@ impl StoredTools {
         let (id, user) = (script.id, caller.user.id);
         let found = self
             .store
-            .read(move |tx| scripts::find_visible(tx, id, user))
+            .read(move |tx| {
+                let found = scripts::find_visible(tx, id, user)?;
+                let tool = found.filter(|script| script.kind == ScriptKind::Tool);
+                let withheld = match &tool {
+                    Some(tool) => withheld_from(tx, tool, user)?,
+                    None => None,
+                };
+                Ok((tool, withheld))
+            })
             .await;
         let found = match found {
-            Ok(found) => found.filter(|script| script.kind == ScriptKind::Tool),
+            Ok((_, Some(why))) => return Ok(failed(&why.to_string())),
+            Ok((found, None)) => found,
             Err(error) => {
                 error!("a tool script could not be read: {error}");
                 return Ok(failed("the script could not be read"));

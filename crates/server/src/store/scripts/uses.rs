@@ -16,11 +16,27 @@ pub struct Use {
     pub owner: Option<UserId>,
 }
 
+/// The owners of sinks that run a script, each once. A global sink runs it for its owner too.
+pub fn list_sink_owners(tx: &mut Tx<'_>, id: ScriptId) -> Result<Vec<UserId>, StoreError> {
+    let mut owners: Vec<_> = sinks::list_mentioning(tx, &id.to_string())?
+        .into_iter()
+        .filter(|sink| is_run_by(&sink.config, id))
+        .map(|sink| sink.owner_id)
+        .collect();
+    owners.sort_unstable();
+    owners.dedup();
+    Ok(owners)
+}
+
+fn is_run_by(config: &SinkConfig, id: ScriptId) -> bool {
+    matches!(config, SinkConfig::Script { script_id: Some(used), .. } if *used == id)
+}
+
 /// Sinks, spaces and templates that name a script.
 pub fn list_uses(tx: &mut Tx<'_>, id: ScriptId) -> Result<Vec<Use>, StoreError> {
     let mut uses = Vec::new();
     for sink in sinks::list_mentioning(tx, &id.to_string())? {
-        if matches!(sink.config, SinkConfig::Script { script_id: Some(used), .. } if used == id) {
+        if is_run_by(&sink.config, id) {
             uses.push(Use {
                 what: "event sink",
                 owner: (!sink.is_global()).then_some(sink.owner_id),

@@ -199,6 +199,7 @@ async fn a_space_has_one_agent_token_of_each_kind(place: &Place) {
         let row = space(owner, "lab");
         spaces::insert(tx, &row)?;
         let token = |byte, kind| AgentTokenRow {
+            made_by: None,
             id: Id(Uuid::now_v7()),
             space_id: row.id,
             hash: [byte; 32],

@@ -1,0 +1,83 @@
+//! The roles and groups that a request names, and whether the actor may give and take them.
+
+use svc_core::{GroupId, RoleId};
+
+use super::{error::IdentityError, power::Actor};
+use crate::store::{Tx, groups, roles};
+
+pub(super) fn find_roles(
+    tx: &mut Tx<'_>,
+    names: &[String],
+) -> Result<Vec<roles::RoleRow>, IdentityError> {
+    names
+        .iter()
+        .map(|name| {
+            roles::find_by_name(tx, name)?.ok_or_else(|| {
+                IdentityError::invalid("unknown_role", format!("role `{name}` does not exist"))
+            })
+        })
+        .collect()
+}
+
+/// Roles to be granted: the actor must hold all that is in them.
+pub(super) fn resolve_roles(
+    tx: &mut Tx<'_>,
+    actor: &Actor,
+    names: &[String],
+) -> Result<Vec<RoleId>, IdentityError> {
+    let roles = find_roles(tx, names)?.into_iter().map(|role| {
+        actor.check_role(&role.name, role.permissions)?;
+        Ok(role.id)
+    });
+    roles.collect()
+}
+
+/// A group by id and name.
+pub(super) type GroupRef = (GroupId, String);
+
+pub(super) fn ids_of(groups: &[GroupRef]) -> Vec<GroupId> {
+    groups.iter().map(|(id, _)| *id).collect()
+}
+
+pub(super) fn names_of(groups: &[GroupRef]) -> Vec<&str> {
+    groups.iter().map(|(_, name)| name.as_str()).collect()
+}
+
+/// The names of groups that a user joins and leaves. The actor must be allowed to change each of
+/// them; groups that stay are not checked.
+pub(super) fn check_group_changes(
+    tx: &mut Tx<'_>,
+    actor: &Actor,
+    before: &[GroupRef],
+    after: &[GroupRef],
+) -> Result<(Vec<String>, Vec<String>), IdentityError> {
+    let only_in = |these: &[GroupRef], those: &[GroupRef]| -> Vec<GroupRef> {
+        let missing = |group: &&GroupRef| those.iter().all(|(id, _)| *id != group.0);
+        these.iter().filter(missing).cloned().collect()
+    };
+    let (added, removed) = (only_in(after, before), only_in(before, after));
+    for (id, name) in added.iter().chain(&removed) {
+        actor.check_group(tx, *id, name)?;
+    }
+    let names = |groups: Vec<GroupRef>| groups.into_iter().map(|(_, name)| name).collect();
+    Ok((names(added), names(removed)))
+}
+
+/// Groups by name, or else by id.
+pub(super) fn resolve_groups(
+    tx: &mut Tx<'_>,
+    names: &[String],
+) -> Result<Vec<GroupRef>, IdentityError> {
+    let mut resolved = Vec::with_capacity(names.len());
+    for name in names {
+        let mut found = groups::find_by_name(tx, name)?;
+        if let (None, Ok(id)) = (&found, name.parse()) {
+            found = groups::find(tx, id)?;
+        }
+        let group = found.ok_or_else(|| {
+            IdentityError::invalid("unknown_group", format!("group `{name}` does not exist"))
+        })?;
+        resolved.push((group.id, group.name));
+    }
+    Ok(resolved)
+}

@@ -1,0 +1,98 @@
+//! Ends what users set on other users' spaces once they could not set it any more.
+//!
+//! A health check and an agent token that another user made yield the power of the space's owner.
+//! They end, in the transaction of the change, when their maker loses `manage_spaces`, is
+//! deactivated or deleted, or when the owner comes to hold more than the maker.
+
+use std::collections::HashMap;
+
+use serde_json::json;
+use svc_core::{Permission, SpaceId, Timestamp, UserId, power};
+
+use crate::store::{
+    StoreError, Tx, agent_tokens,
+    audit::{self, Entry},
+    spaces::{self, SetByAnother},
+    users::{self, UserPower},
+};
+
+/// Looks at everything that involves these users; the spaces where something ended.
+pub(super) fn settle(
+    tx: &mut Tx<'_>,
+    users: &[UserId],
+    at: Timestamp,
+) -> Result<Vec<SpaceId>, StoreError> {
+    let mut powers = Powers::default();
+    let mut ended = Vec::new();
+    for set in spaces::list_health_checks_by_others(tx)? {
+        if powers.has_ended(tx, &set, users)? {
+            spaces::end_health_check(tx, set.space)?;
+            record(tx, "space.health_check_ended", &set, at)?;
+            ended.push(set.space);
+        }
+    }
+    for made in agent_tokens::list_made_by_others(tx)? {
+        if powers.has_ended(tx, &made, users)? {
+            agent_tokens::delete_made_by_others(tx, made.space)?;
+            record(tx, "agent_token.revoked", &made, at)?;
+            ended.push(made.space);
+        }
+    }
+    Ok(ended)
+}
+
+/// What users hold, read once each.
+#[derive(Default)]
+struct Powers(HashMap<UserId, Option<UserPower>>);
+
+impl Powers {
+    fn has_ended(
+        &mut self,
+        tx: &mut Tx<'_>,
+        set: &SetByAnother,
+        changed: &[UserId],
+    ) -> Result<bool, StoreError> {
+        if !changed.contains(&set.owner) && !changed.contains(&set.by) {
+            return Ok(false);
+        }
+        let owner = self.get(tx, set.owner)?;
+        let maker = self.get(tx, set.by)?;
+        let may = |maker: &UserPower, owner: &UserPower| {
+            maker.active
+                && maker.permissions.contains(Permission::ManageSpaces)
+                && power::check(maker.permissions, owner.permissions).is_ok()
+        };
+        Ok(!maker
+            .zip(owner)
+            .is_some_and(|(maker, owner)| may(&maker, &owner)))
+    }
+
+    fn get(&mut self, tx: &mut Tx<'_>, id: UserId) -> Result<Option<UserPower>, StoreError> {
+        if let Some(known) = self.0.get(&id) {
+            return Ok(known.clone());
+        }
+        let found = users::find_power(tx, id)?;
+        self.0.insert(id, found.clone());
+        Ok(found)
+    }
+}
+
+fn record(
+    tx: &mut Tx<'_>,
+    action: &'static str,
+    set: &SetByAnother,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    let entry = Entry {
+        at,
+        actor: audit::SYSTEM.to_owned(),
+        action,
+        target_type: "space",
+        target_id: set.space.to_string(),
+        detail: json!({
+            "made_by": set.by,
+            "reason": "the user who made it does not hold what the owner of the space holds",
+        }),
+    };
+    audit::append(tx, &entry)
+}

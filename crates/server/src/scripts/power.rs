@@ -1,0 +1,38 @@
+//! For whom a global script runs.
+//!
+//! It runs as each user who uses it, so it takes effect only for users who hold no more than the
+//! user who saved it last. A user's own script runs for that user alone.
+
+use svc_core::{Permissions, UserId, power::SavedPower};
+use svc_protocol::api::{Script, ScriptOwner};
+
+use crate::{
+    identity::{Actor, IdentityError, power::check_saved},
+    store::{StoreError, Tx, scripts, users},
+};
+
+/// Why a stored script does not run for a user; `None` if it does.
+pub fn withheld_from(
+    tx: &mut Tx<'_>,
+    script: &Script,
+    user: UserId,
+) -> Result<Option<IdentityError>, StoreError> {
+    if script.owner == ScriptOwner::User {
+        return Ok(None);
+    }
+    let held = users::find_power(tx, user)?;
+    let held = held.map_or(Permissions::NONE, |user| user.permissions);
+    let saved = scripts::saved_power(tx, script.id)?;
+    let what = format!("global script `{}`", script.name);
+    Ok(check_saved(saved, &what, held).err())
+}
+
+/// Records what the user who saves a global script holds.
+pub fn saved_by(tx: &mut Tx<'_>, actor: &Actor, script: &Script) -> Result<(), StoreError> {
+    match script.owner {
+        ScriptOwner::Global => {
+            scripts::set_saved_power(tx, script.id, SavedPower::of(actor.permissions))
+        }
+        ScriptOwner::User => Ok(()),
+    }
+}

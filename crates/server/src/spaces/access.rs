@@ -1,0 +1,59 @@
+//! Who may act on a space, and what may run in it.
+
+use svc_core::{Permission, Permissions, SpaceId};
+use svc_protocol::api::{NewSpace, Template};
+
+use super::SpaceError;
+use crate::{
+    identity::{Actor, Caller, power::check_saved},
+    store::{
+        Tx,
+        spaces::{self, SpaceRow},
+        templates,
+    },
+};
+
+/// A space the caller may act on: their own, or that of a user who holds no more than they do.
+pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow, SpaceError> {
+    let row = spaces::get(tx, id)?;
+    let actor = Actor::read(tx, caller)?;
+    if row.owner_id == actor.id {
+        return Ok(row);
+    }
+    if !actor.may(Permission::ManageSpaces) {
+        return Err(SpaceError::NotFound);
+    }
+    actor.check_user(tx, row.owner_id)?;
+    Ok(row)
+}
+
+/// Whether a space of a user who holds these permissions may run on the server.
+pub fn check_local(allowed: bool, owner: Permissions) -> Result<(), SpaceError> {
+    if !owner.contains(Permission::ManageSpaces) {
+        return Err(SpaceError::LocalDenied);
+    }
+    match allowed {
+        true => Ok(()),
+        false => Err(SpaceError::LocalDisabled),
+    }
+}
+
+/// A template's health check and startup script run on the owner's machine. They are taken over
+/// only from a user who held all that the owner holds.
+pub fn check_template_power(
+    tx: &mut Tx<'_>,
+    new: &NewSpace,
+    template: Option<&Template>,
+    owner: Permissions,
+) -> Result<(), SpaceError> {
+    let Some(template) = template else {
+        return Ok(());
+    };
+    let takes_check = new.health_check.is_none() && template.health_check.is_some();
+    let takes_script = new.startup_script_id.is_none() && template.startup_script_id.is_some();
+    if takes_check || takes_script {
+        let saved = templates::saved_power(tx, template.id)?;
+        check_saved(saved, &format!("template `{}`", template.name), owner)?;
+    }
+    Ok(())
+}

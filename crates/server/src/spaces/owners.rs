@@ -1,0 +1,77 @@
+//! Stops spaces that run on the server when their owners may no longer run code on it: without
+//! `manage_spaces`, or deactivated.
+
+use futures_util::future::join_all;
+use serde_json::json;
+use svc_core::{Permission, SpaceId, UserId, event::Actor as EventActor, space::StopReason};
+use svc_protocol::link::Goodbye;
+use tokio::sync::broadcast::error::RecvError;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, warn};
+
+use super::{
+    SpaceError, Spaces,
+    lifecycle::{self, append},
+};
+use crate::{
+    identity::DirectoryChange,
+    store::{
+        audit, spaces,
+        zone_changes::{self, ZoneChange},
+    },
+};
+
+impl Spaces {
+    /// Follows the directory until the server stops.
+    pub async fn watch_owners(&self, shutdown: &CancellationToken) {
+        let mut changes = self.directory.subscribe();
+        loop {
+            // Also what changed before we listened, or was too much to be told.
+            self.stop_disallowed().await;
+            loop {
+                let change = tokio::select! {
+                    change = changes.recv() => change,
+                    () = shutdown.cancelled() => return,
+                };
+                match change {
+                    Ok(DirectoryChange::UserChanged(_) | DirectoryChange::UserDeactivated(_))
+                    | Err(RecvError::Lagged(_)) => break,
+                    Ok(_) => {}
+                    Err(RecvError::Closed) => return,
+                }
+            }
+        }
+    }
+
+    async fn stop_disallowed(&self) {
+        let running = self.local.running().into_iter();
+        let disallowed = running.filter(|&(_, owner)| !self.may_run(owner));
+        join_all(disallowed.map(|(space, _)| self.stop_local(space))).await;
+    }
+
+    fn may_run(&self, owner: UserId) -> bool {
+        self.directory.find_user(owner).is_some_and(|owner| {
+            owner.active && owner.permissions.contains(Permission::ManageSpaces)
+        })
+    }
+
+    /// As if it had been asked to stop: its owner starts it again when they may.
+    async fn stop_local(&self, id: SpaceId) {
+        warn!(space.id = %id, "a space on this server is stopped: its owner is not active or does not hold `manage_spaces`");
+        let stopping = self.store.try_write(move |tx| {
+            let row = spaces::get(tx, id)?;
+            let event = lifecycle::stop(tx, id, StopReason::Requested, EventActor::system())?;
+            zone_changes::append(tx, &ZoneChange::Space(id))?;
+            let detail = json!({"name": row.name, "reason": "owner_not_allowed"});
+            append(tx, audit::SYSTEM, "space.stopped", id, detail)?;
+            Ok::<_, SpaceError>(event)
+        });
+        match stopping.await {
+            Ok(event) => self.hub.committed(event.as_slice()),
+            // The program ends all the same, and its agent gets no token for another start.
+            Err(error) => error!(space.id = %id, "the stop of a space was not recorded: {error}"),
+        }
+        self.links.cut(id, Goodbye::SpaceStopped).await;
+        self.local.stop_soon(id).await;
+    }
+}

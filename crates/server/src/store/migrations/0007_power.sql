@@ -1,0 +1,13 @@
+-- What the user who last saved shared code held then: a JSON list of permissions, or NULL for all
+-- of them. What was saved before this step counts as saved by an administrator.
+ALTER TABLE scripts ADD COLUMN saved_power TEXT;
+ALTER TABLE templates ADD COLUMN saved_power TEXT;
+ALTER TABLE event_sinks ADD COLUMN saved_power TEXT;
+
+-- The user who set the health check or made the agent token of another user's space; NULL where it
+-- was the owner.
+ALTER TABLE spaces ADD COLUMN health_check_by TEXT;
+ALTER TABLE agent_tokens ADD COLUMN made_by TEXT;
+CREATE INDEX spaces_by_health_check_by ON spaces (health_check_by)
+    WHERE health_check_by IS NOT NULL;
+CREATE INDEX agent_tokens_by_made_by ON agent_tokens (made_by) WHERE made_by IS NOT NULL;
