@@ -109,10 +109,15 @@ async fn others_scripts_do_not_exist_and_global_ones_are_everybodys_to_use() {
     }
     let body = json!({"name": "y", "kind": "sink", "owner": "global", "source": "x = 1"});
     refused(&ben, body, 403, "permission_denied", "manage_scripts").await;
-    // Whoever has the permission changes what another made.
-    cleo.patch(&global.path(), &patch).await.expect(200);
-    assert_eq!(global.record().await["description"], "x");
-    cleo.delete(&global.path()).await.expect(204);
+    // With the permission a user changes what another made, within their own power.
+    let answer = cleo.patch(&global.path(), &patch).await;
+    check(&answer, 403, "exceeds_own_power", "manage_users", "cleo");
+    let dora = server.user_with("dora", &["librarian"], &[]).await;
+    let theirs = dora.global_script("library", "theirs", "x = 1\n").await;
+    cleo.patch(&theirs.path(), &patch).await.expect(200);
+    assert_eq!(theirs.record().await["description"], "x");
+    cleo.delete(&theirs.path()).await.expect(204);
+    admin.delete(&global.path()).await.expect(204);
     assert_eq!(names(&ann, "").await, ["mine"]);
 }
 
