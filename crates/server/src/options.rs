@@ -63,6 +63,8 @@ pub struct EventOptions {
     pub lease: Duration,
     /// Deliveries that run at the same time.
     pub slots: Slots,
+    /// Bytes of stored events that only global sinks still need.
+    pub server_bytes: u64,
 }
 
 impl Default for EventOptions {
@@ -76,6 +78,7 @@ impl Default for EventOptions {
             retry: RetryPolicy::default(),
             lease: svc_core::lane::LEASE,
             slots: Slots::default(),
+            server_bytes: 4 << 30,
         }
     }
 }

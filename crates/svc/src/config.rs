@@ -86,6 +86,7 @@ section! {
         webhook_slots: usize = "SVC_WEBHOOK_SLOTS",
         script_slots: usize = "SVC_SCRIPT_SLOTS",
         method_slots: usize = "SVC_METHOD_SLOTS",
+        server_event_bytes: u64 = "SVC_SERVER_EVENT_BYTES",
     } optional {}
 }
 

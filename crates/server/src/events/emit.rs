@@ -4,14 +4,17 @@
 //! may emit at all is the route's concern.
 
 use std::{
+    collections::HashMap,
     sync::Arc,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use svc_core::{
-    EventId, SpaceId,
+    EventId, SpaceId, UserId,
     event::{self, EmitError, Event},
+    quota::{Quota, QuotaExceeded, Quotas},
 };
 use svc_protocol::api::{Emit, Emitted};
 use thiserror::Error;
@@ -23,7 +26,7 @@ use crate::{
     clock::Clock,
     identity::{Caller, Credential},
     methods::rate_limit::{OverLimit, RateLimit},
-    store::{Hash, Store, StoreError, Tx, idempotency},
+    store::{Hash, Store, StoreError, Tx, events::usage, idempotency},
 };
 
 /// How long an idempotency key stands for its first use.
@@ -44,25 +47,56 @@ pub enum EmitServiceError {
     #[error("more events than allowed; try again in {} ms", .0.retry_after.as_millis())]
     OverLimit(OverLimit),
     #[error(transparent)]
+    Quota(#[from] QuotaExceeded),
+    #[error(transparent)]
     Store(#[from] StoreError),
 }
+
+/// How much may be stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StorageLimits {
+    /// Of users: `event_bytes`.
+    pub quotas: Quotas,
+    /// Bytes of events that only global sinks still need.
+    pub server_bytes: u64,
+}
+
+/// Lanes that an event may go to at the price of one emit; for more, the emitter pays.
+const LANES_FREE: usize = 100;
+/// And so many of those cost as much as one emit.
+const LANES_PER_EMIT: usize = 4;
+/// After a refusal because of `event_bytes`: how long no search for events to remove is made.
+const FULL_FOR: Duration = Duration::from_secs(1);
+/// Users remembered for that before old refusals are forgotten.
+const FULL_USERS_MAX: usize = 1_000;
 
 pub struct Emitter {
     store: Store,
     hub: Hub,
     clock: Clock,
-    limit: RateLimit,
+    limit: Arc<RateLimit>,
+    storage: StorageLimits,
+    /// When users were refused because of `event_bytes`.
+    full: Arc<Mutex<HashMap<UserId, Instant>>>,
     /// Emits on their way: one whose caller has gone still tells the hub.
     running: TaskTracker,
 }
 
 impl Emitter {
-    pub fn new(store: Store, hub: Hub, clock: Clock, per_second: Option<u32>) -> Self {
+    pub fn new(
+        store: Store,
+        hub: Hub,
+        clock: Clock,
+        per_second: Option<u32>,
+        storage: StorageLimits,
+    ) -> Self {
         Self {
             store,
             hub,
             clock,
-            limit: RateLimit::new(per_second),
+            limit: Arc::new(RateLimit::new(per_second)),
+            storage,
+            full: Arc::default(),
             running: TaskTracker::new(),
         }
     }
@@ -97,10 +131,23 @@ impl Emitter {
             data: emit.payload,
         };
         let (store, hub) = (self.store.clone(), self.hub.clone());
+        let (limit, full, user) = (self.limit.clone(), self.full.clone(), caller.user.id);
+        let room = Room {
+            quotas: caller.user.quotas(&self.storage.quotas),
+            server_bytes: self.storage.server_bytes,
+            may_search: self.may_search(user),
+        };
         let running = self.running.spawn(async move {
-            let outcome = store.try_write(move |tx| write(tx, event, key)).await?;
+            let written = store.try_write(move |tx| write(tx, event, key, &room));
+            let outcome = written.await.inspect_err(|error| {
+                if matches!(error, EmitServiceError::Quota(_)) && room.may_search {
+                    full.lock().insert(user, Instant::now());
+                }
+            })?;
             Ok(match outcome {
-                Outcome::New(event) => {
+                Outcome::New(event, lanes) => {
+                    let beyond = lanes.saturating_sub(LANES_FREE);
+                    limit.charge(user, beyond / LANES_PER_EMIT, Instant::now());
                     hub.committed(std::slice::from_ref(&event));
                     emitted(&event)
                 }
@@ -110,6 +157,16 @@ impl Emitter {
         running
             .await
             .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
+    }
+
+    /// Whether events may be searched for that can be removed: not again right after a search that
+    /// found too few, because it is what an emit costs most.
+    fn may_search(&self, user: UserId) -> bool {
+        let mut full = self.full.lock();
+        if full.len() >= FULL_USERS_MAX {
+            full.retain(|_, at| at.elapsed() < FULL_FOR);
+        }
+        full.get(&user).is_none_or(|at| at.elapsed() >= FULL_FOR)
     }
 
     /// Waits for emits whose callers have gone.
@@ -140,12 +197,18 @@ impl Key {
 }
 
 enum Outcome {
-    New(Arc<Event>),
+    /// And how many lanes it went to, the full ones included.
+    New(Arc<Event>, usize),
     Repeated(Emitted),
 }
 
 /// The id is made here, where writers take turns: the order of ids is the order of commits.
-fn write(tx: &mut Tx<'_>, mut event: Event, key: Option<Key>) -> Result<Outcome, EmitServiceError> {
+fn write(
+    tx: &mut Tx<'_>,
+    mut event: Event,
+    key: Option<Key>,
+    room: &Room,
+) -> Result<Outcome, EmitServiceError> {
     event.id = EventId(Uuid::now_v7());
     if let Some(key) = key {
         match idempotency::find(tx, event.owner_id, &key.text, event.ts)? {
@@ -163,8 +226,37 @@ fn write(tx: &mut Tx<'_>, mut event: Event, key: Option<Key>) -> Result<Outcome,
             }
         }
     }
-    emit_in(tx, &event)?;
-    Ok(Outcome::New(Arc::new(event)))
+    let dispatched = emit_in(tx, &event)?;
+    room.check(tx, &event)?;
+    let lanes = dispatched.queued as usize + dispatched.dropped as usize;
+    Ok(Outcome::New(Arc::new(event), lanes))
+}
+
+/// How much an emitter may store.
+#[derive(Clone, Copy)]
+struct Room {
+    quotas: Quotas,
+    server_bytes: u64,
+    /// Whether events may be searched for that can be removed.
+    may_search: bool,
+}
+
+impl Room {
+    /// Makes room for an event that was just written, or refuses it.
+    fn check(&self, tx: &mut Tx<'_>, event: &Event) -> Result<(), EmitServiceError> {
+        let owner = event.owner_id;
+        let bytes = usage::bytes_of(tx, Some(owner))?;
+        let limits = usage::Limits {
+            owner: self.quotas.get(Quota::EventBytes),
+            server: self.server_bytes,
+        };
+        let fits = bytes <= limits.owner
+            || self.may_search && usage::make_room(tx, owner, event.id, limits)?;
+        match fits {
+            true => Ok(()),
+            false => Ok(self.quotas.check(Quota::EventBytes, bytes)?),
+        }
+    }
 }
 
 fn emitted(event: &Event) -> Emitted {

@@ -172,6 +172,7 @@ impl From<EmitServiceError> for ApiError {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
                     .retry_after(over.retry_after.as_secs() + 1)
             }
+            EmitServiceError::Quota(exceeded) => exceeded.into(),
             EmitServiceError::Store(error) => error.into(),
         }
     }

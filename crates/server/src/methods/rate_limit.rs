@@ -62,6 +62,18 @@ impl RateLimit {
         bucket.tokens -= calls as f64;
         Ok(())
     }
+
+    /// Takes more from the user's bucket, for a cost that is known only afterwards. What it lacks is
+    /// missing later.
+    pub fn charge(&self, user: UserId, more: usize, now: Instant) {
+        let Some(per_second) = self.per_second.map(f64::from) else {
+            return;
+        };
+        if let Some(bucket) = self.buckets.lock().get_mut(&user) {
+            bucket.tokens = bucket.level(per_second, now) - more as f64;
+            bucket.filled = now;
+        }
+    }
 }
 
 impl Bucket {
@@ -74,6 +86,16 @@ impl Bucket {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_charge_is_missing_later() {
+        let (limit, user, now) = (RateLimit::new(Some(10)), UserId::NIL, Instant::now());
+        assert!(limit.take(user, 1, now).is_ok());
+        limit.charge(user, 29, now);
+        let over = limit.take(user, 1, now).expect_err("empty");
+        assert!(over.retry_after >= Duration::from_secs(2), "{over:?}");
+        assert!(limit.take(user, 1, now + Duration::from_secs(3)).is_ok());
+    }
 
     #[test]
     fn without_a_limit_everything_passes() {

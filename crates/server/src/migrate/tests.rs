@@ -178,6 +178,8 @@ async fn an_older_source_is_brought_up_first() {
          ALTER TABLE scripts DROP COLUMN saved_power;
          ALTER TABLE templates DROP COLUMN saved_power;
          ALTER TABLE event_sinks DROP COLUMN saved_power;
+         DROP TABLE event_usage; DROP INDEX events_charged;
+         ALTER TABLE events DROP COLUMN charged_to;
          DELETE FROM schema_migrations WHERE version > 4;
          INSERT INTO meta VALUES ('k', 'v')",
     );

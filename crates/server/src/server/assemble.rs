@@ -10,7 +10,7 @@ use crate::{
     app::{App, Parts},
     clock::Clock,
     events::{
-        emit::Emitter,
+        emit::{Emitter, StorageLimits},
         history::History,
         hub::Hub,
         lanes::{Engine, LanePolicy, Retention, Slots},
@@ -237,6 +237,10 @@ fn emitter(base: &Base, options: &Options) -> Emitter {
         base.hub.clone(),
         Clock::system(),
         Some(options.events.emits_per_second),
+        StorageLimits {
+            quotas: options.quotas,
+            server_bytes: options.events.server_bytes,
+        },
     )
 }
 

@@ -1,6 +1,7 @@
 //! Events as they were emitted: what deliveries refer to. [`list`](list::list) is the history.
 
 mod list;
+pub mod usage;
 
 use svc_core::{EventId, SpaceId, Timestamp, UserId, event::Event, pattern::Pattern};
 use uuid::Uuid;
@@ -25,7 +26,10 @@ pub struct Filter {
     pub until: Option<Timestamp>,
 }
 
+/// Stores an event and counts its bytes for its owner.
 pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
+    let data = event.data.to_string();
+    usage::add(tx, event.owner_id, data.len())?;
     tx.send(
         "INSERT INTO events (id, type, ts, owner_id, space_id, actor, data)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -36,7 +40,7 @@ pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
             event.owner_id,
             event.space_id,
             Json(&event.actor),
-            Json(&event.data)
+            data
         ],
     )
 }
@@ -101,13 +105,18 @@ pub fn count_since(
 
 /// Removes at most `limit` events from before a moment that no delivery waits for; how many.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
-    tx.execute(
-        "DELETE FROM events WHERE id IN (
-             SELECT e.id FROM events e WHERE e.id < ?1 AND NOT EXISTS (
-                 SELECT 1 FROM deliveries d WHERE d.event_id = e.id AND d.state = 'pending')
-             ORDER BY e.id LIMIT ?2)",
+    let removed = tx.query(
+        &format!(
+            "DELETE FROM events WHERE id IN (
+                 SELECT e.id FROM events e WHERE e.id < ?1 AND NOT EXISTS (
+                     SELECT 1 FROM deliveries d WHERE d.event_id = e.id AND d.state = 'pending')
+                 ORDER BY e.id LIMIT ?2) RETURNING {}",
+            usage::RETURNED
+        ),
         values![first_id_at(before), limit],
-    )
+    )?;
+    usage::subtract(tx, &removed)?;
+    Ok(removed.len())
 }
 
 /// Adds the filter's conditions to those that already have `values`.

@@ -60,10 +60,15 @@ const MIGRATIONS: &[Migration] = &[
         name: "power",
         sql: include_str!("migrations/0007_power.sql"),
     },
+    Migration {
+        version: 8,
+        name: "event usage",
+        sql: include_str!("migrations/0008_event_usage.sql"),
+    },
 ];
 
 /// The schema this program works with.
-pub const SCHEMA_VERSION: i64 = 7;
+pub const SCHEMA_VERSION: i64 = 8;
 
 /// Brings a database up to [`SCHEMA_VERSION`], each step in a transaction of its own. Servers that
 /// start at once take turns: each looks again what is left to do once it has its turn.

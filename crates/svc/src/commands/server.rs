@@ -225,6 +225,7 @@ fn events(shell: &Shell, config: &Config) -> EventOptions {
             script: events.script_slots,
             method: events.method_slots,
         },
+        server_bytes: events.server_event_bytes,
     }
 }
 

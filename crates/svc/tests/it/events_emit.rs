@@ -237,3 +237,31 @@ async fn emits_over_the_limit_are_told_when_to_come_back() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn emits_beyond_the_stored_bytes_remove_old_events_before_they_are_refused() {
+    let server = TestServer::builder()
+        .allow_loopback_webhooks()
+        .config_table("quotas", "event_bytes = 20000")
+        .start()
+        .await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    // Nothing waits for these: the oldest give way.
+    for _ in 0..60 {
+        ann.emit("a", json!({})).await;
+    }
+    let kept = ann.list("/api/events", "events").await.len();
+    assert!((20..40).contains(&kept), "{kept}");
+    // A webhook that cannot be reached keeps its events.
+    bob.webhook("hook", "custom.*", "http://127.0.0.1:1/").await;
+    let refused = loop {
+        let answer = bob.try_emit("b", json!({})).await;
+        if answer.status != 202 {
+            break answer.expect(409).json();
+        }
+    };
+    assert_eq!(refused["code"], "quota_exceeded");
+    assert_eq!(refused["limit"], 20_000);
+    assert_eq!(refused["setting"], "quotas.event_bytes");
+    ann.emit("a", json!({})).await;
+}

@@ -3,12 +3,21 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use serde_json::{Value, json};
-use svc_core::{Permissions, Timestamp, UserId, UserName, event::ActorKind};
+use svc_core::{
+    Permissions, SinkId, Timestamp, UserId, UserName,
+    event::{Actor, ActorKind},
+    pattern::Pattern,
+};
+use svc_protocol::api::SinkType;
 
 use super::*;
 use crate::{
     identity::User,
-    store::{PageRequest, events},
+    methods::registry::Subscription,
+    store::{
+        PageRequest, events, lanes,
+        sinks::{self, SinkConfig, SinkRow},
+    },
 };
 
 struct Fixture {
@@ -22,6 +31,10 @@ struct Fixture {
 
 impl Fixture {
     fn new(per_second: Option<u32>) -> Self {
+        Self::with(per_second, StorageLimits::default())
+    }
+
+    fn with(per_second: Option<u32>, storage: StorageLimits) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = Store::open(folder.path()).expect("opens");
         let hub = Hub::new();
@@ -29,7 +42,7 @@ impl Fixture {
         let told = now.clone();
         let clock = Clock::from_fn(move || Timestamp(told.load(Ordering::SeqCst)));
         Self {
-            emitter: Emitter::new(store.clone(), hub.clone(), clock, per_second),
+            emitter: Emitter::new(store.clone(), hub.clone(), clock, per_second, storage),
             _folder: folder,
             store,
             hub,
@@ -153,4 +166,136 @@ async fn a_user_over_their_limit_is_told_when_to_come_back() {
     }
     let refused = fixture.emit("x", json!({}), None).await;
     assert!(matches!(refused, Err(EmitServiceError::OverLimit(_))));
+}
+
+fn storage(event_bytes: u64) -> StorageLimits {
+    StorageLimits {
+        quotas: Quotas {
+            event_bytes,
+            ..Quotas::default()
+        },
+        server_bytes: 1 << 20,
+    }
+}
+
+/// A webhook sink of the caller's, or a global one, from which nothing is delivered.
+async fn add_sink(fixture: &Fixture, owner_key: String) {
+    let row = SinkRow {
+        id: SinkId(Uuid::now_v7()),
+        owner_key,
+        owner_id: fixture.caller.user.id,
+        name: "s".to_owned(),
+        description: String::new(),
+        patterns: Pattern::parse_list("*").expect("valid"),
+        kind: SinkType::Webhook,
+        active: true,
+        config: SinkConfig::Webhook {
+            url: "http://127.0.0.1:1/".to_owned(),
+            headers: Default::default(),
+            body_template: None,
+        },
+        secret: None,
+        previous_secret: None,
+        previous_until: None,
+        created_at: Timestamp(0),
+    };
+    let inserting = fixture.store.write(move |tx| sinks::insert(tx, &row));
+    inserting.await.expect("committed");
+}
+
+#[tokio::test]
+async fn beyond_event_bytes_the_oldest_events_give_way() {
+    let fixture = Fixture::with(None, storage(10_000));
+    let mut last = None;
+    for n in 0..100 {
+        last = Some(
+            fixture
+                .emit("x", json!({ "n": n }), None)
+                .await
+                .expect("emitted"),
+        );
+    }
+    let stored = fixture.stored().await;
+    assert!((10..20).contains(&stored.len()), "{}", stored.len());
+    assert_eq!(stored[0].event_id, last.expect("one").event_id);
+}
+
+#[tokio::test]
+async fn an_emit_is_refused_when_lanes_need_everything() {
+    let fixture = Fixture::with(None, storage(10_000));
+    add_sink(&fixture, sinks::owner_key(fixture.caller.user.id)).await;
+    let refused = loop {
+        match fixture.emit("x", json!({}), None).await {
+            Ok(_) => assert!(fixture.stored().await.len() < 30, "never refused"),
+            Err(error) => break error,
+        }
+    };
+    let EmitServiceError::Quota(exceeded) = refused else {
+        panic!("{refused}");
+    };
+    assert_eq!(
+        (exceeded.quota, exceeded.limit),
+        (Quota::EventBytes, 10_000)
+    );
+    let before = fixture.stored().await.len();
+    // System events are never refused.
+    let event = Event {
+        id: EventId(Uuid::now_v7()),
+        r#type: "space.started".to_owned(),
+        ts: Timestamp(0),
+        owner_id: fixture.caller.user.id,
+        space_id: SpaceId::NIL,
+        actor: Actor::system(),
+        data: json!({}),
+    };
+    let emitting = fixture.store.write(move |tx| emit_in(tx, &event));
+    emitting.await.expect("committed");
+    assert_eq!(fixture.stored().await.len(), before + 1);
+    // Delivered, they give way.
+    let delivering = fixture.store.write(|tx| {
+        tx.execute("UPDATE deliveries SET state = 'delivered'", &[])?;
+        tx.execute("UPDATE lanes SET depth = 0", &[])
+    });
+    delivering.await.expect("committed");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while fixture.emit("x", json!({}), None).await.is_err() {
+        assert!(Instant::now() < deadline, "still refused");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_slow_global_sink_takes_nothing_from_the_emitter() {
+    let fixture = Fixture::with(None, storage(10_000));
+    add_sink(&fixture, sinks::GLOBAL.to_owned()).await;
+    // The lane is full after a hundred; all of these wait.
+    for _ in 0..90 {
+        fixture.emit("x", json!({}), None).await.expect("emitted");
+    }
+    assert_eq!(fixture.stored().await.len(), 90);
+}
+
+/// An event for very many lanes costs the emitter more than one emit.
+#[tokio::test]
+async fn an_event_for_many_lanes_costs_more() {
+    let fixture = Fixture::with(Some(10), StorageLimits::default());
+    let owner = fixture.caller.user.id;
+    let subscriptions: Vec<_> = (0..300)
+        .map(|n| Subscription {
+            method: svc_core::CanonicalName::parse(&format!("m{n}")).expect("valid"),
+            patterns: Pattern::parse_list("*").expect("valid"),
+            formatters: Vec::new(),
+        })
+        .collect();
+    let space = SpaceId(Uuid::now_v7());
+    let declaring = fixture
+        .store
+        .write(move |tx| lanes::declare(tx, owner, space, &subscriptions));
+    declaring.await.expect("committed");
+    fixture.emit("x", json!({}), None).await.expect("emitted");
+    let refused = fixture.emit("x", json!({}), None).await;
+    let Err(EmitServiceError::OverLimit(over)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(over.retry_after > Duration::from_secs(1), "{over:?}");
 }

@@ -30,6 +30,7 @@ pub(super) const COPIED: &[&str] = &[
     "agent_tokens",
     "audit",
     "events",
+    "event_usage",
     "scripts",
     "event_sinks",
     "lanes",
