@@ -11,7 +11,7 @@ use svc_protocol::api::SpaceCounts;
 use super::{
     agent_tokens,
     error::StoreError,
-    page::{Page, PageRequest},
+    page::{Page, PageRequest, read_sizes, rows_by_id},
     sql::{Row, Tx, values},
     value::Json,
 };
@@ -136,18 +136,24 @@ pub fn list(
     owner: Option<UserId>,
     page: PageRequest,
 ) -> Result<Page<SpaceRow>, StoreError> {
-    let rows = match owner {
+    let sizes = match owner {
         Some(owner) => tx.query(
-            select!("WHERE owner_id = ?1 AND id > ?2 AND state <> 'deleted' ORDER BY id LIMIT ?3"),
+            "SELECT id, octet_length(health_check) + octet_length(space_urls) AS bytes FROM spaces
+             WHERE owner_id = ?1 AND id > ?2 AND state <> 'deleted' ORDER BY id LIMIT ?3",
             values![owner, page.after(), page.limit()],
         )?,
         None => tx.query(
-            select!("WHERE id > ?1 AND state <> 'deleted' ORDER BY id LIMIT ?2"),
+            "SELECT id, octet_length(health_check) + octet_length(space_urls) AS bytes FROM spaces
+             WHERE id > ?1 AND state <> 'deleted' ORDER BY id LIMIT ?2",
             values![page.after(), page.limit()],
         )?,
     };
-    let spaces = rows.iter().map(SpaceRow::read).collect::<Result<_, _>>()?;
-    Ok(page.page(spaces, |space: &SpaceRow| space.id.0))
+    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
+    let rows = rows_by_id(tx, select!(""), &fitting.items)?;
+    Ok(Page {
+        items: rows.iter().map(SpaceRow::read).collect::<Result<_, _>>()?,
+        next_cursor: fitting.next_cursor,
+    })
 }
 
 /// How many are in which state: one owner's, or everyone's.

@@ -7,7 +7,7 @@ use svc_protocol::api::{Port, Template};
 
 use super::{
     error::StoreError,
-    page::{Page, PageRequest},
+    page::{Page, PageRequest, read_sizes, rows_by_id},
     sql::{Row, Tx, values},
     value::Json,
 };
@@ -70,13 +70,21 @@ pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<Template>, Sto
 }
 
 pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Template>, StoreError> {
-    let rows = tx.query(
-        "SELECT id, name, ports, startup_script_id, health_check, custom_fields, created_at
+    let sizes = tx.query(
+        "SELECT id, octet_length(custom_fields) + COALESCE(octet_length(health_check), 0)
+             + octet_length(ports) AS bytes
          FROM templates WHERE id > ?1 ORDER BY id LIMIT ?2",
         values![page.after(), page.limit()],
     )?;
-    let templates = rows.iter().map(read).collect::<Result<_, _>>()?;
-    Ok(page.page(templates, |template: &Template| template.id.0))
+    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
+    let select =
+        "SELECT id, name, ports, startup_script_id, health_check, custom_fields, created_at
+         FROM templates";
+    let rows = rows_by_id(tx, select, &fitting.items)?;
+    Ok(Page {
+        items: rows.iter().map(read).collect::<Result<_, _>>()?,
+        next_cursor: fitting.next_cursor,
+    })
 }
 
 /// Writes every field but the id and the time of creation.

@@ -116,7 +116,20 @@ async fn lanes_are_claimed_in_the_order_they_are_due(place: &Place) {
     assert_eq!(next.await.expect("read"), Some(Timestamp(NOW.0 + 5_000)));
 }
 
+/// A server of the version before makes lanes without a kind.
+async fn the_kinds_of_lanes_are_corrected(place: &Place) {
+    let store = place.open().await;
+    methods_of(&store, 1, 1).await;
+    let forgetting =
+        store.write(|tx| tx.execute("UPDATE lanes SET delivery_kind = 'webhook'", &[]));
+    forgetting.await.expect("committed");
+    assert_eq!(due_owners(&store, SERVER, NOW).await, []);
+    store.write(correct_kinds).await.expect("committed");
+    assert_eq!(due_owners(&store, SERVER, NOW).await.len(), 1);
+}
+
 on_each_engine!(
+    the_kinds_of_lanes_are_corrected,
     an_owners_many_lanes_hide_no_other_owner,
     lanes_are_claimed_in_the_order_they_are_due,
 );
