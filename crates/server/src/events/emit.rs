@@ -21,7 +21,10 @@ use thiserror::Error;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
-use super::{dispatch::emit_in, hub::Hub};
+use super::{
+    dispatch::{Dispatched, emit_in},
+    hub::Hub,
+};
 use crate::{
     clock::Clock,
     identity::{Caller, Credential},
@@ -65,6 +68,8 @@ pub struct StorageLimits {
 const LANES_FREE: usize = 100;
 /// And so many of those cost as much as one emit.
 const LANES_PER_EMIT: usize = 4;
+/// Drops at the price of one emit. Each further one, which is an audit entry, costs as much as an emit.
+const DROPS_FREE: usize = 4;
 /// After a refusal because of `event_bytes`: how long no search for events to remove is made.
 const FULL_FOR: Duration = Duration::from_secs(1);
 /// Users remembered for that before old refusals are forgotten.
@@ -145,9 +150,8 @@ impl Emitter {
                 }
             })?;
             Ok(match outcome {
-                Outcome::New(event, lanes) => {
-                    let beyond = lanes.saturating_sub(LANES_FREE);
-                    limit.charge(user, beyond / LANES_PER_EMIT, Instant::now());
+                Outcome::New(event, dispatched) => {
+                    limit.charge(user, extra_cost(dispatched), Instant::now());
                     hub.committed(std::slice::from_ref(&event));
                     emitted(&event)
                 }
@@ -197,8 +201,7 @@ impl Key {
 }
 
 enum Outcome {
-    /// And how many lanes it went to, the full ones included.
-    New(Arc<Event>, usize),
+    New(Arc<Event>, Dispatched),
     Repeated(Emitted),
 }
 
@@ -228,8 +231,14 @@ fn write(
     }
     let dispatched = emit_in(tx, &event)?;
     room.check(tx, &event)?;
-    let lanes = dispatched.queued as usize + dispatched.dropped as usize;
-    Ok(Outcome::New(Arc::new(event), lanes))
+    Ok(Outcome::New(Arc::new(event), dispatched))
+}
+
+/// What an event costs beside one emit, because each lane is a write.
+fn extra_cost(dispatched: Dispatched) -> usize {
+    let (queued, dropped) = (dispatched.queued as usize, dispatched.dropped as usize);
+    let lanes = (queued + dropped).saturating_sub(LANES_FREE) / LANES_PER_EMIT;
+    lanes + dropped.saturating_sub(DROPS_FREE)
 }
 
 /// How much an emitter may store.
