@@ -13,6 +13,7 @@ use tokio::{
 
 use crate::{
     clock,
+    guard::Guard,
     link::{LinkStatus, Outbox},
 };
 
@@ -22,6 +23,7 @@ pub struct HealthChecker {
     pub check: watch::Receiver<HealthCheck>,
     /// Where commands run.
     pub folder: PathBuf,
+    pub guard: Arc<Guard>,
 }
 
 /// What the checks so far say.
@@ -80,7 +82,7 @@ impl HealthChecker {
     /// One check; whether health changed by it.
     async fn check_once(&self, check: &HealthCheck, findings: &mut Findings) -> bool {
         let limit = Duration::from_secs(check.timeout_seconds.into());
-        let succeeded = timeout(limit, probe::probe(&check.probe, &self.folder))
+        let succeeded = timeout(limit, probe::probe(&check.probe, &self.folder, &self.guard))
             .await
             .unwrap_or(false);
         findings.checked_at = clock::now();

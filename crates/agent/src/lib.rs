@@ -10,6 +10,7 @@ mod backoff;
 mod child;
 mod clock;
 mod discovery;
+mod guard;
 mod health;
 mod link;
 mod local_api;
@@ -26,5 +27,6 @@ mod startup;
 
 pub use agent::{Error, Exit, Options, run};
 pub use backoff::Backoff;
+pub use guard::watch_agent;
 pub use local_api::{BindError, SocketError};
 pub use policy::Policy;

@@ -34,6 +34,7 @@ use self::{
     shared::{Inner, Shared},
 };
 use crate::{
+    guard::Guard,
     link::{Caller, Outbox},
     log::SpaceLog,
     packages::Packages,
@@ -58,6 +59,8 @@ pub struct Surroundings {
     pub log: Arc<SpaceLog>,
     pub ids: CallIds,
     pub packages: Arc<Packages>,
+    /// Ends the process if the agent is killed.
+    pub guard: Arc<Guard>,
     pub policy: Arc<Policy>,
 }
 

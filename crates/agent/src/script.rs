@@ -19,6 +19,7 @@ use tokio::{net::unix::pipe, process::Command, task::JoinSet, time::timeout};
 
 use crate::{
     child::{Group, withhold_credentials},
+    guard::Guard,
     log::SpaceLog,
     method_server::{ChildLine, LineReader},
     packages::Packages,
@@ -54,6 +55,7 @@ pub struct ScriptRunner {
     pub program: PathBuf,
     pub addresses: AgentAddresses,
     pub packages: Arc<Packages>,
+    pub guard: Arc<Guard>,
     pub log: Arc<SpaceLog>,
     pub policy: Arc<Policy>,
 }
@@ -87,7 +89,7 @@ impl ScriptRunner {
         };
         let output = one_pipe(&mut command).map_err(failed)?;
         let mut child = command.spawn().map_err(failed)?;
-        let group = Group::led_by(&child);
+        let group = Group::led_by(&child, &self.guard);
         // With it goes our own end of the pipe, which would keep it open.
         drop(command);
         let mut reading = JoinSet::new();

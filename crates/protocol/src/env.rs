@@ -9,6 +9,8 @@ pub const TOKEN: &str = "SVC_TOKEN";
 pub const CONFIG: &str = "SVC_CONFIG";
 /// Agent token, for `svc agent start`.
 pub const AGENT_TOKEN: &str = "SVC_AGENT_TOKEN";
+/// A file that holds the agent token, in place of [`AGENT_TOKEN`].
+pub const AGENT_TOKEN_FILE: &str = "SVC_AGENT_TOKEN_FILE";
 /// Where the agent's loopback TCP listener stands.
 pub const AGENT_LISTEN: &str = "SVC_AGENT_LISTEN";
 /// Base URL of the agent's loopback listener; set for method servers, read by the CLI.

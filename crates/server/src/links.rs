@@ -9,6 +9,7 @@ mod access;
 mod calls;
 mod control;
 mod grace;
+mod health_pace;
 mod link;
 mod live_space;
 mod outbox;

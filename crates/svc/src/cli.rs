@@ -100,6 +100,9 @@ pub enum Command {
     Version(commands::version::Args),
     #[command(hide = true)]
     ScriptWorker(commands::script_worker::Args),
+    /// Ends the children of an agent that was killed; the agent starts it
+    #[command(hide = true)]
+    AgentGuard,
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ use crate::{
     config::Config,
     context::{self as contexts, Connection},
     environment::Environment,
-    exit::{Failure, Outcome},
+    exit::{Exit, Failure, Outcome},
     logging,
     output::Output,
     runtime,
@@ -87,6 +87,10 @@ pub fn run(cli: Cli, environment: Environment) -> Outcome {
         Command::Agent(agent::Command::Start(args)) => agent::start(&shell, args),
         Command::RunScript(args) => run_script::run(&shell, *args),
         Command::ScriptWorker(args) => script_worker::run(&args),
+        Command::AgentGuard => {
+            svc_agent::watch_agent(std::io::stdin().lock());
+            Ok(Exit::Ok)
+        }
         Command::Completions(args) => completions::run(&shell, &args),
         Command::Version(_) => version::run(&shell),
         // Drives its connections itself.
@@ -127,6 +131,7 @@ async fn run_short(shell: &Shell, command: Command) -> Outcome {
         Command::Up(_)
         | Command::RunScript(_)
         | Command::ScriptWorker(_)
+        | Command::AgentGuard
         | Command::Migrate(_)
         | Command::Completions(_)
         | Command::Version(_) => unreachable!("`run` takes these itself"),

@@ -17,6 +17,7 @@ use svc_protocol::{env, registration_file::place};
 use crate::{
     environment::Environment,
     exit::{Exit, Failure},
+    trust::read_found,
 };
 pub use addresses::Addresses;
 use section::section;
@@ -121,6 +122,7 @@ section! {
     } optional {
         url: Addresses = env::URL,
         token: String = env::AGENT_TOKEN,
+        token_file: PathBuf = env::AGENT_TOKEN_FILE,
         ca_file: PathBuf = env::CA_FILE,
         listen: SocketAddr = env::AGENT_LISTEN,
         socket: PathBuf = env::AGENT_SOCKET,
@@ -149,12 +151,8 @@ impl Layer {
         })
     }
 
-    fn of_file(path: &Path) -> Result<Self, Failure> {
-        let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Failure::usage(format!("cannot read the configuration file `{name}`")).why(error)
-        })?;
-        let mut layer = Self::of_text(&name, &text)?;
+    fn of_file(File { path, text }: &File) -> Result<Self, Failure> {
+        let mut layer = Self::of_text(&path.display().to_string(), text)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         layer.relative_to(folder);
         Ok(layer)
@@ -179,6 +177,7 @@ impl Layer {
             &mut self.server.tls_cert,
             &mut self.server.tls_key,
             &mut self.agent.ca_file,
+            &mut self.agent.token_file,
             &mut self.agent.socket,
             &mut self.agent.methods_file,
         ];
@@ -204,8 +203,8 @@ impl Config {
     /// Reads every layer. `file` is what `--config` says.
     pub fn load(file: Option<&Path>, environment: &Environment) -> Result<Self, Failure> {
         let mut layers = Layer::of_text("config.default.toml", DEFAULTS)?;
-        if let Some(path) = find_file(file, environment) {
-            layers = Layer::of_file(&path)?.over(layers);
+        if let Some(file) = find_file(file, environment)? {
+            layers = Layer::of_file(&file)?.over(layers);
         }
         let layers = Layer::of_environment(environment)?.over(layers);
         let config = Self {
@@ -308,19 +307,43 @@ impl Scripts {
     }
 }
 
-fn find_file(flag: Option<&Path>, environment: &Environment) -> Option<PathBuf> {
+/// The configuration file, read.
+struct File {
+    path: PathBuf,
+    text: String,
+}
+
+/// A file that the user names is used as it is. One that is found in the current folder, which can
+/// be another user's, must be safe from other users.
+fn find_file(flag: Option<&Path>, environment: &Environment) -> Result<Option<File>, Failure> {
     let named = flag
         .map(Path::to_owned)
         .or_else(|| environment.get(env::CONFIG).map(PathBuf::from));
+    let unreadable = |path: &Path, error: std::io::Error| {
+        let name = path.display();
+        Failure::usage(format!("cannot read the configuration file `{name}`")).why(error)
+    };
     if let Some(path) = named {
-        return Some(environment.absolute(&path));
+        let path = environment.absolute(&path);
+        let text = std::fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
+        return Ok(Some(File { path, text }));
     }
     let here = environment.working_folder.join(FILE_NAME);
-    let homes = environment.config_folder().ok();
-    [Some(here), homes.map(|folder| folder.join(FILE_NAME))]
+    let home = environment.config_folder().ok();
+    for path in [Some(here), home.map(|folder| folder.join(FILE_NAME))]
         .into_iter()
         .flatten()
-        .find(|path| path.is_file())
+        .filter(|path| path.is_file())
+    {
+        match read_found(&path).map_err(|error| unreadable(&path, error))? {
+            Ok(Some(text)) => return Ok(Some(File { path, text })),
+            Ok(None) => {}
+            Err(untrusted) => {
+                eprintln!("warning: {untrusted}; `--config` uses a file in any case");
+            }
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod logging;
 mod output;
 mod prompt;
 mod runtime;
+mod trust;
 
 use std::process::ExitCode;
 

@@ -13,6 +13,18 @@ use crate::exit::{Exit, Failure};
 /// Exit code of a process ended by Ctrl-C without an orderly end, as shells count it.
 pub const INTERRUPTED: i32 = 130;
 
+/// Keeps other processes of the same user from reading this one's environment and memory, where
+/// credentials are: above all the programs that it starts for users. Root can still read them.
+pub fn hide_environment() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+            tracing::warn!(%error, "other programs of this user can read this process's environment");
+        }
+    }
+}
+
 /// The file of this very program.
 pub fn own_program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|error| {

@@ -73,6 +73,17 @@ class AgentTest(HostTest):
         body = {"path": str(script), "registration": registration}
         self.assertEqual(agent.requests, [("POST", "/registration", body)])
 
+    def test_a_file_that_another_user_can_write_names_no_agent(self) -> None:
+        agent = self.agent(by="file")
+        agent.prepare(200, {"methods": [], "warnings": []})
+        server = Server("cat")
+        server.method("a", "a", "A")
+        server.register()
+        (self.folder / ".svc").chmod(0o777)
+        with self.refused("no agent was found"):
+            server.register()
+        self.assertEqual(len(agent.requests), 1)
+
     def test_a_refusal_is_raised_with_its_words(self) -> None:
         agent = self.agent()
         problem = {"detail": "group `ops` does not exist", "code": "unknown_group"}

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::Options;
 use crate::{
     discovery::DiscoveryFile,
+    guard::Guard,
     health::HealthChecker,
     link::{LinkStatus, Outbox},
     local_api::{PackageRoute, SpaceApi, serve_loopback, serve_socket},
@@ -40,6 +41,7 @@ pub struct Wiring {
     pub servers: Arc<Servers>,
     pub server: Arc<ServerApi>,
     pub packages: Arc<Packages>,
+    pub guard: Arc<Guard>,
     pub link: watch::Receiver<LinkStatus>,
 }
 
@@ -66,11 +68,13 @@ impl Wiring {
         let outbox = Arc::new(Outbox::new(policy.link_queue_bytes_max));
         let log = Arc::new(SpaceLog::new(policy.log_lines_per_second));
         let routes = Arc::new(Routes::new(Arc::clone(&outbox)));
+        let guard = Guard::new(options.program.clone());
         let around = Surroundings {
             outbox: Arc::clone(&outbox),
             log: Arc::clone(&log),
             ids: Arc::default(),
             packages: Arc::clone(&packages),
+            guard: Arc::clone(&guard),
             policy: Arc::clone(&policy),
         };
         let registrar = Arc::new(Registrar::new(
@@ -90,6 +94,7 @@ impl Wiring {
             servers: Arc::clone(servers),
             server,
             packages,
+            guard,
             link,
         }
     }
@@ -101,6 +106,7 @@ impl Wiring {
             program: options.program.clone(),
             addresses: addresses.clone(),
             packages: Arc::clone(&self.packages),
+            guard: Arc::clone(&self.guard),
             log: Arc::clone(&self.log),
             policy: Arc::clone(&self.policy),
         };
@@ -134,6 +140,7 @@ impl Wiring {
             link: self.link.clone(),
             check: checks,
             folder: options.working_folder.clone(),
+            guard: Arc::clone(&self.guard),
         };
         background.spawn(checker.run());
         let packages = Arc::clone(&self.packages);

@@ -1,6 +1,6 @@
 //! The three ways to look at a space. Dropping a probe ends all that it started.
 
-use std::{net::Ipv4Addr, path::Path, process::Stdio};
+use std::{net::Ipv4Addr, path::Path, process::Stdio, sync::Arc};
 
 use bytes::Bytes;
 use http::{Request, Uri, header::HOST};
@@ -9,17 +9,20 @@ use hyper_util::rt::TokioIo;
 use svc_core::space::Probe;
 use tokio::{net::TcpStream, process::Command};
 
-use crate::child::{Group, withhold_credentials};
+use crate::{
+    child::{Group, withhold_credentials},
+    guard::Guard,
+};
 
 /// Whether the space looks well.
-pub async fn probe(probe: &Probe, folder: &Path) -> bool {
+pub async fn probe(probe: &Probe, folder: &Path, guard: &Arc<Guard>) -> bool {
     match probe {
         Probe::None => true,
         Probe::Tcp { port } => TcpStream::connect((Ipv4Addr::LOCALHOST, *port))
             .await
             .is_ok(),
         Probe::Http { url } => get(url).await.is_some_and(|status| status.is_success()),
-        Probe::Command { command } => run(command, folder).await,
+        Probe::Command { command } => run(command, folder, guard).await,
     }
 }
 
@@ -48,7 +51,7 @@ async fn get(url: &str) -> Option<http::StatusCode> {
     Some(response.ok()?.status())
 }
 
-async fn run(command: &str, folder: &Path) -> bool {
+async fn run(command: &str, folder: &Path, guard: &Arc<Guard>) -> bool {
     let mut shell = Command::new("sh");
     withhold_credentials(&mut shell);
     let child = shell
@@ -67,6 +70,6 @@ async fn run(command: &str, folder: &Path) -> bool {
             return false;
         }
     };
-    let _group = Group::led_by(&child);
+    let _group = Group::led_by(&child, guard);
     child.wait().await.is_ok_and(|status| status.success())
 }

@@ -11,7 +11,7 @@ use super::*;
 const HERE: &str = ".";
 
 async fn looks_well(probe: Probe) -> bool {
-    probe::probe(&probe, HERE.as_ref()).await
+    probe::probe(&probe, HERE.as_ref(), &Guard::absent()).await
 }
 
 #[tokio::test]
@@ -96,6 +96,7 @@ async fn only_transitions_are_reported_and_again_on_a_new_link() {
         link,
         check,
         folder: folder.path().to_owned(),
+        guard: Guard::absent(),
     };
     let running = tokio::spawn(checker.run());
     check_sender.send_replace(HealthCheck {

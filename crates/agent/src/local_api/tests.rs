@@ -92,6 +92,7 @@ async fn unlinked(folder: &Path, server_urls: &str) -> Unlinked {
         outbox: Arc::clone(&outbox),
         log: Arc::new(SpaceLog::new(100)),
         ids: Arc::default(),
+        guard: crate::guard::Guard::absent(),
         policy: Arc::clone(&policy),
     };
     let registrar = Registrar::new(

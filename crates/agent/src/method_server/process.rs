@@ -33,7 +33,7 @@ use super::{
     framing::{ChildLine, LineReader},
     shared::{Shared, Stdin},
 };
-use crate::{packages::PythonPath, policy::Policy};
+use crate::{guard::Watched, packages::PythonPath, policy::Policy};
 
 /// Lines of stderr that explain a failed start.
 const TAIL_LINES: usize = 20;
@@ -72,6 +72,8 @@ pub struct Process {
     gone: bool,
     /// What it may import stays while it runs.
     _packages: PythonPath,
+    /// The guard ends it if the agent is killed.
+    _watched: Watched,
 }
 
 impl Process {
@@ -85,6 +87,7 @@ impl Process {
             .ok()
             .and_then(Pid::from_raw)
             .expect("process ids are positive");
+        let watched = shared.around.guard.watch(id);
         let stdin = child.stdin.take().expect("stdin is piped");
         let stdout = child.stdout.take().expect("stdout is piped");
         let stderr = child.stderr.take().expect("stderr is piped");
@@ -114,6 +117,7 @@ impl Process {
             stop_output: shared.around.policy.stop_output,
             gone: false,
             _packages: packages,
+            _watched: watched,
         };
         shared.up(
             id,

@@ -68,6 +68,7 @@ async fn start_with(definition: ServerDefinition, policy: Policy) -> Result<Benc
         outbox,
         log: Arc::new(SpaceLog::new(100)),
         ids: Arc::default(),
+        guard: Guard::absent(),
         policy: Arc::new(policy),
     };
     Ok(Bench {

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::{
+    guard::Guard,
     link::{LinkStatus, Outbox},
     local_api::tests::{packages, servers},
 };
@@ -32,6 +33,7 @@ impl Bench {
                 socket: "/run/agent.sock".into(),
             },
             packages: packages(folder.path(), &nowhere, link),
+            guard: Guard::absent(),
             log: Arc::new(SpaceLog::new(100)),
             policy: Arc::default(),
         };

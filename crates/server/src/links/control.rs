@@ -1,17 +1,23 @@
 //! What an agent says besides answers: registrations, its method server's state, health, logs.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use svc_core::{CanonicalName, SpaceId};
 use svc_protocol::link::{Control, Goodbye, MethodServerState, Register};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::timeout_at};
 use tracing::{info, warn};
 
-use super::{Availability, Link, Links, LiveSpace};
+use super::{Availability, Link, Links, LiveSpace, health_pace::HealthReport};
 use crate::methods::publish::{CheckedPublication, Refused};
 
 /// Bytes of an agent's own words that are kept.
 const REASON_BYTES_MAX: usize = 4 * 1024;
+
+/// The newest report of health, and when it may be recorded.
+struct Postponed {
+    report: HealthReport,
+    until: Instant,
+}
 
 impl Links {
     /// Handles an agent's control messages one after the other, until its link ends.
@@ -21,7 +27,11 @@ impl Links {
         link: Arc<Link>,
         mut messages: mpsc::Receiver<Box<(u64, Control)>>,
     ) {
-        while let Some(message) = messages.recv().await {
+        let mut postponed = None;
+        while let Some(message) = self
+            .next_message(&live, &link, &mut messages, &mut postponed)
+            .await
+        {
             let (id, message) = *message;
             // What takes much room is made when it is needed: most links are idle most of the time.
             match message {
@@ -32,6 +42,18 @@ impl Links {
                 Control::Goodbye { reason } => {
                     link.set_agent_goodbye(reason);
                     link.ending().cancel();
+                }
+                Control::Health {
+                    current,
+                    consecutive_failures,
+                    checked_at,
+                } => {
+                    let report = HealthReport {
+                        current,
+                        consecutive_failures,
+                        checked_at,
+                    };
+                    Box::pin(self.pace_health(&live, &link, report, &mut postponed)).await;
                 }
                 message => {
                     // What a replaced link still says is no news of the space.
@@ -60,23 +82,66 @@ impl Links {
             Control::MethodServer { state, restarts } => {
                 self.method_server_changed(live, state, restarts);
             }
-            Control::Health {
-                current,
-                consecutive_failures,
-                checked_at,
-            } => {
-                let changed = self
-                    .lifecycle
-                    .health_changed(live.id, current, consecutive_failures, checked_at)
-                    .await;
-                if let Err(error) = changed {
-                    warn!(space.id = %live.id, "health not recorded: {error}");
-                }
-            }
             other => {
                 warn!(space.id = %live.id, message = ?std::mem::discriminant(&other), "unexpected control message");
                 link.end(Goodbye::Protocol);
             }
+        }
+    }
+
+    /// The next message; a postponed report of health is recorded when its time has come.
+    async fn next_message(
+        &self,
+        live: &Arc<LiveSpace>,
+        link: &Arc<Link>,
+        messages: &mut mpsc::Receiver<Box<(u64, Control)>>,
+        postponed: &mut Option<Box<Postponed>>,
+    ) -> Option<Box<(u64, Control)>> {
+        while let Some(Postponed { report, until }) = postponed.as_deref() {
+            // Boxed: most links never wait here.
+            let waiting = Box::pin(timeout_at((*until).into(), messages.recv()));
+            if let Ok(message) = waiting.await {
+                return message;
+            }
+            let report = *report;
+            *postponed = None;
+            Box::pin(self.pace_health(live, link, report, postponed)).await;
+        }
+        messages.recv().await
+    }
+
+    /// Records a report of health, or postpones it; a newer report replaces one that waits.
+    async fn pace_health(
+        &self,
+        live: &Arc<LiveSpace>,
+        link: &Arc<Link>,
+        report: HealthReport,
+        postponed: &mut Option<Box<Postponed>>,
+    ) {
+        if let Some(waiting) = postponed {
+            waiting.report = report;
+            return;
+        }
+        let paced = live.health_pace.lock().take(Instant::now());
+        if let Err(until) = paced {
+            *postponed = Some(Box::new(Postponed { report, until }));
+            return;
+        }
+        let _transition = live.transition.lock().await;
+        if !live.is_current(link) {
+            return;
+        }
+        let HealthReport {
+            current,
+            consecutive_failures,
+            checked_at,
+        } = report;
+        let changed = self
+            .lifecycle
+            .health_changed(live.id, current, consecutive_failures, checked_at)
+            .await;
+        if let Err(error) = changed {
+            warn!(space.id = %live.id, "health not recorded: {error}");
         }
     }
 

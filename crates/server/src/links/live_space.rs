@@ -9,7 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use svc_core::{SpaceId, SpaceName, UserId};
 use svc_protocol::link::SpaceIdentity;
 
-use super::link::Link;
+use super::{health_pace::HealthPace, link::Link};
 
 /// Whether a space's providers can take calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +44,8 @@ pub struct LiveSpace {
     /// Why re-registration after a lost link was refused, while it is.
     registration_error: Mutex<Option<String>>,
     restarts: AtomicU64,
+    /// How often its health may change.
+    pub health_pace: Mutex<HealthPace>,
     /// Serialises what changes the space's state: links coming and going, stop, delete.
     pub transition: Arc<tokio::sync::Mutex<()>>,
 }
@@ -60,6 +62,7 @@ impl LiveSpace {
             link_number: AtomicU64::new(0),
             registration_error: Mutex::default(),
             restarts: AtomicU64::new(0),
+            health_pace: Mutex::default(),
             transition: Arc::default(),
         }
     }

@@ -8,8 +8,9 @@ use svc_protocol::{agent_api::Status, env};
 
 use super::Shell;
 use crate::{
-    config::{Addresses, Config},
+    config::{self, Addresses, Config},
     context,
+    environment::Environment,
     exit::{Exit, Failure, Outcome},
     output::{Table, joined, or_dash, yes_no},
     runtime,
@@ -63,6 +64,7 @@ pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
     let config = shell.config()?;
     shell.start_logs(&config)?;
     let options = options(shell, config, args)?;
+    runtime::hide_environment();
     runtime::single()?.block_on(async {
         let shutdown = runtime::shutdown_on_signals()?;
         match svc_agent::run(options, shutdown).await {
@@ -97,15 +99,13 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
     };
     let environment = &shell.environment;
     let path = |path: PathBuf| environment.absolute(&path);
+    let token = agent_token(&config.agent, environment)?;
     Ok(Options {
         server_urls: args
             .url
             .or(config.agent.url.map(Addresses::into_text))
             .ok_or_else(|| missing("its server", env::URL))?,
-        agent_token: config
-            .agent
-            .token
-            .ok_or_else(|| missing("its token", env::AGENT_TOKEN))?,
+        agent_token: token.ok_or_else(|| missing("its token", env::AGENT_TOKEN))?,
         ca_file: args.ca_file.or(config.agent.ca_file).map(path),
         listen: args.listen.or(config.agent.listen),
         socket: args.socket.or(config.agent.socket).map(path),
@@ -115,6 +115,32 @@ fn options(shell: &Shell, config: Config, args: StartArgs) -> Result<Options, Fa
         exit_on_stdin_eof: args.exit_on_stdin_eof,
         policy: Policy::default(),
     })
+}
+
+/// The token itself, or the content of its file. Two different tokens would be a mistake.
+fn agent_token(
+    config: &config::Agent,
+    environment: &Environment,
+) -> Result<Option<String>, Failure> {
+    let Some(file) = &config.token_file else {
+        return Ok(config.token.clone());
+    };
+    if config.token.is_some() {
+        let (token, file) = (env::AGENT_TOKEN, env::AGENT_TOKEN_FILE);
+        return Err(Failure::usage(format!(
+            "the agent token is given twice: by {token} and by {file}, or their settings"
+        ))
+        .hint("give one of them"));
+    }
+    let file = environment.absolute(file);
+    let text = std::fs::read_to_string(&file).map_err(|error| {
+        Failure::usage(format!(
+            "cannot read the agent token from `{}`",
+            file.display()
+        ))
+        .why(error)
+    })?;
+    Ok(Some(text.trim().to_owned()))
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {

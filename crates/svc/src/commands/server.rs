@@ -106,6 +106,7 @@ pub fn start(shell: &Shell, args: StartArgs) -> Outcome {
     let mut config = shell.config()?;
     apply(&mut config.server, shell, args);
     shell.start_logs(&config)?;
+    runtime::hide_environment();
     let workers = runtime::workers_or_default(config.server.workers);
     let options = options(shell, &config)?;
     runtime::with_workers(workers)?.block_on(async {

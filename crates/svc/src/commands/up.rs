@@ -96,6 +96,7 @@ pub fn run(shell: &Shell, args: Args) -> Outcome {
     }
     let format = shell.globals.log_format.unwrap_or(config.server.log_format);
     logging::start(format, logging::Default::Warn, &shell.environment)?;
+    runtime::hide_environment();
     let methods_file = args
         .methods_file
         .map(|file| check_file(shell, &file, SPACE_NAME, svc_server::bootstrap::USER))

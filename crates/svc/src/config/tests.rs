@@ -141,24 +141,25 @@ fn the_file_is_found_by_flag_then_variable_then_here_then_home() {
         std::fs::create_dir_all(path.parent().expect("has one")).expect("a folder");
         std::fs::write(path, "").expect("writable");
     }
+    let found = |flag: Option<&Path>, environment: &Environment| {
+        let file = find_file(flag, environment).expect("readable");
+        file.map(|file| file.path)
+    };
     let home = root.join("home").display().to_string();
     let with = [("SVC_CONFIG", "variable.toml"), ("XDG_CONFIG_HOME", &home)];
     let environment = Environment::of(&root, &with);
     let flag = Path::new("flag.toml");
     assert_eq!(
-        find_file(Some(flag), &environment),
+        found(Some(flag), &environment),
         Some(root.join("flag.toml"))
     );
-    assert_eq!(
-        find_file(None, &environment),
-        Some(root.join("variable.toml"))
-    );
+    assert_eq!(found(None, &environment), Some(root.join("variable.toml")));
     let environment = Environment::of(&root, &with[1..]);
-    assert_eq!(find_file(None, &environment), Some(root.join("svc.toml")));
+    assert_eq!(found(None, &environment), Some(root.join("svc.toml")));
     let elsewhere = root.join("home");
     let environment = Environment::of(&elsewhere, &with[1..]);
     assert_eq!(
-        find_file(None, &environment),
+        found(None, &environment),
         Some(root.join("home/svc/svc.toml"))
     );
     std::fs::remove_dir_all(&root).expect("removable");
@@ -212,4 +213,24 @@ fn wrong_variables_and_combinations_are_usage_errors() {
         "`memory_mb` of scripts is 1",
     );
     check(&[("SVC_CONFIG", "missing.toml")], "missing.toml");
+}
+
+#[test]
+fn a_file_in_the_current_folder_that_others_can_write_is_ignored_unless_it_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = folder("untrusted");
+    let file = folder.join(FILE_NAME);
+    std::fs::write(&file, "[server]\nlisten = \"127.0.0.1:1\"\n").expect("written");
+    let environment = Environment::of(&folder, &[]);
+    let listen = |flag: Option<&Path>| {
+        let config = Config::load(flag, &environment).expect("valid");
+        config.server.listen.port()
+    };
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).expect("a mode");
+    assert_eq!(listen(None), 1);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).expect("a mode");
+    assert_eq!(listen(None), 12_200);
+    assert_eq!(listen(Some(&file)), 1);
+    std::fs::remove_dir_all(&folder).expect("removable");
 }

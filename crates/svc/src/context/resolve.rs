@@ -6,7 +6,6 @@
 //! `SVC_URL` names several servers, as an agent's may, the first is meant.
 
 use std::{
-    fs,
     os::unix::net::UnixStream,
     path::{Path, PathBuf},
 };
@@ -21,6 +20,7 @@ use super::file::Contexts;
 use crate::{
     environment::Environment,
     exit::{Exit, Failure},
+    trust::{Untrusted, read_found},
 };
 
 /// A client, and how it was come by.
@@ -180,17 +180,35 @@ fn through_agent(environment: &Environment) -> Option<Connection> {
 
 /// The agent's socket: named by the environment, or by the file it leaves in its folder.
 pub fn find_agent_socket(environment: &Environment) -> Option<PathBuf> {
-    if let Some(socket) = environment.get(env::AGENT_SOCKET) {
-        return Some(environment.absolute(Path::new(socket)));
+    let (socket, untrusted) = look_for_agent(environment);
+    for untrusted in untrusted {
+        eprintln!("warning: {untrusted}; SVC_AGENT_SOCKET names an agent explicitly");
     }
-    environment
+    socket
+}
+
+/// The socket, and the discovery files that were not used because another user could have written
+/// them.
+fn look_for_agent(environment: &Environment) -> (Option<PathBuf>, Vec<Untrusted>) {
+    if let Some(socket) = environment.get(env::AGENT_SOCKET) {
+        return (Some(environment.absolute(Path::new(socket))), Vec::new());
+    }
+    let mut untrusted = Vec::new();
+    let socket = environment
         .working_folder
         .ancestors()
-        .filter_map(|folder| fs::read(folder.join(FOLDER).join(DISCOVERY_FILE)).ok())
-        .filter_map(|bytes| serde_json::from_slice::<Discovery>(&bytes).ok())
+        .filter_map(|folder| read_found(&folder.join(FOLDER).join(DISCOVERY_FILE)).ok())
+        .filter_map(|read| {
+            read.unwrap_or_else(|refusal| {
+                untrusted.push(refusal);
+                None
+            })
+        })
+        .filter_map(|text| serde_json::from_str::<Discovery>(&text).ok())
         .map(|discovery| PathBuf::from(discovery.agent_socket))
         // A crashed agent leaves its file and its socket behind.
-        .find(|socket| UnixStream::connect(socket).is_ok())
+        .find(|socket| UnixStream::connect(socket).is_ok());
+    (socket, untrusted)
 }
 
 /// The agent to register with.

@@ -31,6 +31,7 @@ mod identity;
 mod lab;
 mod link;
 mod link_hostile;
+mod local_machine;
 mod mcp;
 mod mcp_cli;
 mod mcp_errors;

@@ -228,6 +228,8 @@ def _find_agent_socket() -> Optional[str]:
     for folder in _folders_up(os.getcwd()):
         try:
             with open(os.path.join(folder, ".svc", "agent.json"), encoding="utf-8") as file:
+                if not _is_safe(file.fileno(), file.name):
+                    continue
                 path = str(json.load(file)["agent_socket"])
             # An agent that crashed leaves its file behind.
             _connect_unix(path).close()
@@ -235,6 +237,22 @@ def _find_agent_socket() -> Optional[str]:
             continue
         return path
     return None
+
+
+def _is_safe(descriptor: int, name: str) -> bool:
+    """Whether the file and its folder belong to this user or root, and no other user writes them.
+
+    A folder above this one can be another user's, and what is sent to an agent is not for them.
+    """
+    folder = os.path.dirname(name)
+    trusted = (0, os.geteuid())
+    for link in (os.lstat(name), os.lstat(folder)):
+        if link.st_uid not in trusted:
+            return False
+    for found, sticky in ((os.fstat(descriptor), 0), (os.stat(folder), 0o1000)):
+        if found.st_uid not in trusted or (found.st_mode & 0o022 and not found.st_mode & sticky):
+            return False
+    return True
 
 
 def _folders_up(folder: str) -> Iterator[str]:

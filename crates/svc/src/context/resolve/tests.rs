@@ -1,4 +1,7 @@
-use std::os::unix::net::UnixListener;
+use std::{
+    fs,
+    os::unix::{fs::PermissionsExt, net::UnixListener},
+};
 
 use super::*;
 use crate::context::Context;
@@ -163,4 +166,47 @@ fn events_go_to_the_agent_if_there_is_one_and_else_to_the_server() {
     assert_eq!(server.via, Via::Context("a".into()));
     drop(listener);
     assert!(!is_agent(None, &[]));
+}
+
+#[test]
+fn an_agent_file_that_another_user_can_write_is_ignored() {
+    let folder = Folder::new("untrusted");
+    let (socket, _listener) = folder.leave_agent_file();
+    let environment = folder.environment(&[]);
+    assert_eq!(find_agent_socket(&environment), Some(socket.clone()));
+    let (svc, mode) = (
+        folder.0.join("work").join(FOLDER),
+        fs::Permissions::from_mode,
+    );
+    fs::set_permissions(&svc, mode(0o777)).expect("a mode");
+    let (found, untrusted) = look_for_agent(&environment);
+    assert_eq!(found, None);
+    let message = untrusted[0].to_string();
+    assert!(
+        message.contains("is ignored: other users can write"),
+        "{message}"
+    );
+    // An agent that the user names needs no file.
+    let named = folder.environment(&[("SVC_AGENT_SOCKET", &socket.display().to_string())]);
+    assert_eq!(look_for_agent(&named), (Some(socket), Vec::new()));
+}
+
+#[test]
+fn a_saved_credential_goes_only_to_the_url_it_was_saved_for() {
+    let folder = Folder::new("saved");
+    folder.save_contexts();
+    for url in [
+        "https://127.0.0.1:1",
+        "http://127.0.0.1:10",
+        "http://127.0.0.1:1/other",
+    ] {
+        let environment = folder.environment(&[("SVC_URL", url)]);
+        assert_eq!(
+            via(connect(None, &environment)),
+            Err(Exit::Credentials),
+            "{url}"
+        );
+    }
+    let same = folder.environment(&[("SVC_URL", "http://127.0.0.1:1")]);
+    assert_eq!(via(connect(None, &same)), Ok(Via::Context("a".into())));
 }

@@ -1,0 +1,219 @@
+//! Ends the agent's child processes when the agent is killed.
+//!
+//! A killed agent cannot stop its children, and a method server that ignores the end of its stdin
+//! would run for ever. The guard is a small process of the same program. It reads a list of process
+//! groups from a pipe that only the agent can write. The kernel closes the pipe when the agent ends,
+//! however it ends; the guard then ends every group that is still on the list.
+//!
+//! The guard starts with the first child. An agent without children has none.
+
+use std::{
+    collections::BTreeSet,
+    io::{self, BufRead, Write},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    sync::Arc,
+    thread::sleep,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+
+/// The hidden command of `svc` that runs [`watch_agent`].
+const COMMAND: &str = "agent-guard";
+
+/// Time for a group to end by itself, once its stdin is closed, and after SIGTERM.
+const STDIN_GRACE: Duration = Duration::from_secs(1);
+const TERM_GRACE: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The agent's handle on its guard.
+pub struct Guard {
+    /// The `svc` program.
+    program: PathBuf,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    process: Option<Child>,
+    /// Groups that end with the agent.
+    groups: BTreeSet<u32>,
+}
+
+/// A process group on the guard's list, until it is dropped.
+pub struct Watched {
+    group: u32,
+    guard: Arc<Guard>,
+}
+
+impl Guard {
+    pub fn new(program: PathBuf) -> Arc<Self> {
+        Arc::new(Self {
+            program,
+            state: Mutex::default(),
+        })
+    }
+
+    /// A guard that never starts, for tests of other parts.
+    #[cfg(test)]
+    pub fn absent() -> Arc<Self> {
+        Self::new("/nonexistent/svc".into())
+    }
+
+    /// Puts the group of a child that was just spawned on the list.
+    pub fn watch(self: &Arc<Self>, group: u32) -> Watched {
+        let mut state = self.state.lock();
+        state.groups.insert(group);
+        self.send(&mut state, &entry(group));
+        drop(state);
+        Watched {
+            group,
+            guard: Arc::clone(self),
+        }
+    }
+
+    /// Sends one line; a guard that is gone is started again, with the whole list.
+    fn send(&self, state: &mut State, line: &str) {
+        if state
+            .process
+            .as_mut()
+            .is_some_and(|process| write(process, line).is_ok())
+        {
+            return;
+        }
+        state.end_process();
+        if state.groups.is_empty() {
+            return;
+        }
+        match self.start(&state.groups) {
+            Ok(process) => state.process = Some(process),
+            Err(error) => tracing::warn!(
+                %error,
+                "the agent's guard did not start: if the agent is killed, its method server may go on running"
+            ),
+        }
+    }
+
+    fn start(&self, groups: &BTreeSet<u32>) -> io::Result<Child> {
+        use std::os::unix::process::CommandExt;
+
+        let mut process = Command::new(&self.program)
+            .arg(COMMAND)
+            // It needs no credential, nor anything else.
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            // Ctrl-C on the agent's terminal must not reach it.
+            .process_group(0)
+            .spawn()?;
+        if let Some(stdin) = &process.stdin {
+            // A guard that was stopped must not stop the agent.
+            rustix::io::ioctl_fionbio(stdin, true)?;
+        }
+        let list: String = groups.iter().map(|&group| entry(group)).collect();
+        write(&mut process, &list)?;
+        Ok(process)
+    }
+}
+
+fn entry(group: u32) -> String {
+    format!("+{group}\n")
+}
+
+fn write(process: &mut Child, text: &str) -> io::Result<()> {
+    match &mut process.stdin {
+        Some(stdin) => stdin.write_all(text.as_bytes()),
+        None => Err(io::ErrorKind::BrokenPipe.into()),
+    }
+}
+
+impl State {
+    fn end_process(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.end_process();
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let mut state = self.guard.state.lock();
+        if state.groups.remove(&self.group) {
+            self.guard.send(&mut state, &format!("-{}\n", self.group));
+        }
+    }
+}
+
+/// The guard itself: reads the list until the agent ends, then ends what is on it.
+pub fn watch_agent(input: impl BufRead) {
+    let groups = read_groups(input);
+    wait_for_end(&groups, STDIN_GRACE);
+    signal(&groups, Signal::TERM);
+    wait_for_end(&groups, TERM_GRACE);
+    signal(&groups, Signal::KILL);
+}
+
+fn read_groups(input: impl BufRead) -> Vec<Pid> {
+    let mut groups = BTreeSet::new();
+    for line in input.lines().map_while(Result::ok) {
+        // Without a sign: -1 would mean every process.
+        let group = line.get(1..).and_then(|digits| digits.parse::<u32>().ok());
+        let group = group.and_then(|group| i32::try_from(group).ok());
+        match (line.as_bytes().first(), group.and_then(Pid::from_raw)) {
+            (Some(b'+'), Some(group)) => groups.insert(group.as_raw_nonzero()),
+            (Some(b'-'), Some(group)) => groups.remove(&group.as_raw_nonzero()),
+            _ => false,
+        };
+    }
+    groups
+        .into_iter()
+        .filter_map(|group| Pid::from_raw(group.get()))
+        .collect()
+}
+
+fn wait_for_end(groups: &[Pid], limit: Duration) {
+    let deadline = Instant::now() + limit;
+    let is_running = |group: &Pid| test_kill_process_group(*group).is_ok();
+    while groups.iter().any(is_running) && Instant::now() < deadline {
+        sleep(LOOK_EVERY);
+    }
+}
+
+fn signal(groups: &[Pid], signal: Signal) {
+    for group in groups {
+        // An error means that the group has ended.
+        let _ = kill_process_group(*group, signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_what_was_added_and_not_removed() {
+        let check = |input: &str, expected: &[i32]| {
+            let groups = read_groups(input.as_bytes());
+            let groups: Vec<_> = groups
+                .iter()
+                .map(|pid| pid.as_raw_nonzero().get())
+                .collect();
+            assert_eq!(groups, expected, "{input:?}");
+        };
+        check("", &[]);
+        check("+7\n+8\n-7\n", &[8]);
+        check("+7\n-9\n+7\n", &[7]);
+        // Never every process (0), nor a line that is not ours.
+        check("+0\n+-1\n+\n\nx7\n+1x\n+é\n", &[]);
+    }
+}
