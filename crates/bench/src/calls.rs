@@ -7,12 +7,13 @@
 //! answer is compared with what it must be.
 
 mod cases;
+pub mod compare;
 mod cores;
 pub mod echo;
 mod exchange;
 mod instructions;
 mod load;
-mod processes;
+pub mod processes;
 pub mod references;
 mod registering;
 mod report;

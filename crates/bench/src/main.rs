@@ -10,6 +10,8 @@
 //! target/dist/svc-bench engines 64 64
 //! target/dist/svc-bench scripts 5
 //! target/dist/svc-bench mcp 20
+//! target/dist/svc-bench neighbours
+//! target/dist/svc-bench compare /path/to/an/older/svc 15
 //! ```
 
 mod calls;
@@ -19,6 +21,7 @@ mod engines;
 mod events;
 mod links;
 mod mcp;
+mod neighbours;
 mod scripts;
 
 use anyhow::{Context, bail};
@@ -41,6 +44,7 @@ fn main() -> anyhow::Result<()> {
     match command.as_str() {
         "echo-method-server" => calls::echo::serve(),
         "spin" => spin(),
+        "burn" => neighbours::burn(&args.next().unwrap_or_default()),
         "bare-echo" => single()?.block_on(calls::references::bare_echo()),
         "http-to-stdio" => single()?.block_on(calls::references::http_to_stdio()),
         _ => tokio::runtime::Runtime::new()?.block_on(measure(&command, args)),
@@ -80,6 +84,16 @@ async fn measure(command: &str, mut args: impl Iterator<Item = String>) -> anyho
         "scripts" => scripts::run(number(args.next(), 5)?).await,
         "mcp" => mcp::run(number(args.next(), 20)?).await,
         "bare-route" => mcp::bare_route().await,
+        "neighbours" => neighbours::run(args).await,
+        "compare" => {
+            let old = args.next().with_context(usage)?;
+            calls::compare::run(old.as_ref(), number(args.next(), 15)?).await
+        }
+        "compare-host" => calls::compare::host().await,
+        "attack" => {
+            let (name, brief) = (args.next(), args.next());
+            neighbours::attack(&name.unwrap_or_default(), &brief.unwrap_or_default()).await
+        }
         _ => bail!(usage()),
     }
 }
@@ -92,5 +106,10 @@ fn number(arg: Option<String>, default: usize) -> anyhow::Result<usize> {
 }
 
 fn usage() -> String {
-    format!("usage: svc-bench {} | {OTHERS}", calls::USAGE)
+    format!(
+        "usage: svc-bench {} | {} | {} | {OTHERS}",
+        calls::USAGE,
+        calls::compare::USAGE,
+        neighbours::USAGE
+    )
 }

@@ -28,7 +28,7 @@ pub use process::{
     Process, children_of, descendants_of, is_running, peak_resident_mib, raise_open_files_limit,
     resident_bytes, resident_mib,
 };
-pub use program::{Cli, Output, fixture_method_server, svc_program, under};
+pub use program::{Cli, Output, PROGRAM_VARIABLE, fixture_method_server, svc_program, under};
 pub use raw_link::{RawLink, simulated_registration};
 pub use receiver::{Received, Reply, TestReceiver};
 pub use registration::{MethodToml, RegistrationToml, fixture, method};

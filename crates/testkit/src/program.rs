@@ -14,9 +14,15 @@ use crate::process::Process;
 /// No command of the tests takes longer unless it hangs.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 
-/// The `svc` program that was built with these tests.
+/// Names another build of `svc` to run, for a comparison.
+pub const PROGRAM_VARIABLE: &str = "SVC_TEST_PROGRAM";
+
+/// The `svc` program that was built with these tests, unless the environment names another.
 pub fn svc_program() -> PathBuf {
-    built("svc")
+    match std::env::var_os(PROGRAM_VARIABLE) {
+        Some(program) => program.into(),
+        None => built("svc"),
+    }
 }
 
 /// The method server of `crates/svc/examples`.

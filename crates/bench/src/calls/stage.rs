@@ -13,7 +13,7 @@ use super::{
     registering,
 };
 
-const SMALL: usize = 100;
+pub const SMALL: usize = 100;
 const LARGE: usize = 16 * 1024;
 /// Methods of one simulated agent.
 const METHODS_PER_LINK: usize = 1_000;
@@ -28,17 +28,17 @@ pub struct Stage {
 }
 
 /// A server and an agent that publishes `echo`.
-struct Service {
+pub struct Service {
     server: TestServer,
     owner: TestUser,
-    target: Target,
+    pub target: Target,
     _agent: TestAgent,
     _space: TestSpace,
     _others: SimulatedAgents,
 }
 
 impl Service {
-    async fn start(others: usize) -> anyhow::Result<Self> {
+    pub async fn start(others: usize) -> anyhow::Result<Self> {
         let server = TestServer::start().await;
         let ann = server.user("ann").await;
         let space = ann.space("lab").await;

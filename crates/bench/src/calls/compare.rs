@@ -1,0 +1,139 @@
+//! One build of `svc` beside another: CPU per call at 64 connections, in interleaved rounds.
+//!
+//! Three services are up together: the old build twice and this build once. A difference between
+//! the two old ones is noise, so that the difference to the new one can be judged.
+
+use std::{
+    io::{BufRead, BufReader},
+    path::Path,
+    process::{Child, Command, Stdio},
+};
+
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    cases::{Case, Target},
+    cores::Cores,
+    exchange::body,
+    shuffle::Shuffle,
+    stage::{SMALL, Service},
+};
+
+pub const USAGE: &str = "compare OLD_SVC [ROUNDS]";
+const CONNECTIONS: usize = 64;
+const ROUNDS_MIN: usize = 9;
+/// Slices of a round; a round's figure is their sum.
+const SLICES: usize = 4;
+
+/// Where a service of another process is reached.
+#[derive(Serialize, Deserialize)]
+struct Host {
+    address: std::net::SocketAddr,
+    token: String,
+    processes: Vec<u32>,
+}
+
+/// `svc-bench compare-host`: a service until its stdin ends.
+pub async fn host() -> anyhow::Result<()> {
+    let service = Service::start(1_000).await?;
+    let Target {
+        address,
+        token,
+        processes,
+    } = service.target.clone();
+    let host = Host {
+        address,
+        token,
+        processes,
+    };
+    println!("{}", serde_json::to_string(&host)?);
+    tokio::task::spawn_blocking(|| std::io::copy(&mut std::io::stdin(), &mut std::io::sink()))
+        .await??;
+    drop(service);
+    Ok(())
+}
+
+pub async fn run(old: &Path, rounds: usize) -> anyhow::Result<()> {
+    ensure!(
+        rounds >= ROUNDS_MIN,
+        "at least {ROUNDS_MIN} rounds are needed"
+    );
+    ensure!(old.is_file(), "`{}` is not a program", old.display());
+    let new = svc_testkit::svc_program();
+    let names = ["old", "old again", "new"];
+    let mut hosts = Vec::new();
+    let mut cases = Vec::new();
+    for (name, program) in names.into_iter().zip([old, old, &new]) {
+        let (child, host) = start(program).with_context(|| format!("the service `{name}`"))?;
+        hosts.push(child);
+        let target = Target {
+            address: host.address,
+            token: host.token,
+            processes: host.processes,
+        };
+        cases.push(Case::new(name, &target, CONNECTIONS, body("echo", SMALL, 1)).await?);
+    }
+    let cores = Cores::arrange(&cases, true);
+    let mut shuffle = Shuffle::seeded();
+    let mut per_call: Vec<Vec<f64>> = vec![Vec::new(); cases.len()];
+    for round in 0..=rounds {
+        let mut sums = vec![0.0; cases.len()];
+        for _ in 0..SLICES {
+            for index in shuffle.order(cases.len()) {
+                sums[index] += cases[index].slice(&cores).await?.cpu.iter().sum::<f64>();
+            }
+        }
+        // The first round warms up.
+        if round > 0 {
+            for (sum, all) in sums.iter().zip(&mut per_call) {
+                all.push(sum / SLICES as f64);
+            }
+        }
+        eprint!("\rround {round} of {rounds}");
+    }
+    eprintln!();
+    cores.release()?;
+    for mut child in hosts {
+        drop(child.stdin.take());
+        child.wait()?;
+    }
+    print(&names, &per_call);
+    Ok(())
+}
+
+fn start(program: &Path) -> anyhow::Result<(Child, Host)> {
+    let mut child = Command::new(std::env::current_exe()?)
+        .arg("compare-host")
+        .env(svc_testkit::PROGRAM_VARIABLE, std::path::absolute(program)?)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let stdout = child.stdout.take().context("stdout is piped")?;
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line)?;
+    let host = serde_json::from_str(&line).context("the service did not start")?;
+    Ok((child, host))
+}
+
+fn print(names: &[&str], per_call: &[Vec<f64>]) {
+    println!(
+        "CPU per call of server, agent and method server at {CONNECTIONS} connections, {} rounds of {SLICES} slices",
+        per_call[0].len()
+    );
+    for (name, times) in names.iter().zip(per_call) {
+        let (low, middle, high) = quartiles(times.clone());
+        println!("  {name:<12}{middle:>8.2} us (quartiles {low:.2} to {high:.2})");
+    }
+    for (name, times) in names.iter().zip(per_call).skip(1) {
+        let ratios = times.iter().zip(&per_call[0]).map(|(one, old)| one / old);
+        let (low, middle, high) = quartiles(ratios.collect());
+        println!("  {name} / old: {middle:.3} (quartiles {low:.3} to {high:.3})");
+    }
+}
+
+fn quartiles(mut values: Vec<f64>) -> (f64, f64, f64) {
+    values.sort_unstable_by(f64::total_cmp);
+    let at = |quarter: usize| values[(values.len() - 1) * quarter / 4];
+    (at(1), at(2), at(3))
+}

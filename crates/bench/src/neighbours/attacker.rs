@@ -1,0 +1,122 @@
+//! The attacker: a process of its own, so that what it costs can be told from what it causes.
+
+use std::{
+    io::BufRead,
+    net::{SocketAddr, TcpListener},
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context, ensure};
+use serde::{Deserialize, Serialize};
+use svc_testkit::{Http, TestServer};
+
+use super::{
+    attacks::{self, Attack},
+    victim::Victim,
+};
+use crate::calls::processes::cpu_times;
+
+/// Name of the attacker.
+const NAME: &str = "mallory";
+
+/// All that an attacker knows.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Brief {
+    pub url: String,
+    pub address: SocketAddr,
+    /// An ordinary user's, without restriction.
+    pub token: String,
+    pub agent_tokens: Vec<String>,
+    pub victim: String,
+    /// A receiver that never answers.
+    pub hanging_url: String,
+}
+
+impl Brief {
+    /// Makes the attacker's user, and what the attack needs beforehand. `hanging` listens and never
+    /// accepts.
+    pub async fn prepare(
+        attack: Attack,
+        server: &TestServer,
+        victim: &Victim,
+        hanging: &TcpListener,
+    ) -> anyhow::Result<Self> {
+        let user = server.user(NAME).await;
+        let agent_tokens = user.create_spaces(attack.spaces(), 8).await;
+        let brief = Self {
+            url: server.url().to_owned(),
+            address: server.address(),
+            token: user.token.clone(),
+            agent_tokens,
+            victim: victim.user.name.clone(),
+            hanging_url: format!("http://{}/", hanging.local_addr()?),
+        };
+        attacks::prepare(attack, &brief).await?;
+        Ok(brief)
+    }
+
+    pub fn http(&self) -> Http {
+        Http::to_url(&self.url)
+    }
+}
+
+/// The running process.
+pub struct Attacker(Child);
+
+impl Attacker {
+    pub async fn start(attack: Attack, brief: &Brief) -> anyhow::Result<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["attack", attack.name(), &serde_json::to_string(brief)?])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("the attacker did not start")?;
+        let stdout = child.stdout.take().context("stdout is piped")?;
+        let line = tokio::task::spawn_blocking(move || {
+            let mut line = String::new();
+            std::io::BufReader::new(stdout)
+                .read_line(&mut line)
+                .map(|_| line)
+        })
+        .await??;
+        ensure!(line.trim() == "ready", "the attacker said `{line}`");
+        Ok(Self(child))
+    }
+
+    pub fn cpu_time(&self) -> anyhow::Result<Duration> {
+        Ok(cpu_times(&[self.0.id()])?.into_iter().sum())
+    }
+
+    pub async fn stop(mut self) -> anyhow::Result<()> {
+        drop(self.0.stdin.take());
+        let ended = self.0.wait()?;
+        ensure!(ended.success(), "the attacker ended with {ended}");
+        Ok(())
+    }
+}
+
+/// `svc-bench attack NAME BRIEF`: attacks until its stdin ends.
+pub async fn attack(name: &str, brief: &str) -> anyhow::Result<()> {
+    let brief: Brief = serde_json::from_str(brief)?;
+    let attack = Attack::ALL
+        .into_iter()
+        .find(|attack| attack.name() == name)
+        .with_context(|| format!("there is no attack `{name}`"))?;
+    svc_testkit::raise_open_files_limit();
+    let (ready, is_ready) = tokio::sync::oneshot::channel();
+    let stdin = tokio::task::spawn_blocking(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        // What is under way is of no interest any more.
+        std::process::exit(0)
+    });
+    tokio::spawn(async move {
+        if is_ready.await.is_ok() {
+            println!("ready");
+        }
+    });
+    tokio::select! {
+        ended = attacks::run(attack, brief, ready) => ended,
+        _ = stdin => Ok(()),
+    }
+}

@@ -1,0 +1,95 @@
+//! The attacks: what an ordinary user, or a client without a credential, can do to a server.
+//!
+//! Each goes on at a fixed rate until its process ends. None of them waits for the server: a server
+//! that becomes slow gets no fewer requests.
+
+mod connections;
+mod links;
+mod requests;
+
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::attacker::Brief;
+
+/// An attack that nobody stops ends by itself.
+const TIME_MAX: Duration = Duration::from_secs(300);
+
+macro_rules! attacks {
+    ($($variant:ident $name:literal $description:literal),* $(,)?) => {
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Attack { $($variant),* }
+
+        impl Attack {
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
+
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),* }
+            }
+
+            pub fn description(self) -> &'static str {
+                match self { $(Self::$variant => $description),* }
+            }
+        }
+    };
+}
+
+attacks! {
+    StuckMethods "stuck-methods" "300 subscribed methods that never answer, an event each second",
+    StuckWebhooks "stuck-webhooks" "90 webhooks to a receiver that never answers, 5 events/s for all of them",
+    Batches "batches" "2 batches/s of 1,000 calls to the victim's shared method",
+    DeepParams "deep-params" "100 calls/s of the victim's shared method with 1,000 levels of params",
+    LargeBodies "large-bodies" "4 calls/s with 4 MiB of params to a method of the attacker's own",
+    SilentConnections "silent-connections" "1,000 connections that send nothing, 200 new ones/s",
+    HalfRequests "half-requests" "500 connections with an unfinished head or HTTP/2 preface, 100 new ones/s",
+    UnfinishedLogins "unfinished-logins" "HTTP/2 connections with 400 unfinished logins each, 2 new ones/s",
+    Search "search" "10 searches/s with 12,000 words",
+    Templates "templates" "20 previews and checks/s of a heavy body template",
+    History "history" "20 readers/s of the largest page of the event history",
+    Streams "streams" "20 new event streams/s with 100 patterns each",
+    WrongPasswords "wrong-passwords" "20 logins/s with a wrong password for the victim's name",
+    MadeUpTokens "made-up-tokens" "500 requests/s with a made-up token",
+    Registrations "registrations" "2 registrations/s of 1,000 methods with schemas",
+    HealthFlaps "health-flaps" "500 reports/s of a changed health",
+    Emits "emits" "200 events/s of 64 KiB",
+}
+
+impl Attack {
+    /// Spaces the attacker has.
+    pub fn spaces(self) -> usize {
+        match self {
+            Self::StuckMethods | Self::LargeBodies | Self::Registrations | Self::HealthFlaps => 1,
+            _ => 0,
+        }
+    }
+}
+
+/// What must be there before the attack begins.
+pub async fn prepare(attack: Attack, brief: &Brief) -> anyhow::Result<()> {
+    match attack {
+        Attack::StuckWebhooks => requests::make_stuck_webhooks(brief).await,
+        Attack::History => requests::fill_history(brief).await,
+        _ => Ok(()),
+    }
+}
+
+/// Says when it is under way.
+pub async fn run(attack: Attack, brief: Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
+    let attacking = async {
+        match attack {
+            Attack::StuckMethods => links::stuck_methods(&brief, ready).await,
+            Attack::LargeBodies => links::large_bodies(&brief, ready).await,
+            Attack::Registrations => links::registrations(&brief, ready).await,
+            Attack::HealthFlaps => links::health_flaps(&brief, ready).await,
+            Attack::SilentConnections => connections::silent(&brief, ready).await,
+            Attack::HalfRequests => connections::half_requests(&brief, ready).await,
+            Attack::UnfinishedLogins => connections::unfinished_logins(&brief, ready).await,
+            Attack::Streams => connections::streams(&brief, ready).await,
+            _ => requests::run(attack, &brief, ready).await,
+        }
+    };
+    tokio::time::timeout(TIME_MAX, attacking)
+        .await
+        .unwrap_or(Ok(()))
+}
