@@ -65,7 +65,7 @@ pub async fn measure(count: usize, methods: usize) -> anyhow::Result<Links> {
         "at least one link with one method is needed"
     );
     raise_open_files_limit();
-    let mut server = TestServer::start().await;
+    let mut server = TestServer::builder().large_quotas().start().await;
     let user = server.user("ann").await;
     let tokens = user.create_spaces(count, AT_ONCE).await;
     let memory_before = resident_bytes(server.id());

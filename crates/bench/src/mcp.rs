@@ -33,7 +33,7 @@ struct Case {
 }
 
 pub async fn run(rounds: usize) -> anyhow::Result<()> {
-    let server = TestServer::start().await;
+    let server = TestServer::builder().large_quotas().start().await;
     let ann = server.user("ann").await;
     let mut registration = fixture().with(method("echo", "echo").mcp_tool());
     for n in 1..TOOLS {

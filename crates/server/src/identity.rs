@@ -19,6 +19,7 @@ mod membership;
 mod passwords;
 mod policy;
 pub mod power;
+mod quotas;
 mod roles;
 mod secret;
 mod sessions;
@@ -33,6 +34,7 @@ mod tests;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use svc_core::Quotas;
 use tokio_util::task::TaskTracker;
 
 pub use caller::{Caller, Credential, User};
@@ -41,6 +43,7 @@ pub use directory::{Denied, Directory, DirectoryChange};
 pub use error::{ErrorKind, IdentityError};
 pub use policy::{LoginPolicy, PasswordPolicy, Policy};
 pub use power::Actor;
+pub use quotas::check_one_more;
 pub use secret::{Secret, hash_secret};
 pub use sessions::{ClientDetails, LoggedIn};
 
@@ -60,6 +63,8 @@ pub struct Identity {
     passwords: Arc<Passwords>,
     login_limit: Arc<LoginLimit>,
     policy: Policy,
+    /// What a user may have, unless another value was set for them.
+    quotas: Quotas,
     clock: Clock,
     /// Held from reading the store until the directory has what was read, so that of two changes
     /// the older can never be taken in last.
@@ -72,7 +77,12 @@ pub struct Identity {
 
 impl Identity {
     /// Reads the whole directory into memory.
-    pub async fn load(store: Store, policy: Policy, clock: Clock) -> Result<Self, IdentityError> {
+    pub async fn load(
+        store: Store,
+        policy: Policy,
+        quotas: Quotas,
+        clock: Clock,
+    ) -> Result<Self, IdentityError> {
         let passwords = Arc::new(Passwords::new(&policy.password)?);
         let snapshot = store.read(directory::Snapshot::read).await?;
         Ok(Self {
@@ -81,11 +91,17 @@ impl Identity {
             login_limit: Arc::new(LoginLimit::new(policy.login)),
             store,
             policy,
+            quotas,
             clock,
             refreshing: Arc::default(),
             pending: Arc::default(),
             changes: TaskTracker::new(),
         })
+    }
+
+    /// What a user may have, unless another value was set for them.
+    pub fn quotas(&self) -> Quotas {
+        self.quotas
     }
 
     pub fn directory(&self) -> &Arc<Directory> {

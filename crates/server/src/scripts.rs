@@ -27,5 +27,5 @@ pub use error::ScriptsError;
 pub use power::withheld_from;
 pub use report::{OUTPUT_BYTES_MAX, fault, outline};
 pub use runner::{Libraries, Run, ScriptRunner, Unavailable, What};
-pub use service::{Narrow, SCRIPTS_PER_OWNER_MAX, Scripts, libraries_of, source_of};
+pub use service::{Narrow, Scripts, libraries_of, source_of};
 pub use turns::Waiting;

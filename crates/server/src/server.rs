@@ -109,7 +109,7 @@ impl Server {
             .unwrap_or_else(|| own_url.clone());
         let opened = open::open(&options).await?;
         let (store, policy) = (opened.store.clone(), options.policy.identity);
-        let identity = Identity::load(store, policy, clock.clone()).await?;
+        let identity = Identity::load(store, policy, options.quotas, clock.clone()).await?;
         let zone = Zone::next(&opened.store, opened.server_id, &url).await?;
         let Assembled {
             app,

@@ -39,7 +39,7 @@ pub struct Service {
 
 impl Service {
     pub async fn start(others: usize) -> anyhow::Result<Self> {
-        let server = TestServer::start().await;
+        let server = TestServer::builder().large_quotas().start().await;
         let ann = server.user("ann").await;
         let space = ann.space("lab").await;
         let program = std::env::current_exe()?;

@@ -16,6 +16,8 @@ pub struct MethodFilter {
     pub name: Option<String>,
     /// Text in name, description or keywords.
     pub q: Option<String>,
+    /// All of them, unless it names a limit or a cursor.
+    pub page: Page,
 }
 
 /// `path?name=value&…` of what is present.

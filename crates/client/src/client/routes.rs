@@ -266,7 +266,7 @@ impl Client {
 
 fn methods_path(filter: &MethodFilter) -> String {
     let pairs = [("name", filter.name.as_deref()), ("q", filter.q.as_deref())];
-    with_query("/api/methods", &pairs)
+    page_path("/api/methods", &filter.page, &pairs)
 }
 
 pub(super) fn page_path(path: &str, page: &Page, more: &[(&str, Option<&str>)]) -> String {

@@ -1,7 +1,7 @@
 //! Bodies of `/api/auth`.
 
 use serde::{Deserialize, Serialize};
-use svc_core::{Permissions, Scopes, SessionId, SpaceId, Timestamp, UserId, UserName};
+use svc_core::{Permissions, Quotas, Scopes, SessionId, SpaceId, Timestamp, UserId, UserName};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,6 +38,9 @@ pub struct Me {
     pub scopes: Scopes,
     /// The space an agent token belongs to.
     pub space_id: Option<SpaceId>,
+    /// What the user may have on this server.
+    #[serde(default)]
+    pub quotas: Quotas,
 }
 
 /// `GET /api/auth/state`: where a page begins. No credential is no error.

@@ -7,8 +7,12 @@ use svc_core::{SpaceId, SpaceName, UserId, UserName};
 /// `GET /api/methods`
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Methods {
+    /// How many there are, on all pages together.
     pub count: usize,
     pub methods: Vec<Method>,
+    /// Present in a page only: the cursor of the next page, null on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<Option<String>>,
 }
 
 /// A method as one caller sees it. The last five are filled for its owner only.

@@ -1,7 +1,9 @@
 //! Bodies of `/api/users`, `/api/groups`, `/api/roles` and `/api/permissions`.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
-use svc_core::{GroupId, Permissions, RoleId, Timestamp, UserId, UserName};
+use svc_core::{GroupId, Permissions, Quota, QuotaOverrides, RoleId, Timestamp, UserId, UserName};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct User {
@@ -11,6 +13,9 @@ pub struct User {
     pub groups: Vec<String>,
     pub active: bool,
     pub created_at: Timestamp,
+    /// Quotas that an administrator set for this user; the others are the server's.
+    #[serde(default)]
+    pub quotas: QuotaOverrides,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -55,6 +60,13 @@ pub struct UserPatch {
         skip_serializing_if = "Option::is_none"
     )]
     pub active: Option<bool>,
+    /// Only the named quotas change; `null` returns one to the server's value.
+    #[serde(
+        default,
+        deserialize_with = "super::patch::set",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub quotas: Option<BTreeMap<Quota, Option<u64>>>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -21,7 +21,7 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use svc_core::{Permission, SinkId, power::SavedPower};
+use svc_core::{Permission, Quota, Quotas, SinkId, power::SavedPower};
 use svc_protocol::api::{
     NewSink, RotateSecret, RotatedSecret, Sink, SinkOwner, SinkPatch, SinkType,
 };
@@ -35,7 +35,7 @@ pub use self::{
 use super::{hub::Hub, secrets, sinks::Deliverers};
 use crate::{
     clock,
-    identity::{Actor, Caller},
+    identity::{Actor, Caller, check_one_more},
     store::{
         Page, PageRequest, Store, StoreError, Tx,
         audit::{self, Entry},
@@ -47,15 +47,13 @@ use crate::{
 const OVERLAP_HOURS: u32 = 24;
 const OVERLAP_HOURS_MAX: u32 = 30 * 24;
 
-/// Sinks a user may have, and global ones.
-pub const SINKS_PER_OWNER_MAX: u64 = 100;
-
 pub struct SinksService {
     pub store: Store,
     pub hub: Hub,
     /// Renders and sends; also holds the key that secrets are stored under.
     pub deliverers: Arc<Deliverers>,
     pub tests: TestLimit,
+    pub quotas: Quotas,
 }
 
 impl SinksService {
@@ -121,14 +119,14 @@ impl SinksService {
             created_at: clock::now(),
         };
         let entry = entry(caller, "event_sink.created", &row, describe(&row));
-        let who = caller.clone();
+        let (who, quotas) = (caller.clone(), self.quotas);
         let mut sink = self
             .store
             .try_write(move |tx| {
                 let actor = Actor::read(tx, &who)?;
                 check_may_own(&actor, &row)?;
                 check_name_free(tx, &row)?;
-                check_room(tx, &row)?;
+                check_quota(tx, &quotas, &row)?;
                 script::stored_script(tx, &row)?;
                 sinks::insert(tx, &row)?;
                 sinks::set_saved_power(tx, row.id, SavedPower::of(actor.permissions))?;
@@ -281,12 +279,14 @@ fn check_may_own(actor: &Actor, row: &SinkRow) -> Result<(), SinkError> {
     }
 }
 
-/// Every sink costs each event of its owner a look, and a write where it matches.
-fn check_room(tx: &mut Tx<'_>, row: &SinkRow) -> Result<(), SinkError> {
-    if sinks::count(tx, &row.owner_key)? >= SINKS_PER_OWNER_MAX {
-        return Err(SinkError::TooMany);
+/// Every sink costs each event of its owner a look, and a write where it matches. The global sinks
+/// are counted together, against the server's own value.
+fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, row: &SinkRow) -> Result<(), SinkError> {
+    let has = sinks::count(tx, &row.owner_key)?;
+    match row.owner_key == GLOBAL {
+        true => Ok(quotas.check(Quota::Sinks, has + 1)?),
+        false => check_one_more(tx, quotas, row.owner_id, Quota::Sinks, has),
     }
-    Ok(())
 }
 
 fn check_name_free(tx: &mut Tx<'_>, row: &SinkRow) -> Result<(), SinkError> {

@@ -114,8 +114,10 @@ impl From<QuotaExceeded> for ApiError {
 
 impl From<IdentityError> for ApiError {
     fn from(error: IdentityError) -> Self {
-        if let IdentityError::Store(error) = error {
-            return error.into();
+        match error {
+            IdentityError::Store(error) => return error.into(),
+            IdentityError::Quota(exceeded) => return exceeded.into(),
+            _ => {}
         }
         let status = match error.kind() {
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
@@ -150,6 +152,7 @@ impl From<SpaceError> for ApiError {
             SpaceError::Invalid { .. } => Self::bad_request("invalid", detail),
             SpaceError::LocalDenied => Self::forbidden("permission_denied", detail),
             SpaceError::LocalDisabled => Self::forbidden("local_disabled", detail),
+            SpaceError::Quota(exceeded) => exceeded.into(),
             SpaceError::Identity(error) => error.into(),
             SpaceError::Store(error) => error.into(),
         }
@@ -195,7 +198,7 @@ impl From<SinkError> for ApiError {
             SinkError::Nested => Self::forbidden("script_denied", detail),
             SinkError::NameTaken(_) => Self::new(StatusCode::CONFLICT, "name_taken", detail),
             SinkError::QueueFull => Self::new(StatusCode::CONFLICT, "queue_full", detail),
-            SinkError::TooMany => Self::new(StatusCode::CONFLICT, "too_many_sinks", detail),
+            SinkError::Quota(exceeded) => exceeded.into(),
             SinkError::Conflict(_) => Self::new(StatusCode::CONFLICT, "conflict", detail),
             SinkError::TooManyTests { retry_after, .. } => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
@@ -222,7 +225,7 @@ impl From<ScriptsError> for ApiError {
             ScriptsError::GlobalDenied => Self::forbidden("permission_denied", detail),
             ScriptsError::Nested => Self::forbidden("script_denied", detail),
             ScriptsError::NameTaken { .. } => conflict("name_taken"),
-            ScriptsError::TooMany => conflict("too_many_scripts"),
+            ScriptsError::Quota(exceeded) => exceeded.into(),
             ScriptsError::InUse { .. } => conflict("in_use"),
             ScriptsError::TooOften { retry_after, .. } => {
                 Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)

@@ -18,25 +18,34 @@ use super::{
 use crate::{
     app::App,
     identity::Caller,
-    methods::{discovery::Filter, rate_limit::OverLimit},
+    methods::{
+        discovery::{Filter, MethodPage},
+        rate_limit::OverLimit,
+    },
 };
 
 #[derive(Deserialize)]
 pub struct Narrow {
     name: Option<String>,
     q: Option<String>,
+    limit: Option<u32>,
+    cursor: Option<String>,
 }
 
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
     Query(narrow): Query<Narrow>,
-) -> Json<Methods> {
+) -> ApiResult<Json<Methods>> {
+    let page = MethodPage::parse(narrow.cursor, narrow.limit)?;
     let filter = Filter {
         name: narrow.name.as_deref(),
         text: narrow.q.as_deref(),
     };
-    Json(app.discovery.list(&caller, &filter))
+    Ok(Json(match page {
+        Some(page) => app.discovery.list_page(&caller, &filter, &page),
+        None => app.discovery.list(&caller, &filter),
+    }))
 }
 
 /// Where calls come in.

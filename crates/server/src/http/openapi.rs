@@ -8,6 +8,7 @@ use super::{
     router::{Needs, routes},
     web::ANY_PATH,
 };
+use crate::store::PAGE_MAX;
 
 pub async fn document() -> Json<Value> {
     let mut paths: Map<String, Value> = Map::new();
@@ -40,6 +41,7 @@ pub async fn document() -> Json<Value> {
                     "type": {"type": "string"}, "title": {"type": "string"},
                     "status": {"type": "integer"}, "detail": {"type": "string"},
                     "code": {"type": "string"},
+                    "limit": {"type": "integer"}, "setting": {"type": "string"},
                 },
                 "required": ["type", "title", "status", "detail", "code"],
             }},
@@ -58,6 +60,7 @@ fn operation(method: &Method, path: &str, needs: Needs) -> Value {
             };
             json!({"name": name, "in": "path", "required": true, "schema": schema})
         })
+        .chain(query_parameters(method, path))
         .collect();
     let problem = json!({
         "description": "A problem",
@@ -79,6 +82,25 @@ fn operation(method: &Method, path: &str, needs: Needs) -> Value {
             json!({"content": {"application/json": {"schema": {"type": ["object", "array"]}}}});
     }
     operation
+}
+
+/// The query of the list of methods, which is complete unless a page is asked for.
+fn query_parameters(method: &Method, path: &str) -> Vec<Value> {
+    if *method != Method::GET || path != "/api/methods" {
+        return Vec::new();
+    }
+    let text = json!({"type": "string"});
+    let limit = json!({"type": "integer", "minimum": 1, "maximum": PAGE_MAX});
+    [
+        ("name", "Exactly this name", &text),
+        ("q", "Words in name, description or keywords", &text),
+        ("limit", "Methods on a page", &limit),
+        ("cursor", "`next_cursor` of the page before", &text),
+    ]
+    .map(|(name, description, schema)| {
+        json!({"name": name, "in": "query", "description": description, "schema": schema})
+    })
+    .into()
 }
 
 fn operation_id(method: &Method, path: &str) -> String {

@@ -61,13 +61,13 @@ pub async fn logout(
 pub async fn state(State(app): State<App>, caller: Option<Extension<Caller>>) -> Json<AuthState> {
     Json(AuthState {
         setup_needed: app.directory.is_empty(),
-        me: caller.map(|Extension(caller)| caller.me()),
+        me: caller.map(|Extension(caller)| caller.me(&app.quotas)),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
 }
 
-pub async fn me(caller: Caller) -> Json<Me> {
-    Json(caller.me())
+pub async fn me(State(app): State<App>, caller: Caller) -> Json<Me> {
+    Json(caller.me(&app.quotas))
 }
 
 pub async fn change_password(

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use svc_core::{
-    GroupId, Permission, Permissions, Quotas, Scopes, SessionId, SpaceId, Timestamp, TokenId,
-    UserId, UserName,
+    GroupId, Permission, Permissions, QuotaOverrides, Quotas, Scopes, SessionId, SpaceId,
+    Timestamp, TokenId, UserId, UserName,
     event::{Actor, ActorKind},
     visibility::Viewer,
 };
@@ -25,6 +25,8 @@ pub struct User {
     pub groups: Vec<GroupId>,
     /// In the order of `groups`.
     pub group_names: Vec<String>,
+    /// Quotas that differ from the server's.
+    pub quota_overrides: QuotaOverrides,
 }
 
 impl User {
@@ -34,7 +36,7 @@ impl User {
 
     /// The quotas of this user on a server whose configuration says `defaults`.
     pub fn quotas(&self, defaults: &Quotas) -> Quotas {
-        *defaults
+        defaults.with(&self.quota_overrides)
     }
 
     pub fn viewer(&self) -> Viewer<'_> {
@@ -58,6 +60,7 @@ impl From<Profile> for User {
             role_names: profile.roles,
             groups,
             group_names,
+            quota_overrides: profile.quotas,
         }
     }
 }
@@ -71,6 +74,7 @@ impl From<&User> for api::User {
             groups: user.group_names.clone(),
             active: user.active,
             created_at: user.created_at,
+            quotas: user.quota_overrides.clone(),
         }
     }
 }
@@ -160,8 +164,8 @@ impl Caller {
         self.user.permissions.contains(permission)
     }
 
-    /// `GET /api/auth/me`
-    pub fn me(&self) -> api::Me {
+    /// `GET /api/auth/me`, on a server whose configuration says `quotas`.
+    pub fn me(&self, quotas: &Quotas) -> api::Me {
         let (scopes, space_id) = match &self.credential {
             Credential::Token { scopes, .. } => (scopes.clone(), None),
             Credential::Session { .. } | Credential::Script => (Scopes::UNRESTRICTED, None),
@@ -176,6 +180,7 @@ impl Caller {
             credential: self.credential.name().to_owned(),
             scopes,
             space_id,
+            quotas: self.user.quotas(quotas),
         }
     }
 

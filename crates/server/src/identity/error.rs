@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use svc_core::name::NameError;
+use svc_core::{name::NameError, quota::QuotaExceeded};
 use thiserror::Error;
 
 use crate::store::StoreError;
@@ -32,6 +32,8 @@ pub enum IdentityError {
     NotFound { kind: &'static str, id: String },
     #[error("{message}")]
     Conflict { code: &'static str, message: String },
+    #[error(transparent)]
+    Quota(#[from] QuotaExceeded),
     #[error("too many attempts; try again in {} seconds", retry_after.as_secs().max(1))]
     TooManyAttempts { retry_after: Duration },
     #[error(transparent)]
@@ -47,7 +49,7 @@ impl IdentityError {
             Self::Unauthorized { .. } => ErrorKind::Unauthorized,
             Self::Forbidden { .. } => ErrorKind::Forbidden,
             Self::NotFound { .. } => ErrorKind::NotFound,
-            Self::Conflict { .. } => ErrorKind::Conflict,
+            Self::Conflict { .. } | Self::Quota(_) => ErrorKind::Conflict,
             Self::TooManyAttempts { .. } => ErrorKind::TooMany,
             Self::Store(_) | Self::Internal(_) => ErrorKind::Internal,
         }
@@ -60,6 +62,7 @@ impl IdentityError {
             | Self::Unauthorized { code, .. }
             | Self::Forbidden { code, .. }
             | Self::Conflict { code, .. } => code,
+            Self::Quota(_) => QuotaExceeded::CODE,
             Self::NotFound { .. } => "not_found",
             Self::TooManyAttempts { .. } => "too_many_attempts",
             Self::Store(_) | Self::Internal(_) => "internal",

@@ -13,6 +13,9 @@ use crate::store::{
     groups::{self, GroupRow},
 };
 
+/// On the whole server: every group is kept in memory or read with each user.
+const GROUPS_MAX: u64 = 10_000;
+
 impl Identity {
     pub async fn create_group(
         &self,
@@ -29,6 +32,7 @@ impl Identity {
         let entry = self.entry(caller, "group.created", ("group", group.id), detail);
         self.apply(move |tx| {
             check_free(tx, &group.name, None)?;
+            check_room(tx)?;
             groups::insert(tx, &group)?;
             audit::append(tx, &entry)?;
             Ok((record(group), Affected::groups(Vec::new())))
@@ -128,4 +132,14 @@ fn record(group: GroupRow) -> api::Group {
         name: group.name,
         created_at: group.created_at,
     }
+}
+
+fn check_room(tx: &mut Tx<'_>) -> Result<(), IdentityError> {
+    if groups::count(tx)? < GROUPS_MAX {
+        return Ok(());
+    }
+    Err(IdentityError::conflict(
+        "too_many_groups",
+        format!("there are {GROUPS_MAX} groups already, and no more are allowed; delete one first"),
+    ))
 }

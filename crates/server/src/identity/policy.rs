@@ -10,8 +10,6 @@ pub struct Policy {
     pub session_lifetime: Duration,
     /// Sessions a user may have; a further login ends the oldest.
     pub sessions_per_user: u32,
-    /// API tokens a user may have.
-    pub tokens_per_user: u32,
     /// How long audit entries are kept.
     pub audit_retention: Duration,
     pub password: PasswordPolicy,
@@ -23,7 +21,6 @@ impl Default for Policy {
         Self {
             session_lifetime: 30 * DAY,
             sessions_per_user: 50,
-            tokens_per_user: 1_000,
             audit_retention: 365 * DAY,
             password: PasswordPolicy::default(),
             login: LoginPolicy::default(),

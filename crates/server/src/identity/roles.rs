@@ -17,6 +17,9 @@ use crate::store::{
     roles::{self, RoleRow},
 };
 
+/// On the whole server: every role is kept in memory or read with each user.
+const ROLES_MAX: u64 = 1_000;
+
 impl Identity {
     pub async fn create_role(
         &self,
@@ -41,6 +44,7 @@ impl Identity {
         self.apply(move |tx| {
             Actor::read(tx, &caller)?.check_role(&role.name, role.permissions)?;
             check_free(tx, &role.name, None)?;
+            check_room(tx)?;
             roles::insert(tx, &role)?;
             audit::append(tx, &entry)?;
             Ok((record(role), Affected::none()))
@@ -155,4 +159,14 @@ fn record(role: RoleRow) -> api::Role {
         builtin: role.builtin,
         created_at: role.created_at,
     }
+}
+
+fn check_room(tx: &mut Tx<'_>) -> Result<(), IdentityError> {
+    if roles::count(tx)? < ROLES_MAX {
+        return Ok(());
+    }
+    Err(IdentityError::conflict(
+        "too_many_roles",
+        format!("there are {ROLES_MAX} roles already, and no more are allowed; delete one first"),
+    ))
 }

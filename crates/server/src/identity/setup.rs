@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use serde_json::json;
 use subtle::ConstantTimeEq;
-use svc_core::{UserId, UserName, credential::CredentialKind, permission::ROLE_ADMIN};
+use svc_core::{
+    QuotaOverrides, UserId, UserName, credential::CredentialKind, permission::ROLE_ADMIN,
+};
 use svc_protocol::api;
 use uuid::Uuid;
 
@@ -85,6 +87,7 @@ impl Identity {
     ) -> Result<api::User, IdentityError> {
         let id = UserId(Uuid::now_v7());
         let user = UserRow {
+            quotas: QuotaOverrides::new(),
             id,
             username: name.clone(),
             password_hash,

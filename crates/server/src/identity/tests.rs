@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use svc_core::{Permission, SpaceId, SpaceName, Timestamp, UserId, space};
+use svc_core::{Permission, Quotas, SpaceId, SpaceName, Timestamp, UserId, space};
 use svc_protocol::api;
 use uuid::Uuid;
 
@@ -38,7 +38,6 @@ struct Fixture {
 fn policy() -> Policy {
     Policy {
         sessions_per_user: 3,
-        tokens_per_user: 3,
         password: PasswordPolicy {
             memory_kib: 64,
             passes: 1,
@@ -53,6 +52,13 @@ fn policy() -> Policy {
     }
 }
 
+fn quotas() -> Quotas {
+    Quotas {
+        tokens: 3,
+        ..Quotas::default()
+    }
+}
+
 /// An identity without any user.
 async fn fresh() -> (tempfile::TempDir, Store, Arc<AtomicI64>, Identity) {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -62,7 +68,7 @@ async fn fresh() -> (tempfile::TempDir, Store, Arc<AtomicI64>, Identity) {
         let now = now.clone();
         move || Timestamp(now.load(Ordering::Relaxed))
     });
-    let identity = Identity::load(store.clone(), policy(), clock)
+    let identity = Identity::load(store.clone(), policy(), quotas(), clock)
         .await
         .expect("loads");
     (folder, store, now, identity)

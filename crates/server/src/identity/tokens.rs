@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use serde_json::json;
-use svc_core::{Scopes, TokenId, credential::CredentialKind, name::check_free_name};
+use svc_core::{Quota, Scopes, TokenId, credential::CredentialKind, name::check_free_name};
 use svc_protocol::api;
 use uuid::Uuid;
 
-use super::{Identity, caller::Caller, change::Affected, error::IdentityError, secret::Secret};
+use super::{
+    Identity, caller::Caller, change::Affected, error::IdentityError, quotas::check_one_more,
+    secret::Secret,
+};
 use crate::store::{
     PageRequest, audit,
     tokens::{self, TokenRow},
@@ -56,15 +59,11 @@ impl Identity {
             ("token", token.id),
             json!({"name": token.name, "scopes": token.scopes, "expires_at": token.expires_at}),
         );
-        let max = self.policy.tokens_per_user;
+        let quotas = self.quotas;
         let token = self
             .apply(move |tx| {
-                if tokens::count(tx, token.user_id)? >= i64::from(max) {
-                    return Err(IdentityError::conflict(
-                        "too_many_tokens",
-                        format!("you have {max} tokens already; revoke one first"),
-                    ));
-                }
+                let has = tokens::count(tx, token.user_id)?;
+                check_one_more::<IdentityError>(tx, &quotas, token.user_id, Quota::Tokens, has)?;
                 tokens::insert(tx, &token)?;
                 audit::append(tx, &entry)?;
                 let affected = Affected::user(token.user_id);

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 use svc_core::{
-    RoleId, UserId, UserName,
+    QuotaOverrides, RoleId, UserId, UserName,
     permission::{ROLE_ADMIN, ROLE_USER},
 };
 use svc_protocol::api;
@@ -21,6 +21,7 @@ use super::{
         check_group_changes, find_roles, ids_of, names_of, resolve_groups, resolve_roles,
     },
     power::Actor,
+    quotas::{self, QuotaPatch},
     settle::settle,
 };
 use crate::store::{
@@ -48,6 +49,7 @@ impl Identity {
             password_hash,
             active: new.active,
             created_at: self.clock.now(),
+            quotas: QuotaOverrides::new(),
         };
         let role_names = new.roles.unwrap_or_else(|| vec![ROLE_USER.to_owned()]);
         let mut entry = self.entry(caller, "user.created", ("user", user.id), json!({}));
@@ -116,6 +118,7 @@ impl Identity {
             roles,
             groups,
             active,
+            quotas,
         } = patch;
         let password_hash = match password {
             Some(password) => Some(self.passwords.hash(password).await?),
@@ -126,6 +129,7 @@ impl Identity {
             roles,
             groups,
             active,
+            quotas,
         };
         let (caller, identity) = (caller.clone(), self.clone());
         self.apply(move |tx| {
@@ -173,6 +177,13 @@ impl Identity {
             detail.insert("groups".to_owned(), json!(names_of(&after)));
             detail.insert("groups_added".to_owned(), json!(added));
             detail.insert("groups_removed".to_owned(), json!(removed));
+        }
+        if let Some(patch) = patch.quotas {
+            quotas::check_may_set(caller, before)?;
+            let after = quotas::patched(&before.quotas, patch)?;
+            users::set_quotas(tx, id, &after)?;
+            detail.insert("quotas".to_owned(), json!(after));
+            detail.insert("previous_quotas".to_owned(), json!(before.quotas));
         }
         if !detail.is_empty() {
             note(tx, "user.updated", Value::Object(detail))?;
@@ -238,6 +249,7 @@ struct Patch {
     roles: Option<Vec<String>>,
     groups: Option<Vec<String>>,
     active: Option<bool>,
+    quotas: Option<QuotaPatch>,
 }
 
 fn get(tx: &mut Tx<'_>, id: UserId) -> Result<Profile, IdentityError> {

@@ -1,5 +1,7 @@
 //! What a caller sees of the registry: `GET /api/methods` (spec 4.1, V1-V6).
 
+mod page;
+
 use std::sync::{Arc, atomic::Ordering};
 
 use svc_core::{
@@ -9,6 +11,7 @@ use svc_core::{
 };
 use svc_protocol::api::{AccessibleMethod, Method, Methods, Provider, SharedThrough};
 
+pub use self::page::MethodPage;
 use super::registry::{Entry, Registry};
 use crate::{
     identity::{Caller, Directory, User},
@@ -29,6 +32,13 @@ pub struct Filter<'a> {
     pub text: Option<&'a str>,
 }
 
+impl Filter<'_> {
+    fn words(&self) -> Vec<String> {
+        let words = self.text.unwrap_or_default().split_whitespace();
+        words.map(str::to_lowercase).collect()
+    }
+}
+
 impl Discovery {
     /// The methods a caller sees, sorted by the names they are called by.
     pub fn list(&self, caller: &Caller, filter: &Filter<'_>) -> Methods {
@@ -36,14 +46,16 @@ impl Discovery {
             Some(name) => self.find(caller, name).into_iter().collect(),
             None => self.all(caller),
         };
-        if let Some(text) = filter.text {
-            let words: Vec<_> = text.split_whitespace().map(str::to_lowercase).collect();
-            methods.retain(|method| words.iter().all(|word| mentions(method, word)));
-        }
+        let words = filter.words();
+        methods.retain(|method| {
+            let texts = (&*method.name, &*method.description, &*method.keywords);
+            words.iter().all(|word| mentions(texts, word))
+        });
         methods.sort_by(|a, b| a.name.cmp(&b.name));
         Methods {
             count: methods.len(),
             methods,
+            next_cursor: None,
         }
     }
 
@@ -182,10 +194,11 @@ fn providers(entry: &Entry) -> Vec<Provider> {
         .collect()
 }
 
-fn mentions(method: &Method, word: &str) -> bool {
-    let texts = [&method.name, &method.description];
-    texts
+/// Whether a word is in the name, the description or a keyword of a method.
+fn mentions((name, description, keywords): (&str, &str, &[String]), word: &str) -> bool {
+    let keywords = keywords.iter().map(String::as_str);
+    [name, description]
         .into_iter()
-        .chain(&method.keywords)
+        .chain(keywords)
         .any(|text| text.to_lowercase().contains(word))
 }

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use svc_core::{CanonicalName, GroupId, SpaceId, registration::Warning};
+use svc_core::{
+    CanonicalName, GroupId, Quota, QuotaExceeded, Quotas, SpaceId, UserId, registration::Warning,
+};
 use svc_protocol::{
     link::{Accepted, Register},
     problem::Problem,
@@ -26,6 +28,8 @@ pub struct Publisher {
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
     store: Store,
+    /// What a user may have, unless another value was set for them.
+    quotas: Quotas,
     /// Checks that run at the same time.
     checks: Semaphore,
 }
@@ -70,6 +74,12 @@ impl Refused {
             Self::Store(_) => {
                 Problem::new(503, "unavailable", "Registration refused", self.to_string())
             }
+            Self::Conflict(Conflict::Quota(exceeded)) => Problem::quota_exceeded(exceeded),
+            Self::Conflict(Conflict::DefinitionBytes { limit, .. }) => Problem {
+                limit: Some(*limit),
+                setting: Some(Quota::Methods.setting().to_owned()),
+                ..Problem::new(409, QuotaExceeded::CODE, "Conflict", self.to_string())
+            },
             Self::Conflict(_) => Problem::new(
                 409,
                 "registration_conflict",
@@ -97,11 +107,17 @@ impl CheckedPublication {
 }
 
 impl Publisher {
-    pub fn new(registry: Arc<Registry>, directory: Arc<Directory>, store: Store) -> Self {
+    pub fn new(
+        registry: Arc<Registry>,
+        directory: Arc<Directory>,
+        store: Store,
+        quotas: Quotas,
+    ) -> Self {
         Self {
             registry,
             directory,
             store,
+            quotas,
             checks: Semaphore::new(CHECKS_AT_ONCE),
         }
     }
@@ -150,6 +166,7 @@ impl Publisher {
             generation,
             place,
             replace_conflicting,
+            quotas: self.quotas_of(space.owner),
         };
         Ok(CheckedPublication {
             publication,
@@ -203,6 +220,11 @@ impl Publisher {
                 Ok(names.into_iter().filter(|name| !is_known(name)).collect())
             })
             .await
+    }
+
+    fn quotas_of(&self, owner: UserId) -> Quotas {
+        let owner = self.directory.find_user(owner);
+        owner.map_or(self.quotas, |owner| owner.quotas(&self.quotas))
     }
 
     /// V3: names or ids; sorted, so that the order they were written in makes no difference.

@@ -20,7 +20,7 @@ use std::{
 
 use parking_lot::RwLock;
 use svc_core::{
-    CanonicalName, SpaceId, UserId,
+    CanonicalName, QuotaExceeded, Quotas, SpaceId, UserId,
     pattern::Pattern,
     registration::{CheckedMethod, ServerDefinition},
     target,
@@ -53,6 +53,8 @@ pub struct Publication {
     /// The place to keep, for a re-registration after a lost link.
     pub place: Option<u64>,
     pub replace_conflicting: bool,
+    /// The quota of the owner.
+    pub quotas: Quotas,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -70,6 +72,12 @@ pub enum Conflict {
         space: String,
         tool: String,
     },
+    #[error(transparent)]
+    Quota(#[from] QuotaExceeded),
+    #[error(
+        "the definitions of your methods would take {wanted} bytes in total, and at most {limit} are allowed (4 KiB for each method of the setting `quotas.methods`, and not less than 4 MiB); shorten schemas and descriptions, or unregister the methods of another space first"
+    )]
+    DefinitionBytes { wanted: u64, limit: u64 },
 }
 
 /// A method that wants events, as a registration declares it (spec 6.4).
@@ -231,6 +239,14 @@ impl Registry {
         entries
     }
 
+    /// The definitions of [`list_visible`](Self::list_visible) alone, which copies less.
+    pub fn list_visible_definitions(&self, viewer: Viewer<'_>) -> Vec<(UserId, Arc<Definition>)> {
+        let mut definitions = Vec::new();
+        let mut add = |owner, entry: &Entry| definitions.push((owner, entry.definition.clone()));
+        self.state.read().for_each_visible(viewer, &mut add);
+        definitions
+    }
+
     /// One method, if the viewer sees it.
     pub fn find_visible(
         &self,
@@ -266,6 +282,21 @@ fn is_entry_visible(viewer: Viewer<'_>, owner: UserId, entry: &Entry) -> bool {
     )
 }
 
+/// The bytes of all that can be long.
+fn bytes_of(method: &CheckedMethod) -> usize {
+    let schemas = [&method.params_schema, &method.result_schema];
+    let schemas = schemas
+        .into_iter()
+        .flatten()
+        .map(|schema| schema.to_string().len());
+    let words = method
+        .keywords
+        .iter()
+        .chain(&method.event_sinks)
+        .map(String::len);
+    method.name.len() + method.description.len() + schemas.sum::<usize>() + words.sum::<usize>()
+}
+
 impl Definition {
     /// What discovery shows of a checked method once its groups are resolved.
     pub fn new(
@@ -273,6 +304,7 @@ impl Definition {
         groups: Option<Vec<svc_core::GroupId>>,
     ) -> (Arc<Self>, String) {
         let definition = Self {
+            bytes: bytes_of(&method),
             tool_name: method.mcp_tool.then(|| method.name.tool_name()),
             name: method.name,
             description: method.description,

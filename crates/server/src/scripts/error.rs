@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use svc_core::{event::EmitError, name::NameError};
+use svc_core::{event::EmitError, name::NameError, quota::QuotaExceeded};
 use thiserror::Error;
 
-use super::{SCRIPTS_PER_OWNER_MAX, Untaken, runner::Unavailable};
+use super::{Untaken, runner::Unavailable};
 use crate::{events::sinks_service::TooOften, identity::IdentityError, store::StoreError};
 
 #[derive(Debug, Error)]
@@ -25,10 +25,8 @@ pub enum ScriptsError {
     GlobalDenied,
     #[error("a {kind} script named `{name}` exists already")]
     NameTaken { kind: &'static str, name: String },
-    #[error(
-        "there are {SCRIPTS_PER_OWNER_MAX} scripts already, and no more are allowed; remove one first"
-    )]
-    TooMany,
+    #[error(transparent)]
+    Quota(#[from] QuotaExceeded),
     #[error("script `{name}` is used by {by}; change those first")]
     InUse { name: String, by: String },
     #[error("a {0} script does not run on the server; only sink and tool scripts do")]

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use svc_core::{Permission, Permissions, ScriptId};
+use svc_core::{Permission, Permissions, Quota, Quotas, ScriptId};
 use svc_protocol::api::{NewScript, Script, ScriptKind, ScriptOwner, ScriptPatch};
 use svc_script::Source;
 use uuid::Uuid;
@@ -25,7 +25,7 @@ use super::{
 use crate::{
     clock,
     events::sinks_service::TestLimit,
-    identity::{Actor, Caller, Credential},
+    identity::{Actor, Caller, Credential, check_one_more},
     mcp::scripts::StoredTools,
     store::{
         Page, PageRequest, Store, StoreError, Tx,
@@ -36,8 +36,6 @@ use crate::{
     },
 };
 
-/// Scripts a user may have, and global ones.
-pub const SCRIPTS_PER_OWNER_MAX: i64 = 200;
 /// Names in the refusal to delete a script that is used.
 const USES_NAMED: usize = 5;
 
@@ -48,6 +46,7 @@ pub struct Scripts {
     pub tools: Arc<StoredTools>,
     /// Runs take a worker's time, whoever wants them.
     pub runs: TestLimit,
+    pub quotas: Quotas,
 }
 
 /// Which of the visible scripts to list.
@@ -121,21 +120,19 @@ impl Scripts {
         check_description_and_schema(&script)?;
         self.check_source(caller, &script).await?;
         let entry = entry(caller, "script.created", &script);
-        let who = caller.clone();
+        let (who, quotas) = (caller.clone(), self.quotas);
         let script = self
             .store
             .try_write(move |tx| {
                 let actor = Actor::read(tx, &who)?;
                 check_may_own(actor.permissions, script.owner)?;
                 check_name_free(tx, &script)?;
-                if scripts::count(tx, &scripts::owner_key(&script))? >= SCRIPTS_PER_OWNER_MAX {
-                    return Err(ScriptsError::TooMany);
-                }
+                check_quota(tx, &quotas, &script)?;
                 scripts::insert(tx, &script)?;
                 saved_by(tx, &actor, &script)?;
                 tell(tx, &script)?;
                 audit::append(tx, &entry)?;
-                Ok(script)
+                Ok::<_, ScriptsError>(script)
             })
             .await?;
         self.tools.refresh(&script).await;
@@ -289,6 +286,15 @@ fn check_name_free(tx: &mut Tx<'_>, script: &Script) -> Result<(), ScriptsError>
             name: script.name.clone(),
         }),
         _ => Ok(()),
+    }
+}
+
+/// The global scripts are counted together, against the server's own value.
+fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, script: &Script) -> Result<(), ScriptsError> {
+    let has = scripts::count(tx, &scripts::owner_key(script))?;
+    match script.owner {
+        ScriptOwner::Global => Ok(quotas.check(Quota::Scripts, has + 1)?),
+        ScriptOwner::User => check_one_more(tx, quotas, script.owner_id, Quota::Scripts, has),
     }
 }
 

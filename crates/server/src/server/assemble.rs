@@ -82,7 +82,7 @@ pub fn assemble(
     let local = local(&base, options);
     let discovery = discovery(&base);
     let calls = Arc::new(calls(&base, options, discovery.clone()));
-    let scripts = scripts(&base, runner);
+    let scripts = scripts(&base, options, runner);
     let app = App::new(Parts {
         server_id: opened.server_id,
         zone,
@@ -102,7 +102,7 @@ pub fn assemble(
         local,
         events: emitter(&base, options),
         history: history(&base),
-        event_sinks: event_sinks(&base, deliverers),
+        event_sinks: event_sinks(&base, options, deliverers),
         scripts,
         hub: base.hub,
         clock,
@@ -183,6 +183,7 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>) -> Arc<Links> {
             base.registry.clone(),
             base.directory.clone(),
             base.store.clone(),
+            options.quotas,
         ),
         lifecycle,
         logs,
@@ -253,21 +254,23 @@ fn history(base: &Base) -> History {
     }
 }
 
-fn event_sinks(base: &Base, deliverers: Arc<Deliverers>) -> SinksService {
+fn event_sinks(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> SinksService {
     SinksService {
         store: base.store.clone(),
         hub: base.hub.clone(),
         deliverers,
         tests: TestLimit::default(),
+        quotas: options.quotas,
     }
 }
 
-fn scripts(base: &Base, runner: Arc<ScriptRunner>) -> Scripts {
+fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>) -> Scripts {
     Scripts {
         store: base.store.clone(),
         tools: Arc::new(StoredTools::new(base.store.clone(), runner.clone())),
         runner,
         runs: TestLimit::new(SCRIPT_RUNS_PER_MINUTE),
+        quotas: options.quotas,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a request about spaces or templates is refused.
 
-use svc_core::{ServerId, name::NameError};
+use svc_core::{ServerId, name::NameError, quota::QuotaExceeded};
 use thiserror::Error;
 
 use crate::{identity::IdentityError, store::StoreError};
@@ -27,6 +27,8 @@ pub enum SpaceError {
         "this server runs no spaces itself; set `spaces.allow_local = true` in its configuration, or use runtime `external`"
     )]
     LocalDisabled,
+    #[error(transparent)]
+    Quota(#[from] QuotaExceeded),
     #[error(transparent)]
     Identity(#[from] IdentityError),
     #[error(transparent)]

@@ -2,7 +2,7 @@
 
 use svc_core::{
     ScriptId, SpaceId, SpaceName, UserId,
-    space::{Health, Runtime, State, space_urls},
+    space::{Health, HealthCheck, Probe, Runtime, State, space_urls},
 };
 use svc_protocol::api::{NewSpace, ScriptKind, Template};
 
@@ -13,6 +13,9 @@ use crate::{
     store::{Tx, scripts, spaces::SpaceRow, templates},
 };
 
+/// Bytes of the address or the command of a health check.
+const PROBE_BYTES_MAX: usize = 4_096;
+
 pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>, SpaceError> {
     let Some(id) = new.template_id else {
         return Ok(None);
@@ -20,6 +23,22 @@ pub fn find_template(tx: &mut Tx<'_>, new: &NewSpace) -> Result<Option<Template>
     let template = templates::find(tx, id)?;
     let missing = || SpaceError::Invalid(format!("template `{id}` does not exist"));
     template.map(Some).ok_or_else(missing)
+}
+
+/// The address or command of a probe is text of the user's, and kept for each space.
+pub fn check_health_check(check: Option<&HealthCheck>) -> Result<(), SpaceError> {
+    let (what, text) = match check.map(|check| &check.probe) {
+        Some(Probe::Http { url }) => ("url", url),
+        Some(Probe::Command { command }) => ("command", command),
+        Some(Probe::None | Probe::Tcp { .. }) | None => return Ok(()),
+    };
+    if text.len() <= PROBE_BYTES_MAX {
+        return Ok(());
+    }
+    Err(SpaceError::Invalid(format!(
+        "the {what} of the health check has {} bytes; at most {PROBE_BYTES_MAX} are allowed",
+        text.len()
+    )))
 }
 
 /// A startup script of the owner's own, or a global one.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use svc_core::{
-    Permission, SpaceId, SpaceName,
+    Permission, Quota, SpaceId, SpaceName,
     space::{Health, Runtime, StopReason, Transition},
 };
 use svc_protocol::{
@@ -21,12 +21,12 @@ use super::{
     lifecycle::{self, append},
     local::LocalRuntime,
     logs::SpaceLogs,
-    record::{check_startup_script, find_template, new_row},
+    record::{check_health_check, check_startup_script, find_template, new_row},
 };
 use crate::{
     clock,
     events::hub::Hub,
-    identity::{Actor, Affected, Caller, Directory, Identity},
+    identity::{Actor, Affected, Caller, Directory, Identity, check_one_more},
     links::Links,
     store::{
         Page, PageRequest, Store,
@@ -54,6 +54,7 @@ impl Spaces {
     /// Creates a space; the answer holds its agent token, which is never shown again.
     pub async fn create(&self, caller: &Caller, new: NewSpace) -> Result<Space, SpaceError> {
         let name = SpaceName::parse(&new.name)?;
+        check_health_check(new.health_check.as_ref())?;
         let runtime = new.runtime.unwrap_or(Runtime::External);
         let allow_local = self.allow_local;
         let id = SpaceId(Uuid::now_v7());
@@ -61,6 +62,7 @@ impl Spaces {
         let (owner, actor) = (caller.user.clone(), caller.user.name.to_string());
         let domain = self.wildcard_domain.clone();
         let (by, caller) = (caller.actor(), caller.clone());
+        let quotas = self.identity.quotas();
         let (row, event) = self
             .identity
             .change(move |tx| {
@@ -76,6 +78,8 @@ impl Spaces {
                         name: name.to_string(),
                     });
                 }
+                let has = users::count_spaces(tx, owner.id)?;
+                check_one_more::<SpaceError>(tx, &quotas, owner.id, Quota::Spaces, has)?;
                 let row = new_row(id, &owner, name, runtime, &new, template, domain.as_deref());
                 spaces::insert(tx, &row)?;
                 agent_tokens::insert(tx, &token_row)?;
@@ -136,6 +140,7 @@ impl Spaces {
         id: SpaceId,
         patch: SpacePatch,
     ) -> Result<Space, SpaceError> {
+        check_health_check(patch.health_check.iter().flatten().next())?;
         let caller = caller.clone();
         let row = self
             .store

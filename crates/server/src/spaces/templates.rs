@@ -11,7 +11,7 @@ use svc_core::{Id, ScriptId, TemplateId, name::check_free_name, power::SavedPowe
 use svc_protocol::api::{NewTemplate, ScriptKind, ScriptOwner, Template};
 use uuid::Uuid;
 
-use super::SpaceError;
+use super::{SpaceError, record::check_health_check};
 use crate::{
     clock,
     identity::{Actor, Caller},
@@ -24,6 +24,10 @@ use crate::{
 
 const PORTS_MAX: usize = 100;
 const FIELDS_MAX: usize = 100;
+const FIELD_NAME_BYTES_MAX: usize = 128;
+const FIELD_BYTES_MAX: usize = 4_096;
+/// On the whole server.
+const TEMPLATES_MAX: u64 = 1_000;
 
 pub struct Templates {
     pub store: Store,
@@ -55,6 +59,7 @@ impl Templates {
                 let actor = Actor::read(tx, &caller)?;
                 check_name_free(tx, &kept.name, None)?;
                 check_startup_script(tx, kept.startup_script_id)?;
+                check_room(tx)?;
                 templates::insert(tx, &kept)?;
                 templates::set_saved_power(tx, kept.id, SavedPower::of(actor.permissions))?;
                 append(tx, &actor.name, "template.created", &kept)?;
@@ -175,7 +180,25 @@ fn check(template: &NewTemplate) -> Result<(), SpaceError> {
     if template.custom_fields.len() > FIELDS_MAX {
         return invalid(format!("more than {FIELDS_MAX} custom fields"));
     }
-    Ok(())
+    for (name, value) in &template.custom_fields {
+        if name.len() > FIELD_NAME_BYTES_MAX || value.len() > FIELD_BYTES_MAX {
+            return invalid(format!(
+                "a custom field has a name of {} and a value of {} bytes; at most {FIELD_NAME_BYTES_MAX} and {FIELD_BYTES_MAX} are allowed",
+                name.len(),
+                value.len()
+            ));
+        }
+    }
+    check_health_check(template.health_check.as_ref())
+}
+
+fn check_room(tx: &mut Tx<'_>) -> Result<(), SpaceError> {
+    match templates::count(tx)? < TEMPLATES_MAX {
+        true => Ok(()),
+        false => Err(SpaceError::Conflict(format!(
+            "there are {TEMPLATES_MAX} templates already, and no more are allowed; delete one first"
+        ))),
+    }
 }
 
 /// Spaces of any owner take it: a global one.

@@ -25,6 +25,11 @@ impl GroupRow {
     }
 }
 
+pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
+    let count = tx.count("SELECT COUNT(*) FROM groups", &[])?;
+    Ok(count.unsigned_abs())
+}
+
 pub fn insert(tx: &mut Tx<'_>, group: &GroupRow) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO groups (id, name, created_at) VALUES (?1, ?2, ?3)",

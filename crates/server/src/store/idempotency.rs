@@ -66,6 +66,42 @@ pub fn put(
     Ok(())
 }
 
+/// Users with more than `keep` keys, with the moment of expiry of the oldest key to keep.
+pub fn list_over(tx: &mut Tx<'_>, keep: u32) -> Result<Vec<(UserId, Timestamp)>, StoreError> {
+    let users = tx.query(
+        "SELECT user_id FROM idempotency_keys GROUP BY user_id HAVING COUNT(*) > ?1",
+        values![keep],
+    )?;
+    let mut over = Vec::new();
+    for row in users {
+        let user: UserId = row.get("user_id")?;
+        let oldest = tx.query_opt(
+            "SELECT expires_at FROM idempotency_keys WHERE user_id = ?1
+             ORDER BY expires_at DESC LIMIT 1 OFFSET ?2",
+            values![user, keep - 1],
+        )?;
+        if let Some(oldest) = oldest {
+            over.push((user, oldest.get("expires_at")?));
+        }
+    }
+    Ok(over)
+}
+
+/// Removes at most `limit` keys of a user that expire before a moment; how many.
+pub fn prune_before(
+    tx: &mut Tx<'_>,
+    user: UserId,
+    before: Timestamp,
+    limit: u32,
+) -> Result<usize, StoreError> {
+    tx.execute(
+        "DELETE FROM idempotency_keys WHERE (user_id, key) IN (
+             SELECT user_id, key FROM idempotency_keys
+             WHERE user_id = ?1 AND expires_at < ?2 LIMIT ?3)",
+        values![user, before, limit],
+    )
+}
+
 /// Removes at most `limit` expired keys; how many.
 pub fn prune(tx: &mut Tx<'_>, now: Timestamp, limit: u32) -> Result<usize, StoreError> {
     tx.execute(

@@ -65,10 +65,15 @@ const MIGRATIONS: &[Migration] = &[
         name: "event usage",
         sql: include_str!("migrations/0008_event_usage.sql"),
     },
+    Migration {
+        version: 9,
+        name: "quotas",
+        sql: include_str!("migrations/0009_quotas.sql"),
+    },
 ];
 
 /// The schema this program works with.
-pub const SCHEMA_VERSION: i64 = 8;
+pub const SCHEMA_VERSION: i64 = 9;
 
 /// Brings a database up to [`SCHEMA_VERSION`], each step in a transaction of its own. Servers that
 /// start at once take turns: each looks again what is left to do once it has its turn.

@@ -56,6 +56,11 @@ pub(super) fn ensure_builtin(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), Stor
     Ok(())
 }
 
+pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
+    let count = tx.count("SELECT COUNT(*) FROM roles", &[])?;
+    Ok(count.unsigned_abs())
+}
+
 pub fn insert(tx: &mut Tx<'_>, role: &RoleRow) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO roles (id, name, permissions, builtin, created_at)

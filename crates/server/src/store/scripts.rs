@@ -213,11 +213,12 @@ fn condition(filter: &Filter, page: PageRequest) -> (String, Vec<Value>) {
 }
 
 /// How many scripts an owner has.
-pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<i64, StoreError> {
+pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
     tx.count(
         "SELECT COUNT(*) FROM scripts WHERE owner_key = ?1",
         values![owner_key],
     )
+    .map(i64::unsigned_abs)
 }
 
 /// Writes everything that may change.

@@ -27,6 +27,11 @@ fn read(row: &Row) -> Result<Template, StoreError> {
     })
 }
 
+pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
+    let count = tx.count("SELECT COUNT(*) FROM templates", &[])?;
+    Ok(count.unsigned_abs())
+}
+
 pub fn insert(tx: &mut Tx<'_>, template: &Template) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO templates

@@ -103,11 +103,12 @@ pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<TokenRow>, StoreError> {
     .collect()
 }
 
-pub fn count(tx: &mut Tx<'_>, user: UserId) -> Result<i64, StoreError> {
+pub fn count(tx: &mut Tx<'_>, user: UserId) -> Result<u64, StoreError> {
     tx.count(
         "SELECT COUNT(*) FROM api_tokens WHERE user_id = ?1",
         values![user],
     )
+    .map(i64::unsigned_abs)
 }
 
 pub fn delete(tx: &mut Tx<'_>, id: TokenId) -> Result<(), StoreError> {

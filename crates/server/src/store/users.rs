@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use svc_core::{GroupId, Permissions, RoleId, ScriptId, TemplateId, Timestamp, UserId, UserName};
+use svc_core::{
+    GroupId, Permissions, QuotaOverrides, RoleId, ScriptId, TemplateId, Timestamp, UserId, UserName,
+};
 use uuid::Uuid;
 
 use super::{
@@ -10,7 +12,7 @@ use super::{
     page::{Page, PageRequest},
     roles,
     sql::{Row, Tx, values},
-    value::Value,
+    value::{Json, Value},
 };
 
 /// A user as the table has it.
@@ -22,6 +24,8 @@ pub struct UserRow {
     pub password_hash: String,
     pub active: bool,
     pub created_at: Timestamp,
+    /// Quotas that differ from the server's.
+    pub quotas: QuotaOverrides,
 }
 
 impl UserRow {
@@ -32,8 +36,19 @@ impl UserRow {
             password_hash: row.get("password_hash")?,
             active: row.get("active")?,
             created_at: row.get("created_at")?,
+            quotas: read_quotas(row)?,
         })
     }
+}
+
+fn read_quotas(row: &Row) -> Result<QuotaOverrides, StoreError> {
+    let quotas: Option<Json<QuotaOverrides>> = row.get("quotas")?;
+    Ok(quotas.map_or_else(QuotaOverrides::new, |Json(quotas)| quotas))
+}
+
+/// As stored: an empty set is NULL.
+fn stored_quotas(quotas: &QuotaOverrides) -> Option<Json<&QuotaOverrides>> {
+    (!quotas.is_empty()).then_some(Json(quotas))
 }
 
 /// A user with what their roles and groups give them.
@@ -49,18 +64,21 @@ pub struct Profile {
     pub permissions: Permissions,
     /// Sorted by name.
     pub groups: Vec<(GroupId, String)>,
+    /// Quotas that differ from the server's.
+    pub quotas: QuotaOverrides,
 }
 
 pub fn insert(tx: &mut Tx<'_>, user: &UserRow) -> Result<(), StoreError> {
     tx.execute(
-        "INSERT INTO users (id, username, password_hash, active, created_at)
-         VALUES (?1, ?2, ?3, ?4, ?5)",
+        "INSERT INTO users (id, username, password_hash, active, created_at, quotas)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
         values![
             user.id,
             &user.username,
             &user.password_hash,
             user.active,
-            user.created_at
+            user.created_at,
+            stored_quotas(&user.quotas)
         ],
     )?;
     Ok(())
@@ -72,7 +90,7 @@ pub fn count(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
 
 pub fn find(tx: &mut Tx<'_>, id: UserId) -> Result<Option<UserRow>, StoreError> {
     tx.query_opt(
-        "SELECT id, username, password_hash, active, created_at FROM users WHERE id = ?1",
+        "SELECT id, username, password_hash, active, created_at, quotas FROM users WHERE id = ?1",
         values![id],
     )?
     .map(|row| UserRow::read(&row))
@@ -81,7 +99,7 @@ pub fn find(tx: &mut Tx<'_>, id: UserId) -> Result<Option<UserRow>, StoreError> 
 
 pub fn find_by_name(tx: &mut Tx<'_>, username: &str) -> Result<Option<UserRow>, StoreError> {
     tx.query_opt(
-        "SELECT id, username, password_hash, active, created_at FROM users WHERE username = ?1",
+        "SELECT id, username, password_hash, active, created_at, quotas FROM users WHERE username = ?1",
         values![username],
     )?
     .map(|row| UserRow::read(&row))
@@ -97,7 +115,7 @@ pub fn find_profile(tx: &mut Tx<'_>, id: UserId) -> Result<Option<Profile>, Stor
 
 pub fn list_profiles(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Profile>, StoreError> {
     let rows = tx.query(
-        "SELECT id, username, password_hash, active, created_at FROM users
+        "SELECT id, username, password_hash, active, created_at, quotas FROM users
          WHERE id > ?1 ORDER BY id LIMIT ?2",
         values![page.after(), page.limit()],
     )?;
@@ -115,7 +133,7 @@ pub fn list_profiles(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Profile>
 /// All of them: for the directory.
 pub fn list_all_profiles(tx: &mut Tx<'_>) -> Result<Vec<Profile>, StoreError> {
     let rows = tx.query(
-        "SELECT id, username, password_hash, active, created_at FROM users ORDER BY id",
+        "SELECT id, username, password_hash, active, created_at, quotas FROM users ORDER BY id",
         &[],
     )?;
     let users = rows.iter().map(UserRow::read).collect::<Result<_, _>>()?;
@@ -159,6 +177,7 @@ fn with_profiles(tx: &mut Tx<'_>, users: Vec<UserRow>) -> Result<Vec<Profile>, S
             created_at: user.created_at,
             roles,
             permissions,
+            quotas: user.quotas,
         }
     };
     Ok(users.into_iter().map(profile).collect())
@@ -265,12 +284,27 @@ pub fn set_password_hash(tx: &mut Tx<'_>, id: UserId, hash: &str) -> Result<(), 
     Ok(())
 }
 
+pub fn set_quotas(tx: &mut Tx<'_>, id: UserId, quotas: &QuotaOverrides) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE users SET quotas = ?2 WHERE id = ?1",
+        values![id, stored_quotas(quotas)],
+    )?;
+    Ok(())
+}
+
+/// Quotas that differ from the server's; none for an unknown user.
+pub fn find_quotas(tx: &mut Tx<'_>, id: UserId) -> Result<QuotaOverrides, StoreError> {
+    tx.query_opt("SELECT quotas FROM users WHERE id = ?1", values![id])?
+        .map_or_else(|| Ok(QuotaOverrides::new()), |row| read_quotas(&row))
+}
+
 /// Spaces that are not deleted.
-pub fn count_spaces(tx: &mut Tx<'_>, id: UserId) -> Result<i64, StoreError> {
+pub fn count_spaces(tx: &mut Tx<'_>, id: UserId) -> Result<u64, StoreError> {
     tx.count(
         "SELECT COUNT(*) FROM spaces WHERE owner_id = ?1 AND state <> 'deleted'",
         values![id],
     )
+    .map(i64::unsigned_abs)
 }
 
 /// Takes tokens, sessions, memberships and the records of deleted spaces along; a space that is

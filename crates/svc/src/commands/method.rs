@@ -9,7 +9,7 @@ use serde_json::Value;
 use svc_client::MethodFilter;
 use svc_protocol::api::{Method, Methods};
 
-use super::Shell;
+use super::{Shell, records::ListArgs};
 use crate::{
     context,
     exit::{Exit, Failure, Outcome},
@@ -22,7 +22,7 @@ use crate::{
 pub enum Command {
     /// List the methods you can call, or show one
     #[command(
-        before_help = "  svc method list\n  svc method list notes.add\n  svc method list --search notes -o json"
+        before_help = "  svc method list\n  svc method list notes.add\n  svc method list --search notes -o json\n  svc method list --limit 100"
     )]
     List {
         /// Show this method: its schemas, owner, scope and providers
@@ -30,22 +30,30 @@ pub enum Command {
         /// Only methods with this text in name, description or keywords
         #[arg(long, short = 'q', value_name = "TEXT")]
         search: Option<String>,
+        #[command(flatten)]
+        page: ListArgs,
     },
     Call(call::Args),
 }
 
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
-        Command::List { name, search } => list(shell, name, search).await,
+        Command::List { name, search, page } => list(shell, name, search, &page).await,
         Command::Call(args) => call::run(shell, args).await,
     }
 }
 
-async fn list(shell: &Shell, name: Option<String>, search: Option<String>) -> Outcome {
+async fn list(
+    shell: &Shell,
+    name: Option<String>,
+    search: Option<String>,
+    page: &ListArgs,
+) -> Outcome {
     let connection = context::for_calls(shell.globals.context.as_deref(), &shell.environment)?;
     let filter = MethodFilter {
         name: name.clone(),
         q: search,
+        page: page.page(),
     };
     let bytes = connection.client.methods_raw(&filter).await?;
     let document: Methods = serde_json::from_slice(&bytes).map_err(|error| {

@@ -2,6 +2,7 @@
 
 use clap::Subcommand;
 use svc_client::Resource;
+use svc_core::quota::{Quota, UnknownQuota};
 use svc_protocol::api::{ChangePassword, NewUser, User, UserPatch, Users};
 
 use super::{
@@ -45,9 +46,9 @@ pub enum Command {
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Change a user's roles and groups, or whether it is active
+    /// Change a user's roles, groups and quotas, or whether it is active
     #[command(
-        before_help = "  svc user update ann --group ops,dev\n  svc user update ann --deactivate"
+        before_help = "  svc user update ann --group ops,dev\n  svc user update ann --deactivate\n  svc user update ann --quota sinks=500 --quota spaces=default"
     )]
     Update {
         /// Name or id
@@ -60,6 +61,10 @@ pub enum Command {
         /// End its sessions; refuse its tokens and its spaces' agents until it is active again
         #[arg(long)]
         deactivate: bool,
+        /// What it may have of one kind (spaces, tokens, scripts, sinks, methods, event_bytes,
+        /// streams); `default` returns to the server's value
+        #[arg(long = "quota", value_name = "NAME=N", value_delimiter = ',', value_parser = parse_quota)]
+        quotas: Vec<(Quota, Option<u64>)>,
     },
     /// Change your own password, or set another user's
     #[command(
@@ -98,6 +103,23 @@ pub struct Membership {
     groups: Vec<String>,
 }
 
+/// `sinks=500`, or `sinks=default`.
+fn parse_quota(text: &str) -> Result<(Quota, Option<u64>), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or_else(|| format!("write it like {}=500", Quota::Sinks))?;
+    let quota: Quota = name
+        .parse()
+        .map_err(|error: UnknownQuota| error.to_string())?;
+    if value == "default" {
+        return Ok((quota, None));
+    }
+    let value = value
+        .parse()
+        .map_err(|_| format!("`{value}` is neither a number nor `default`"))?;
+    Ok((quota, Some(value)))
+}
+
 pub async fn run(shell: &Shell, command: Command) -> Outcome {
     match command {
         Command::List(args) => list(shell, &args).await,
@@ -127,6 +149,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
             membership,
             activate,
             deactivate,
+            quotas,
         } => {
             let user = records::find::<User>(shell, &name).await?;
             let patch = UserPatch {
@@ -134,6 +157,7 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
                 roles: records::words_if_given(membership.roles),
                 groups: records::words_if_given(membership.groups),
                 active: (activate || deactivate).then_some(activate),
+                quotas: (!quotas.is_empty()).then(|| quotas.into_iter().collect()),
             };
             let user = shell.client()?.update::<User>(user.id(), &patch).await?;
             records::show(shell, &user, fields)
@@ -235,5 +259,13 @@ fn fields(user: &User) -> Vec<(&'static str, String)> {
         ("roles", joined(&user.roles)),
         ("groups", joined(&user.groups)),
         ("created", user.created_at.to_string()),
+        (
+            "quotas",
+            joined(
+                user.quotas
+                    .iter()
+                    .map(|(quota, value)| format!("{quota}={value}")),
+            ),
+        ),
     ]
 }

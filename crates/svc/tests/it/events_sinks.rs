@@ -143,7 +143,7 @@ async fn an_owner_has_at_most_a_hundred_sinks() {
         ann.post("/api/event-sinks", body(n)).await.expect(201);
     }
     let refused = ann.post("/api/event-sinks", body(100)).await.expect(409);
-    assert_eq!(refused.code(), "too_many_sinks");
+    assert_eq!(refused.code(), "quota_exceeded");
     bob.post("/api/event-sinks", body(0)).await.expect(201);
 }
 

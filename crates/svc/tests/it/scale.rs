@@ -16,7 +16,7 @@ const WAITING: usize = 1_000;
 #[tokio::test]
 async fn two_thousand_links_with_twenty_thousand_methods_still_answer() {
     raise_open_files_limit();
-    let server = TestServer::start().await;
+    let server = TestServer::builder().large_quotas().start().await;
     let ann = server.user("ann").await;
     let tokens = ann.create_spaces(LINKS, AT_ONCE).await;
     let Http::Tcp(address) = server.http() else {

@@ -64,6 +64,13 @@ impl TestServerBuilder {
         self.config_table("webhooks", "allow = [\"127.0.0.0/8\"]")
     }
 
+    /// Lets one user have more than the default quotas allow: for tests and benchmarks of scale.
+    pub fn large_quotas(self) -> Self {
+        let names = ["spaces", "tokens", "scripts", "sinks", "methods", "streams"];
+        let lines: String = names.map(|name| format!("{name} = 1000000\n")).concat();
+        self.config_table("quotas", &lines)
+    }
+
     /// Waits between attempts, in seconds.
     pub fn retries(self, after_first: f64, after_second: f64) -> Self {
         let lines = format!(

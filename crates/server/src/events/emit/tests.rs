@@ -74,6 +74,7 @@ impl Fixture {
 
 fn caller() -> Caller {
     Caller::process(Arc::new(User {
+        quota_overrides: Default::default(),
         id: UserId(Uuid::now_v7()),
         name: UserName::parse("ada").expect("valid"),
         active: true,

@@ -1,5 +1,5 @@
 use serde_json::json;
-use svc_core::event::Actor;
+use svc_core::{Quotas, event::Actor};
 use svc_protocol::api::{NewToken, NewUser};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -31,7 +31,7 @@ impl Fixture {
             },
             ..Policy::default()
         };
-        let identity = Identity::load(store.clone(), policy, Clock::system())
+        let identity = Identity::load(store.clone(), policy, Quotas::default(), Clock::system())
             .await
             .expect("loads");
         let made = identity.ensure_admin("correct horse".into()).await;

@@ -12,6 +12,10 @@ use crate::{
 
 /// Rows removed in one transaction.
 const BATCH: u32 = 500;
+/// The same of idempotency keys, which are small.
+const KEYS_BATCH: u32 = 5_000;
+/// Idempotency keys kept of one user.
+const KEYS_PER_USER: u32 = 100_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retention {
@@ -61,12 +65,34 @@ pub async fn prune(
         });
         let batch = batch.await?;
         if batch == Pruned::default() {
+            pruned.idempotency_keys += prune_keys(store, KEYS_PER_USER).await?;
             return Ok(pruned);
         }
         pruned.deliveries += batch.deliveries;
         pruned.events += batch.events;
         pruned.idempotency_keys += batch.idempotency_keys;
     }
+}
+
+/// Removes the oldest idempotency keys of users with very many, although they have not expired: a
+/// user who emits as fast as allowed would make 86 million within the day that a key is kept.
+async fn prune_keys(store: &Store, keep: u32) -> Result<usize, StoreError> {
+    let over = store
+        .read(move |tx| idempotency::list_over(tx, keep))
+        .await?;
+    let mut pruned = 0;
+    for (user, before) in over {
+        loop {
+            let batch = store
+                .write(move |tx| idempotency::prune_before(tx, user, before, KEYS_BATCH))
+                .await?;
+            if batch == 0 {
+                break;
+            }
+            pruned += batch;
+        }
+    }
+    Ok(pruned)
 }
 
 /// Prunes now and then, for as long as it is polled.
@@ -83,5 +109,49 @@ pub(super) async fn run(store: Store, retention: Retention) {
             Err(StoreError::Closed) => return,
             Err(error) => tracing::error!(%error, "old events could not be removed"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::{EventId, UserId};
+    use svc_protocol::api::Emitted;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::store::Hash;
+
+    #[tokio::test]
+    async fn only_the_newest_idempotency_keys_of_a_user_are_kept() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("opens");
+        let (ann, bob) = (UserId(Uuid::from_u128(1)), UserId(Uuid::from_u128(2)));
+        let at = |millis: i64| Timestamp(1_700_000_000_000 + millis);
+        let used = idempotency::Use {
+            body_hash: Hash::default(),
+            emitted: Emitted {
+                event_id: EventId(Uuid::from_u128(3)),
+                event_type: "custom.x".to_owned(),
+            },
+        };
+        let filled = store.write(move |tx| {
+            for n in 0..30 {
+                idempotency::put(tx, ann, &format!("k{n}"), &used, at(n))?;
+            }
+            for n in 0..10 {
+                idempotency::put(tx, bob, &format!("k{n}"), &used, at(n))?;
+            }
+            Ok(())
+        });
+        filled.await.expect("filled");
+        assert_eq!(prune_keys(&store, 10).await, Ok(20));
+        assert_eq!(prune_keys(&store, 10).await, Ok(0));
+        let kept = store.read(move |tx| {
+            [(ann, "k19"), (ann, "k20"), (ann, "k29"), (bob, "k0")]
+                .into_iter()
+                .map(|(user, key)| Ok(idempotency::find(tx, user, key, at(-1))?.is_some()))
+                .collect::<Result<Vec<_>, _>>()
+        });
+        assert_eq!(kept.await, Ok(vec![false, true, true, true]));
     }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use svc_core::{event::EmitError, name::NameError, pattern::PatternError};
+use svc_core::{event::EmitError, name::NameError, pattern::PatternError, quota::QuotaExceeded};
 use thiserror::Error;
 
-use super::{SINKS_PER_OWNER_MAX, TooOften};
+use super::TooOften;
 use crate::{
     events::sinks::Unrendered, identity::IdentityError, scripts::Untaken, store::StoreError,
 };
@@ -39,10 +39,8 @@ pub enum SinkError {
     GlobalDenied,
     #[error("an event sink named `{0}` exists already")]
     NameTaken(String),
-    #[error(
-        "there are {SINKS_PER_OWNER_MAX} sinks already, and no more are allowed; remove one first"
-    )]
-    TooMany,
+    #[error(transparent)]
+    Quota(#[from] QuotaExceeded),
     #[error("the sink's queue is full; try again when some of it has been delivered")]
     QueueFull,
     #[error("{0}")]

@@ -75,6 +75,7 @@ impl Fixture {
             hub: Hub::new(),
             deliverers: Arc::new(deliverers),
             tests: TestLimit::new(2),
+            quotas: Quotas::default(),
         };
         Self { service, folder }
     }
@@ -87,6 +88,7 @@ impl Fixture {
                 return Ok(());
             }
             let row = UserRow {
+                quotas: Default::default(),
                 id: user.id,
                 username: user.name.clone(),
                 password_hash: String::new(),
@@ -174,6 +176,7 @@ impl Fixture {
 
 fn caller(name: &str, permissions: &[Permission]) -> Caller {
     Caller::process(Arc::new(User {
+        quota_overrides: Default::default(),
         id: UserId(Uuid::now_v7()),
         name: UserName::parse(name).expect("a name"),
         active: true,

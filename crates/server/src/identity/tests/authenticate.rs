@@ -32,7 +32,7 @@ async fn a_token_lets_its_user_in_until_it_expires() {
     };
     assert_eq!(*id, token.id);
     assert_eq!(scopes.as_slice(), [Scope::Methods]);
-    assert_eq!(caller.me().credential, "token");
+    assert_eq!(caller.me(&super::quotas()).credential, "token");
     let tomorrow = fixture.now().plus(DAY);
     assert_eq!(
         directory.authenticate(&text, tomorrow).err(),
@@ -130,7 +130,7 @@ async fn tokens_have_known_scopes_a_sane_expiry_and_a_name() {
     for _ in 0..3 {
         create("t", "mcp", 3_650).await.expect("created");
     }
-    assert_code(create("t", "mcp", 1).await, "too_many_tokens");
+    assert_code(create("t", "mcp", 1).await, "quota_exceeded");
 }
 
 #[tokio::test]
@@ -170,9 +170,14 @@ async fn last_use_is_seen_at_once_and_written_by_the_flush() {
     };
     assert_eq!(last_used(&fixture.identity).await, Some(used_at));
     let reload = async || {
-        Identity::load(fixture.store.clone(), super::policy(), Default::default())
-            .await
-            .expect("loads")
+        Identity::load(
+            fixture.store.clone(),
+            super::policy(),
+            super::quotas(),
+            Default::default(),
+        )
+        .await
+        .expect("loads")
     };
     assert_eq!(last_used(&reload().await).await, None);
     let commits = || fixture.store.stats().commits;
@@ -244,9 +249,14 @@ async fn everything_is_there_again_after_a_restart() {
     let token = fixture.token(&fixture.admin, &[]).await;
     let group = api::GroupBody { name: "ops".into() };
     let group = fixture.identity.create_group(&fixture.admin, group).await;
-    let identity = Identity::load(fixture.store.clone(), super::policy(), Default::default())
-        .await
-        .expect("loads");
+    let identity = Identity::load(
+        fixture.store.clone(),
+        super::policy(),
+        super::quotas(),
+        Default::default(),
+    )
+    .await
+    .expect("loads");
     let directory = identity.directory();
     let text = token.token.expect("shown once");
     assert!(directory.authenticate(&text, fixture.now()).is_ok());

@@ -1,5 +1,6 @@
 use svc_core::{Permission, Permissions};
 use svc_protocol::api;
+use uuid::Uuid;
 
 use super::{Fixture, assert_code};
 use crate::{
@@ -199,4 +200,52 @@ async fn every_change_is_audited_by_name_without_secrets() {
     fixture.pass(retention + std::time::Duration::from_secs(1));
     fixture.identity.prune().await.expect("pruned");
     assert!(fixture.actions().await.is_empty());
+}
+
+/// Both are read by every server into memory.
+#[tokio::test]
+async fn a_server_has_a_limited_number_of_groups_and_roles() {
+    let fixture = Fixture::new().await;
+    let (identity, admin) = (&fixture.identity, &fixture.admin);
+    let fill = fixture.store.write(|tx| {
+        let created_at = svc_core::Timestamp(0);
+        // Two roles are built in; one of each kind is left.
+        for n in 0..997 {
+            let role = crate::store::roles::RoleRow {
+                id: svc_core::RoleId(Uuid::now_v7()),
+                name: format!("r{n}"),
+                permissions: Permissions::NONE,
+                builtin: false,
+                created_at,
+            };
+            crate::store::roles::insert(tx, &role)?;
+        }
+        for n in 0..9_999 {
+            let group = crate::store::groups::GroupRow {
+                id: svc_core::GroupId(Uuid::now_v7()),
+                name: format!("g{n}"),
+                created_at,
+            };
+            crate::store::groups::insert(tx, &group)?;
+        }
+        Ok(())
+    });
+    fill.await.expect("filled");
+    let role = |name: &str| api::NewRole {
+        name: name.to_owned(),
+        permissions: Permissions::NONE,
+    };
+    identity.create_role(admin, role("a")).await.expect("last");
+    assert_code(
+        identity.create_role(admin, role("b")).await,
+        "too_many_roles",
+    );
+    identity
+        .create_group(admin, group("a"))
+        .await
+        .expect("last");
+    assert_code(
+        identity.create_group(admin, group("b")).await,
+        "too_many_groups",
+    );
 }

@@ -1,5 +1,7 @@
 //! The maps behind the registry, and the one operation that changes them as a whole.
 
+mod limits;
+
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use serde_json::Value;
@@ -30,6 +32,8 @@ pub struct Definition {
     pub result_schema: Option<Value>,
     pub events: Vec<Pattern>,
     pub event_sinks: Vec<String>,
+    /// What the definition takes, about.
+    pub bytes: usize,
 }
 
 /// One method and who offers it, in the order of registration. Never without a provider.
@@ -53,6 +57,8 @@ pub struct State {
 struct Namespace {
     methods: HashMap<CanonicalName, Entry>,
     tools: HashMap<String, CanonicalName>,
+    /// Of the definitions of `methods`.
+    bytes: u64,
 }
 
 impl State {
@@ -147,8 +153,18 @@ impl State {
         }
     }
 
-    /// The other spaces' methods that stand in the way: a refusal, or what to remove.
+    /// The other spaces' methods to remove before the publication; an error if it is refused.
     pub fn check(
+        &self,
+        publication: &Publication,
+    ) -> Result<Vec<(SpaceId, CanonicalName)>, Conflict> {
+        let in_the_way = self.find_conflicts(publication)?;
+        self.check_limits(publication, &in_the_way)?;
+        Ok(in_the_way)
+    }
+
+    /// The other spaces' methods that stand in the way: a refusal, or what to remove.
+    fn find_conflicts(
         &self,
         publication: &Publication,
     ) -> Result<Vec<(SpaceId, CanonicalName)>, Conflict> {
@@ -236,6 +252,7 @@ impl State {
             definition: Arc::clone(definition),
             providers: vec![provider],
         };
+        namespace.bytes += definition.bytes as u64;
         namespace.methods.insert(definition.name.clone(), entry);
     }
 
@@ -265,6 +282,7 @@ impl State {
             return;
         }
         if let Some(entry) = namespace.methods.remove(name) {
+            namespace.bytes -= entry.definition.bytes as u64;
             self.shared.remove(owner, &entry.definition);
             self.tools.changed(owner, &entry.definition);
             if let Some(tool) = &entry.definition.tool_name {

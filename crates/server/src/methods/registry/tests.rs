@@ -1,7 +1,9 @@
 use std::{collections::BTreeMap, sync::atomic::Ordering};
 
 use serde_json::json;
-use svc_core::{GroupId, Permission, Permissions, SpaceName, UserName, registration::Registration};
+use svc_core::{
+    GroupId, Permission, Permissions, Quota, SpaceName, UserName, registration::Registration,
+};
 use svc_protocol::link::SpaceIdentity;
 use uuid::Uuid;
 
@@ -59,6 +61,7 @@ fn publication(
         generation: 1,
         place: None,
         replace_conflicting: false,
+        quotas: Quotas::default(),
     }
 }
 
@@ -253,4 +256,96 @@ fn methods_are_counted_for_a_viewer_and_by_owner() {
     assert_eq!(registry.count_seen(None, |owner| owner != BOB), (2, 1));
     two.set_availability(Availability::Unlinked);
     assert_eq!(registry.count_seen(anns, everyone), (3, 1));
+}
+
+#[test]
+fn an_owner_publishes_as_many_distinct_methods_as_the_quota_allows() {
+    let registry = Registry::default();
+    let (one, two, of_bob) = (space(1, ANN), space(2, ANN), space(3, BOB));
+    let publish = |space: &Arc<LiveSpace>, names: &[&str], limit: u64| {
+        let methods: Vec<_> = names.iter().map(|name| (*name, "", "private")).collect();
+        let mut publication = publication(space, &methods, None);
+        publication.quotas.methods = limit;
+        publish(&registry, &publication).map(|_| ())
+    };
+    let exceeded = |wanted, limit| {
+        Err(Conflict::Quota(QuotaExceeded {
+            quota: Quota::Methods,
+            wanted,
+            limit,
+        }))
+    };
+    assert_eq!(publish(&one, &["a", "b", "c", "d"], 3), exceeded(4, 3));
+    assert_eq!(publish(&one, &["a", "b"], 3), Ok(()));
+    // A method that two spaces offer is one.
+    assert_eq!(publish(&two, &["b", "c", "d"], 3), exceeded(4, 3));
+    assert_eq!(publish(&two, &["b", "c"], 3), Ok(()));
+    // What a registration replaces is free for it, unless another space offers it too.
+    assert_eq!(publish(&one, &["d", "e"], 3), exceeded(4, 3));
+    assert_eq!(publish(&one, &["d"], 3), Ok(()));
+    // Others are not affected.
+    assert_eq!(publish(&of_bob, &["a", "b", "c"], 3), Ok(()));
+    // A lower quota takes nothing away, and lets in what adds nothing.
+    assert_eq!(publish(&one, &["d"], 1), Ok(()));
+    assert_eq!(publish(&one, &["e"], 1), Ok(()));
+    assert_eq!(publish(&one, &["e", "f"], 1), exceeded(4, 1));
+    assert_eq!(registry.count_of(one.id), 1);
+}
+
+#[test]
+fn methods_taken_from_another_space_do_not_count_twice() {
+    let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
+    publish(
+        &registry,
+        &publication(&one, &[("a.b", "", "private"), ("c", "", "private")], None),
+    )
+    .expect("first");
+    // `a-b` is the same MCP tool as `a.b`, which ends with the replacement.
+    let taking = Publication {
+        replace_conflicting: true,
+        quotas: Quotas {
+            methods: 2,
+            ..Quotas::default()
+        },
+        ..publication(
+            &two,
+            &[("a-b", "", "private"), ("c", "new", "private")],
+            None,
+        )
+    };
+    assert_eq!(registry.check(&taking), Ok(()));
+    publish(&registry, &taking).expect("within the quota");
+    assert_eq!(registry.method_count(), 2);
+}
+
+#[test]
+fn the_definitions_of_an_owner_have_a_limit_in_bytes() {
+    let registry = Registry::default();
+    let (one, two) = (space(1, ANN), space(2, ANN));
+    let megabytes = |space: &Arc<LiveSpace>, name: &str, megabytes: usize| {
+        let mut publication = publication(space, &[(name, "", "private")], None);
+        publication.quotas.methods = 10;
+        let (definition, _) = &mut publication.methods[0];
+        let definition = Arc::get_mut(definition).expect("not shared yet");
+        definition.description = "x".repeat(megabytes << 20);
+        definition.bytes = definition.description.len();
+        publish(&registry, &publication).map(|_| ())
+    };
+    assert_eq!(megabytes(&one, "a", 3), Ok(()));
+    let refused = megabytes(&two, "b", 2).expect_err("5 MiB");
+    assert_eq!(
+        refused,
+        Conflict::DefinitionBytes {
+            wanted: 5 << 20,
+            limit: 4 << 20
+        }
+    );
+    assert!(refused.to_string().contains("quotas.methods"), "{refused}");
+    assert_eq!(megabytes(&two, "b", 1), Ok(()));
+    // Larger definitions of the same method count by what they add.
+    assert!(megabytes(&two, "b", 2).is_err());
+    assert_eq!(megabytes(&one, "a", 2), Ok(()));
+    assert_eq!(megabytes(&two, "b", 2), Ok(()));
+    registry.withdraw(one.id);
+    assert_eq!(megabytes(&two, "b", 4), Ok(()));
 }

@@ -5,7 +5,7 @@ use svc_protocol::api::{RunScript, ScriptPatch};
 
 use super::*;
 use crate::{
-    scripts::{Narrow, SCRIPTS_PER_OWNER_MAX, Untaken},
+    scripts::{Narrow, Untaken},
     store::{self, PageRequest, audit},
 };
 
@@ -185,12 +185,13 @@ async fn an_owner_has_room_for_so_many() {
     let fixture = Fixture::with_workers().await;
     let ann = fixture.user("ann").await;
     let first = fixture.create(&ann, tool("first")).await.expect("created");
+    let scripts = svc_core::Quotas::default().scripts;
     let fill = fixture.app.store.write(move |tx| {
-        for n in 1..SCRIPTS_PER_OWNER_MAX {
+        for n in 1..scripts {
             let script = Script {
                 id: svc_core::ScriptId(uuid::Uuid::now_v7()),
                 name: format!("s{n}"),
-                source: "#".repeat(100 * 1024),
+                source: "#".repeat(40 * 1024),
                 ..first.clone()
             };
             store::scripts::insert(tx, &script)?;
@@ -199,7 +200,7 @@ async fn an_owner_has_room_for_so_many() {
     });
     fill.await.expect("filled");
     let over = fixture.create(&ann, tool("over")).await;
-    assert!(matches!(over, Err(ScriptsError::TooMany)), "{over:?}");
+    assert!(matches!(over, Err(ScriptsError::Quota(_))), "{over:?}");
 
     // 20 MB of sources come in pages that end before there is too much of them.
     let (mut page, mut seen, mut pages) = (PageRequest::default(), 0, 0);
@@ -218,7 +219,7 @@ async fn an_owner_has_room_for_so_many() {
         };
         page = PageRequest::parse(Some(&next), None).expect("a cursor");
     }
-    assert_eq!(seen as i64, SCRIPTS_PER_OWNER_MAX);
+    assert_eq!(seen as u64, scripts);
     assert!(pages >= 5, "{pages}");
     fixture.close().await;
 }

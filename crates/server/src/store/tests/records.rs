@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::json;
 use svc_core::{
-    Id, Permission, Permissions, ScriptId, ServerId, SpaceId, SpaceName, TemplateId, Timestamp,
-    UserId, UserName,
+    Id, Permission, Permissions, Quota, QuotaOverrides, ScriptId, ServerId, SpaceId, SpaceName,
+    TemplateId, Timestamp, UserId, UserName,
     space::{Health, HealthCheck, Probe, Runtime, State, StopReason},
 };
 use svc_protocol::api::{Port, Template};
@@ -35,6 +35,7 @@ async fn with_store(
 
 fn insert_user(tx: &mut Tx<'_>, name: &str) -> Result<UserId, StoreError> {
     let user = UserRow {
+        quotas: QuotaOverrides::from([(Quota::Sinks, 7)]),
         id: UserId(Uuid::now_v7()),
         username: UserName::parse(name).expect("valid"),
         password_hash: "x".into(),
@@ -128,6 +129,18 @@ async fn a_space_name_is_unique_per_owner_until_it_is_deleted(place: &Place) {
         assert_eq!(users::count_spaces(tx, ann)?, 1);
         let refused = tx.attempt(|tx| users::delete(tx, ann));
         assert_eq!(refused, Err(StoreError::ForeignKey));
+        // Only the newest records of deleted spaces are kept.
+        let later = [space(ann, "two"), space(ann, "three"), space(bob, "two")];
+        for (n, row) in later.iter().enumerate() {
+            spaces::insert(tx, row)?;
+            spaces::mark_deleted(tx, row.id, AT.plus(Duration::from_secs(n as u64 + 1)))?;
+        }
+        spaces::prune_deleted(tx, later[1].id, 2)?;
+        assert_eq!(spaces::find(tx, first.id)?, None);
+        for row in &later {
+            assert!(spaces::find(tx, row.id)?.is_some());
+        }
+        assert_eq!(users::count_spaces(tx, ann)?, 1);
         Ok(())
     })
     .await;

@@ -1,0 +1,169 @@
+//! One page of `GET /api/methods`: the methods with the next names after a cursor.
+//!
+//! The cursor is the last name of the page before, so that methods that come or go between two
+//! pages neither repeat nor hide others. Only what is on the page is described: the rest is
+//! counted and compared by name.
+
+use std::{
+    borrow::Cow,
+    collections::{BinaryHeap, HashMap},
+};
+
+use svc_core::visibility::name_for_others;
+use svc_protocol::api::Methods;
+
+use super::{Discovery, Filter, mentions};
+use crate::{
+    identity::Caller,
+    store::{InvalidPage, PAGE_DEFAULT, PAGE_MAX},
+};
+
+/// Which page of the list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MethodPage {
+    /// The page begins with the first name after this one.
+    after: String,
+    limit: usize,
+}
+
+impl MethodPage {
+    /// From `?cursor=` and `?limit=`; `None` without either: the whole list.
+    pub fn parse(cursor: Option<String>, limit: Option<u32>) -> Result<Option<Self>, InvalidPage> {
+        if cursor.is_none() && limit.is_none() {
+            return Ok(None);
+        }
+        let limit = limit.unwrap_or(PAGE_DEFAULT);
+        if !(1..=PAGE_MAX).contains(&limit) {
+            return Err(InvalidPage::Limit(limit));
+        }
+        Ok(Some(Self {
+            after: cursor.unwrap_or_default(),
+            limit: limit as usize,
+        }))
+    }
+}
+
+/// The smallest names after the cursor, at most one more than the page has.
+struct Selection<'a> {
+    page: &'a MethodPage,
+    /// The largest on top, to be replaced by a smaller one.
+    names: BinaryHeap<String>,
+    /// Matches on all pages.
+    count: usize,
+}
+
+impl Selection<'_> {
+    fn add(&mut self, name: Cow<'_, str>) {
+        self.count += 1;
+        if *name <= *self.page.after {
+            return;
+        }
+        if self.names.len() > self.page.limit {
+            match self.names.peek() {
+                Some(largest) if *name >= **largest => return,
+                _ => drop(self.names.pop()),
+            }
+        }
+        self.names.push(name.into_owned());
+    }
+}
+
+impl Discovery {
+    /// One page of [`list`](Self::list). `count` is the number of methods on all pages.
+    pub fn list_page(&self, caller: &Caller, filter: &Filter<'_>, page: &MethodPage) -> Methods {
+        let mut selection = Selection {
+            page,
+            names: BinaryHeap::new(),
+            count: 0,
+        };
+        match filter.name {
+            Some(_) => {
+                for method in self.list(caller, filter).methods {
+                    selection.add(method.name.into());
+                }
+            }
+            None => self.select(caller, filter, &mut selection),
+        }
+        let Selection { names, count, .. } = selection;
+        let mut names = names.into_sorted_vec();
+        let more = names.len() > page.limit;
+        names.truncate(page.limit);
+        let next_cursor = names.last().filter(|_| more).cloned();
+        // A method that was withdrawn meanwhile is left out.
+        let methods = names.iter().filter_map(|name| self.find(caller, name));
+        Methods {
+            count,
+            methods: methods.collect(),
+            next_cursor: Some(next_cursor),
+        }
+    }
+
+    fn select(&self, caller: &Caller, filter: &Filter<'_>, selection: &mut Selection<'_>) {
+        let words = filter.words();
+        // The active owners; nobody sees the methods of the others.
+        let mut owners = HashMap::new();
+        for (owner, definition) in self.registry.list_visible_definitions(caller.viewer()) {
+            let owner = owners.entry(owner).or_insert_with(|| {
+                let owner = self.directory.find_user(owner);
+                owner.filter(|owner| owner.active)
+            });
+            let Some(owner) = owner else { continue };
+            let name = match owner.id == caller.user.id {
+                true => Cow::Borrowed(definition.name.as_str()),
+                false => name_for_others(&owner.name, &definition.name).into(),
+            };
+            let texts = (&*name, &*definition.description, &*definition.keywords);
+            if words.iter().all(|word| mentions(texts, word)) {
+                selection.add(name);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names on a page of five methods, and how many there are.
+    fn page(after: &str, limit: usize) -> (Vec<String>, usize) {
+        let page = MethodPage {
+            after: after.to_owned(),
+            limit,
+        };
+        let mut selection = Selection {
+            page: &page,
+            names: BinaryHeap::new(),
+            count: 0,
+        };
+        for name in ["d", "a", "e", "c", "b"] {
+            selection.add(name.into());
+        }
+        (selection.names.into_sorted_vec(), selection.count)
+    }
+
+    #[test]
+    fn a_selection_keeps_the_next_names_and_one_more_and_counts_all() {
+        for (after, limit, names) in [
+            ("", 2, &["a", "b", "c"][..]),
+            ("b", 2, &["c", "d", "e"]),
+            ("bb", 1, &["c", "d"]),
+            ("d", 5, &["e"]),
+            ("e", 5, &[]),
+        ] {
+            let names = names.iter().map(|&name| name.to_owned()).collect();
+            assert_eq!(page(after, limit), (names, 5), "after `{after}`");
+        }
+    }
+
+    #[test]
+    fn a_page_is_asked_for_by_limit_or_cursor() {
+        assert_eq!(MethodPage::parse(None, None), Ok(None));
+        let page = MethodPage::parse(Some("a".to_owned()), None).expect("valid");
+        let page = page.expect("a page");
+        assert_eq!((page.after.as_str(), page.limit), ("a", 100));
+        for limit in [0, 1_001] {
+            let refused = MethodPage::parse(None, Some(limit));
+            assert_eq!(refused, Err(InvalidPage::Limit(limit)));
+        }
+    }
+}

@@ -1,0 +1,3 @@
+-- Quotas of a single user that differ from the server's: a JSON object such as {"sinks": 500}.
+-- NULL is none.
+ALTER TABLE users ADD COLUMN quotas TEXT;
