@@ -4,6 +4,7 @@ import { test } from 'node:test';
 
 import { highlight } from '../app/src/lib/highlight.js';
 import { parseJson } from '../app/src/lib/json.js';
+import { QUOTAS, quotaPatch } from '../app/src/lib/quotas.js';
 import { eventParser } from '../app/src/lib/stream.js';
 import { findRoute } from '../app/src/routes.js';
 
@@ -59,4 +60,13 @@ test('an address finds its page', () => {
   check('/methods/user.ada.notes%2Fadd', 'Method', { name: 'user.ada.notes/add' });
   check('/methods/%zz', 'Method', { name: '%zz' });
   check('/nothing/here', 'Not found');
+});
+
+test('a patch of quotas holds what was changed, and null for the value of the server', () => {
+  const stored = { sinks: 500, spaces: 3 };
+  assert.deepEqual(quotaPatch(stored, {}), {});
+  assert.deepEqual(quotaPatch(stored, { sinks: '500', tokens: '' }), {});
+  assert.deepEqual(quotaPatch(stored, { sinks: ' 7 ', spaces: '', streams: '0' }), { sinks: 7, spaces: null, streams: 0 });
+  for (const text of ['-1', '1.5', 'many', '9007199254740992']) assert.throws(() => quotaPatch(stored, { sinks: text }), /whole number/, text);
+  assert.equal(new Set(QUOTAS.map(([name]) => name)).size, QUOTAS.length);
 });

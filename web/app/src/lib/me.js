@@ -10,6 +10,7 @@ import { signal } from './preact.js';
  * @property {string[]} groups
  * @property {string[]} permissions
  * @property {string} credential
+ * @property {Record<string, number>} [quotas] what the user may have on this server
  */
 
 /** Null until known, and after signing out. @type {import('./preact.js').Signal<Me | null>} */

@@ -1,7 +1,9 @@
 /** Your own account: password and sessions. */
 import { api } from '../lib/api.js';
+import { formatNumber } from '../lib/format.js';
 import { me } from '../lib/me.js';
 import { html, useEffect, useState } from '../lib/preact.js';
+import { QUOTAS } from '../lib/quotas.js';
 import { useList } from '../lib/resource.js';
 import { Badge } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
@@ -30,6 +32,7 @@ export default function AccountPage() {
           ['Roles', badges(user.roles)],
           ['Groups', badges(user.groups)],
           ['Permissions', badges(user.permissions)],
+          user.quotas && ['Limits', html`<span class="row">${QUOTAS.map(([name, label]) => html`<${Badge} key=${name}>${label}: ${formatNumber(user.quotas?.[name] ?? 0)}</${Badge}>`)}</span>`],
         ]} />
       </${Card}>
       <${PasswordCard} />

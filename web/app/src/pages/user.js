@@ -19,6 +19,7 @@ import { toast } from '../ui/toasts.js';
 import { MethodsAccess, PermissionsAccess } from './users/access.js';
 import { useNames } from './users/directory.js';
 import { Choice, NewPassword } from './users/fields.js';
+import { QuotasCard } from './users/quotas.js';
 
 await loadStyles('users.css');
 
@@ -53,6 +54,7 @@ function Person({ path, user, stale, onChanged }) {
         <${ErrorNotice} error=${access.error} title="Not up to date" />
         <${PermissionsAccess} permissions=${access.data.permissions} />
         <${MethodsAccess} access=${access.data} />`}
+      <${QuotasCard} user=${user} onChange=${change} />
       <${Card} title="About">
         <${KeyValue} items=${[
           ['Created', html`<${Time} value=${user.created_at} exact />`],

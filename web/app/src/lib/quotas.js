@@ -1,0 +1,30 @@
+/** Quotas of users: the names, and the patch that a form makes. */
+
+/** What each quota counts. @type {[string, string][]} */
+export const QUOTAS = [
+  ['spaces', 'Spaces'],
+  ['tokens', 'API tokens'],
+  ['scripts', 'Scripts'],
+  ['sinks', 'Event sinks'],
+  ['methods', 'Methods on one server'],
+  ['event_bytes', 'Bytes of stored events'],
+  ['streams', 'Open event streams'],
+];
+
+/**
+ * The merge patch from the stored values to what was typed; empty text returns to the server's
+ * value. Quotas without a change are left out.
+ * @param {Record<string, number>} stored
+ * @param {Record<string, string>} typed
+ * @returns {Record<string, number | null>}
+ */
+export function quotaPatch(stored, typed) {
+  /** @type {Record<string, number | null>} */
+  const patch = {};
+  for (const [name, text] of Object.entries(typed)) {
+    const value = text.trim() === '' ? null : Number(text);
+    if (value !== null && !(Number.isSafeInteger(value) && value >= 0)) throw new Error(`“${text}” is not a whole number.`);
+    if (value !== (stored[name] ?? null)) patch[name] = value;
+  }
+  return patch;
+}
