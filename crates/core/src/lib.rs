@@ -18,6 +18,7 @@ pub mod schema;
 pub mod scope;
 pub mod space;
 pub mod target;
+pub mod text;
 pub mod timestamp;
 pub mod visibility;
 

@@ -1,4 +1,8 @@
 //! Logs go to stderr, for people or as JSON; `SVC_LOG` filters them.
+//!
+//! A record is one line, whatever its fields hold: text of users cannot forge another one.
+
+mod escaped_fields;
 
 use std::io::{self, IsTerminal};
 
@@ -7,6 +11,8 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{
     EnvFilter, filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt,
 };
+
+use self::escaped_fields::EscapedFields;
 
 use crate::{config::LogFormat, environment::Environment, exit::Failure};
 
@@ -35,6 +41,7 @@ pub fn start(
             let layer = fmt::layer()
                 .with_writer(io::stderr)
                 .with_ansi(colour)
+                .fmt_fields(EscapedFields)
                 .with_target(false);
             registry.with(layer).init();
         }

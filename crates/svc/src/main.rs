@@ -25,7 +25,8 @@ fn main() -> ExitCode {
     match environment::Environment::of_process().and_then(|env| commands::run(cli, env)) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            eprintln!("{failure}");
+            // A server's or a method's own words may be part of it.
+            eprintln!("{}", output::clean_text(&failure.to_string()));
             failure.exit.into()
         }
     }

@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::ValueEnum;
 use serde::Serialize;
+use svc_core::text::is_unsafe;
 
 use crate::{
     environment::Environment,
@@ -243,17 +244,10 @@ fn cut(line: &str, width: Option<usize>) -> String {
     }
 }
 
-/// Control characters could move the cursor or recolour the terminal.
+/// Control characters could move the cursor or recolour the terminal, others turn text around.
 pub fn clean(cell: &str) -> String {
-    cell.chars()
-        .map(|character| {
-            if character.is_control() {
-                ' '
-            } else {
-                character
-            }
-        })
-        .collect()
+    let clean = |character| if is_unsafe(character) { ' ' } else { character };
+    cell.chars().map(clean).collect()
 }
 
 /// The same for a text of many lines, whose breaks and tabs stay.
@@ -261,7 +255,7 @@ pub fn clean_text(text: &str) -> String {
     text.chars()
         .map(|character| match character {
             '\n' | '\t' => character,
-            _ if character.is_control() => ' ',
+            _ if is_unsafe(character) => ' ',
             _ => character,
         })
         .collect()

@@ -36,8 +36,10 @@ fn a_terminal_cuts_long_lines() {
 #[test]
 fn control_characters_do_not_reach_the_terminal() {
     let mut table = Table::new(&["A"]);
-    table.row(vec!["x\x1b[31m\ny".into()]);
-    assert_eq!(table.render(None, false), "A\nx [31m y\n");
+    table.row(vec!["x\x1b[31m\ny\u{202e}z\u{2028}".into()]);
+    assert_eq!(table.render(None, false), "A\nx [31m y z\n");
+    let text = clean_text("a\u{9b}31m\n\tb\u{2066}");
+    assert_eq!(text, "a 31m\n\tb ");
 }
 
 #[test]

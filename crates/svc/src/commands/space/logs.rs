@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use svc_client::{Client, Page};
-use svc_core::SpaceId;
+use svc_core::{SpaceId, text::is_unsafe};
 use svc_protocol::{api::NumberedLine, link::LogSource};
 
 use crate::{
@@ -81,7 +81,7 @@ fn print(shell: &Shell, numbered: &NumberedLine) -> Result<bool, Failure> {
         .chars()
         .map(|character| match character {
             '\t' => '\t',
-            control if control.is_control() => ' ',
+            control if is_unsafe(control) => ' ',
             other => other,
         })
         .collect();

@@ -1,0 +1,74 @@
+//! Text of users on its way to a terminal or a log.
+
+use std::fmt::{self, Write};
+
+/// Whether a terminal or a reader of lines would act on a character instead of showing it: control
+/// characters, line and paragraph separators, marks that change the direction of text.
+pub fn is_unsafe(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{feff}'
+        )
+}
+
+/// Writes text with its unsafe characters escaped, as `\n` or `\u{1b}`.
+pub struct Escaping<W>(pub W);
+
+impl<W: Write> Write for Escaping<W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut rest = text;
+        while let Some((at, found)) = rest.char_indices().find(|(_, it)| is_unsafe(*it)) {
+            self.0.write_str(&rest[..at])?;
+            write!(self.0, "{}", Escaped(found))?;
+            rest = &rest[at + found.len_utf8()..];
+        }
+        self.0.write_str(rest)
+    }
+}
+
+struct Escaped(char);
+
+impl fmt::Display for Escaped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            '\n' => f.write_str("\\n"),
+            '\r' => f.write_str("\\r"),
+            '\t' => f.write_str("\\t"),
+            other => write!(f, "\\u{{{:x}}}", u32::from(other)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unsafe_characters_are_escaped_and_nothing_else() {
+        for (text, expected) in [
+            ("", ""),
+            (
+                "plain, with ä and 漢 and \"quotes\"",
+                "plain, with ä and 漢 and \"quotes\"",
+            ),
+            ("a\nb\r\tc", "a\\nb\\r\\tc"),
+            ("\u{1b}[31mred\u{7}", "\\u{1b}[31mred\\u{7}"),
+            ("\0\u{7f}\u{9b}x", "\\u{0}\\u{7f}\\u{9b}x"),
+            (
+                "a\u{202e}b\u{2066}c\u{2028}d\u{2029}",
+                "a\\u{202e}b\\u{2066}c\\u{2028}d\\u{2029}",
+            ),
+            ("\u{200f}\u{61c}\u{feff}", "\\u{200f}\\u{61c}\\u{feff}"),
+        ] {
+            let mut escaped = String::new();
+            write!(Escaping(&mut escaped), "{text}").expect("a string takes text");
+            assert_eq!(escaped, expected);
+        }
+    }
+}
