@@ -1,7 +1,10 @@
 //! The server as one value: every long-lived thing, each reached through a field and never through
 //! a global.
 
-use std::{ops::Deref, sync::Arc};
+use std::{
+    ops::Deref,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use ipnet::IpNet;
 use svc_core::ServerId;
@@ -10,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::Clock,
     events::{emit::Emitter, history::History, hub::Hub, sinks_service::SinksService},
+    http::{AllowedHosts, BodyBudget},
     identity::{Directory, Identity},
     links::Links,
     mcp::Mcp,
@@ -85,6 +89,12 @@ pub struct Parts {
     pub public_authority: Option<String>,
     /// Whether only this machine can connect.
     pub loopback_only: bool,
+    /// Names under which a loopback listener takes requests.
+    pub allowed_hosts: AllowedHosts,
+    /// Memory for bodies that are still arriving.
+    pub bodies: BodyBudget,
+    /// A proxy that is not in `trusted_proxies` was reported.
+    pub warned_of_proxy: AtomicBool,
     /// Cancelled when the server stops.
     pub shutdown: CancellationToken,
 }

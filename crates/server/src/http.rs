@@ -4,13 +4,18 @@
 mod agent_link;
 mod audit;
 mod auth;
+mod body_budget;
+mod client_stream;
+pub mod connections;
 mod door;
 mod error;
 mod event_sinks;
 mod events;
 mod extract;
 mod groups;
+mod head_guard;
 mod head_timer;
+mod host;
 mod internal;
 pub mod listen;
 mod mcp;
@@ -30,6 +35,8 @@ mod tokens;
 mod users;
 mod web;
 
+pub use body_budget::BodyBudget;
 pub use door::Door;
+pub use host::AllowedHosts;
 pub use internal::{Asked, InternalApi, Reply, Unanswered};
 pub use router::{RouteRow, route_table, router};

@@ -17,6 +17,9 @@ pub struct Options {
     pub tls: Option<TlsFiles>,
     /// Proxies whose `X-Forwarded-*` headers are believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// Names under which a loopback listener takes requests, beside those of this machine and the
+    /// host of `public_url`; `*` is any.
+    pub allowed_hosts: Vec<String>,
     /// Whether the server may run agents itself: that is running code on it.
     pub allow_local_spaces: bool,
     /// `example.org` makes `https://<user>--<space>--<port>.example.org`.
@@ -125,8 +128,16 @@ pub struct TlsFiles {
 pub struct Limits {
     /// Bytes of a body of `POST /api/methods/call`.
     pub call_bytes_max: usize,
-    /// Connections at one time.
+    /// Connections at one time, agents' links included; fewer if the system allows fewer files.
     pub connections_max: usize,
+    /// Connections of one client address; `None` is a quarter of all. This machine, trusted
+    /// proxies and agents' links are not counted.
+    pub connections_per_address: Option<usize>,
+    /// Time for the head of a request: the first one from the start of its connection, a later one
+    /// from the end of the answer before it.
+    pub head_max: Duration,
+    /// Memory of all bodies that are still arriving; a user may have a quarter of it.
+    pub unfinished_body_bytes_max: usize,
     /// Calls a user may make per second; no limit when absent.
     pub calls_per_second: Option<u32>,
 }
@@ -136,6 +147,9 @@ impl Default for Limits {
         Self {
             call_bytes_max: 8 * 1024 * 1024,
             connections_max: 50_000,
+            connections_per_address: None,
+            head_max: Duration::from_secs(30),
+            unfinished_body_bytes_max: 256 * 1024 * 1024,
             calls_per_second: None,
         }
     }

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod bind;
+mod file_limit;
 mod open;
 mod secret_key;
 
@@ -25,7 +26,11 @@ use crate::{
     app::App,
     clock::{self, Clock},
     events::{secrets::SecretError, sinks::webhook::GuardError},
-    http::{self, listen::Listener},
+    http::{
+        self,
+        connections::{ConnectionLimits, Connections},
+        listen::Listener,
+    },
     identity::{Identity, IdentityError},
     options::Options,
     store::{self, OpenError, StoreError},
@@ -133,11 +138,13 @@ impl Server {
         internal_api.open(router.clone());
         let mut listeners = vec![(tcp, tls)];
         listeners.extend(local.map(|(tcp, _)| (tcp, None)));
+        let connections = connections(&options);
         let mut housekeeping = housekeeping(&app);
+        housekeeping.push(tokio::spawn(sweep(&app, connections.clone())));
         housekeeping.push(tokio::spawn(engine.run()));
         info!(server.id = %app.server_id, "listening on {scheme}://{address}");
         Ok(Self {
-            listening: listen(&app, &options, router, listeners),
+            listening: listen(&app, &options, &router, &connections, listeners)?,
             app,
             url,
             address,
@@ -209,21 +216,48 @@ impl Server {
 fn listen(
     app: &App,
     options: &Options,
-    router: axum::Router,
+    router: &axum::Router,
+    connections: &Connections,
     listeners: Vec<(TcpListener, Option<TlsAcceptor>)>,
-) -> Vec<JoinHandle<()>> {
-    let door = http::Door::new(app, router);
-    let serve = |(tcp, tls)| {
+) -> Result<Vec<JoinHandle<()>>, StartError> {
+    let serve = |(tcp, tls): (TcpListener, _)| {
+        let address = tcp.local_addr().map_err(|source| StartError::Listen {
+            address: options.listen,
+            source,
+        })?;
         let listener = Listener {
             tcp,
             tls,
-            door: door.clone(),
-            connections_max: options.limits.connections_max,
+            door: http::Door::new(app, router.clone(), address),
+            connections: connections.clone(),
+            head_max: options.limits.head_max,
             shutdown: app.shutdown.clone(),
         };
-        tokio::spawn(listener.run(options.policy.links.drain))
+        Ok(tokio::spawn(listener.run(options.policy.links.drain)))
     };
     listeners.into_iter().map(serve).collect()
+}
+
+fn connections(options: &Options) -> Connections {
+    let total = file_limit::connections_max(options);
+    let per_address = options.limits.connections_per_address;
+    Connections::new(ConnectionLimits {
+        total,
+        per_address: per_address.unwrap_or(total.div_ceil(4)),
+        head: options.limits.head_max,
+        trusted_proxies: options.trusted_proxies.clone(),
+    })
+}
+
+/// Closes connections whose time is over, until the server stops and has ended all of them.
+fn sweep(app: &App, connections: Connections) -> impl Future<Output = ()> + use<> {
+    let shutdown = app.shutdown.clone();
+    async move {
+        tokio::select! {
+            () = connections.sweep() => (),
+            () = shutdown.cancelled() => (),
+        }
+    }
 }
 
 /// No default password: the first administrator comes from the environment, or by a one-time link.

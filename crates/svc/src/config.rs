@@ -26,6 +26,9 @@ const DEFAULTS: &str = include_str!("../config.default.toml");
 /// Name of the file in this folder and in the user's config folder.
 const FILE_NAME: &str = "svc.toml";
 
+/// Less would refuse ordinary requests.
+const UNFINISHED_BODY_BYTES_MIN: usize = 1024 * 1024;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
@@ -50,6 +53,11 @@ section! {
     Server as WrittenServer {
         listen: SocketAddr = "SVC_LISTEN",
         trusted_proxies: Vec<String> = "SVC_TRUSTED_PROXIES",
+        allowed_hosts: Vec<String> = "SVC_ALLOWED_HOSTS",
+        max_connections: usize = "SVC_MAX_CONNECTIONS",
+        max_connections_per_address: usize = "SVC_MAX_CONNECTIONS_PER_ADDRESS",
+        head_seconds: f64 = "SVC_HEAD_SECONDS",
+        max_unfinished_body_bytes: usize = "SVC_MAX_UNFINISHED_BODY_BYTES",
         workers: usize = "SVC_WORKERS",
         log_format: LogFormat = "SVC_LOG_FORMAT",
         max_body_bytes: usize = "SVC_MAX_BODY_BYTES",
@@ -251,6 +259,7 @@ impl Config {
                 )));
             }
         }
+        server.check_connections()?;
         if server.heartbeat_seconds == 0 {
             return Err(Failure::usage(
                 "`heartbeat_seconds` is 0; it must be at least 1",
@@ -284,6 +293,29 @@ impl Events {
                     "`{key}` is {slots}; it must be between 4 and 65536"
                 )));
             }
+        }
+        Ok(())
+    }
+}
+
+impl Server {
+    fn check_connections(&self) -> Result<(), Failure> {
+        if self.max_connections == 0 {
+            return Err(Failure::usage(
+                "`max_connections` is 0, which would refuse every connection",
+            ));
+        }
+        if !(0.1..=3_600.0).contains(&self.head_seconds) {
+            return Err(Failure::usage(format!(
+                "`head_seconds` is {}; it must be between 0.1 and 3600",
+                self.head_seconds
+            )));
+        }
+        if self.max_unfinished_body_bytes < UNFINISHED_BODY_BYTES_MIN {
+            return Err(Failure::usage(format!(
+                "`max_unfinished_body_bytes` is {}; it must be at least {UNFINISHED_BODY_BYTES_MIN}",
+                self.max_unfinished_body_bytes
+            )));
         }
         Ok(())
     }

@@ -5,6 +5,7 @@
 //! Failing is done by panic, with the answer or log at hand that explains it.
 
 mod http;
+mod http2;
 mod postgres;
 mod process;
 mod program;
@@ -23,6 +24,7 @@ mod wait;
 mod zone;
 
 pub use http::{Answer, Http};
+pub use http2::Http2;
 pub use postgres::{GUARDED_USER, TestDatabase, TestPostgres};
 pub use process::{
     Process, children_of, descendants_of, is_running, peak_resident_mib, raise_open_files_limit,

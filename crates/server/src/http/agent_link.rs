@@ -1,5 +1,7 @@
 //! `GET /agent/link`: takes a connection over as an agent's link.
 
+use std::sync::Arc;
+
 use axum::{
     body::Body,
     extract::{Request, State},
@@ -10,7 +12,10 @@ use svc_protocol::link::SUBPROTOCOL;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tracing::debug;
 
-use super::error::{ApiError, ApiResult};
+use super::{
+    connections::Slot,
+    error::{ApiError, ApiResult},
+};
 use crate::{
     app::App,
     identity::{Caller, Credential},
@@ -34,6 +39,9 @@ pub async fn upgrade(
         );
     }
     let accept = check_handshake(request.headers())?;
+    if let Some(slot) = request.extensions().get::<Arc<Slot>>() {
+        slot.note_link();
+    }
     let upgrading = hyper::upgrade::on(&mut request);
     let links = app.links.clone();
     app.links.tasks.spawn(async move {

@@ -17,7 +17,9 @@ use http::{HeaderMap, Method, header};
 use svc_core::{Permission, Scopes, credential::CredentialKind};
 
 use super::{
-    error::ApiError,
+    connections::Slot,
+    error::{ApiError, protect},
+    host::names_this_machine,
     internal::ActsFor,
     listen::Peer,
     methods::CALL_PATH,
@@ -103,7 +105,16 @@ impl Gate {
     }
 }
 
-pub async fn authenticate(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
+pub async fn authenticate(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+    let is_api = is_api(request.uri().path());
+    let mut response = answer(gate, request, next).await;
+    if is_api {
+        protect(response.headers_mut());
+    }
+    response
+}
+
+async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
     let rule = gate.rule_of(&request);
     let open_to_all = matches!(rule, Some((Needs::Nothing, _)));
     if gate.app.store.is_shared() && !open_to_all && is_unknown(&gate, &request) {
@@ -117,6 +128,9 @@ pub async fn authenticate(State(gate): State<Gate>, mut request: Request, next: 
     match decide(&gate, rule, &request) {
         Ok(caller) => {
             if let Some(caller) = caller {
+                if let Some(slot) = request.extensions().get::<Arc<Slot>>() {
+                    slot.note_authenticated();
+                }
                 request.extensions_mut().insert(caller);
             }
             if is_cancellable(&request) {
@@ -350,7 +364,9 @@ fn is_direct_loopback<B>(gate: &Gate, request: &http::Request<B>) -> bool {
             .iter()
             .any(|net| net.contains(&peer))
     };
+    // The listener may take other names than those of this machine; a foreign page could use one.
     peer.is_some_and(|peer| peer.is_loopback() && !is_proxy(peer))
+        && names_this_machine(request.headers())
         && !forwarded
             .iter()
             .any(|name| request.headers().contains_key(*name))

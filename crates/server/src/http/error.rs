@@ -1,7 +1,7 @@
 //! The one place where a failure becomes `application/problem+json` (RFC 9457).
 
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::{event::EmitError, pattern::PatternError, quota::QuotaExceeded};
 use svc_protocol::problem::{CONTENT_TYPE, Problem};
 
@@ -80,6 +80,15 @@ impl ApiError {
     }
 }
 
+/// Headers of every answer of the API: no browser or proxy guesses its type or stores it.
+pub fn protect(headers: &mut HeaderMap) {
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+}
+
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let status =
@@ -88,6 +97,7 @@ impl IntoResponse for ApiError {
         let mut response = (status, body).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
+        protect(headers);
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }

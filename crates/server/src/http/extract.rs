@@ -2,6 +2,7 @@
 
 use std::{
     pin::{Pin, pin},
+    sync::Arc,
     task::Poll,
     time::Duration,
 };
@@ -18,11 +19,17 @@ use http_body_util::BodyExt;
 use hyper::body::Frame;
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::error::ApiError;
+use super::{
+    body_budget::{Account, Reservation},
+    connections::Slot,
+    error::ApiError,
+};
 use crate::{app::App, identity::Caller, store::PageRequest};
 
 /// Bodies of every route but calls: records, not payloads.
 const RECORD_BYTES_MAX: usize = 1024 * 1024;
+/// Bodies of requests without a credential: a login, a first password.
+const ANONYMOUS_BYTES_MAX: usize = 8 * 1024;
 /// How long a record, and a call's payload, may take to arrive.
 const RECORD_TIME_MAX: Duration = Duration::from_secs(10);
 pub const PAYLOAD_TIME_MAX: Duration = Duration::from_secs(60);
@@ -33,10 +40,12 @@ pub struct Json<T>(pub T);
 impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, _: &App) -> Result<Self, ApiError> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let (parts, body) = request.into_parts();
         require_json(&parts.headers)?;
-        let body = read_body(body, RECORD_BYTES_MAX, RECORD_TIME_MAX).await?;
+        let (account, bytes_max) = account_of(&parts);
+        let reservation = app.bodies.begin(account);
+        let body = read_body(body, bytes_max, RECORD_TIME_MAX, reservation).await?;
         // Serde would also fill a record from an array, field by field.
         if body.trim_ascii_start().first() != Some(&b'{') {
             return Err(ApiError::bad_request(
@@ -49,6 +58,16 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
             ApiError::bad_request("invalid_body", detail)
         })
     }
+}
+
+/// Who sends a record, and how large it may be.
+fn account_of(parts: &Parts) -> (Account, usize) {
+    if let Some(caller) = parts.extensions.get::<Caller>() {
+        return (Account::User(caller.user.id), RECORD_BYTES_MAX);
+    }
+    let connection = parts.extensions.get::<Arc<Slot>>();
+    let id = connection.map_or(0, |slot| slot.id());
+    (Account::Connection(id), ANONYMOUS_BYTES_MAX)
 }
 
 impl<T: Serialize> IntoResponse for Json<T> {
@@ -152,7 +171,13 @@ pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
     ))
 }
 
-pub async fn read_body<B>(body: B, max: usize, time_max: Duration) -> Result<Bytes, ApiError>
+/// Reads a whole body. `reservation` holds the memory of one that arrives in pieces.
+pub async fn read_body<B>(
+    body: B,
+    max: usize,
+    time_max: Duration,
+    reservation: Reservation<'_>,
+) -> Result<Bytes, ApiError>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -174,7 +199,7 @@ where
     // Boxed: the room for it would be a part of every call.
     let reading = Box::pin(tokio::time::timeout(
         time_max,
-        read_pieces(body, first, max),
+        read_pieces(body, first, max, reservation),
     ));
     reading.await.unwrap_or_else(|_| {
         let seconds = time_max.as_secs();
@@ -191,6 +216,7 @@ async fn read_pieces<B>(
     mut body: Pin<&mut B>,
     mut first: Option<Frame<Bytes>>,
     max: usize,
+    mut reservation: Reservation<'_>,
 ) -> Result<Bytes, ApiError>
 where
     B: HttpBody<Data = Bytes>,
@@ -216,7 +242,10 @@ where
                 format!("the body has more than {max} bytes"),
             ));
         }
+        reservation.grow_to(whole.len() + data.len())?;
         whole.extend_from_slice(&data);
+        // The buffer grows by more than the piece.
+        reservation.grow_to(whole.capacity())?;
     }
 }
 
@@ -234,8 +263,19 @@ mod tests {
     use http_body_util::{Full, StreamBody};
 
     use super::*;
+    use crate::http::body_budget::BodyBudget;
 
     const MAX: usize = 10;
+
+    async fn read_body<B>(body: B, max: usize, time_max: Duration) -> Result<Bytes, ApiError>
+    where
+        B: HttpBody<Data = Bytes>,
+        B::Error: Into<BoxError>,
+    {
+        let budget = BodyBudget::new(1024 * 1024);
+        let reservation = budget.begin(Account::Connection(1));
+        super::read_body(body, max, time_max, reservation).await
+    }
 
     /// Reads a body that comes in pieces; `None` is a wait that never ends.
     async fn read(pieces: &[Option<&'static str>]) -> Result<Bytes, String> {

@@ -16,9 +16,23 @@ use std::{
 use hyper::rt::{Sleep, Timer};
 use parking_lot::Mutex;
 
-/// The timer of one connection, all of whose sleeps are polled by the connection's task.
-#[derive(Default)]
-pub struct HeadTimer(Arc<Mutex<Alarm>>);
+use super::connections::Slot;
+
+/// The timer of one connection, all of whose sleeps are polled by the connection's task. While a
+/// sleep exists, the connection waits for a head: it is idle.
+pub struct HeadTimer {
+    alarm: Arc<Mutex<Alarm>>,
+    slot: Arc<Slot>,
+}
+
+impl HeadTimer {
+    pub fn new(slot: Arc<Slot>) -> Self {
+        Self {
+            alarm: Arc::default(),
+            slot,
+        }
+    }
+}
 
 /// What the runtime keeps; `None` until the first sleep is polled.
 type Alarm = Option<Pin<Box<tokio::time::Sleep>>>;
@@ -29,10 +43,18 @@ impl Timer for HeadTimer {
     }
 
     fn sleep_until(&self, deadline: Instant) -> Pin<Box<dyn Sleep>> {
+        self.slot.note_idle();
         Box::pin(HeadSleep {
             deadline: deadline.into(),
-            alarm: Arc::clone(&self.0),
+            alarm: Arc::clone(&self.alarm),
+            slot: Arc::clone(&self.slot),
         })
+    }
+
+    fn reset(&self, sleep: &mut Pin<Box<dyn Sleep>>, deadline: Instant) {
+        *sleep = self.sleep_until(deadline);
+        // The end of the old sleep did not end the wait.
+        self.slot.note_idle();
     }
 
     fn now(&self) -> Instant {
@@ -43,6 +65,13 @@ impl Timer for HeadTimer {
 struct HeadSleep {
     deadline: tokio::time::Instant,
     alarm: Arc<Mutex<Alarm>>,
+    slot: Arc<Slot>,
+}
+
+impl Drop for HeadSleep {
+    fn drop(&mut self) {
+        self.slot.note_busy();
+    }
 }
 
 impl Sleep for HeadSleep {}
@@ -79,7 +108,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_sleep_ends_at_its_own_time_whatever_the_alarm_was_set_to() {
-        let timer = HeadTimer::default();
+        let registration = crate::http::connections::testing::admit_one().await;
+        let timer = HeadTimer::new(Arc::clone(registration.slot()));
         let start = timer.now();
         // Of an earlier request; the alarm is set to it.
         begin(&mut timer.sleep_until(start + STEP)).await;

@@ -3,10 +3,7 @@
 use std::{
     future::poll_fn,
     net::{IpAddr, SocketAddr},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     task::Poll,
     time::Duration,
 };
@@ -14,27 +11,37 @@ use std::{
 use http::{HeaderMap, Request};
 use hyper::body::Incoming;
 use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
+    rt::{TokioIo, TokioTimer},
     server::conn::auto,
 };
 use ipnet::IpNet;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
 };
 use tokio_rustls::TlsAcceptor;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::{debug, warn};
 
 use super::{
+    client_stream::ClientStream,
+    connections::{Connections, Order, Registration, Slot, TooManyFromAddress},
     door::{self, Door},
+    head_guard::HeadGuard,
     head_timer::HeadTimer,
 };
 
-/// Time for a TLS handshake, and for the head of a request.
+/// Time for a TLS handshake. The first head has a limit of its own, handshake included.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
-const HEAD_MAX: Duration = Duration::from_secs(30);
+/// Bytes of a request head over HTTP/1, and of the buffers of a connection.
+const HTTP1_BUFFER_BYTES: usize = 64 * 1024;
+/// The same over HTTP/2, for each of its streams.
+const HTTP2_HEAD_BYTES: u32 = 16 * 1024;
+/// Requests at one time on one HTTP/2 connection; RFC 9113 advises against less than 100.
+const HTTP2_STREAMS: u32 = 250;
+/// Bytes that a client may send before a handler reads them: of one stream, and of all.
+const HTTP2_STREAM_WINDOW: u32 = 256 * 1024;
+const HTTP2_CONNECTION_WINDOW: u32 = 1024 * 1024;
 
 /// The other end of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -47,158 +54,199 @@ pub struct Listener {
     pub tcp: TcpListener,
     pub tls: Option<TlsAcceptor>,
     pub door: Door,
-    /// Connections at one time; more wait to be accepted.
-    pub connections_max: usize,
+    /// Those of all listeners.
+    pub connections: Connections,
+    /// Time for the head of a request, and so the time a connection may be idle.
+    pub head_max: Duration,
     /// Stop accepting, let requests in flight finish.
     pub shutdown: CancellationToken,
 }
 
-/// Tells connections that the listener closes.
-#[derive(Clone, Default)]
-struct Closing(Arc<ClosingState>);
-
-#[derive(Default)]
-struct ClosingState {
-    /// Set before the token is cancelled, and cheaper to look at.
-    begun: AtomicBool,
-    token: CancellationToken,
-}
-
-impl Closing {
-    fn begin(&self) {
-        self.0.begun.store(true, Ordering::Release);
-        self.0.token.cancel();
-    }
-
-    fn has_begun(&self) -> bool {
-        self.0.begun.load(Ordering::Acquire)
-    }
+/// What every connection of a listener shares.
+#[derive(Clone)]
+struct Serving {
+    tls: Option<TlsAcceptor>,
+    door: Door,
+    head_max: Duration,
 }
 
 impl Listener {
     /// Serves until shutdown; returns when no connection is left or `linger` is over.
     pub async fn run(self, linger: Duration) {
-        let connections = TaskTracker::new();
-        let places = Arc::new(Semaphore::new(self.connections_max));
-        let closing = Closing::default();
+        let tasks = TaskTracker::new();
+        let serving = Serving {
+            tls: self.tls.clone(),
+            door: self.door.clone(),
+            head_max: self.head_max,
+        };
         loop {
             let accepted = tokio::select! {
-                accepted = accept(&self.tcp, &places) => accepted,
+                accepted = self.accept() => accepted,
                 () = self.shutdown.cancelled() => break,
             };
-            let Some((stream, address, place)) = accepted else {
+            let Some((tcp, address, registration)) = accepted else {
                 continue;
             };
-            let (tls, door, closing) = (self.tls.clone(), self.door.clone(), closing.clone());
-            connections.spawn(async move {
-                serve(stream, address, tls, door, closing).await;
-                drop(place);
-            });
+            let stream = ClientStream::new(tcp, registration);
+            tasks.spawn(serve(stream, address, serving.clone()));
         }
-        closing.begin();
         drop(self.tcp);
-        connections.close();
-        if tokio::time::timeout(linger, connections.wait())
-            .await
-            .is_err()
-        {
+        self.connections.finish_all();
+        tasks.close();
+        if tokio::time::timeout(linger, tasks.wait()).await.is_err() {
             warn!(
-                open = connections.len(),
+                open = tasks.len(),
                 "connections still open at the end of the drain time"
             );
         }
     }
-}
 
-async fn accept(
-    tcp: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> Option<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
-    let place = Arc::clone(places).acquire_owned().await.ok()?;
-    match tcp.accept().await {
-        Ok((stream, address)) => Some((stream, address, place)),
-        Err(error) => {
-            // Out of file descriptors, mostly: give the others a moment to end.
-            warn!("could not accept a connection: {error}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            None
+    async fn accept(&self) -> Option<(TcpStream, SocketAddr, Registration)> {
+        let (tcp, address) = match self.tcp.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Out of file descriptors, mostly: close a connection that is not needed.
+                warn!("could not accept a connection: {error}");
+                self.connections.close_one();
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                return None;
+            }
+        };
+        match self.connections.admit(address.ip()).await {
+            Ok(registration) => Some((tcp, address, registration)),
+            Err(refusal) => {
+                debug!(%address, "connection refused: {refusal}");
+                if self.tls.is_none() {
+                    refuse(&tcp, &refusal);
+                }
+                None
+            }
         }
     }
 }
 
-async fn serve(
-    stream: TcpStream,
-    address: SocketAddr,
-    tls: Option<TlsAcceptor>,
-    door: Door,
-    closing: Closing,
-) {
+/// Says why, if the socket takes it at once.
+fn refuse(tcp: &TcpStream, refusal: &TooManyFromAddress) {
+    let problem = serde_json::json!({
+        "type": "about:blank",
+        "title": "Service Unavailable",
+        "status": 503,
+        "code": "too_many_connections",
+        "detail": refusal.to_string(),
+    })
+    .to_string();
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{problem}",
+        problem.len()
+    );
+    let _ = tcp.try_write(answer.as_bytes());
+}
+
+async fn serve(stream: ClientStream, address: SocketAddr, serving: Serving) {
     // Small answers must not wait for a full segment.
-    let _ = stream.set_nodelay(true);
-    match tls {
-        None => {
-            serve_http(
-                stream,
-                Peer {
-                    address,
-                    tls: false,
-                },
-                door,
-                closing,
-            )
-            .await
+    stream.set_nodelay();
+    let slot = Arc::clone(stream.slot());
+    let Some(tls) = &serving.tls else {
+        let peer = Peer {
+            address,
+            tls: false,
+        };
+        return serve_http(stream, peer, slot, &serving).await;
+    };
+    let handshake = tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream));
+    let accepted = tokio::select! {
+        accepted = handshake => accepted,
+        () = slot.ordered() => return,
+    };
+    match accepted {
+        Ok(Ok(stream)) => {
+            let peer = Peer { address, tls: true };
+            serve_http(stream, peer, slot, &serving).await;
         }
-        Some(tls) => match tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream)).await {
-            Ok(Ok(stream)) => serve_http(stream, Peer { address, tls: true }, door, closing).await,
-            Ok(Err(error)) => debug!(%address, "TLS handshake failed: {error}"),
-            Err(_) => debug!(%address, "TLS handshake took too long"),
-        },
+        Ok(Err(error)) => debug!(%address, "TLS handshake failed: {error}"),
+        Err(_) => debug!(%address, "TLS handshake took too long"),
     }
 }
 
-async fn serve_http<S>(stream: S, peer: Peer, door: Door, closing: Closing)
+async fn serve_http<S>(stream: S, peer: Peer, slot: Arc<Slot>, serving: &Serving)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = WithPeer { door, peer };
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+    let service = WithPeer {
+        door: serving.door.clone(),
+        peer,
+        slot: Arc::clone(&slot),
+    };
+    let builder = builder(&slot, serving.head_max);
+    let stream = HeadGuard::new(stream, Arc::clone(&slot));
+    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    let mut ordered = std::pin::pin!(slot.ordered());
+    let mut is_registered = false;
+    let mut is_finishing = false;
+    // The order is awaited once, so that it wakes this task; a busy connection then only looks at
+    // a flag.
+    let ended = poll_fn(|context| {
+        loop {
+            if let Poll::Ready(ended) = connection.as_mut().poll(context) {
+                return Poll::Ready(ended);
+            }
+            if !is_registered {
+                is_registered = ordered.as_mut().poll(context).is_pending();
+                if !is_registered {
+                    ordered.set(slot.ordered());
+                    continue;
+                }
+            }
+            match slot.order() {
+                Order::Close => return Poll::Ready(Ok(())),
+                Order::Finish if !is_finishing => {
+                    is_finishing = true;
+                    is_registered = false;
+                    connection.as_mut().graceful_shutdown();
+                }
+                _ => return Poll::Pending,
+            }
+        }
+    });
+    if let Err(error) = ended.await {
+        debug!(address = %peer.address, "connection ended: {error}");
+    }
+}
+
+fn builder(slot: &Arc<Slot>, head_max: Duration) -> auto::Builder<StreamExecutor> {
+    let mut builder = auto::Builder::new(StreamExecutor(Arc::clone(slot)));
     builder
         .http1()
-        .timer(HeadTimer::default())
-        .header_read_timeout(HEAD_MAX);
+        .timer(HeadTimer::new(Arc::clone(slot)))
+        .header_read_timeout(head_max)
+        .max_buf_size(HTTP1_BUFFER_BYTES);
     builder
         .http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(Duration::from_secs(30))
-        .max_concurrent_streams(1_000);
-    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    let mut cancelled = std::pin::pin!(closing.0.token.cancelled());
-    let mut is_told = false;
-    // The token is asked once, so that it wakes this task; a busy connection then only looks at a
-    // flag.
-    let ended = poll_fn(|context| {
-        if let Poll::Ready(ended) = connection.as_mut().poll(context) {
-            return Poll::Ready(Some(ended));
-        }
-        if !is_told {
-            is_told = true;
-            let _ = cancelled.as_mut().poll(context);
-        }
-        if closing.has_begun() {
-            return Poll::Ready(None);
-        }
-        Poll::Pending
-    });
-    let ended = match ended.await {
-        Some(ended) => ended,
-        None => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
-        }
-    };
-    if let Err(error) = ended {
-        debug!(address = %peer.address, "connection ended: {error}");
+        .max_concurrent_streams(HTTP2_STREAMS)
+        .max_header_list_size(HTTP2_HEAD_BYTES)
+        .initial_stream_window_size(HTTP2_STREAM_WINDOW)
+        .initial_connection_window_size(HTTP2_CONNECTION_WINDOW);
+    builder
+}
+
+/// Runs the streams of an HTTP/2 connection; while there is one, the connection is not idle.
+#[derive(Clone)]
+struct StreamExecutor(Arc<Slot>);
+
+impl<F> hyper::rt::Executor<F> for StreamExecutor
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    fn execute(&self, stream: F) {
+        let guard = self.0.begin_stream();
+        tokio::spawn(async move {
+            stream.await;
+            drop(guard);
+        });
     }
 }
 
@@ -206,6 +254,7 @@ where
 struct WithPeer {
     door: Door,
     peer: Peer,
+    slot: Arc<Slot>,
 }
 
 impl hyper::service::Service<Request<Incoming>> for WithPeer {
@@ -214,7 +263,8 @@ impl hyper::service::Service<Request<Incoming>> for WithPeer {
     type Future = door::Answering;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
-        self.door.take(request, self.peer)
+        self.slot.note_head();
+        self.door.take(request, self.peer, &self.slot)
     }
 }
 

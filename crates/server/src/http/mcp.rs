@@ -26,6 +26,7 @@ use hyper::body::{Frame, SizeHint};
 use serde::Deserialize;
 
 use super::{
+    body_budget::Account,
     error::{ApiError, ApiResult},
     extract::{PAYLOAD_TIME_MAX, Query, read_body, require_json},
     listen::Peer,
@@ -67,7 +68,9 @@ pub async fn post(
     check_origin(&app, &parts)?;
     require_json(&parts.headers)?;
     let mode = asked.mode()?;
-    let body = read_body(body, app.limits.call_bytes_max, PAYLOAD_TIME_MAX).await?;
+    let reservation = app.bodies.begin(Account::User(caller.user.id));
+    let bytes_max = app.limits.call_bytes_max;
+    let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
     let takes_events = takes_events(&parts.headers);
     let answer = app
         .mcp
@@ -152,20 +155,10 @@ fn event_stream(messages: impl Stream<Item = String> + Send + 'static) -> Respon
     ([unbuffered], Sse::new(lines).keep_alive(heartbeat)).into_response()
 }
 
-/// Refuses what a foreign page made a browser send, also by a name that it lets resolve to this
-/// machine.
+/// Refuses what a page of another site made a browser send.
 fn check_origin(app: &App, parts: &Parts) -> ApiResult<()> {
-    let foreign = |what: &str| {
-        let detail = format!(
-            "{what} is foreign to this server; set its public URL if people know it by that name"
-        );
-        Err(ApiError::forbidden("foreign_origin", detail))
-    };
     let host = host(parts);
     let is_local = app.loopback_only && is_direct(app, parts);
-    if is_local && !host.as_ref().is_some_and(|host| is_own_host(app, host)) {
-        return foreign("the `Host`");
-    }
     let mut origins = parts.headers.get_all(header::ORIGIN).iter();
     let is_own = |origin: &HeaderValue| {
         let authority = origin.to_str().ok().and_then(authority_of);
@@ -177,7 +170,10 @@ fn check_origin(app: &App, parts: &Parts) -> ApiResult<()> {
     if origins.all(is_own) {
         Ok(())
     } else {
-        foreign("the `Origin`")
+        Err(ApiError::forbidden(
+            "foreign_origin",
+            "the `Origin` is foreign to this server; set its public URL if people know it by that name",
+        ))
     }
 }
 

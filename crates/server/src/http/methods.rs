@@ -12,7 +12,8 @@ use serde::Deserialize;
 use svc_protocol::api::Methods;
 
 use super::{
-    error::{ApiError, ApiResult},
+    body_budget::Account,
+    error::{ApiError, ApiResult, protect},
     extract::{Json, PAYLOAD_TIME_MAX, Query, read_body, require_json},
 };
 use crate::{
@@ -69,7 +70,8 @@ where
 {
     let bytes_max = app.limits.call_bytes_max;
     async move {
-        let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX).await?;
+        let reservation = app.bodies.begin(Account::User(caller.user.id));
+        let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
         let answer = app
             .calls
             .answer(caller, &body)
@@ -77,7 +79,7 @@ where
             .map_err(rate_limited)?;
         Ok(match answer {
             Some(answer) => json(answer),
-            None => StatusCode::NO_CONTENT.into_response(),
+            None => no_content(),
         })
     }
 }
@@ -92,11 +94,17 @@ pub async fn openrpc(State(app): State<App>, caller: Caller) -> Response {
     json(app.calls.openrpc.document(&caller))
 }
 
+fn no_content() -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    protect(response.headers_mut());
+    response
+}
+
 fn json(body: Vec<u8>) -> Response {
     let mut response = Response::new(body.into());
     let content_type = HeaderValue::from_static("application/json");
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, content_type);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, content_type);
+    protect(headers);
     response
 }

@@ -62,6 +62,7 @@ impl Fixture {
             data_dir: folder.path().to_owned(),
             tls: None,
             trusted_proxies: vec![],
+            allowed_hosts: vec![],
             allow_local_spaces: false,
             wildcard_domain: None,
             public_url: None,

@@ -1,6 +1,6 @@
 //! Puts the parts of a server together: who knows whom.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use svc_core::ServerId;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ use crate::{
         },
         sinks_service::{SinksService, TestLimit},
     },
-    http::InternalApi,
+    http::{AllowedHosts, BodyBudget, InternalApi},
     identity::{Directory, Identity},
     links::Links,
     mcp::{Mcp, scripts::StoredTools},
@@ -110,6 +110,9 @@ pub fn assemble(
         quotas: options.quotas,
         web: options.web.clone(),
         trusted_proxies: options.trusted_proxies.clone(),
+        allowed_hosts: allowed_hosts(options),
+        bodies: BodyBudget::new(options.limits.unfinished_body_bytes_max),
+        warned_of_proxy: AtomicBool::new(false),
         public_authority: options.public_url.as_deref().and_then(authority),
         loopback_only: options.listen.ip().is_loopback(),
         store: base.store,
@@ -328,6 +331,11 @@ fn engine(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> Engine
         base.shutdown.clone(),
         base.hub.clone(),
     )
+}
+
+fn allowed_hosts(options: &Options) -> AllowedHosts {
+    let public = options.public_url.as_deref().and_then(authority);
+    AllowedHosts::new(public.as_deref(), &options.allowed_hosts)
 }
 
 /// `example.org:8443` of `https://example.org:8443/x`.

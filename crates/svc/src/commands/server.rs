@@ -157,6 +157,7 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
         database: database(config)?,
         tls,
         trusted_proxies: networks(&server.trusted_proxies)?,
+        allowed_hosts: server.allowed_hosts.clone(),
         allow_local_spaces: config.spaces.allow_local,
         wildcard_domain: server.wildcard_domain.clone(),
         public_url: server.public_url.clone(),
@@ -167,7 +168,11 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
         limits: Limits {
             call_bytes_max: server.max_body_bytes,
             calls_per_second: server.calls_per_second,
-            ..Limits::default()
+            connections_max: server.max_connections,
+            connections_per_address: Some(server.max_connections_per_address)
+                .filter(|&limit| limit > 0),
+            head_max: Duration::from_secs_f64(server.head_seconds),
+            unfinished_body_bytes_max: server.max_unfinished_body_bytes,
         },
         quotas: quotas(&config.quotas),
         policy: policy(server),

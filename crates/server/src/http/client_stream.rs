@@ -1,0 +1,97 @@
+//! A client's socket, with its place among the connections of the server.
+//!
+//! The place stays with the socket when a connection becomes an agent's link, so that the number of
+//! connections is the number of sockets.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+
+use super::connections::{Registration, Slot};
+
+pub struct ClientStream {
+    // Dropped in this order: the socket is closed before its place is free.
+    tcp: TcpStream,
+    registration: Registration,
+    /// The client took no bytes at the last write.
+    is_stalled: bool,
+}
+
+impl ClientStream {
+    pub fn new(tcp: TcpStream, registration: Registration) -> Self {
+        Self {
+            tcp,
+            registration,
+            is_stalled: false,
+        }
+    }
+
+    pub fn slot(&self) -> &Arc<Slot> {
+        self.registration.slot()
+    }
+
+    pub fn set_nodelay(&self) {
+        let _ = self.tcp.set_nodelay(true);
+    }
+
+    fn note<T>(&mut self, written: Poll<T>) -> Poll<T> {
+        if written.is_pending() {
+            self.is_stalled = true;
+            self.slot().note_stalled();
+        } else if self.is_stalled {
+            self.is_stalled = false;
+            self.slot().note_unstalled();
+        }
+        written
+    }
+}
+
+impl AsyncRead for ClientStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for ClientStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.tcp).poll_write(context, bytes);
+        self.note(written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.tcp).poll_write_vectored(context, slices);
+        self.note(written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.tcp.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.tcp).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,211 @@
+//! Every open connection of the server: how many there are, from which address, and which of them
+//! are closed so that others can be admitted.
+//!
+//! A connection that never proves who it is must not keep others out. When the server is full it
+//! closes connections in this order: those without a complete request head, those that never
+//! presented a valid credential, idle ones. Only connections with a request in progress of an
+//! authenticated caller, and agents' links, are safe.
+
+mod evict;
+mod slot;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    net::{IpAddr, Ipv6Addr},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use ipnet::IpNet;
+use parking_lot::Mutex;
+use slab::Slab;
+use thiserror::Error;
+use tokio::sync::Notify;
+
+use evict::Candidate;
+pub use slot::{Order, Registration, Slot};
+
+/// Between attempts to close a connection while the server is full.
+const RETRY_EVERY: Duration = Duration::from_millis(100);
+/// Limits of the time between two sweeps.
+const SWEEP_MIN: Duration = Duration::from_millis(50);
+const SWEEP_MAX: Duration = Duration::from_secs(1);
+/// A client that takes no byte of an answer for this long is gone.
+const STALL_MAX: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Debug)]
+pub struct ConnectionLimits {
+    /// Connections at one time, agents' links included.
+    pub total: usize,
+    /// Connections of one client address, agents' links excluded.
+    pub per_address: usize,
+    /// Time from the start of a connection to its first complete request head, and time an HTTP/2
+    /// connection may be idle.
+    pub head: Duration,
+    /// Addresses with any number of connections: all clients of a proxy share its address.
+    pub trusted_proxies: Vec<IpNet>,
+}
+
+#[derive(Clone)]
+pub struct Connections(Arc<Shared>);
+
+struct Shared {
+    limits: ConnectionLimits,
+    started: Instant,
+    /// Milliseconds since the start, as of the last sweep: requests read no clock for this.
+    now: AtomicU64,
+    state: Mutex<State>,
+    /// A connection ended.
+    freed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    open: Slab<Arc<Slot>>,
+    /// Connections per client address.
+    addresses: HashMap<IpAddr, usize>,
+    /// Connections to close next, from the last look at all of them.
+    candidates: VecDeque<Candidate>,
+}
+
+/// This client address has as many connections as one may have.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error(
+    "this address has {limit} connections open, and may have no more (`max_connections_per_address`)"
+)]
+pub struct TooManyFromAddress {
+    pub limit: usize,
+}
+
+impl Connections {
+    pub fn new(limits: ConnectionLimits) -> Self {
+        Self(Arc::new(Shared {
+            limits,
+            started: Instant::now(),
+            now: AtomicU64::new(1),
+            state: Mutex::default(),
+            freed: Notify::new(),
+        }))
+    }
+
+    /// Admits a connection. While the server is full, closes others, or waits for one to end.
+    pub async fn admit(&self, address: IpAddr) -> Result<Registration, TooManyFromAddress> {
+        let address = address.to_canonical();
+        loop {
+            let freed = self.0.freed.notified();
+            if let Some(registration) = self.try_admit(address)? {
+                return Ok(registration);
+            }
+            self.close_one();
+            let _ = tokio::time::timeout(RETRY_EVERY, freed).await;
+        }
+    }
+
+    /// `None` while the server is full.
+    fn try_admit(&self, address: IpAddr) -> Result<Option<Registration>, TooManyFromAddress> {
+        let limits = &self.0.limits;
+        let client = client_key(address);
+        let mut state = self.0.state.lock();
+        let of_address = state.addresses.get(&client).copied().unwrap_or(0);
+        if of_address >= limits.per_address && !self.is_exempt(address) {
+            return Err(TooManyFromAddress {
+                limit: limits.per_address,
+            });
+        }
+        if state.open.len() >= limits.total {
+            return Ok(None);
+        }
+        *state.addresses.entry(client).or_default() += 1;
+        let slot = Arc::new(Slot::new(client, self.0.millis(), Arc::clone(&self.0)));
+        let key = state.open.insert(Arc::clone(&slot));
+        Ok(Some(Registration::new(slot, key)))
+    }
+
+    /// This machine and trusted proxies connect for others.
+    fn is_exempt(&self, address: IpAddr) -> bool {
+        let proxies = &self.0.limits.trusted_proxies;
+        address.is_loopback() || proxies.iter().any(|net| net.contains(&address))
+    }
+
+    /// Closes the connection that is missed least; whether there was one.
+    pub fn close_one(&self) -> bool {
+        let now = self.0.millis();
+        self.0.now.store(now, Ordering::Relaxed);
+        self.0.state.lock().close_one(now)
+    }
+
+    /// Asks every connection to finish its requests and end.
+    pub fn finish_all(&self) {
+        for (_, slot) in &self.0.state.lock().open {
+            slot.give(Order::Finish);
+        }
+    }
+
+    /// Closes connections whose time is over, until dropped.
+    pub async fn sweep(self) {
+        let every = (self.0.limits.head / 8).clamp(SWEEP_MIN, SWEEP_MAX);
+        loop {
+            tokio::time::sleep(every).await;
+            let now = self.0.millis();
+            self.0.now.store(now, Ordering::Relaxed);
+            let head = millis(self.0.limits.head);
+            for (_, slot) in &self.0.state.lock().open {
+                if let Some(order) = slot.overdue(now, head, millis(STALL_MAX)) {
+                    slot.give(order);
+                }
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Milliseconds since the start; never 0, which means "not".
+    fn millis(&self) -> u64 {
+        millis(self.started.elapsed()) + 1
+    }
+
+    fn release(&self, key: usize, slot: &Slot) {
+        let mut state = self.state.lock();
+        state.open.remove(key);
+        if !slot.is_link() {
+            state.forget_address(slot.client());
+        }
+        drop(state);
+        self.freed.notify_one();
+    }
+}
+
+impl State {
+    fn forget_address(&mut self, client: IpAddr) {
+        if let Some(count) = self.addresses.get_mut(&client) {
+            *count -= 1;
+            if *count == 0 {
+                self.addresses.remove(&client);
+            }
+        }
+    }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// One client: with IPv6 a whole network of 64 bits belongs to one.
+fn client_key(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) if address.is_loopback() => IpAddr::V6(address),
+        IpAddr::V6(address) => {
+            let network = address.to_bits() >> 64 << 64;
+            IpAddr::V6(Ipv6Addr::from_bits(network))
+        }
+    }
+}
+
+#[cfg(test)]
+pub mod testing;
+#[cfg(test)]
+mod tests;

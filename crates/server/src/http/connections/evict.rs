@@ -1,0 +1,119 @@
+//! Which connection to close when the server is full.
+
+use std::{
+    cmp::Reverse,
+    collections::HashMap,
+    net::IpAddr,
+    sync::{Arc, Weak},
+};
+
+use super::{Order, Slot, State};
+
+/// An anonymous request has this long to finish before its connection may be closed.
+const ANONYMOUS_MS: u64 = 5_000;
+/// More anonymous connections of one address have no such time.
+const ANONYMOUS_PER_ADDRESS: usize = 64;
+/// An authenticated connection is closed after this much idle time: its client may be about to use
+/// it.
+const IDLE_MS: u64 = 1_000;
+/// A look at all connections finds at least this many to close, or one in `CANDIDATES_PART`.
+const CANDIDATES_MIN: usize = 16;
+const CANDIDATES_PART: usize = 8;
+
+/// What makes a connection dispensable; the smallest goes first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Class {
+    /// No complete head yet.
+    Silent,
+    /// Never presented a valid credential.
+    Anonymous,
+    Idle,
+}
+
+/// A connection that could be closed when all of them were looked at.
+pub(super) struct Candidate {
+    class: Class,
+    /// Anonymous connections of the same client address.
+    crowd: usize,
+    slot: Weak<Slot>,
+}
+
+impl State {
+    /// Closes one connection; whether there was one to close.
+    pub(super) fn close_one(&mut self, now: u64) -> bool {
+        if self.close_candidate(now) {
+            return true;
+        }
+        self.find_candidates(now);
+        self.close_candidate(now)
+    }
+
+    fn close_candidate(&mut self, now: u64) -> bool {
+        while let Some(candidate) = self.candidates.pop_front() {
+            let Some(slot) = candidate.slot.upgrade() else {
+                continue;
+            };
+            // It may have sent a request, or presented a credential, since it was found.
+            let class = class(&slot, now, candidate.crowd);
+            if slot.order() != Order::Close && class == Some(candidate.class) {
+                slot.give(Order::Close);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Looks at all connections: those of the address with the most go first, then the oldest.
+    fn find_candidates(&mut self, now: u64) {
+        let mut anonymous: HashMap<IpAddr, usize> = HashMap::new();
+        for (_, slot) in &self.open {
+            if !slot.is_authenticated() {
+                *anonymous.entry(slot.client()).or_default() += 1;
+            }
+        }
+        let of_client = |slot: &Slot| anonymous.get(&slot.client()).copied().unwrap_or(0);
+        let mut found: Vec<_> = self
+            .open
+            .iter()
+            .filter(|(_, slot)| slot.order() != Order::Close)
+            .filter_map(|(_, slot)| {
+                let of_client = of_client(slot);
+                let class = class(slot, now, of_client)?;
+                let (crowd, age) = match class {
+                    Class::Idle => (0, slot.idle_for(now).unwrap_or(0)),
+                    _ => (of_client, now.saturating_sub(slot.accepted())),
+                };
+                Some(((class, Reverse(crowd), Reverse(age)), slot))
+            })
+            .collect();
+        found.sort_by_key(|(key, _)| *key);
+        let most = (self.open.len() / CANDIDATES_PART).max(CANDIDATES_MIN);
+        self.candidates = found
+            .into_iter()
+            .take(most)
+            .map(|((class, Reverse(crowd), _), slot)| Candidate {
+                class,
+                crowd,
+                slot: Arc::downgrade(slot),
+            })
+            .collect();
+    }
+}
+
+/// Why a connection may be closed; `None` if it may not.
+fn class(slot: &Slot, now: u64, anonymous_of_client: usize) -> Option<Class> {
+    if slot.is_link() {
+        return None;
+    }
+    if !slot.has_head() {
+        return Some(Class::Silent);
+    }
+    let idle = slot.idle_for(now);
+    if !slot.is_authenticated() {
+        let is_old = now.saturating_sub(slot.accepted()) >= ANONYMOUS_MS;
+        let may_close = idle.is_some() || is_old || anonymous_of_client > ANONYMOUS_PER_ADDRESS;
+        return may_close.then_some(Class::Anonymous);
+    }
+    idle.is_some_and(|idle| idle >= IDLE_MS)
+        .then_some(Class::Idle)
+}

@@ -1,0 +1,230 @@
+//! One connection as the table of connections knows it.
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering},
+    },
+};
+
+use tokio::sync::Notify;
+
+use super::Shared;
+
+/// What a connection is asked to do.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
+#[repr(u8)]
+pub enum Order {
+    Continue = 0,
+    /// Answer the requests in progress, then end.
+    Finish = 1,
+    /// End at once.
+    Close = 2,
+}
+
+/// Shared by a connection's parts. Every change is a single relaxed store: a call passes here.
+pub struct Slot {
+    client: IpAddr,
+    accepted: u64,
+    /// Complete request heads that arrived.
+    heads: AtomicU64,
+    /// A valid credential was presented.
+    is_authenticated: AtomicBool,
+    is_link: AtomicBool,
+    /// Since when no request is in progress; 0 while one is.
+    pub(super) idle_since: AtomicU64,
+    /// HTTP/2 streams in progress.
+    streams: AtomicU32,
+    /// Since when the client takes no bytes; 0 while it does.
+    pub(super) stalled_since: AtomicU64,
+    order: AtomicU8,
+    ordered: Notify,
+    shared: Arc<Shared>,
+}
+
+impl Slot {
+    pub(super) fn new(client: IpAddr, accepted: u64, shared: Arc<Shared>) -> Self {
+        Self {
+            client,
+            accepted,
+            heads: AtomicU64::new(0),
+            is_authenticated: AtomicBool::new(false),
+            is_link: AtomicBool::new(false),
+            idle_since: AtomicU64::new(accepted),
+            streams: AtomicU32::new(0),
+            stalled_since: AtomicU64::new(0),
+            order: AtomicU8::new(Order::Continue as u8),
+            ordered: Notify::new(),
+            shared,
+        }
+    }
+
+    /// Different from that of every other open connection.
+    pub fn id(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
+    pub(super) fn client(&self) -> IpAddr {
+        self.client
+    }
+
+    pub(super) fn accepted(&self) -> u64 {
+        self.accepted
+    }
+
+    pub(super) fn has_head(&self) -> bool {
+        self.heads() > 0
+    }
+
+    pub(super) fn is_authenticated(&self) -> bool {
+        self.is_authenticated.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_link(&self) -> bool {
+        self.is_link.load(Ordering::Relaxed)
+    }
+
+    /// How long no request has been in progress; `None` while one is.
+    pub(super) fn idle_for(&self, now: u64) -> Option<u64> {
+        match self.idle_since.load(Ordering::Relaxed) {
+            0 => None,
+            since => Some(now.saturating_sub(since)),
+        }
+    }
+
+    /// Whether no request is in progress: over HTTP/1, the next byte belongs to a head.
+    pub fn awaits_head(&self) -> bool {
+        self.idle_since.load(Ordering::Relaxed) != 0
+    }
+
+    /// Complete request heads that arrived.
+    pub fn heads(&self) -> u64 {
+        self.heads.load(Ordering::Relaxed)
+    }
+
+    /// A request head arrived. Only the connection's own task calls this.
+    pub fn note_head(&self) {
+        self.heads.store(self.heads() + 1, Ordering::Relaxed);
+    }
+
+    /// The connection presented a valid credential.
+    pub fn note_authenticated(&self) {
+        set(&self.is_authenticated);
+    }
+
+    /// The connection became an agent's link, which no rule for clients applies to.
+    pub fn note_link(&self) {
+        let mut state = self.shared.state.lock();
+        if !self.is_link.swap(true, Ordering::Relaxed) {
+            state.forget_address(self.client);
+        }
+        self.note_busy();
+    }
+
+    pub fn note_idle(&self) {
+        let now = self.shared.now.load(Ordering::Relaxed);
+        self.idle_since.store(now, Ordering::Relaxed);
+    }
+
+    pub fn note_busy(&self) {
+        self.idle_since.store(0, Ordering::Relaxed);
+    }
+
+    pub fn begin_stream(self: &Arc<Self>) -> StreamGuard {
+        self.streams.fetch_add(1, Ordering::Relaxed);
+        self.note_busy();
+        StreamGuard(Arc::clone(self))
+    }
+
+    /// The client takes no bytes.
+    pub fn note_stalled(&self) {
+        if self.stalled_since.load(Ordering::Relaxed) == 0 {
+            let now = self.shared.now.load(Ordering::Relaxed);
+            self.stalled_since.store(now, Ordering::Relaxed);
+        }
+    }
+
+    pub fn note_unstalled(&self) {
+        self.stalled_since.store(0, Ordering::Relaxed);
+    }
+
+    pub fn order(&self) -> Order {
+        match self.order.load(Ordering::Acquire) {
+            0 => Order::Continue,
+            1 => Order::Finish,
+            _ => Order::Close,
+        }
+    }
+
+    /// Completes, once, when an order is given.
+    pub async fn ordered(&self) {
+        self.ordered.notified().await;
+    }
+
+    pub(super) fn give(&self, order: Order) {
+        if self.order.fetch_max(order as u8, Ordering::AcqRel) < order as u8 {
+            self.ordered.notify_one();
+        }
+    }
+
+    /// What to do about a connection at this time. HTTP/1 ends idle connections by itself, so
+    /// that this closes idle ones of HTTP/2 only.
+    pub(super) fn overdue(&self, now: u64, head: u64, stall: u64) -> Option<Order> {
+        if self.is_link() {
+            return None;
+        }
+        let stalled_since = self.stalled_since.load(Ordering::Relaxed);
+        if stalled_since != 0 && now.saturating_sub(stalled_since) > stall {
+            return Some(Order::Close);
+        }
+        if !self.has_head() {
+            return (now.saturating_sub(self.accepted) > head).then_some(Order::Close);
+        }
+        match self.idle_for(now)? {
+            idle if idle > head.saturating_mul(2) => Some(Order::Close),
+            idle if idle > head => Some(Order::Finish),
+            _ => None,
+        }
+    }
+}
+
+/// Stores only what is not there yet: the line stays shared between cores.
+fn set(flag: &AtomicBool) {
+    if !flag.load(Ordering::Relaxed) {
+        flag.store(true, Ordering::Relaxed);
+    }
+}
+
+/// An HTTP/2 stream in progress.
+pub struct StreamGuard(Arc<Slot>);
+
+impl Drop for StreamGuard {
+    fn drop(&mut self) {
+        if self.0.streams.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.0.note_idle();
+        }
+    }
+}
+
+/// The place of a connection among all of them; dropped when its socket is closed.
+pub struct Registration {
+    slot: Arc<Slot>,
+    key: usize,
+}
+
+impl Registration {
+    pub(super) fn new(slot: Arc<Slot>, key: usize) -> Self {
+        Self { slot, key }
+    }
+
+    pub fn slot(&self) -> &Arc<Slot> {
+        &self.slot
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        self.slot.shared.release(self.key, &self.slot);
+    }
+}

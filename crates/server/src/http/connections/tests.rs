@@ -1,0 +1,129 @@
+use std::{net::Ipv4Addr, sync::atomic::Ordering};
+
+use super::{testing::connections, *};
+
+fn address(host: u8) -> IpAddr {
+    Ipv4Addr::new(192, 0, 2, host).into()
+}
+
+/// Fills a table with connections of these addresses.
+async fn fill(connections: &Connections, hosts: &[u8]) -> Vec<Registration> {
+    let mut open = Vec::new();
+    for &host in hosts {
+        let admitted = connections.admit(address(host)).await;
+        open.push(admitted.expect("below the limit"));
+    }
+    open
+}
+
+/// Which of these connections are to be closed.
+fn closed(open: &[Registration]) -> Vec<usize> {
+    let is_closed = |it: &Registration| it.slot().order() == Order::Close;
+    (0..open.len()).filter(|&n| is_closed(&open[n])).collect()
+}
+
+#[tokio::test]
+async fn one_address_has_a_limit_of_its_own() {
+    let connections = connections(10, 2);
+    let open = fill(&connections, &[1, 1, 2]).await;
+    let refused = connections.admit(address(1)).await.err();
+    let refused = refused.expect("over the limit").to_string();
+    assert!(refused.contains("max_connections_per_address"), "{refused}");
+    assert!(refused.contains('2'), "{refused}");
+    // A link is not counted.
+    open[0].slot().note_link();
+    let again = connections.admit(address(1)).await.expect("one has gone");
+    assert!(connections.admit(address(1)).await.is_err());
+    drop((open, again));
+    assert!(connections.0.state.lock().addresses.is_empty());
+    assert!(connections.0.state.lock().open.is_empty());
+}
+
+#[tokio::test]
+async fn this_machine_and_proxies_have_no_limit_of_their_own() {
+    let connections = connections(10, 1);
+    for exempt in ["127.0.0.1", "::1", "10.1.2.3", "::ffff:10.1.2.3"] {
+        let address = exempt.parse().expect("an address");
+        let first = connections.admit(address).await;
+        assert!(connections.admit(address).await.is_ok(), "{exempt}");
+        drop(first);
+    }
+    // A network of IPv6 belongs to one client.
+    let first = connections.admit("2001:db8::1".parse().expect("an address"));
+    let _first = first.await.expect("the first");
+    let second = connections.admit("2001:db8::2".parse().expect("an address"));
+    assert!(second.await.is_err());
+}
+
+#[tokio::test]
+async fn a_full_server_closes_what_is_missed_least() {
+    let connections = connections(4, 4);
+    let open = fill(&connections, &[1, 2, 3, 4]).await;
+    for registration in &open[1..] {
+        registration.slot().note_head();
+    }
+    for registration in &open[2..] {
+        registration.slot().note_authenticated();
+    }
+    open[1].slot().note_idle();
+    open[2].slot().idle_since.store(1, Ordering::Relaxed);
+    open[3].slot().note_busy();
+    let later = 10_000;
+    let mut state = connections.0.state.lock();
+    assert!(state.close_one(later));
+    assert_eq!(closed(&open), [0], "no head");
+    assert!(state.close_one(later));
+    assert_eq!(closed(&open), [0, 1], "no credential");
+    assert!(state.close_one(later));
+    assert_eq!(closed(&open), [0, 1, 2], "idle");
+    assert!(!state.close_one(later), "a request is in progress");
+}
+
+#[tokio::test]
+async fn the_address_with_the_most_connections_goes_first() {
+    let connections = connections(40, 40);
+    let open = fill(&connections, &[1, 2, 2, 2, 1]).await;
+    let mut state = connections.0.state.lock();
+    for expected in [&[1][..], &[1, 2], &[1, 2, 3], &[0, 1, 2, 3]] {
+        assert!(state.close_one(5));
+        assert_eq!(closed(&open), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_sent_its_request_meanwhile_stays() {
+    let connections = connections(40, 40);
+    let open = fill(&connections, &[1, 1, 1]).await;
+    let mut state = connections.0.state.lock();
+    assert!(state.close_one(5));
+    // It was chosen with the first.
+    open[1].slot().note_head();
+    open[1].slot().note_busy();
+    assert!(state.close_one(5));
+    assert_eq!(closed(&open), [0, 2]);
+}
+
+#[tokio::test]
+async fn a_connection_has_a_time_for_its_head_and_for_idling() {
+    let connections = connections(4, 4);
+    let open = fill(&connections, &[1]).await;
+    let slot = open[0].slot();
+    let due = |now| slot.overdue(now, 30, 60);
+    let start = slot.accepted();
+    assert_eq!(due(start + 30), None);
+    assert_eq!(due(start + 31), Some(Order::Close));
+    slot.note_head();
+    let stream = slot.begin_stream();
+    assert_eq!(due(start + 1_000), None);
+    drop(stream);
+    slot.idle_since.store(start + 1_000, Ordering::Relaxed);
+    assert_eq!(due(start + 1_030), None);
+    assert_eq!(due(start + 1_031), Some(Order::Finish));
+    assert_eq!(due(start + 1_061), Some(Order::Close));
+    slot.note_busy();
+    slot.note_stalled();
+    slot.stalled_since.store(start, Ordering::Relaxed);
+    assert_eq!(due(start + 61), Some(Order::Close));
+    slot.note_link();
+    assert_eq!(due(start + 61), None);
+}

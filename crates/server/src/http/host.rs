@@ -1,0 +1,263 @@
+//! Under which names requests may ask for this server.
+//!
+//! A page of another site can let its own name resolve to this machine (DNS rebinding). Its scripts
+//! then reach a loopback listener as their own origin; only the `Host` tells them apart. So a
+//! loopback listener takes requests under names of this machine and under configured ones.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use http::{HeaderMap, Request, Version, header};
+
+use super::error::ApiError;
+
+/// Names that a loopback listener takes beside those of this machine.
+#[derive(Clone, Debug, Default)]
+pub struct AllowedHosts {
+    /// Lowercase, with or without a port.
+    names: Vec<String>,
+    any: bool,
+}
+
+impl AllowedHosts {
+    /// `public` is the authority of the public URL: its host counts, whatever the port.
+    pub fn new(public: Option<&str>, allowed: &[String]) -> Self {
+        let public = public.map(|public| split_port(public).0);
+        Self {
+            names: public
+                .into_iter()
+                .chain(allowed.iter().map(String::as_str))
+                .map(str::to_ascii_lowercase)
+                .collect(),
+            any: allowed.iter().any(|name| name == "*"),
+        }
+    }
+
+    fn contains(&self, host: &str) -> bool {
+        let is = |name: &String| {
+            name.eq_ignore_ascii_case(host) || name.eq_ignore_ascii_case(split_port(host).0)
+        };
+        self.any || self.names.iter().any(is)
+    }
+}
+
+/// The rule of one listener.
+#[derive(Clone, Debug)]
+pub struct HostRule {
+    allowed: AllowedHosts,
+    /// The address of a loopback listener, as most clients write it; `None` elsewhere.
+    loopback: Option<String>,
+}
+
+impl HostRule {
+    pub fn new(allowed: AllowedHosts, listener: SocketAddr) -> Self {
+        let is_loopback = listener.ip().to_canonical().is_loopback();
+        Self {
+            allowed,
+            loopback: is_loopback.then(|| listener.to_string()),
+        }
+    }
+
+    /// Refuses a request that leaves open which host it is for, or that is for another one.
+    pub fn check<B>(&self, request: &Request<B>) -> Result<(), ApiError> {
+        let host = host_of(request)?;
+        let Some(own) = &self.loopback else {
+            return Ok(());
+        };
+        match host {
+            Some(host) if host == own || is_this_machine(host) || self.allowed.contains(host) => {
+                Ok(())
+            }
+            // HTTP/1.0: no browser leaves the header out.
+            None => Ok(()),
+            Some(host) => Err(ApiError::forbidden(
+                "foreign_host",
+                format!(
+                    "this server listens on this machine only and is not known as `{host}`; if it should be, set `public_url` or add the name to `allowed_hosts`"
+                ),
+            )),
+        }
+    }
+}
+
+/// The one host a request is for.
+fn host_of<B>(request: &Request<B>) -> Result<Option<&str>, ApiError> {
+    let invalid = |detail: &str| Err(ApiError::bad_request("invalid_host", detail));
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let host = match hosts.next().map(|host| host.to_str()) {
+        Some(Ok(host)) => Some(host),
+        Some(Err(_)) => return invalid("the `Host` header is not text"),
+        None => None,
+    };
+    if hosts.next().is_some() {
+        return invalid("there is more than one `Host` header");
+    }
+    let authority = request
+        .uri()
+        .authority()
+        .map(|authority| authority.as_str());
+    match (host, authority) {
+        (Some(host), Some(authority)) if !is_same(host, authority) => {
+            invalid("the `Host` header and the address of the request name different hosts")
+        }
+        (None, None) if request.version() == Version::HTTP_11 => {
+            invalid("there is no `Host` header")
+        }
+        (host, authority) => Ok(host.or(authority)),
+    }
+}
+
+fn is_same(one: &str, other: &str) -> bool {
+    let without_default = |text: &'_ str| -> usize {
+        let (host, port) = split_port(text);
+        match port {
+            Some("80" | "443") => host.len(),
+            _ => text.len(),
+        }
+    };
+    let (one, other) = (
+        &one[..without_default(one)],
+        &other[..without_default(other)],
+    );
+    one.eq_ignore_ascii_case(other)
+}
+
+/// Whether the `Host` of a request is a name of this machine.
+pub fn names_this_machine(headers: &HeaderMap) -> bool {
+    match headers.get(header::HOST) {
+        Some(host) => host.to_str().is_ok_and(is_this_machine),
+        None => true,
+    }
+}
+
+/// `localhost`, a name under it, or a loopback address; with any port.
+pub fn is_this_machine(host: &str) -> bool {
+    let (name, port) = split_port(host);
+    if port.is_some_and(|port| port.parse::<u16>().is_err()) {
+        return false;
+    }
+    if let Some(address) = name.strip_prefix('[') {
+        let address = address.strip_suffix(']').map(str::parse::<Ipv6Addr>);
+        return matches!(address, Some(Ok(address)) if IpAddr::V6(address).to_canonical().is_loopback());
+    }
+    if name.starts_with(|first: char| first.is_ascii_digit()) {
+        return name.parse::<Ipv4Addr>().is_ok_and(|ip| ip.is_loopback());
+    }
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let Some(at) = name.len().checked_sub("localhost".len()) else {
+        return false;
+    };
+    let is_localhost = name.is_char_boundary(at) && name[at..].eq_ignore_ascii_case("localhost");
+    is_localhost && (at == 0 || name[..at].ends_with('.'))
+}
+
+/// `name` and `80` of `name:80`.
+fn split_port(host: &str) -> (&str, Option<&str>) {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
+        _ => (host, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_this_machine() {
+        for own in [
+            "localhost",
+            "LocalHost:12200",
+            "localhost.",
+            "app.localhost:1",
+            "127.0.0.1:12200",
+            "127.1.2.3",
+            "[::1]:80",
+            "[::1]",
+            "[::ffff:127.0.0.1]:80",
+        ] {
+            assert!(is_this_machine(own), "{own}");
+        }
+        for foreign in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "evillocalhost",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "[::2]:80",
+            "[::1",
+            "localhost:",
+            "localhost:x",
+            "localhost:80:80",
+            "user@localhost",
+            "localhost,evil.example",
+            "äocalhost",
+        ] {
+            assert!(!is_this_machine(foreign), "{foreign}");
+        }
+    }
+
+    fn request(target: &str, hosts: &[&str], version: Version) -> Request<()> {
+        let mut request = Request::builder().uri(target).version(version);
+        for host in hosts {
+            request = request.header(header::HOST, *host);
+        }
+        request.body(()).expect("well-formed")
+    }
+
+    #[test]
+    fn a_loopback_listener_takes_known_names_only() {
+        let allowed = AllowedHosts::new(
+            Some("svc.example.com:8443"),
+            &["proxy.internal".to_owned(), "other.internal:81".to_owned()],
+        );
+        let rule = HostRule::new(allowed, "127.0.0.1:12200".parse().expect("an address"));
+        let open = HostRule::new(
+            AllowedHosts::default(),
+            "0.0.0.0:12200".parse().expect("an address"),
+        );
+        for (host, is_taken) in [
+            ("127.0.0.1:12200", true),
+            ("localhost:12200", true),
+            ("svc.example.com", true),
+            ("SVC.example.com:443", true),
+            ("proxy.internal:9", true),
+            ("other.internal:81", true),
+            ("other.internal:82", false),
+            ("evil.example:12200", false),
+        ] {
+            let request = request("/metrics", &[host], Version::HTTP_11);
+            assert_eq!(rule.check(&request).is_ok(), is_taken, "{host}");
+            assert!(open.check(&request).is_ok(), "{host}");
+        }
+        let any = AllowedHosts::new(None, &["*".to_owned()]);
+        let any = HostRule::new(any, "[::1]:1".parse().expect("an address"));
+        let evil = request("/", &["evil.example"], Version::HTTP_11);
+        assert!(any.check(&evil).is_ok());
+    }
+
+    #[test]
+    fn a_request_is_for_one_host() {
+        let open = HostRule::new(
+            AllowedHosts::default(),
+            "0.0.0.0:12200".parse().expect("an address"),
+        );
+        for (target, hosts, version, is_taken) in [
+            ("/", &["a"][..], Version::HTTP_11, true),
+            ("/", &["a", "a"], Version::HTTP_11, false),
+            ("/", &["a", "b"], Version::HTTP_11, false),
+            ("/", &[], Version::HTTP_11, false),
+            ("/", &[], Version::HTTP_10, true),
+            ("http://a/", &["a"], Version::HTTP_11, true),
+            ("http://a:80/", &["A"], Version::HTTP_11, true),
+            ("http://a/", &["b"], Version::HTTP_11, false),
+            ("http://a:81/", &["a"], Version::HTTP_11, false),
+            ("http://a/", &[], Version::HTTP_2, true),
+            ("http://a/", &["b"], Version::HTTP_2, false),
+        ] {
+            let request = request(target, hosts, version);
+            let checked = open.check(&request);
+            assert_eq!(checked.is_ok(), is_taken, "{target} {hosts:?}");
+        }
+    }
+}

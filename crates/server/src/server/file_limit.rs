@@ -1,0 +1,76 @@
+//! File descriptors: raises the soft limit, and fits the number of connections into it.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tracing::{info, warn};
+
+use crate::options::Options;
+
+/// Descriptors for the listeners, the embedded database, the event loop, logs, local spaces.
+const BASE: usize = 96;
+/// Pipes of a script worker.
+const PER_WORKER: usize = 4;
+
+/// Connections this process can hold, at most as many as the setting says.
+pub fn connections_max(options: &Options) -> usize {
+    let wanted = options.limits.connections_max;
+    let Some(files) = raise() else {
+        return wanted;
+    };
+    let reserve = reserve(options);
+    let possible = fit(files, reserve);
+    if possible < wanted {
+        info!(
+            files,
+            reserve,
+            "at most {possible} connections at one time: the limit on open files allows no more; raise it (`ulimit -n`, `LimitNOFILE=`) to reach `max_connections` = {wanted}"
+        );
+    }
+    wanted.min(possible)
+}
+
+/// Descriptors that connections leave for everything else: each delivery to a webhook has a
+/// connection of its own.
+fn reserve(options: &Options) -> usize {
+    let database = options.database.as_ref().map_or(0, |it| it.readers + 2);
+    let workers = options.scripts.workers * PER_WORKER;
+    BASE + options.events.slots.webhook + workers + database
+}
+
+/// A small limit is shared by halves.
+fn fit(files: usize, reserve: usize) -> usize {
+    files.saturating_sub(reserve).max(files / 2).max(1)
+}
+
+/// Sets the soft limit to the hard one; `None` if there is no limit.
+fn raise() -> Option<usize> {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    let files = match setrlimit(Resource::Nofile, raised) {
+        Ok(()) => limit.maximum,
+        Err(error) => {
+            warn!("the limit on open files cannot be raised: {error}");
+            limit.current
+        }
+    };
+    files.map(|files| usize::try_from(files).unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_a_reserve() {
+        for (files, reserve, expected) in [
+            (1_024, 360, 664),
+            (20_000, 360, 19_640),
+            (256, 360, 128),
+            (1, 360, 1),
+        ] {
+            assert_eq!(fit(files, reserve), expected, "{files}");
+        }
+    }
+}

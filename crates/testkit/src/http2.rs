@@ -1,0 +1,93 @@
+//! HTTP/2 on one connection, with bodies that do not end.
+
+use std::{
+    convert::Infallible,
+    net::{Shutdown, SocketAddr},
+};
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use http::Request;
+use http_body_util::{BodyExt, StreamBody, combinators::BoxBody};
+use hyper::{
+    body::Frame,
+    client::conn::http2::{self, SendRequest},
+};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::{net::TcpStream, task::JoinHandle};
+
+use crate::http::Answer;
+
+/// One connection; closed when dropped.
+pub struct Http2 {
+    address: SocketAddr,
+    sender: SendRequest<BoxBody<Bytes, Infallible>>,
+    connection: JoinHandle<()>,
+    /// The same socket: requests without an end would keep the connection open.
+    socket: std::net::TcpStream,
+}
+
+impl Http2 {
+    pub async fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).await.expect("it listens");
+        let stream = stream.into_std().expect("a socket");
+        let socket = stream.try_clone().expect("a socket");
+        let stream = TcpStream::from_std(stream).expect("a socket");
+        let (sender, connection) = http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .expect("it speaks HTTP/2");
+        Self {
+            address,
+            sender,
+            socket,
+            connection: tokio::spawn(async move {
+                let _ = connection.await;
+            }),
+        }
+    }
+
+    /// Whether the server closed it.
+    pub fn is_closed(&self) -> bool {
+        self.connection.is_finished()
+    }
+
+    /// Sends a POST whose body comes in these pieces, and ends only if `is_whole`.
+    pub fn post(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        pieces: Vec<Bytes>,
+        is_whole: bool,
+    ) -> JoinHandle<Result<Answer, String>> {
+        let mut request = Request::post(format!("http://{}{path}", self.address))
+            .header("content-type", "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let frames = stream::iter(pieces).map(|piece| Ok(Frame::data(piece)));
+        let body = match is_whole {
+            true => BodyExt::boxed(StreamBody::new(frames)),
+            false => BodyExt::boxed(StreamBody::new(frames.chain(stream::pending()))),
+        };
+        let request = request.body(body).expect("well-formed");
+        let mut sender = self.sender.clone();
+        tokio::spawn(async move {
+            sender.ready().await.map_err(|error| error.to_string())?;
+            let response = sender.send_request(request).await;
+            let (head, body) = response.map_err(|error| error.to_string())?.into_parts();
+            let body = body.collect().await.map_err(|error| error.to_string())?;
+            Ok(Answer {
+                status: head.status.as_u16(),
+                headers: head.headers,
+                body: body.to_bytes(),
+            })
+        })
+    }
+}
+
+impl Drop for Http2 {
+    fn drop(&mut self) {
+        let _ = self.socket.shutdown(Shutdown::Both);
+        self.connection.abort();
+    }
+}
