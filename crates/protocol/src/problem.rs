@@ -16,12 +16,17 @@ pub struct Problem {
     pub detail: String,
     /// For programs: stable.
     pub code: String,
-    /// The limit that the request exceeds (`quota_exceeded`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u64>,
+    /// The limit that the request exceeds (`quota_exceeded`). Boxed: few problems have one.
+    #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
+    pub exceeded: Option<Box<ExceededLimit>>,
+}
+
+/// Members of a problem that names a limit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ExceededLimit {
+    pub limit: u64,
     /// The setting of the server that holds the limit, such as `quotas.sinks`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub setting: Option<String>,
+    pub setting: String,
 }
 
 impl Problem {
@@ -32,8 +37,7 @@ impl Problem {
             status,
             detail: detail.into(),
             code: code.to_owned(),
-            limit: None,
-            setting: None,
+            exceeded: None,
         }
     }
 
@@ -43,11 +47,17 @@ impl Problem {
             Quota::Streams => (429, "Too Many Requests"),
             _ => (409, "Conflict"),
         };
-        Self {
-            limit: Some(exceeded.limit),
-            setting: Some(exceeded.quota.setting().to_owned()),
-            ..Self::new(status, QuotaExceeded::CODE, title, exceeded.to_string())
-        }
+        Self::new(status, QuotaExceeded::CODE, title, exceeded.to_string())
+            .with_limit(exceeded.limit, exceeded.quota.setting())
+    }
+
+    /// Names the limit that was exceeded, and the setting that holds it.
+    pub fn with_limit(mut self, limit: u64, setting: &str) -> Self {
+        self.exceeded = Some(Box::new(ExceededLimit {
+            limit,
+            setting: setting.to_owned(),
+        }));
+        self
     }
 }
 

@@ -60,7 +60,8 @@ pub(super) fn check_may_set(caller: &Caller, user: &Profile) -> Result<(), Ident
     if user.id != caller.user.id || is_admin {
         return Ok(());
     }
-    Err(IdentityError::permission_denied(
+    Err(IdentityError::forbidden(
+        "permission_denied",
         "only a user with the role `admin` may change their own quotas; ask an administrator",
     ))
 }

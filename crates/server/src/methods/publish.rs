@@ -75,11 +75,10 @@ impl Refused {
                 Problem::new(503, "unavailable", "Registration refused", self.to_string())
             }
             Self::Conflict(Conflict::Quota(exceeded)) => Problem::quota_exceeded(exceeded),
-            Self::Conflict(Conflict::DefinitionBytes { limit, .. }) => Problem {
-                limit: Some(*limit),
-                setting: Some(Quota::Methods.setting().to_owned()),
-                ..Problem::new(409, QuotaExceeded::CODE, "Conflict", self.to_string())
-            },
+            Self::Conflict(Conflict::DefinitionBytes { limit, .. }) => {
+                Problem::new(409, QuotaExceeded::CODE, "Conflict", self.to_string())
+                    .with_limit(*limit, Quota::Methods.setting())
+            }
             Self::Conflict(_) => Problem::new(
                 409,
                 "registration_conflict",

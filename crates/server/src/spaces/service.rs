@@ -266,7 +266,7 @@ impl Spaces {
         caller: &Caller,
         id: SpaceId,
     ) -> Result<String, SpaceError> {
-        Ok(tokens::rotate(&self.identity, caller, id).await?)
+        tokens::rotate(&self.identity, caller, id).await
     }
 
     pub async fn logs(

@@ -307,7 +307,10 @@ async fn registrations_at_the_same_time_cannot_exceed_the_quota_together() {
         match answer {
             Control::Registered(_) => accepted += 1,
             Control::RegisterRefused { problem } => {
-                assert_eq!(problem.limit, Some(3));
+                assert_eq!(
+                    problem.exceeded.as_ref().map(|exceeded| exceeded.limit),
+                    Some(3)
+                );
                 codes.push(problem.code.as_str());
             }
             other => panic!("{other:?}"),
@@ -354,7 +357,7 @@ async fn a_quota_set_at_one_server_of_a_zone_is_in_effect_at_the_others() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
-    let zone = TestZone::start(&postgres, 2).await;
+    let zone = TestZone::start(postgres, 2).await;
     let ann = zone.server(0).user("ann").await;
     let admin = zone.server(0).admin().await;
     set_quota(&admin, &ann, "spaces", json!(1)).await;
