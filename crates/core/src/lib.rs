@@ -6,9 +6,11 @@
 pub mod credential;
 pub mod event;
 pub mod fair;
+pub mod fair_queue;
 pub mod id;
 pub mod lane;
 pub mod name;
+pub mod number_map;
 pub mod pattern;
 pub mod permission;
 pub mod power;
