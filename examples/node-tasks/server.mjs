@@ -64,13 +64,25 @@ async function outcome({ method, params }) {
   }
 }
 
+function answer(said, id) {
+  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...said, id }) + "\n");
+}
+
 async function handle(line) {
-  const request = JSON.parse(line);
+  let request;
+  try {
+    request = JSON.parse(line);
+  } catch (failed) {
+    // A line that is not JSON must not end the program.
+    console.error("a line is not JSON:", failed.message);
+    return answer({ error: { code: -32700, message: "Parse error" } }, null);
+  }
+  if (typeof request !== "object" || request === null || typeof request.method !== "string") {
+    return answer({ error: { code: -32600, message: "Invalid Request" } }, request?.id ?? null);
+  }
   const said = await outcome(request);
   // Without an id it is a notification: do the work, say nothing.
-  if ("id" in request) {
-    process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...said, id: request.id }) + "\n");
-  }
+  if ("id" in request) answer(said, request.id);
 }
 
 console.error("the task list is open");

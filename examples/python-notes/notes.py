@@ -71,9 +71,12 @@ def answer(response):
 def outcome(request):
     """The `result` or `error` member of a response."""
     try:
-        method = METHODS.get(request["method"])
+        name = request.get("method")
+        if not isinstance(name, str):
+            raise MethodError(-32600, "Invalid Request")
+        method = METHODS.get(name)
         if method is None:
-            raise MethodError(-32601, f"this notebook has no method `{request['method']}`")
+            raise MethodError(-32601, f"this notebook has no method `{name}`")
         return {"result": method(**request.get("params", {}))}
     except MethodError as failed:
         return {"error": failed.error}
@@ -82,6 +85,20 @@ def outcome(request):
     except Exception as bug:  # A bug in one method must not end the others.
         print(f"{request.get('method')} failed: {bug!r}", file=sys.stderr, flush=True)
         return {"error": {"code": -32603, "message": "internal error"}}
+
+
+def read(line):
+    """The request of a line; None if it is none, which must not end the program."""
+    try:
+        request = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        print(f"a line is not JSON: {error}", file=sys.stderr, flush=True)
+        answer({"jsonrpc": "2.0", "error": {"code": -32700, "message": "Parse error"}, "id": None})
+        return None
+    if not isinstance(request, dict):
+        answer({"jsonrpc": "2.0", "error": {"code": -32600, "message": "Invalid Request"}, "id": None})
+        return None
+    return request
 
 
 def handle(request):
@@ -94,7 +111,10 @@ def main():
     print("the notebook is open", file=sys.stderr, flush=True)
     threads = []
     for line in sys.stdin:
-        thread = threading.Thread(target=handle, args=(json.loads(line),))
+        request = read(line)
+        if request is None:
+            continue
+        thread = threading.Thread(target=handle, args=(request,))
         thread.start()
         threads = [t for t in threads if t.is_alive()] + [thread]
     # End of file means: stop. Calls that are still running get their answer first.

@@ -9,6 +9,7 @@ mod command;
 mod framing;
 mod process;
 mod shared;
+mod stdin;
 mod supervise;
 
 pub use calls::CallIds;
@@ -29,7 +30,7 @@ use tokio::time::sleep;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
 use self::{
-    calls::{CallTable, Effects},
+    calls::{CallTable, Effects, Limits},
     process::Process,
     shared::{Inner, Shared},
 };
@@ -47,9 +48,20 @@ pub struct Setup {
     /// As written in the registration, for people.
     pub command: String,
     pub mode: Mode,
+    /// Calls it may have at a time in concurrent mode.
+    pub max_in_flight: Option<u32>,
     pub timeout: Duration,
     /// Whether it may get its first call only after [`MethodServer::release`].
     pub held: bool,
+}
+
+impl Setup {
+    fn in_flight_max(&self) -> Option<usize> {
+        match self.mode {
+            Mode::Serial => Some(1),
+            Mode::Concurrent => self.max_in_flight.map(|most| most as usize),
+        }
+    }
 }
 
 /// What every method server of an agent uses.
@@ -76,16 +88,14 @@ impl MethodServer {
     /// Starts it, and waits long enough to see it fail at once.
     pub async fn start(setup: Setup, around: Surroundings) -> Result<Self, StartError> {
         let policy = Arc::clone(&around.policy);
-        let grace = setup.timeout.max(policy.overdue_min);
-        let table = CallTable::new(
-            setup.mode,
-            Arc::clone(&around.ids),
-            setup.timeout,
-            grace,
-            policy.unwritten_bytes_max,
-            setup.held,
-            Instant::now(),
-        );
+        let limits = Limits {
+            in_flight_max: setup.in_flight_max(),
+            timeout: setup.timeout,
+            overdue_after: setup.timeout.max(policy.overdue_min),
+            waiting_bytes_max: policy.unwritten_bytes_max,
+        };
+        let ids = Arc::clone(&around.ids);
+        let table = CallTable::new(limits, ids, setup.held, Instant::now());
         let shared = Arc::new(Shared {
             setup,
             around,
@@ -115,12 +125,13 @@ impl MethodServer {
         })
     }
 
-    pub fn call(&self, caller: Caller, json: Bytes) {
-        self.shared.arrive(Some(caller), json);
+    /// `user` stands for whoever calls: users take turns.
+    pub fn call(&self, user: u32, caller: Caller, json: Bytes) {
+        self.shared.arrive(user, Some(caller), json);
     }
 
-    pub fn notify(&self, json: Bytes) {
-        self.shared.arrive(None, json);
+    pub fn notify(&self, user: u32, json: Bytes) {
+        self.shared.arrive(user, None, json);
     }
 
     /// `false` if the call is not here.
@@ -135,8 +146,7 @@ impl MethodServer {
 
     /// Lets a held method server have its first call.
     pub fn release(&self) {
-        self.shared
-            .with(|inner| inner.table.release(&mut inner.effects));
+        self.shared.with(|inner| inner.table.release());
         self.released.cancel();
     }
 
@@ -161,6 +171,7 @@ impl MethodServer {
         MethodServerStatus {
             command: self.shared.setup.command.clone(),
             mode: self.shared.setup.mode,
+            max_in_flight: self.shared.setup.max_in_flight,
             state: inner.state,
             pid: inner.pid,
             restarts: inner.restarts,

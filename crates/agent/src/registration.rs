@@ -205,7 +205,10 @@ impl Registrar {
 
     /// Asks the server to take a registration.
     async fn ask(&self, register: &Register) -> Result<Accepted, RegistrationError> {
-        let control = Control::Register(Box::new(register.clone()));
+        let mut register = register.clone();
+        // The agent alone keeps to it, and an older server would refuse a field it does not know.
+        register.registration.server.max_in_flight = None;
+        let control = Control::Register(Box::new(register));
         match self.request(&control).await? {
             Control::Registered(accepted) => Ok(accepted),
             Control::RegisterRefused { problem } => Err(RegistrationError::Refused(problem)),

@@ -49,6 +49,9 @@ pub struct ServerDefinition {
     pub timeout: u32,
     #[serde(default)]
     pub mode: Mode,
+    /// Calls the method server may have at a time; absent means no limit in concurrent mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_in_flight: Option<u32>,
     #[serde(default)]
     pub env: BTreeMap<String, String>,
 }

@@ -91,6 +91,8 @@ pub struct Status {
 pub struct MethodServerStatus {
     pub command: String,
     pub mode: Mode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_in_flight: Option<u32>,
     pub state: MethodServerState,
     pub pid: Option<u32>,
     pub restarts: u64,

@@ -1,15 +1,18 @@
 //! JSON-RPC 2.0 without parsing what is only passed on: params, results and ids stay the bytes
 //! they were, so key order, big integers and `null` survive.
 
+mod depth;
 mod progress;
 mod request;
 mod response;
 mod scan;
 
+pub use depth::{JSON_DEPTH_MAX, is_too_deep, nests_deeper_than};
 pub use progress::{Progress, parse_progress_line, progress_line};
 pub use request::{Body, Invalid, Request, parse_body, parse_request};
 pub use response::{
-    ChildMessage, error_response, fold_lines, one_value, parse_child_line, result_response,
+    ChildMessage, ResponseFault, error_response, fold_lines, one_value, parse_child_line,
+    result_response,
 };
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +20,9 @@ use serde_json::{Value, json};
 
 /// Items one batch may hold.
 pub const BATCH_MAX: usize = 1_000;
+/// Levels that params may nest: `{}` has one. JSON readers of many languages use the stack for each
+/// level, and a method server that runs out of it takes all its calls with it.
+pub const PARAMS_DEPTH_MAX: usize = 128;
 
 /// Whether JSON text holds an object.
 fn is_object(json: &[u8]) -> bool {
@@ -29,6 +35,8 @@ pub enum RpcError {
     Parse,
     InvalidRequest(String),
     MethodNotFound,
+    /// The params nest more than [`PARAMS_DEPTH_MAX`] levels.
+    TooDeep,
     /// No live provider, or its method server is down.
     Unavailable,
     /// `sent`: whether the method server may have begun.
@@ -42,11 +50,14 @@ pub enum RpcError {
     AnswerTooLarge {
         limit_bytes: usize,
     },
+    /// The method server answered with something that JSON-RPC does not allow.
+    InvalidResponse(ResponseFault),
 }
 
 pub const PARSE_ERROR: i32 = -32700;
 pub const INVALID_REQUEST: i32 = -32600;
 pub const METHOD_NOT_FOUND: i32 = -32601;
+pub const INVALID_PARAMS: i32 = -32602;
 pub const INTERNAL_ERROR: i32 = -32603;
 pub const UNAVAILABLE: i32 = -32000;
 pub const TIMED_OUT: i32 = -32001;
@@ -67,10 +78,11 @@ impl RpcError {
             Self::Parse => PARSE_ERROR,
             Self::InvalidRequest(_) => INVALID_REQUEST,
             Self::MethodNotFound => METHOD_NOT_FOUND,
+            Self::TooDeep => INVALID_PARAMS,
             Self::Unavailable => UNAVAILABLE,
             Self::TimedOut { .. } => TIMED_OUT,
             Self::Interrupted => INTERRUPTED,
-            Self::AnswerTooLarge { .. } => INTERNAL_ERROR,
+            Self::AnswerTooLarge { .. } | Self::InvalidResponse(_) => INTERNAL_ERROR,
         }
     }
 
@@ -79,10 +91,11 @@ impl RpcError {
             Self::Parse => "Parse error",
             Self::InvalidRequest(_) => "Invalid Request",
             Self::MethodNotFound => "Method not found",
+            Self::TooDeep => "Invalid params",
             Self::Unavailable => "Method unavailable",
             Self::TimedOut { .. } => "Method timed out",
             Self::Interrupted => "Method interrupted",
-            Self::AnswerTooLarge { .. } => "Internal error",
+            Self::AnswerTooLarge { .. } | Self::InvalidResponse(_) => "Internal error",
         }
     }
 
@@ -90,6 +103,11 @@ impl RpcError {
         let data = match self {
             Self::Parse | Self::MethodNotFound => None,
             Self::InvalidRequest(why) => Some(json!({ "reason": why })),
+            Self::TooDeep => Some(json!({
+                "reason": "too_deep",
+                "limit_levels": PARAMS_DEPTH_MAX,
+                "detail": format!("params may nest at most {PARAMS_DEPTH_MAX} levels deep"),
+            })),
             Self::Unavailable => Some(json!({"reason": "unavailable"})),
             Self::TimedOut {
                 timeout_seconds,
@@ -100,6 +118,9 @@ impl RpcError {
             Self::Interrupted => Some(json!({"reason": "interrupted"})),
             Self::AnswerTooLarge { limit_bytes } => {
                 Some(json!({"reason": "answer_too_large", "limit_bytes": limit_bytes}))
+            }
+            Self::InvalidResponse(fault) => {
+                Some(json!({"reason": "invalid_response", "detail": fault.message()}))
             }
         };
         ErrorObject {

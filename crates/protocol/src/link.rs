@@ -13,7 +13,8 @@ pub use control::{
     SpaceIdentity, Welcome,
 };
 pub use frame::{
-    CALL_HEADER_BYTES, Frame, FrameError, FrameKind, FrameReader, HEADER_BYTES, put_frame,
+    CALL_HEADER_BYTES, Frame, FrameError, FrameKind, FrameReader, HEADER_BYTES, USER_BYTES,
+    put_frame,
 };
 
 /// Path of the WebSocket on the server.
@@ -25,6 +26,10 @@ pub const VERSION: u32 = 1;
 /// Feature of a server that takes `Progress` frames. An unknown kind of frame ends a link, so
 /// agents send none to a server that does not say so.
 pub const FEATURE_PROGRESS: &str = "progress";
+
+/// Feature of an agent that takes `UserCall` and `UserNotify` frames, and lets users take turns. A
+/// server sends `Call` and `Notify` to an agent that does not name it in its hello.
+pub const FEATURE_USERS: &str = "users";
 
 /// Bytes one WebSocket message may have: a line of a method server (16 MiB) and room for headers.
 pub const MESSAGE_BYTES_MAX: usize = 17 * 1024 * 1024;

@@ -33,7 +33,7 @@ use svc_protocol::{api::RegistrationStatus, link::Goodbye};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use calls::Answer;
-pub use link::{Link, NotSent, PendingCall};
+pub use link::{Link, NotSent, PendingCall, UserNumber};
 pub use live_space::{Availability, LiveSpace};
 pub use reports::{Listener, Reports};
 

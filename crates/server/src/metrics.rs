@@ -51,12 +51,12 @@ impl CallOutcome {
 
     pub fn of(error: &RpcError) -> Self {
         match error {
-            RpcError::Parse | RpcError::InvalidRequest(_) => Self::Invalid,
+            RpcError::Parse | RpcError::InvalidRequest(_) | RpcError::TooDeep => Self::Invalid,
             RpcError::MethodNotFound => Self::NotFound,
             RpcError::Unavailable => Self::Unavailable,
             RpcError::TimedOut { .. } => Self::TimedOut,
             RpcError::Interrupted => Self::Interrupted,
-            RpcError::AnswerTooLarge { .. } => Self::MethodError,
+            RpcError::AnswerTooLarge { .. } | RpcError::InvalidResponse(_) => Self::MethodError,
         }
     }
 

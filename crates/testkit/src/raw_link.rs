@@ -65,12 +65,17 @@ impl RawLink {
         link
     }
 
-    /// Says hello; the answer.
+    /// Says hello as an agent of the first release, without features; the answer.
     pub async fn hello(&mut self, versions: &[u32]) -> Control {
+        self.hello_with(versions, &[]).await
+    }
+
+    pub async fn hello_with(&mut self, versions: &[u32], features: &[&str]) -> Control {
         let hello = Control::Hello(Hello {
             versions: versions.to_vec(),
             svc_version: "simulated".to_owned(),
             instance: "simulated".to_owned(),
+            features: features.iter().map(|name| (*name).to_owned()).collect(),
         });
         self.ask(0, &hello).await
     }

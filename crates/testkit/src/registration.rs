@@ -60,6 +60,11 @@ impl RegistrationToml {
         self
     }
 
+    pub fn max_in_flight(mut self, calls: u32) -> Self {
+        self.server.push(("max_in_flight", calls.to_string()));
+        self
+    }
+
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.server
             .push(("env", format!("{{ {name} = {} }}", quoted(value))));

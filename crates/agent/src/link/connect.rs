@@ -9,8 +9,8 @@ use svc_client::{
     transport::{self, Stream},
 };
 use svc_protocol::link::{
-    Control, Frame, FrameKind, FrameReader, HEADER_BYTES, Hello, MESSAGE_BYTES_MAX, PATH, Refusal,
-    SUBPROTOCOL, VERSION, Welcome, put_frame,
+    Control, FEATURE_USERS, Frame, FrameKind, FrameReader, HEADER_BYTES, Hello, MESSAGE_BYTES_MAX,
+    PATH, Refusal, SUBPROTOCOL, VERSION, Welcome, put_frame,
 };
 use thiserror::Error;
 use tokio::time::timeout;
@@ -91,6 +91,7 @@ async fn shake_hands(
         versions: vec![VERSION],
         svc_version: env!("CARGO_PKG_VERSION").to_owned(),
         instance: link.instance.clone(),
+        features: vec![FEATURE_USERS.to_owned()],
     });
     let mut message = bytes::BytesMut::with_capacity(HEADER_BYTES + 256);
     put_frame(&mut message, &control_frame(0, &hello));

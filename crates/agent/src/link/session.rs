@@ -127,8 +127,10 @@ fn take(link: &Link, number: u64, frame: Frame) -> Option<Goodbye> {
         frame: frame.id,
     };
     match frame.kind {
-        FrameKind::Call => link.routes.call(caller, frame.payload),
-        FrameKind::Notify => link.routes.notify(frame.payload),
+        FrameKind::Call => link.routes.call(caller, frame.payload, false),
+        FrameKind::UserCall => link.routes.call(caller, frame.payload, true),
+        FrameKind::Notify => link.routes.notify(frame.payload, false),
+        FrameKind::UserNotify => link.routes.notify(frame.payload, true),
         FrameKind::Cancel => link.routes.cancel(caller),
         FrameKind::Ping => {
             link.outbox.send(Frame::empty(frame.id, FrameKind::Pong));

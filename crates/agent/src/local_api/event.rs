@@ -16,6 +16,7 @@ use http::{
 use svc_client::{Error, transport::Answer};
 use svc_core::event::{EmitError, PAYLOAD_BYTES_MAX, check_payload, custom_type};
 use svc_protocol::api::Emit;
+use svc_protocol::jsonrpc::{JSON_DEPTH_MAX, is_too_deep};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -142,6 +143,10 @@ fn is_json(content_type: &str) -> bool {
 /// What the server would refuse needs no way there, and is refused while unlinked too.
 fn check(body: &[u8]) -> Result<(), Failure> {
     let emit: Emit = serde_json::from_slice(body).map_err(|error| {
+        if is_too_deep(&error) {
+            let detail = format!("the body nests more than {JSON_DEPTH_MAX} levels deep");
+            return Failure::new(StatusCode::BAD_REQUEST, "too_deep", detail);
+        }
         invalid(format!(
             "the body must be {{\"type\": string, \"payload\": object}}: {error}"
         ))

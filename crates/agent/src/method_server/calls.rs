@@ -1,31 +1,36 @@
-//! Which calls wait, which are with the method server, and who is to be told what.
+//! Which calls wait, which are with the method server, and what is answered.
 //!
-//! A pure state machine: it is told what happened and when, and says in [`Effects`] what to write
-//! and what to answer. It never touches a process, a socket or a clock.
+//! A pure state machine: it takes what happened and when, and returns in [`Effects`] what to
+//! answer. The writer of the method server's stdin takes the next lines from it when there is room
+//! for them ([`CallTable::take`]): until then a call stays here, where users take turns and a
+//! caller can still withdraw it. The table never touches a process, a socket or a clock.
 
-mod queue;
 mod reports;
+mod take;
 
 pub use reports::Reported;
+pub use take::{LARGE_LINE_BYTES, PIPE_BYTES, Pipe, Take};
 
 use std::{
-    collections::HashMap,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::AtomicU64},
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
-use svc_core::registration::Mode;
+use svc_core::{
+    fair_queue::{FairQueue, ItemKey, Turn},
+    number_map::NumberMap,
+};
 use svc_protocol::link::FrameKind;
 
 use self::{
-    queue::{Queue, Waiting},
     reports::{Held, Reports},
+    take::Users,
 };
 use crate::link::Caller;
+
+/// What a waiting line takes beside its JSON.
+const WAITING_BYTES: usize = 128;
 
 /// Ids of requests to method servers: unique for the life of the agent, below 2^53 for it.
 pub type CallIds = Arc<AtomicU64>;
@@ -45,10 +50,9 @@ pub struct Answer {
     pub payload: Bytes,
 }
 
-/// What the machine wants done, in order.
+/// What is to be answered, in order.
 #[derive(Debug, Default)]
 pub struct Effects {
-    pub lines: Vec<Line>,
     pub answers: Vec<Answer>,
     pub dropped_notifications: usize,
 }
@@ -75,8 +79,28 @@ enum Process {
 
 #[derive(Clone, Copy)]
 enum Place {
-    Waiting(u64),
+    Waiting(ItemKey),
     Sent(u64),
+}
+
+/// A line that is not yet with the method server.
+struct Waiting {
+    /// `None` for a notification.
+    caller: Option<Caller>,
+    json: Bytes,
+    arrived: Instant,
+}
+
+/// How a method server is fed.
+pub struct Limits {
+    /// Calls that it may have at a time: 1 in serial mode, `max_in_flight` otherwise.
+    pub in_flight_max: Option<usize>,
+    pub timeout: Duration,
+    /// How long beyond its timeout an unanswered call counts as lost, if calls in flight are
+    /// limited.
+    pub overdue_after: Duration,
+    /// Bytes that may wait. One user may take as much as is free.
+    pub waiting_bytes_max: usize,
 }
 
 struct Sent {
@@ -91,70 +115,65 @@ struct Sent {
 }
 
 pub struct CallTable {
-    mode: Mode,
+    limits: Limits,
     ids: CallIds,
-    timeout: Duration,
-    /// How long beyond its timeout an unanswered serial call means that the server hangs.
-    overdue_after: Duration,
-    unwritten_bytes_max: usize,
     process: Process,
     /// Nothing is sent before the method server this one replaces is idle.
     held: bool,
-    waiting: Queue,
-    sent: HashMap<u64, Sent>,
-    places: HashMap<Caller, Place>,
+    waiting: FairQueue<Waiting>,
+    users: Users,
+    sent: NumberMap<u64, Sent>,
+    places: NumberMap<Caller, Place>,
     held_reports: Held,
+    /// Every call with an id below this one has been read by the method server: it reads its stdin
+    /// in order, and has answered the call before.
+    read_below: u64,
 }
 
 impl CallTable {
-    pub fn new(
-        mode: Mode,
-        ids: CallIds,
-        timeout: Duration,
-        overdue_after: Duration,
-        unwritten_bytes_max: usize,
-        held: bool,
-        now: Instant,
-    ) -> Self {
+    pub fn new(limits: Limits, ids: CallIds, held: bool, now: Instant) -> Self {
         Self {
-            mode,
+            limits,
             ids,
-            timeout,
-            overdue_after,
-            unwritten_bytes_max,
             process: Process::Down { since: now },
             held,
-            waiting: Queue::default(),
-            sent: HashMap::new(),
-            places: HashMap::new(),
+            waiting: FairQueue::new(Turn::Item),
+            users: Users::default(),
+            sent: NumberMap::default(),
+            places: NumberMap::default(),
             held_reports: Held::default(),
+            read_below: 0,
         }
     }
 
-    /// A call (with a caller) or a notification (without) arrives. `unwritten_bytes` were handed
-    /// over earlier and are not yet in the method server's pipe.
+    /// A call (with a caller) or a notification (without) of a user arrives.
     pub fn arrive(
         &mut self,
+        user: u32,
         caller: Option<Caller>,
         json: Bytes,
-        unwritten_bytes: usize,
         now: Instant,
         effects: &mut Effects,
     ) {
-        let full = self.waiting.bytes() + unwritten_bytes + json.len() > self.unwritten_bytes_max;
-        if full || self.process == Process::Closed {
+        if self.process == Process::Closed {
             refuse(caller, effects);
             return;
         }
+        self.users.note(user, now);
+        let bytes = json.len() + WAITING_BYTES;
         let item = Waiting {
             caller,
             json,
             arrived: now,
         };
-        if self.waiting.is_empty() && self.may_send() {
-            self.send(item, effects);
-        } else {
-            self.wait(item);
+        let bytes_max = self.limits.waiting_bytes_max;
+        match self.waiting.push_within(user, item, bytes, bytes_max) {
+            Ok(key) => {
+                if let Some(caller) = caller {
+                    self.places.insert(caller, Place::Waiting(key));
+                }
+            }
+            Err(item) => refuse(item.caller, effects),
         }
     }
 
@@ -169,6 +188,7 @@ impl CallTable {
         let Some(sent) = self.sent.remove(&id) else {
             return false;
         };
+        self.read_below = self.read_below.max(id + 1);
         self.places.remove(&sent.caller);
         if let Some(last) = sent.reports.and_then(|reports| reports.into_last()) {
             effects.report(sent.caller, last);
@@ -178,7 +198,6 @@ impl CallTable {
             kind,
             payload,
         });
-        self.pump(effects);
         true
     }
 
@@ -186,8 +205,8 @@ impl CallTable {
     pub fn cancel(&mut self, caller: Caller, effects: &mut Effects) -> bool {
         match self.places.get(&caller) {
             None => return false,
-            Some(&Place::Waiting(number)) => {
-                self.waiting.remove(number);
+            Some(&Place::Waiting(key)) => {
+                self.waiting.remove(key);
                 self.places.remove(&caller);
                 effects.answer(caller, FrameKind::CancelledUnsent);
             }
@@ -199,25 +218,20 @@ impl CallTable {
     }
 
     fn cancel_sent(&mut self, id: u64, caller: Caller, effects: &mut Effects) {
-        match self.mode {
-            Mode::Concurrent => {
-                self.sent.remove(&id);
-                self.places.remove(&caller);
-                effects.answer(caller, FrameKind::CancelledSent);
-            }
-            Mode::Serial => {
-                if let Some(sent) = self.sent.get_mut(&id)
-                    && !sent.cancelled
-                {
-                    sent.cancelled = true;
-                    effects.answer(caller, FrameKind::CancelledSent);
-                }
-            }
+        if !self.holds_places() {
+            self.sent.remove(&id);
+            self.places.remove(&caller);
+            effects.answer(caller, FrameKind::CancelledSent);
+        } else if let Some(sent) = self.sent.get_mut(&id)
+            && !sent.cancelled
+        {
+            sent.cancelled = true;
+            effects.answer(caller, FrameKind::CancelledSent);
         }
     }
 
-    /// A link is gone, and with it everyone who waited there. What was sent in serial mode keeps
-    /// its place.
+    /// A link is gone, and with it everyone who waited there. Where calls in flight are limited, a
+    /// call that was sent keeps its place.
     pub fn forget_link(&mut self, link: u64) {
         let gone: Vec<_> = self
             .places
@@ -228,8 +242,10 @@ impl CallTable {
         for (caller, place) in gone {
             self.places.remove(&caller);
             match place {
-                Place::Waiting(number) => self.waiting.remove(number),
-                Place::Sent(id) if self.mode == Mode::Concurrent => {
+                Place::Waiting(key) => {
+                    self.waiting.remove(key);
+                }
+                Place::Sent(id) if !self.holds_places() => {
                     self.sent.remove(&id);
                 }
                 Place::Sent(_) => {}
@@ -237,10 +253,9 @@ impl CallTable {
         }
     }
 
-    pub fn process_up(&mut self, effects: &mut Effects) {
+    pub fn process_up(&mut self) {
         if self.process != Process::Closed {
             self.process = Process::Up;
-            self.pump(effects);
         }
     }
 
@@ -266,34 +281,37 @@ impl CallTable {
             return;
         };
         let due = |item: &Waiting| item.arrived.max(since) + patience <= now;
-        while self.waiting.front().is_some_and(due) {
-            self.give_up_front(effects);
-        }
+        let places = &mut self.places;
+        self.waiting
+            .pop_fronts(due, |item| give_up(&item, places, effects));
     }
 
     /// The method server this one replaces is idle.
-    pub fn release(&mut self, effects: &mut Effects) {
+    pub fn release(&mut self) {
         self.held = false;
-        self.pump(effects);
     }
 
     /// Takes no more calls and gives up on those not sent.
     pub fn close(&mut self, effects: &mut Effects) {
         self.process = Process::Closed;
-        while !self.waiting.is_empty() {
-            self.give_up_front(effects);
+        while let Some(item) = self.waiting.pop() {
+            give_up(&item, &mut self.places, effects);
         }
     }
 
-    /// Whether a sent call has gone unanswered so long that the method server must be hung. To be
-    /// asked now and then: a call that was sent late has its time from the first question on.
+    /// Whether the method server hangs: every place is held by a call that has gone unanswered for
+    /// too long. To be asked now and then: a call that was sent late has its time from the first
+    /// question on.
     pub fn is_overdue(&mut self, now: Instant) -> bool {
-        let after = self.overdue_after;
-        self.mode == Mode::Serial
-            && self.sent.values_mut().any(|sent| {
-                let seen = *sent.seen.get_or_insert(now);
-                sent.due.max(seen) + after <= now
-            })
+        let Some(places) = self.limits.in_flight_max else {
+            return false;
+        };
+        let after = self.limits.overdue_after;
+        let overdue = self.sent.values_mut().filter_map(|sent| {
+            let seen = *sent.seen.get_or_insert(now);
+            (sent.due.max(seen) + after <= now).then_some(())
+        });
+        overdue.count() >= places
     }
 
     pub fn is_idle(&self) -> bool {
@@ -308,69 +326,17 @@ impl CallTable {
         self.waiting.len()
     }
 
-    fn may_send(&self) -> bool {
-        self.process == Process::Up
-            && !self.held
-            && (self.mode == Mode::Concurrent || self.sent.is_empty())
+    /// Whether a sent call holds its place until its answer comes, even without a caller.
+    fn holds_places(&self) -> bool {
+        self.limits.in_flight_max.is_some()
     }
+}
 
-    fn send(&mut self, item: Waiting, effects: &mut Effects) {
-        let Some(caller) = item.caller else {
-            // A notification frees its place as soon as it is written.
-            effects.lines.push(Line {
-                id: None,
-                json: item.json,
-            });
-            return;
-        };
-        let id = self.ids.fetch_add(1, Ordering::Relaxed);
-        self.places.insert(caller, Place::Sent(id));
-        self.sent.insert(
-            id,
-            Sent {
-                caller,
-                cancelled: false,
-                due: item.arrived + self.timeout,
-                seen: None,
-                reports: None,
-            },
-        );
-        effects.lines.push(Line {
-            id: Some(id),
-            json: item.json,
-        });
+fn give_up(item: &Waiting, places: &mut NumberMap<Caller, Place>, effects: &mut Effects) {
+    if let Some(caller) = item.caller {
+        places.remove(&caller);
     }
-
-    fn pump(&mut self, effects: &mut Effects) {
-        while self.may_send() {
-            match self.take_front() {
-                None => return,
-                Some(item) => self.send(item, effects),
-            }
-        }
-    }
-
-    fn wait(&mut self, item: Waiting) {
-        let caller = item.caller;
-        let number = self.waiting.push(item);
-        if let Some(caller) = caller {
-            self.places.insert(caller, Place::Waiting(number));
-        }
-    }
-
-    fn take_front(&mut self) -> Option<Waiting> {
-        let item = self.waiting.pop()?;
-        if let Some(caller) = item.caller {
-            self.places.remove(&caller);
-        }
-        Some(item)
-    }
-
-    fn give_up_front(&mut self, effects: &mut Effects) {
-        if let Some(item) = self.take_front() {
-            refuse(item.caller, effects);
-        }
-    }
+    refuse(item.caller, effects);
 }
 
 fn refuse(caller: Option<Caller>, effects: &mut Effects) {

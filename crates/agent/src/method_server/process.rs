@@ -7,10 +7,7 @@ use std::{
     collections::VecDeque,
     io,
     os::unix::process::ExitStatusExt,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -20,18 +17,17 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use svc_protocol::link::LINE_BYTES_MAX;
 use thiserror::Error;
 use tokio::{
-    io::AsyncWriteExt,
     process::{Child, ChildStderr, ChildStdin, ChildStdout},
-    sync::mpsc,
+    sync::Notify,
     task::JoinSet,
     time::{timeout, timeout_at},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    calls::Line,
     framing::{ChildLine, LineReader},
     shared::{Shared, Stdin},
+    stdin,
 };
 use crate::{guard::Watched, packages::PythonPath, policy::Policy};
 
@@ -39,10 +35,6 @@ use crate::{guard::Watched, packages::PythonPath, policy::Policy};
 const TAIL_LINES: usize = 20;
 /// A line of stderr is logged in pieces of at most this size.
 const STDERR_BYTES_MAX: usize = 64 * 1024;
-/// Lines for stdin that are written together.
-const WRITE_LINES: usize = 256;
-/// A write buffer that grew beyond this is given back.
-const WRITE_BUFFER_KEPT: usize = 1024 * 1024;
 
 #[derive(Debug, Error)]
 pub enum StartError {
@@ -93,13 +85,12 @@ impl Process {
         let stderr = child.stderr.take().expect("stderr is piped");
         let broken = CancellationToken::new();
         let stderr_tail = Arc::default();
-        let (lines, receiver) = mpsc::unbounded_channel();
-        let unwritten_bytes = Arc::default();
+        let work = Arc::new(Notify::new());
         let mut tasks = JoinSet::new();
         tasks.spawn(write_stdin(
             stdin,
-            receiver,
-            Arc::clone(&unwritten_bytes),
+            Arc::clone(shared),
+            Arc::clone(&work),
             broken.clone(),
         ));
         tasks.spawn(read_stdout(stdout, Arc::clone(shared), broken.clone()));
@@ -122,8 +113,9 @@ impl Process {
         shared.up(
             id,
             Stdin {
-                lines,
-                unwritten_bytes,
+                work,
+                is_parked: false,
+                is_writing: false,
             },
         );
         Ok(process)
@@ -150,8 +142,8 @@ impl Process {
         }
     }
 
-    /// Kills the group, reads what the pipes still hold, and says how the process ended. The
-    /// sender of its stdin must be gone.
+    /// Kills the group, reads what the pipes still hold, and says how the process ended. Its stdin
+    /// must be closed ([`Shared::down`]).
     pub async fn end(&mut self) -> String {
         let was_broken = self.broken.is_cancelled();
         self.signal(Signal::KILL);
@@ -198,32 +190,13 @@ impl Drop for Process {
 }
 
 async fn write_stdin(
-    mut stdin: ChildStdin,
-    mut lines: mpsc::UnboundedReceiver<Line>,
-    unwritten_bytes: Arc<AtomicUsize>,
+    stdin: ChildStdin,
+    shared: Arc<Shared>,
+    work: Arc<Notify>,
     broken: CancellationToken,
 ) {
-    let mut batch = Vec::with_capacity(WRITE_LINES);
-    let mut buffer = Vec::new();
-    let mut digits = itoa::Buffer::new();
-    while lines.recv_many(&mut batch, WRITE_LINES).await > 0 {
-        let mut taken = 0;
-        for line in batch.drain(..) {
-            taken += line.json.len();
-            buffer.extend_from_slice(&line.json);
-            if let Some(id) = line.id {
-                buffer.extend_from_slice(digits.format(id).as_bytes());
-                buffer.push(b'}');
-            }
-            buffer.push(b'\n');
-        }
-        if stdin.write_all(&buffer).await.is_err() {
-            broken.cancel();
-            return;
-        }
-        unwritten_bytes.fetch_sub(taken, Ordering::Relaxed);
-        buffer.clear();
-        buffer.shrink_to(WRITE_BUFFER_KEPT);
+    if stdin::write(stdin, &shared, &work).await.is_err() {
+        broken.cancel();
     }
 }
 

@@ -1,24 +1,21 @@
 //! What a method server's handle, its supervisor and its process's tasks have in common.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Instant,
 };
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use svc_protocol::{
-    jsonrpc::{ChildMessage, parse_child_line, parse_progress_line},
+    jsonrpc::{ChildMessage, ResponseFault, RpcError, parse_child_line, parse_progress_line},
     link::{Control, FrameKind, MethodServerState, PROGRESS_BYTES_MAX},
 };
-use tokio::sync::mpsc;
+use tokio::sync::Notify;
 
 use super::{
     Setup, Surroundings,
-    calls::{CallTable, Effects, Line, Reported},
+    calls::{CallTable, Effects, Line, Pipe, Reported, Take},
 };
 use crate::link::Caller;
 
@@ -41,20 +38,43 @@ pub struct Inner {
     pub retired: bool,
 }
 
-/// The way into a running process.
+/// The writer of a running process's stdin.
 pub struct Stdin {
-    pub lines: mpsc::UnboundedSender<Line>,
-    pub unwritten_bytes: Arc<AtomicUsize>,
+    /// Wakes the writer.
+    pub work: Arc<Notify>,
+    /// The writer waits for work.
+    pub is_parked: bool,
+    /// The writer has taken lines that are not all in the pipe yet.
+    pub is_writing: bool,
+}
+
+/// What a writer gets when it asks for lines.
+pub enum TakeLines {
+    Open(Take),
+    /// The process takes no more lines.
+    Closed,
 }
 
 impl Shared {
-    pub fn arrive(&self, caller: Option<Caller>, json: Bytes) {
+    pub fn arrive(&self, user: u32, caller: Option<Caller>, json: Bytes) {
         let now = Instant::now();
         self.with(|inner| {
-            let unwritten = inner.unwritten_bytes();
             let effects = &mut inner.effects;
-            inner.table.arrive(caller, json, unwritten, now, effects);
+            inner.table.arrive(user, caller, json, now, effects);
         });
+    }
+
+    /// Gives the writer that `work` wakes the next lines. Without any, it is woken when there are.
+    pub fn take_lines(&self, work: &Arc<Notify>, pipe: Pipe, lines: &mut Vec<Line>) -> TakeLines {
+        let inner = &mut *self.inner.lock();
+        let stdin = inner.stdin.as_mut();
+        let Some(stdin) = stdin.filter(|stdin| Arc::ptr_eq(&stdin.work, work)) else {
+            return TakeLines::Closed;
+        };
+        let take = inner.table.take(pipe, lines);
+        stdin.is_parked = take == Take::Nothing;
+        stdin.is_writing = matches!(take, Take::Lines { .. });
+        TakeLines::Open(take)
     }
 
     /// A line came from the process's stdout. If it is a report on a call that comes too early: until
@@ -63,6 +83,10 @@ impl Shared {
         let (id, kind, payload) = match parse_child_line(line) {
             Some(ChildMessage::Result { id, result }) => (id, FrameKind::Result, result),
             Some(ChildMessage::Error { id, error }) => (id, FrameKind::Error, error),
+            Some(ChildMessage::Invalid { id, fault }) => {
+                self.invalid_response(id, fault, line);
+                return None;
+            }
             None => return self.no_answer(line),
         };
         let payload = line.slice_ref(payload.as_bytes());
@@ -81,6 +105,23 @@ impl Shared {
             ));
         }
         None
+    }
+
+    /// A response that JSON-RPC does not allow: its caller gets an error at once.
+    fn invalid_response(&self, id: u64, fault: ResponseFault, line: &Bytes) {
+        let error = RpcError::InvalidResponse(fault).to_object().to_bytes();
+        let known = self.with(|inner| {
+            let effects = &mut inner.effects;
+            inner
+                .table
+                .answer(id, FrameKind::Error, error.into(), effects)
+        });
+        if known {
+            let why = fault.message();
+            self.around.log.agent(&format!("call {id} failed: {why}"));
+        } else {
+            self.around.log.stdout(line);
+        }
     }
 
     /// A line that is no answer: a report on a call in flight, or something for the log.
@@ -122,16 +163,18 @@ impl Shared {
             inner.pid = Some(pid);
             inner.stdin = Some(stdin);
             inner.state = MethodServerState::Running;
-            inner.table.process_up(&mut inner.effects);
+            inner.table.process_up();
         });
     }
 
-    /// Closes the process's stdin once what was handed over is written. Calls wait from here on.
+    /// Closes the process's stdin once what the writer has taken is written. Calls wait from here on.
     pub fn down(&self) {
         let now = Instant::now();
         self.with(|inner| {
             inner.table.process_down(now);
-            inner.stdin = None;
+            if let Some(stdin) = inner.stdin.take() {
+                stdin.work.notify_one();
+            }
         });
     }
 
@@ -158,13 +201,12 @@ impl Shared {
         let mut guard = self.inner.lock();
         let inner = &mut *guard;
         let result = change(inner);
-        for line in inner.effects.lines.drain(..) {
-            if let Some(stdin) = &inner.stdin {
-                let bytes = line.json.len();
-                stdin.unwritten_bytes.fetch_add(bytes, Ordering::Relaxed);
-                // A writer that is gone has met a dead process: the supervisor ends the call.
-                let _ = stdin.lines.send(line);
-            }
+        if let Some(stdin) = inner.stdin.as_mut()
+            && stdin.is_parked
+            && inner.table.has_next()
+        {
+            stdin.is_parked = false;
+            stdin.work.notify_one();
         }
         for answer in inner.effects.answers.drain(..) {
             let outbox = &self.around.outbox;
@@ -182,14 +224,8 @@ impl Shared {
 }
 
 impl Inner {
-    pub fn unwritten_bytes(&self) -> usize {
-        self.stdin
-            .as_ref()
-            .map_or(0, |stdin| stdin.unwritten_bytes.load(Ordering::Relaxed))
-    }
-
     /// Nothing waits, runs or is yet to be written.
     pub fn is_idle(&self) -> bool {
-        self.table.is_idle() && self.unwritten_bytes() == 0
+        self.table.is_idle() && !self.stdin.as_ref().is_some_and(|stdin| stdin.is_writing)
     }
 }

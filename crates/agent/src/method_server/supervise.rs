@@ -2,7 +2,6 @@
 
 use std::{sync::Arc, time::Instant};
 
-use svc_core::registration::Mode;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -70,13 +69,14 @@ fn close(shared: &Shared) {
 async fn watch(shared: &Shared, process: &mut Process, stop: &CancellationToken) -> End {
     let mut ticks = interval(shared.around.policy.tick * OVERDUE_TICKS);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let limits_calls = shared.setup.in_flight_max().is_some();
     let ended = process.ended();
     tokio::pin!(ended);
     loop {
         tokio::select! {
             () = &mut ended => return End::Gone,
             () = stop.cancelled() => return End::StopAsked,
-            _ = ticks.tick(), if shared.setup.mode == Mode::Serial => {
+            _ = ticks.tick(), if limits_calls => {
                 if shared.inner.lock().table.is_overdue(Instant::now()) {
                     return End::Hung;
                 }

@@ -45,6 +45,7 @@ fn definition(script: &str) -> ServerDefinition {
         args: vec!["-c".into(), script.into()],
         timeout: 1,
         mode: Mode::Concurrent,
+        max_in_flight: None,
         env: BTreeMap::new(),
     }
 }
@@ -58,6 +59,7 @@ async fn start_with(definition: ServerDefinition, policy: Policy) -> Result<Benc
         launch: Launch::new(&definition, folder.path(), env).expect("sh exists"),
         command: definition.command.clone(),
         mode: definition.mode,
+        max_in_flight: definition.max_in_flight,
         timeout: Duration::from_secs(definition.timeout.into()),
         held: false,
     };
@@ -86,8 +88,12 @@ async fn start(script: &str) -> Bench {
 
 impl Bench {
     fn call(&self, frame: u64) {
+        self.call_as(1, frame);
+    }
+
+    fn call_as(&self, user: u32, frame: u64) {
         let json = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"m","id":"#);
-        self.server.call(Caller { link: 1, frame }, json);
+        self.server.call(user, Caller { link: 1, frame }, json);
     }
 
     /// The next answer; control messages are passed over.
@@ -276,6 +282,116 @@ async fn a_serial_server_gets_one_call_at_a_time() {
     assert_eq!(fs::read_to_string(got).expect("there"), "x\n");
 }
 
+/// Answers one call at a time, each after a while.
+const SLOW_ECHO: &str = r#"
+while read -r line; do
+  sleep 0.01; id=${line##*\"id\":}; echo "{\"id\":${id%\}},\"result\":1}"
+done"#;
+
+impl Bench {
+    /// Answers of other calls that come before the answer of this one.
+    async fn answers_before(&mut self, frame: u64) -> usize {
+        let mut before = 0;
+        loop {
+            let (id, kind, _) = self.answer().await;
+            assert_eq!(kind, FrameKind::Result);
+            if id == frame {
+                return before;
+            }
+            before += 1;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_user_who_comes_late_does_not_wait_for_all_calls_of_another() {
+    for mode in [Mode::Concurrent, Mode::Serial] {
+        let mut slow = definition(SLOW_ECHO);
+        slow.mode = mode;
+        slow.timeout = 60;
+        let mut bench = start_with(slow, short_policy()).await.expect("starts");
+        for frame in 0..500 {
+            bench.call_as(1, frame);
+        }
+        assert_eq!(bench.answer().await.1, FrameKind::Result);
+        bench.call_as(2, 1_000);
+        let first = bench.answers_before(1_000).await;
+        assert!(first <= 200, "{mode}: {first} of 500 came first");
+        // From now on several users call, and the pipe holds less.
+        for frame in 1_001..1_010 {
+            bench.call_as(2, frame);
+            let before = bench.answers_before(frame).await;
+            assert!(before <= 20, "{mode}: {before} came first");
+        }
+        assert!(bench.server.status().queued > 100);
+        bench.server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_limit_of_calls_in_flight_is_kept() {
+    let mut limited = definition("cat >> got");
+    limited.max_in_flight = Some(3);
+    let bench = start_with(limited, short_policy()).await.expect("starts");
+    for frame in 0..10 {
+        bench.call(frame);
+    }
+    let got = bench.path("got");
+    let lines = || fs::read_to_string(&got).unwrap_or_default().lines().count();
+    eventually("three calls", || lines() == 3).await;
+    let status = bench.server.status();
+    assert_eq!((status.in_flight, status.queued), (3, 7));
+    assert_eq!(status.max_in_flight, Some(3));
+    // A caller that goes away does not make room: the method server still has the call.
+    assert!(bench.server.cancel(Caller { link: 1, frame: 0 }));
+    assert_eq!(bench.server.status().in_flight, 3);
+    assert_eq!(lines(), 3);
+    bench.server.stop().await;
+}
+
+#[tokio::test]
+async fn lines_of_every_size_arrive_whole_and_in_order() {
+    let bench = start("cat > got").await;
+    let sizes = [
+        10, 4_000, 5_000, 100, 20_000, 30, 200_000, 17_000, 1, 4_096, 3, 1_000_000, 7,
+    ];
+    let mut expected = String::new();
+    for round in 0..5 {
+        for (at, size) in sizes.iter().enumerate() {
+            let text = format!("{round}-{at}-{}", "x".repeat(*size));
+            expected.push_str(&text);
+            expected.push('\n');
+            bench
+                .server
+                .notify(u32::try_from(at % 2).expect("small"), text.into());
+            // Each line is written before the next user's is queued: the order is theirs.
+            eventually("it is written", || bench.server.is_idle()).await;
+        }
+    }
+    let got = bench.path("got");
+    eventually("all is read", || {
+        fs::metadata(&got).is_ok_and(|file| file.len() == expected.len() as u64)
+    })
+    .await;
+    assert!(fs::read_to_string(&got).expect("there") == expected);
+    // The same without waiting: nothing is lost.
+    for (at, size) in sizes.iter().cycle().take(200).enumerate() {
+        let user = u32::try_from(at % 3).expect("small");
+        bench.server.notify(user, "y".repeat(*size % 50_000).into());
+    }
+    let bytes: usize = sizes
+        .iter()
+        .cycle()
+        .take(200)
+        .map(|size| size % 50_000 + 1)
+        .sum();
+    eventually("the rest is read", || {
+        fs::metadata(&got).is_ok_and(|file| file.len() == (expected.len() + bytes) as u64)
+    })
+    .await;
+    bench.server.stop().await;
+}
+
 #[tokio::test]
 async fn a_serial_server_that_hangs_is_restarted() {
     let script = format!("test -e hung || {{ touch hung; read -r line; sleep 60; }}; {ECHO}");
@@ -303,7 +419,8 @@ async fn one_that_never_reads_fills_up_and_is_refused_more() {
     let mut bench = bench.expect("starts");
     let json = Bytes::from(vec![b'x'; 100_000]);
     for frame in 0..8 {
-        bench.server.call(Caller { link: 1, frame }, json.clone());
+        let caller = Caller { link: 1, frame };
+        bench.server.call(1, caller, json.clone());
         tokio::task::yield_now().await;
     }
     assert_eq!(bench.answer().await.1, FrameKind::Unavailable);

@@ -104,6 +104,7 @@ impl Registrar {
             launch: Launch::new(definition, folder, self.addresses.env(space))?,
             command: shown_command(&definition.command, &definition.args),
             mode: definition.mode,
+            max_in_flight: definition.max_in_flight,
             timeout: Duration::from_secs(definition.timeout.into()),
             held: serial,
         };

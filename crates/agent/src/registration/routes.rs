@@ -7,7 +7,7 @@ use std::sync::{
 
 use bytes::{Buf, Bytes};
 use parking_lot::RwLock;
-use svc_protocol::link::{CALL_HEADER_BYTES, FrameKind};
+use svc_protocol::link::{CALL_HEADER_BYTES, FrameKind, USER_BYTES};
 
 use crate::{
     link::{Caller, Outbox},
@@ -49,18 +49,19 @@ impl Routes {
             .retain(|(_, known)| !Arc::ptr_eq(known, server));
     }
 
-    pub fn call(&self, caller: Caller, payload: Bytes) {
-        match self.find(payload) {
-            Some((server, json)) => server.call(caller, json),
+    /// `names_user` says that the payload holds the number of the user; an older server sends none.
+    pub fn call(&self, caller: Caller, payload: Bytes, names_user: bool) {
+        match self.find(payload, names_user) {
+            Some((server, user, json)) => server.call(user, caller, json),
             None => self
                 .outbox
                 .answer(caller, FrameKind::Unavailable, Bytes::new()),
         }
     }
 
-    pub fn notify(&self, payload: Bytes) {
-        match self.find(payload) {
-            Some((server, json)) => server.notify(json),
+    pub fn notify(&self, payload: Bytes, names_user: bool) {
+        match self.find(payload, names_user) {
+            Some((server, user, json)) => server.notify(user, json),
             None => tracing::info!("a notification came for a method server that is gone"),
         }
     }
@@ -96,16 +97,22 @@ impl Routes {
             .all(|(_, server)| server.is_idle())
     }
 
-    fn find(&self, mut payload: Bytes) -> Option<(Arc<MethodServer>, Bytes)> {
-        if payload.len() < CALL_HEADER_BYTES || self.closed.load(Ordering::Relaxed) {
+    fn find(
+        &self,
+        mut payload: Bytes,
+        names_user: bool,
+    ) -> Option<(Arc<MethodServer>, u32, Bytes)> {
+        let header = CALL_HEADER_BYTES + if names_user { USER_BYTES } else { 0 };
+        if payload.len() < header || self.closed.load(Ordering::Relaxed) {
             return None;
         }
         let generation = payload.get_u32_le();
+        let user = if names_user { payload.get_u32_le() } else { 0 };
         let routes = self.routes.read();
         let (_, server) = routes
             .iter()
             .rev()
             .find(|(known, _)| *known == generation)?;
-        Some((Arc::clone(server), payload))
+        Some((Arc::clone(server), user, payload))
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{METHODS_MAX, MethodDefinition, Registration, ServerDefinition, TIMEOUT_RANGE};
+use super::{METHODS_MAX, MethodDefinition, Mode, Registration, ServerDefinition, TIMEOUT_RANGE};
 use crate::{
     name::{CanonicalName, SpaceName, TOOL_NAME_ADVISED, TOOL_NAME_MAX, UserName, tool_name},
     pattern::Pattern,
@@ -164,6 +164,19 @@ fn check_server(server: &ServerDefinition, faults: &mut Faults) {
                 server.timeout
             ),
         );
+    }
+    match (server.mode, server.max_in_flight) {
+        (_, Some(0)) => faults.at(
+            &["server", "max_in_flight"],
+            "max_in_flight 0 would let no call pass; it must be at least 1, or absent for no limit",
+        ),
+        (Mode::Serial, Some(most)) if most > 1 => faults.at(
+            &["server", "max_in_flight"],
+            format!(
+                "max_in_flight {most} does not fit mode \"serial\", which has 1 call in flight; use mode \"concurrent\""
+            ),
+        ),
+        _ => {}
     }
     let has_nul = |text: &String| text.contains('\0');
     if has_nul(&server.command) || server.args.iter().any(has_nul) {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::{BATCH_MAX, RpcError, scan};
+use super::{BATCH_MAX, PARAMS_DEPTH_MAX, RpcError, nests_deeper_than, scan};
 
 /// A well-formed request; everything but the method name is the bytes that came.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,6 +22,14 @@ pub struct Request<'a> {
 pub struct Invalid<'a> {
     pub error: RpcError,
     pub id: Option<&'a str>,
+}
+
+impl Invalid<'_> {
+    /// Whether it is a notification that cannot be delivered: nothing answers those, even if their
+    /// params are invalid.
+    pub fn is_notification(&self) -> bool {
+        self.error == RpcError::TooDeep && self.id.is_none()
+    }
 }
 
 #[derive(Debug)]
@@ -68,6 +76,8 @@ struct NotJson;
 
 /// The members of a request as they stand; absent and `null` are told apart.
 struct Members<'a> {
+    /// How deep the params may nest at most, as far as it is known without a look.
+    depth_max: usize,
     jsonrpc: Option<&'a str>,
     method: Option<&'a str>,
     params: Option<&'a str>,
@@ -95,6 +105,7 @@ fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson>
     if let Some(members) = scan::members(body, ["jsonrpc", "method", "params", "id"]) {
         let [jsonrpc, method, params, id] = members;
         return Ok(check(&Members {
+            depth_max: scan::DEPTH_MAX,
             jsonrpc,
             method,
             params,
@@ -104,6 +115,7 @@ fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson>
     match serde_json::from_slice::<RawMembers<'_>>(body) {
         // serde reads an array as the members in their order; JSON-RPC does not.
         Ok(raw) if super::is_object(body) => Ok(check(&Members {
+            depth_max: usize::MAX,
             jsonrpc: raw.jsonrpc.map(RawValue::get),
             method: raw.method.map(RawValue::get),
             params: raw.params.map(RawValue::get),
@@ -147,6 +159,12 @@ fn check<'a>(members: &Members<'a>) -> Result<Request<'a>, Invalid<'a>> {
         Some(params) if params.starts_with(['{', '[']) => Some(params),
         Some(_) => return Err(invalid(id, "`params` must be an object or an array")),
     };
+    if members.depth_max > PARAMS_DEPTH_MAX
+        && params.is_some_and(|params| nests_deeper_than(params, PARAMS_DEPTH_MAX))
+    {
+        let error = RpcError::TooDeep;
+        return Err(Invalid { error, id });
+    }
     Ok(Request { method, params, id })
 }
 
@@ -255,6 +273,52 @@ mod tests {
         check("1", None);
         check("\"x\"", None);
         check("null", None);
+    }
+
+    #[test]
+    fn params_nest_so_deep_and_no_deeper() {
+        let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+        // The fast way and serde's: only the second knows the member `more`.
+        for more in ["", r#""more":1,"#] {
+            let request = |depth, id| {
+                format!(
+                    r#"{{"jsonrpc":"2.0",{more}"method":"m"{id},"params":{}}}"#,
+                    nested(depth)
+                )
+            };
+            for depth in [1, 63, 64, 65, 66, 127, 128] {
+                assert!(single(&request(depth, "")).is_ok(), "{more}{depth}");
+            }
+            for depth in [129, 130, 1_000, 100_000] {
+                let body = request(depth, r#","id":7"#);
+                let invalid = single(&body).expect_err("too deep");
+                assert_eq!((invalid.error.code(), invalid.id), (-32602, Some("7")));
+                assert!(!invalid.is_notification());
+                let object = invalid.error.to_object();
+                assert_eq!(object.message, "Invalid params");
+                let data = object.data.expect("data");
+                assert_eq!(
+                    (&data["reason"], &data["limit_levels"]),
+                    (&"too_deep".into(), &128.into())
+                );
+                let body = request(depth, "");
+                assert!(single(&body).expect_err("too deep").is_notification());
+            }
+        }
+        let batch = format!(
+            r#"[{{"jsonrpc":"2.0","method":"m","id":1,"params":{}}},{{"jsonrpc":"2.0","method":"m","id":2}}]"#,
+            nested(1_000)
+        );
+        match parse_body(batch.as_bytes()) {
+            Ok(Body::Batch(items)) => {
+                assert_eq!(
+                    items[0].as_ref().expect_err("too deep").error,
+                    RpcError::TooDeep
+                );
+                assert!(items[1].is_ok());
+            }
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]

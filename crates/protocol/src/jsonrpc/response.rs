@@ -58,14 +58,52 @@ pub fn one_value(json: &[u8]) -> Option<&str> {
 /// A line a method server wrote, as far as it concerns us.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ChildMessage<'a> {
-    Result { id: u64, result: &'a str },
-    Error { id: u64, error: &'a str },
+    Result {
+        id: u64,
+        result: &'a str,
+    },
+    Error {
+        id: u64,
+        error: &'a str,
+    },
+    /// A response that JSON-RPC does not allow.
+    Invalid {
+        id: u64,
+        fault: ResponseFault,
+    },
+}
+
+/// What is wrong with a response.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ResponseFault {
+    NoOutcome,
+    TwoOutcomes,
+    ErrorNotObject,
+    TextId,
+}
+
+impl ResponseFault {
+    /// For the publisher of the method.
+    pub fn message(self) -> &'static str {
+        match self {
+            Self::NoOutcome => "the method server's response has neither `result` nor `error`",
+            Self::TwoOutcomes => "the method server's response has both `result` and `error`",
+            Self::ErrorNotObject => "`error` in the method server's response is not an object",
+            Self::TextId => {
+                "the method server's response has the `id` as text; it must be the number of the request"
+            }
+        }
+    }
 }
 
 #[derive(Deserialize)]
 struct Members<'a> {
+    #[serde(borrow, default)]
+    jsonrpc: Option<&'a RawValue>,
     #[serde(borrow)]
     id: &'a RawValue,
+    #[serde(borrow, default)]
+    method: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
     /// Some servers write `"error": null` beside a result.
@@ -85,27 +123,79 @@ pub fn parse_child_line(line: &[u8]) -> Option<ChildMessage<'_>> {
     if !super::is_object(line) {
         return None;
     }
-    let (id, result, error) = match scan::members(line, ["jsonrpc", "id", "result", "error"]) {
-        Some([_, id, result, error]) => (id?, result, error.filter(|error| *error != "null")),
+    let response = match scan::members(line, ["jsonrpc", "id", "result", "error"]) {
+        Some([_, id, result, error]) => Response {
+            id: id?,
+            result,
+            error: error.filter(|error| *error != "null"),
+            is_meant: true,
+        },
         None => {
             let raw: Members<'_> = serde_json::from_slice(line).ok()?;
-            let [result, error] = [raw.result, raw.error].map(|value| value.map(RawValue::get));
-            (raw.id.get(), result, error)
+            Response {
+                id: raw.id.get(),
+                result: raw.result.map(RawValue::get),
+                error: raw.error.map(RawValue::get),
+                // With a method it is a request or a notification. Without `jsonrpc`, but with
+                // members of its own, it is some other JSON, such as a line of a log.
+                is_meant: raw.jsonrpc.is_some() && raw.method.is_none(),
+            }
         }
     };
-    let id = read_id(id)?;
-    match (error, result) {
-        (Some(error), _) if error.starts_with('{') => Some(ChildMessage::Error { id, error }),
-        (None, Some(result)) => Some(ChildMessage::Result { id, result }),
-        _ => None,
+    response.read()
+}
+
+/// The members of a response as they stand; an `error` that is null counts as absent.
+struct Response<'a> {
+    id: &'a str,
+    result: Option<&'a str>,
+    error: Option<&'a str>,
+    /// It can only be meant as a response.
+    is_meant: bool,
+}
+
+impl<'a> Response<'a> {
+    fn read(self) -> Option<ChildMessage<'a>> {
+        let Some(id) = read_id(self.id) else {
+            let id = read_text_id(self.id)?;
+            return self.invalid(id, ResponseFault::TextId);
+        };
+        match (self.error, self.result) {
+            (None, Some(result)) => Some(ChildMessage::Result { id, result }),
+            // JSON-RPC 1 writes a null beside an error too.
+            (Some(error), None | Some("null")) if error.starts_with('{') => {
+                Some(ChildMessage::Error { id, error })
+            }
+            (None, None) => self.invalid(id, ResponseFault::NoOutcome),
+            (Some(_), Some(result)) if result != "null" => {
+                self.invalid(id, ResponseFault::TwoOutcomes)
+            }
+            (Some(_), _) => self.invalid(id, ResponseFault::ErrorNotObject),
+        }
+    }
+
+    fn invalid(&self, id: u64, fault: ResponseFault) -> Option<ChildMessage<'a>> {
+        self.is_meant.then_some(ChildMessage::Invalid { id, fault })
     }
 }
 
-/// Our ids are integers; some languages write them back as `7.0`.
+/// Our ids are integers below 2^53; some languages write them back as `7.0` or `7e0`.
 pub(super) fn read_id(raw: &str) -> Option<u64> {
-    raw.parse()
-        .ok()
-        .or_else(|| raw.strip_suffix(".0")?.parse().ok())
+    raw.parse().ok().or_else(|| read_float_id(raw))
+}
+
+fn read_float_id(raw: &str) -> Option<u64> {
+    const ID_MAX: f64 = (1_u64 << 53) as f64;
+    if !raw.contains(['.', 'e', 'E']) {
+        return None;
+    }
+    let number: f64 = raw.parse().ok()?;
+    (number.fract() == 0.0 && (0.0..ID_MAX).contains(&number)).then_some(number as u64)
+}
+
+fn read_text_id(raw: &str) -> Option<u64> {
+    let text = raw.strip_prefix('"')?.strip_suffix('"')?;
+    read_id(text.trim())
 }
 
 #[cfg(test)]
@@ -171,13 +261,70 @@ mod tests {
             "{}",
             "[]",
             "[7,1]",
-            r#"{"id":7}"#,
-            r#"{"id":"7","result":1}"#,
             r#"{"id":null,"error":{}}"#,
-            r#"{"id":7,"error":"text"}"#,
+            r#"{"id":7.5,"result":1}"#,
+            r#"{"id":-7,"result":1}"#,
+            r#"{"id":1e300,"result":1}"#,
+            r#"{"id":"x7","result":1}"#,
             r#"{"method":"log","params":{}}"#,
+            // A request that is echoed, and a line of a log.
+            r#"{"jsonrpc":"2.0","method":"m","id":7}"#,
+            r#"{"id":7,"level":"info","message":"m"}"#,
+            r#"{"id":"7","level":"info","result":1}"#,
         ] {
             check(noise, None);
+        }
+    }
+
+    #[test]
+    fn child_lines_that_are_meant_as_a_response_and_are_none() {
+        use ResponseFault::{ErrorNotObject, NoOutcome, TextId, TwoOutcomes};
+        for (line, fault) in [
+            (r#"{"id":7}"#, NoOutcome),
+            (r#"{"jsonrpc":"2.0","id":7}"#, NoOutcome),
+            (r#"{"jsonrpc":"2.0","id":7,"error":null}"#, NoOutcome),
+            (r#"{"jsonrpc":"2.0","id":7,"resutl":1}"#, NoOutcome),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":1,"error":{}}"#,
+                TwoOutcomes,
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"result":1,"error":"x"}"#,
+                TwoOutcomes,
+            ),
+            (r#"{"id":7,"error":"text"}"#, ErrorNotObject),
+            (
+                r#"{"jsonrpc":"2.0","id":7,"error":["x"],"more":1}"#,
+                ErrorNotObject,
+            ),
+            (r#"{"id":7,"result":null,"error":1}"#, ErrorNotObject),
+            (r#"{"id":"7","result":1}"#, TextId),
+            (r#"{"jsonrpc":"2.0","id":"7.0","result":1}"#, TextId),
+            (r#"{"jsonrpc":"2.0","id":"7","more":1}"#, TextId),
+        ] {
+            let expected = ChildMessage::Invalid { id: 7, fault };
+            assert_eq!(parse_child_line(line.as_bytes()), Some(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn child_lines_that_are_read_leniently() {
+        for (line, result) in [
+            (r#"{"id":7.00,"result":1}"#, Some("1")),
+            (r#"{"id":7e0,"result":1}"#, Some("1")),
+            (r#"{"jsonrpc":"1.0","id":7,"result":1}"#, Some("1")),
+            (r#"{"id":7,"result":null,"error":null}"#, Some("null")),
+            (r#"{"id":7,"result":1,"more":2}"#, Some("1")),
+            (r#"{"id":7,"result":null,"error":{"code":1}}"#, None),
+        ] {
+            let expected = match result {
+                Some(result) => ChildMessage::Result { id: 7, result },
+                None => ChildMessage::Error {
+                    id: 7,
+                    error: r#"{"code":1}"#,
+                },
+            };
+            assert_eq!(parse_child_line(line.as_bytes()), Some(expected), "{line}");
         }
     }
 }

@@ -4,8 +4,10 @@
 //! not JSON) is not judged here: the answer is `None`, and serde decides. So this accepts less than
 //! serde, and nothing that serde would read otherwise; a test holds both side by side.
 
-/// Levels of nesting that fit into the bits of a word.
-const DEPTH_MAX: u32 = 64;
+/// Levels that a value may nest here; those that are not empty have a bit each in a word, and the
+/// innermost may be empty.
+pub const DEPTH_MAX: usize = 1 + OPEN_MAX as usize;
+const OPEN_MAX: u32 = 64;
 /// Bytes of a long string that are looked at together.
 const BLOCK: usize = 64;
 
@@ -66,7 +68,7 @@ fn value_end(json: &[u8], mut at: usize) -> Option<usize> {
                 let inside = skip_space(json, at + 1);
                 if json.get(inside)? == &closing(open == b'{') {
                     inside + 1
-                } else if depth == DEPTH_MAX {
+                } else if depth == OPEN_MAX {
                     return None;
                 } else {
                     objects = objects << 1 | u64::from(open == b'{');

@@ -63,6 +63,16 @@ pub struct Hello {
     pub svc_version: String,
     /// Made anew at each start of an agent: tells a reconnect from a second agent.
     pub instance: String,
+    /// What the agent understands beyond the version's first form, such as
+    /// [`super::FEATURE_USERS`]; an older agent names nothing, an older server ignores it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<String>,
+}
+
+impl Hello {
+    pub fn has_feature(&self, name: &str) -> bool {
+        self.features.iter().any(|feature| feature == name)
+    }
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -7,6 +7,8 @@ use thiserror::Error;
 pub const HEADER_BYTES: usize = 13;
 /// What stands before the JSON of a `Call` or `Notify`: the registration's generation.
 pub const CALL_HEADER_BYTES: usize = 4;
+/// What follows it in a `UserCall` or `UserNotify`: the number of the user.
+pub const USER_BYTES: usize = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
@@ -40,6 +42,12 @@ pub enum FrameKind {
     /// Agent to server, and only to one that said [`super::FEATURE_PROGRESS`]: how far the call is.
     /// Payload: a JSON object of at most [`super::PROGRESS_BYTES_MAX`].
     Progress = 13,
+    /// Server to agent, and only to one that said [`super::FEATURE_USERS`]. As `Call`, with a `u32`
+    /// behind the generation that stands for the calling user on this link, so that users can take
+    /// turns. It is not the user's id, and means nothing on another link.
+    UserCall = 14,
+    /// The same for `Notify`.
+    UserNotify = 15,
 }
 
 impl FrameKind {
@@ -58,6 +66,8 @@ impl FrameKind {
             11 => Self::Ping,
             12 => Self::Pong,
             13 => Self::Progress,
+            14 => Self::UserCall,
+            15 => Self::UserNotify,
             _ => return None,
         })
     }

@@ -18,6 +18,7 @@ use http::{HeaderMap, StatusCode, header, request::Parts};
 use http_body_util::BodyExt;
 use hyper::body::Frame;
 use serde::{Serialize, de::DeserializeOwned};
+use svc_protocol::jsonrpc::{self, JSON_DEPTH_MAX};
 
 use super::{
     body_budget::{Account, Reservation},
@@ -54,6 +55,10 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
             ));
         }
         serde_json::from_slice(&body).map(Json).map_err(|error| {
+            if jsonrpc::is_too_deep(&error) {
+                let detail = format!("the body nests more than {JSON_DEPTH_MAX} levels deep");
+                return ApiError::bad_request("too_deep", detail);
+            }
             let detail = format!("the body is not what this route takes: {error}");
             ApiError::bad_request("invalid_body", detail)
         })

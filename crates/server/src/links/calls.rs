@@ -7,14 +7,16 @@ use std::sync::{
 
 use bytes::Bytes;
 use slab::Slab;
+use svc_core::number_map::NumberMap;
 use svc_protocol::{jsonrpc, link::FrameKind};
 use thiserror::Error;
 use tokio::sync::oneshot;
 
 use super::reports::Reports;
 
-/// Calls one link may have in flight; also bounds what a silent agent can make the server keep.
-const CALLS_MAX: usize = 100_000;
+/// Calls one link may have in flight; also bounds what a silent agent can make the server keep. One
+/// user may have as many as are left: alone half of them, so that some are left for other users.
+const CALLS_MAX: usize = 200_000;
 /// An id is `generation << INDEX_BITS | index`, so that an index used again has another id, and
 /// every id stays below 2^53, which any JSON reader keeps exactly.
 const INDEX_BITS: u32 = 20;
@@ -90,10 +92,13 @@ impl Drop for InFlight {
 #[derive(Default)]
 pub struct CallTable {
     entries: Slab<Entry>,
+    /// Calls of each user that has any.
+    by_user: NumberMap<u32, usize>,
     generation: u32,
 }
 
 struct Entry {
+    user: u32,
     generation: u32,
     /// `None` once nobody waits any more.
     waiter: Option<oneshot::Sender<Answer>>,
@@ -105,20 +110,29 @@ struct Entry {
 }
 
 impl CallTable {
-    /// Enters a call; `None` if the link has too many in flight.
+    /// Enters a call of a user; `None` if the user has too many in flight on this link.
     pub fn insert(
         &mut self,
+        user: u32,
         place: InFlight,
         serial: bool,
         reports: Option<Reports>,
     ) -> Option<(u64, oneshot::Receiver<Answer>)> {
-        if self.entries.len() >= CALLS_MAX {
+        let left = CALLS_MAX.saturating_sub(self.entries.len());
+        let of_user = self.by_user.entry(user).or_default();
+        if *of_user >= left {
+            // A user without calls is not kept.
+            if *of_user == 0 {
+                self.by_user.remove(&user);
+            }
             return None;
         }
+        *of_user += 1;
         let (waiter, answer) = oneshot::channel();
         self.generation = self.generation.wrapping_add(1);
         let generation = self.generation;
         let entry = Entry {
+            user,
             generation,
             waiter: Some(waiter),
             serial,
@@ -136,7 +150,7 @@ impl CallTable {
         let waiter = entry.waiter.take();
         let holds_place = entry.serial && answer == (Answer::Cancelled { sent: true });
         if !holds_place {
-            self.entries.remove(index);
+            self.remove(index);
         }
         if let Some(waiter) = waiter {
             // The receiver may just have gone; then nobody wants the answer.
@@ -162,7 +176,7 @@ impl CallTable {
             self.entries[index].waiter = None;
             self.entries[index].reports = None;
         } else {
-            self.entries.remove(index);
+            self.remove(index);
         }
         true
     }
@@ -170,10 +184,21 @@ impl CallTable {
     /// Ends every call; their waiters see a closed channel.
     pub fn clear(&mut self) {
         self.entries.clear();
+        self.by_user.clear();
     }
 
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    fn remove(&mut self, index: usize) {
+        let user = self.entries.remove(index).user;
+        if let Some(of_user) = self.by_user.get_mut(&user) {
+            *of_user -= 1;
+            if *of_user == 0 {
+                self.by_user.remove(&user);
+            }
+        }
     }
 
     fn index(&self, id: u64) -> Option<usize> {
@@ -192,7 +217,7 @@ mod tests {
         counter: &Arc<AtomicU32>,
         serial: bool,
     ) -> Option<(u64, oneshot::Receiver<Answer>)> {
-        table.insert(InFlight::new(counter), serial, None)
+        table.insert(7, InFlight::new(counter), serial, None)
     }
 
     fn count(counter: &Arc<AtomicU32>) -> u32 {
@@ -208,6 +233,25 @@ mod tests {
         table.complete(id, Answer::Interrupted);
         assert_eq!(answer.try_recv(), Ok(Answer::Unavailable));
         assert_eq!(count(&counter), 0);
+    }
+
+    #[test]
+    fn one_user_leaves_calls_for_others() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        let mut fill = |user| {
+            let mut ids = Vec::new();
+            while let Some((id, _)) = table.insert(user, InFlight::new(&counter), false, None) {
+                ids.push(id);
+            }
+            ids
+        };
+        let (first, second) = (fill(1), fill(2));
+        assert_eq!((first.len(), second.len()), (100_000, 50_000));
+        for id in first.into_iter().chain(second) {
+            table.complete(id, Answer::Unavailable);
+        }
+        assert!(table.is_empty());
+        assert!(table.by_user.is_empty());
     }
 
     #[test]
@@ -279,7 +323,7 @@ mod tests {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         let (reports, mut listener) = Reports::new();
         let place = InFlight::new(&counter);
-        let (asked, _answer) = table.insert(place, true, Some(reports)).expect("room");
+        let (asked, _answer) = table.insert(7, place, true, Some(reports)).expect("room");
         let (other, _answer) = enter(&mut table, &counter, false).expect("room");
         for number in 0..100 {
             table.report(asked, Bytes::from(number.to_string()));

@@ -1,26 +1,31 @@
 //! One live link, as the rest of the server sees it: something calls can be put on.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
 };
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use svc_core::UserId;
 use svc_protocol::link::{Control, Frame, FrameKind, Goodbye, PROGRESS_BYTES_MAX};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     calls::{Answer, CallTable, InFlight},
-    outbox::{Outbox, Outgoing, outbox},
+    outbox::{NotQueued, Outbox, Outgoing, outbox},
     reports::Reports,
 };
 use crate::identity::Caller;
 
-/// Bytes that may wait unwritten for one agent. Past it, calls go elsewhere or fail, so that an
-/// agent that does not read cannot make the server buffer without bound.
-const QUEUED_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Stands for a user on one link, so that users take turns there. Two users may have the same
+/// number, which is as likely as guessing it, and then share their turns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UserNumber(pub u32);
 
 pub struct Link {
     /// Tells a reconnect from a second agent.
@@ -28,7 +33,10 @@ pub struct Link {
     /// Whose agent token opened the link.
     pub caller: Caller,
     outbox: Outbox,
-    queued_bytes: AtomicUsize,
+    /// The agent takes the numbers of users.
+    names_users: bool,
+    /// Makes numbers of users that tell the agent nothing about them.
+    numbers: RandomState,
     calls: Mutex<CallTable>,
     /// Cancelled to end the link.
     ending: CancellationToken,
@@ -48,6 +56,7 @@ impl Link {
     pub fn new(
         instance: String,
         caller: Caller,
+        names_users: bool,
         ending: CancellationToken,
     ) -> (Arc<Self>, Outgoing) {
         let (outbox, outgoing) = outbox();
@@ -55,7 +64,8 @@ impl Link {
             instance,
             caller,
             outbox,
-            queued_bytes: AtomicUsize::new(0),
+            names_users,
+            numbers: RandomState::new(),
             calls: Mutex::default(),
             ending,
             last_words: Mutex::default(),
@@ -65,9 +75,19 @@ impl Link {
         (Arc::new(link), outgoing)
     }
 
+    pub fn number_of(&self, user: UserId) -> UserNumber {
+        // The lower half is as random as the whole.
+        UserNumber(self.numbers.hash_one(user) as u32)
+    }
+
+    pub fn names_users(&self) -> bool {
+        self.names_users
+    }
+
     /// Puts a call on the link. Dropping the pending call before its answer cancels it.
     pub fn call(
         self: &Arc<Self>,
+        user: UserNumber,
         payload: Bytes,
         in_flight: &Arc<AtomicU32>,
         serial: bool,
@@ -76,19 +96,20 @@ impl Link {
         let (id, answer) = self
             .calls
             .lock()
-            .insert(InFlight::new(in_flight), serial, reports)
+            .insert(user.0, InFlight::new(in_flight), serial, reports)
             .ok_or(NotSent)?;
         let pending = PendingCall {
             link: Arc::clone(self),
+            user,
             id,
             answer,
             done: false,
         };
-        match self.send(Frame {
-            id,
-            kind: FrameKind::Call,
-            payload,
-        }) {
+        let kind = match self.names_users {
+            true => FrameKind::UserCall,
+            false => FrameKind::Call,
+        };
+        match self.send_for(user, Frame { id, kind, payload }) {
             Ok(()) => Ok(pending),
             Err(NotSent) => {
                 // Nothing reached the agent, so nothing needs to be cancelled there.
@@ -99,12 +120,17 @@ impl Link {
         }
     }
 
-    pub fn notify(&self, payload: Bytes) -> Result<(), NotSent> {
-        self.send(Frame {
+    pub fn notify(&self, user: UserNumber, payload: Bytes) -> Result<(), NotSent> {
+        let kind = match self.names_users {
+            true => FrameKind::UserNotify,
+            false => FrameKind::Notify,
+        };
+        let frame = Frame {
             id: 0,
-            kind: FrameKind::Notify,
+            kind,
             payload,
-        })
+        };
+        self.send_for(user, frame)
     }
 
     pub fn control(&self, id: u64, message: &Control) -> Result<(), NotSent> {
@@ -112,25 +138,28 @@ impl Link {
         self.send(Frame::new(id, FrameKind::Control, payload))
     }
 
+    /// Sends a frame that belongs to no user, ahead of those that do.
     pub fn send(&self, frame: Frame) -> Result<(), NotSent> {
-        let cost = cost(&frame);
-        let waiting = self.queued_bytes.fetch_add(cost, Ordering::Relaxed) + cost;
-        // Frames without a payload have room beyond: a cancel must not be lost to a burst of calls.
-        let small = frame.payload.is_empty();
-        let room = if small {
-            2 * QUEUED_BYTES_MAX
-        } else {
-            QUEUED_BYTES_MAX
-        };
-        let fits = waiting <= room;
-        if small && !fits {
-            self.end(Goodbye::Protocol);
-        }
-        if self.ending.is_cancelled() || !fits || self.outbox.put(frame).is_err() {
-            self.queued_bytes.fetch_sub(cost, Ordering::Relaxed);
+        self.put(None, frame)
+    }
+
+    fn send_for(&self, user: UserNumber, frame: Frame) -> Result<(), NotSent> {
+        self.put(Some(user.0), frame)
+    }
+
+    fn put(&self, user: Option<u32>, frame: Frame) -> Result<(), NotSent> {
+        if self.ending.is_cancelled() {
             return Err(NotSent);
         }
-        Ok(())
+        match self.outbox.put(user, frame) {
+            Ok(()) => Ok(()),
+            Err(NotQueued::Closed | NotQueued::Full) => Err(NotSent),
+            // An agent that reads nothing is not worth more memory.
+            Err(NotQueued::Overflow) => {
+                self.end(Goodbye::Protocol);
+                Err(NotSent)
+            }
+        }
     }
 
     /// Answers a ping.
@@ -142,8 +171,6 @@ impl Link {
 
     /// The writer has put these frames on the wire.
     pub fn written(&self, frames: &[Frame]) {
-        let bytes: usize = frames.iter().map(cost).sum();
-        self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
         if frames.iter().any(|frame| frame.kind == FrameKind::Pong) {
             self.pong_owed.store(false, Ordering::Relaxed);
         }
@@ -191,20 +218,17 @@ impl Link {
         self.calls.lock().is_empty()
     }
 
-    fn cancel(&self, id: u64) {
+    /// Behind the user's calls, so that it does not overtake the one it cancels.
+    fn cancel(&self, user: UserNumber, id: u64) {
         // A link that takes no more frames is ending, and with it the call.
-        let _ = self.send(Frame::empty(id, FrameKind::Cancel));
+        let _ = self.send_for(user, Frame::empty(id, FrameKind::Cancel));
     }
-}
-
-/// What a queued frame takes: its bytes, and the room of the frame itself.
-fn cost(frame: &Frame) -> usize {
-    frame.len() + size_of::<Frame>()
 }
 
 /// A call that has been sent and not yet answered.
 pub struct PendingCall {
     link: Arc<Link>,
+    user: UserNumber,
     id: u64,
     answer: oneshot::Receiver<Answer>,
     done: bool,
@@ -220,7 +244,7 @@ impl PendingCall {
 
     /// Asks the agent to give the call up; `answer` then tells whether it had been sent.
     pub fn cancel(&self) {
-        self.link.cancel(self.id);
+        self.link.cancel(self.user, self.id);
     }
 
     fn forget(mut self) {
@@ -231,7 +255,7 @@ impl PendingCall {
 impl Drop for PendingCall {
     fn drop(&mut self) {
         if !self.done && self.link.calls.lock().abandon(self.id) {
-            self.link.cancel(self.id);
+            self.link.cancel(self.user, self.id);
         }
     }
 }

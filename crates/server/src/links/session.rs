@@ -8,8 +8,8 @@ use std::{
 use hyper::upgrade::Upgraded;
 use svc_core::{SpaceId, UserId, space::HealthCheck};
 use svc_protocol::link::{
-    Control, FEATURE_PROGRESS, Frame, FrameKind, FrameReader, Goodbye, Hello, Refusal,
-    SpaceIdentity, VERSION, Welcome,
+    Control, FEATURE_PROGRESS, FEATURE_USERS, Frame, FrameKind, FrameReader, Goodbye, Hello,
+    Refusal, SpaceIdentity, VERSION, Welcome,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -93,7 +93,12 @@ impl Links {
         })?;
         self.note_declaring(space, declares);
         // A link outlives the shutdown signal: it is drained first.
-        let (link, outgoing) = Link::new(hello.instance.clone(), caller, CancellationToken::new());
+        let (link, outgoing) = Link::new(
+            hello.instance.clone(),
+            caller,
+            hello.has_feature(FEATURE_USERS),
+            CancellationToken::new(),
+        );
         let welcome = self.welcome(&live, health_check);
         // The channel is new and empty, so the welcome is the first frame on it.
         let _ = link.control(0, &Control::Welcome(Box::new(welcome)));

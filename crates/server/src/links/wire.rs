@@ -29,6 +29,9 @@ pub const WRITE_MAX: Duration = Duration::from_secs(30);
 const FAREWELL_MAX: Duration = Duration::from_secs(2);
 /// Frames gathered into one write.
 const FRAMES_PER_WRITE: usize = 256;
+/// Bytes gathered into one write; a larger frame goes alone. What is gathered delays every frame
+/// that comes later.
+const BYTES_PER_WRITE: usize = 256 * 1024;
 /// Heartbeats without a sign of life that end a link.
 const MISSED_HEARTBEATS: u32 = 3;
 
@@ -60,7 +63,7 @@ pub async fn write(
                 if link.send(Frame::empty(0, FrameKind::Ping)).is_err() { break }
                 continue;
             }
-            () = outgoing.take(&mut batch, FRAMES_PER_WRITE) => {}
+            () = outgoing.take(&mut batch, FRAMES_PER_WRITE, BYTES_PER_WRITE) => {}
         }
         let written = tokio::select! {
             written = tokio::time::timeout(WRITE_MAX, sink.write(&batch)) => written,

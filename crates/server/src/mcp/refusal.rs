@@ -5,7 +5,7 @@ use std::fmt::Display;
 use http::StatusCode;
 use serde_json::{Value, json};
 use svc_protocol::jsonrpc::{
-    INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RpcError,
+    INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, PARAMS_DEPTH_MAX, PARSE_ERROR, RpcError,
 };
 
 use super::era::SUPPORTED;
@@ -41,6 +41,12 @@ impl Refusal {
         match error {
             RpcError::Parse => Self::new(StatusCode::BAD_REQUEST, PARSE_ERROR, "Parse error"),
             RpcError::InvalidRequest(why) => Self::invalid_request(why),
+            RpcError::TooDeep => {
+                let why = format!("params may nest at most {PARAMS_DEPTH_MAX} levels deep");
+                let mut refusal = Self::invalid_params(why);
+                refusal.data = error.to_object().data;
+                refusal
+            }
             _ => Self::invalid_request("not a message"),
         }
     }

@@ -5,15 +5,22 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
-use futures_util::future::join_all;
-use svc_core::visibility::Reference;
+use futures_util::{
+    poll,
+    stream::{FuturesOrdered, StreamExt},
+};
+use svc_core::{UserId, visibility::Reference};
 use svc_protocol::jsonrpc::{
     Body, Invalid, Request, RpcError, error_response, parse_body, result_response,
 };
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::{
+    task::yield_now,
+    time::{Instant, timeout, timeout_at},
+};
 
 use super::{
     openrpc,
@@ -30,6 +37,8 @@ use crate::{
 
 /// How long an agent may take to say whether a timed-out call had been sent.
 const CANCEL_ANSWER_MAX: Duration = Duration::from_secs(1);
+/// Items of a batch that are begun at a time.
+const BATCH_STEP: usize = 50;
 /// JSON-RPC service discovery, answered by the server itself.
 const DISCOVER: &str = "rpc.discover";
 
@@ -92,10 +101,22 @@ impl Calls {
         requests: &[Result<Request<'_>, Invalid<'_>>],
         shared: &Shared,
     ) -> Option<Vec<u8>> {
-        let answers = requests
-            .iter()
-            .map(|request| self.answer_one(caller, request, shared));
-        let answers: Vec<_> = join_all(answers).await.into_iter().flatten().collect();
+        let mut running = FuturesOrdered::new();
+        let mut answers = Vec::with_capacity(requests.len());
+        for started in requests.chunks(BATCH_STEP) {
+            for request in started {
+                running.push_back(self.answer_one(caller, request, shared));
+            }
+            // Begins them, and lets other requests of this thread pass before it begins more.
+            while let Poll::Ready(Some(answer)) = poll!(running.next()) {
+                answers.push(answer);
+            }
+            yield_now().await;
+        }
+        while let Some(answer) = running.next().await {
+            answers.push(answer);
+        }
+        let answers: Vec<_> = answers.into_iter().flatten().collect();
         (!answers.is_empty()).then(|| join_array(&answers))
     }
 
@@ -134,6 +155,10 @@ impl Calls {
     ) -> Option<Vec<u8>> {
         let request = match request {
             Ok(request) => request,
+            Err(invalid) if invalid.is_notification() => {
+                self.metrics.count(CallOutcome::NotificationDropped);
+                return None;
+            }
             Err(invalid) => {
                 self.metrics.count(CallOutcome::Invalid);
                 return Some(refusal(&invalid.error, invalid.id));
@@ -201,7 +226,7 @@ impl Calls {
             if !tried.is_empty() && arrived.elapsed() >= provider.timeout {
                 return Err(timed_out(&provider, false));
             }
-            match attempt(&provider, params, arrived, reports).await? {
+            match attempt(&provider, caller.user.id, params, arrived, reports).await? {
                 Some(reply) => return Ok(reply),
                 // Nothing was sent, so another provider may be tried; after sending, never.
                 None => tried.push(provider),
@@ -213,7 +238,7 @@ impl Calls {
     fn notify(&self, caller: &Caller, request: &Request<'_>) {
         let mut tried = Vec::new();
         while let Ok(provider) = self.pick(caller, &request.method, &tried) {
-            if provider.notify(request.params).is_ok() {
+            if provider.notify(caller.user.id, request.params).is_ok() {
                 self.metrics.count(CallOutcome::Notification);
                 return;
             }
@@ -269,15 +294,16 @@ fn within_budget(reply: Reply, shared: &Shared) -> Result<Reply, RpcError> {
     Ok(reply)
 }
 
-/// One attempt at one provider: `None` if nothing was sent to its method server.
+/// One attempt at one provider, for a user: `None` if nothing was sent to its method server.
 pub async fn attempt(
     provider: &Provider,
+    user: UserId,
     params: Option<&str>,
     arrived: Instant,
     reports: Option<&Reports>,
 ) -> Result<Option<Reply>, RpcError> {
     let deadline = arrived + provider.timeout;
-    let Ok(mut pending) = provider.call(params, reports) else {
+    let Ok(mut pending) = provider.call(user, params, reports) else {
         return Ok(None);
     };
     let answer = match timeout_at(deadline, pending.answer()).await {

@@ -9,10 +9,13 @@ use std::{
 };
 
 use bytes::{BufMut, Bytes, BytesMut};
-use svc_core::{registration::Mode, target::Candidate};
-use svc_protocol::jsonrpc::fold_lines;
+use svc_core::{UserId, registration::Mode, target::Candidate};
+use svc_protocol::{
+    jsonrpc::fold_lines,
+    link::{CALL_HEADER_BYTES, USER_BYTES},
+};
 
-use crate::links::{Availability, Link, LiveSpace, NotSent, PendingCall, Reports};
+use crate::links::{Availability, Link, LiveSpace, NotSent, PendingCall, Reports, UserNumber};
 
 pub struct Provider {
     pub space: Arc<LiveSpace>,
@@ -26,7 +29,7 @@ pub struct Provider {
     pub mode: Mode,
     /// Survives a new registration of the same space, so that the count stays true.
     pub in_flight: Arc<AtomicU32>,
-    /// `generation` and `{"jsonrpc":"2.0","method":"<local name>"`, built once.
+    /// `{"jsonrpc":"2.0","method":"<local name>"`, built once.
     prefix: Bytes,
 }
 
@@ -41,7 +44,6 @@ impl Provider {
         in_flight: Arc<AtomicU32>,
     ) -> Self {
         let mut prefix = BytesMut::new();
-        prefix.put_u32_le(generation);
         prefix.put_slice(br#"{"jsonrpc":"2.0","method":"#);
         prefix.put_slice(&serde_json::to_vec(&local_name).expect("a string is always JSON"));
         let prefix = prefix.freeze();
@@ -68,29 +70,40 @@ impl Provider {
         self.space.availability()
     }
 
+    /// Puts a call of a user on the space's link.
     pub fn call(
         &self,
+        user: UserId,
         params: Option<&str>,
         reports: Option<&Reports>,
     ) -> Result<PendingCall, NotSent> {
         let link = self.link()?;
+        let user = link.number_of(user);
         // The agent appends its own id and the closing brace.
-        let payload = self.payload(params, br#","id":"#);
+        let payload = self.payload(&link, user, params, br#","id":"#);
         let serial = self.mode == Mode::Serial;
-        link.call(payload, &self.in_flight, serial, reports.cloned())
+        link.call(user, payload, &self.in_flight, serial, reports.cloned())
     }
 
-    pub fn notify(&self, params: Option<&str>) -> Result<(), NotSent> {
-        self.link()?.notify(self.payload(params, b"}"))
+    pub fn notify(&self, user: UserId, params: Option<&str>) -> Result<(), NotSent> {
+        let link = self.link()?;
+        let user = link.number_of(user);
+        link.notify(user, self.payload(&link, user, params, b"}"))
     }
 
     fn link(&self) -> Result<Arc<Link>, NotSent> {
         self.space.link().ok_or(NotSent)
     }
 
-    fn payload(&self, params: Option<&str>, end: &[u8]) -> Bytes {
+    fn payload(&self, link: &Link, user: UserNumber, params: Option<&str>, end: &[u8]) -> Bytes {
         let params = params.unwrap_or_default().as_bytes();
-        let mut out = Vec::with_capacity(self.prefix.len() + params.len() + end.len() + 10);
+        let header = CALL_HEADER_BYTES + USER_BYTES;
+        let mut out =
+            Vec::with_capacity(header + self.prefix.len() + params.len() + end.len() + 10);
+        out.put_u32_le(self.generation);
+        if link.names_users() {
+            out.put_u32_le(user.0);
+        }
         out.extend_from_slice(&self.prefix);
         if !params.is_empty() {
             out.extend_from_slice(br#","params":"#);

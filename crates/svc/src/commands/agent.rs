@@ -185,9 +185,13 @@ fn fields(status: &Status) -> Vec<(&'static str, String)> {
             Some(pid) => format!("{} (pid {pid})", server.command),
             None => format!("{} (restarting)", server.command),
         };
+        let mode = match server.max_in_flight {
+            Some(most) => format!("{}, at most {most} in flight", server.mode),
+            None => server.mode.to_string(),
+        };
         fields.extend([
             ("method server", state),
-            ("mode", server.mode.to_string()),
+            ("mode", mode),
             ("restarts", server.restarts.to_string()),
             ("in flight", server.in_flight.to_string()),
             ("queued", server.queued.to_string()),

@@ -26,8 +26,9 @@ LINE_BYTES_MAX = 16 * 1024 * 1024
 ENVELOPE_BYTES = 1024
 # Handlers mostly wait: for files, for other services.
 THREADS = 32
-# Requests that are read but not answered; beyond that the next one waits in the pipe.
-WAITING_MAX = 1024
+# Requests that are read but not answered. Beyond that the next one waits for the agent, where users
+# take turns.
+WAITING_MAX = 2 * THREADS
 # Items of a batch, which is refused anyway; beyond that, for another reason.
 BATCH_MAX = 1_000
 # Only newer Pythons go on to say which number it was.

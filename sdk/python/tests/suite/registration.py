@@ -16,6 +16,9 @@ show(
     "everything",
     Server("x", timeout=5, args=("a", "b"), mode="serial", env={"A": "1", "B": ""}),
 )
+show("max_in_flight", Server("x", max_in_flight=4))
+show("max_in_flight serial", Server("x", mode="serial", max_in_flight=1))
+show("max_in_flight absent", Server("x", max_in_flight=None))
 
 server = Server("svc", args=["run-script", "--json-rpc", "setup.py"])
 server.method("a.b", description="least")
@@ -72,6 +75,10 @@ ATTEMPTS = [
     ("env list", lambda: Server("x", env=["A=1"])),
     ("env number", lambda: Server("x", env={"A": 1})),
     ("env name", lambda: Server("x", env={1: "A"})),
+    ("max_in_flight text", lambda: Server("x", max_in_flight="4")),
+    ("max_in_flight bool", lambda: Server("x", max_in_flight=True)),
+    ("max_in_flight zero", lambda: Server("x", max_in_flight=0)),
+    ("max_in_flight serial", lambda: Server("x", mode="serial", max_in_flight=2)),
     ("server keyword", lambda: Server("x", cwd="/")),
     ("method keyword", lambda: server.method("x", description="d", parameters={})),
     ("no description", lambda: server.method("x")),

@@ -8,69 +8,114 @@ use proptest::prelude::{
 
 use super::*;
 
-const BYTES_MAX: usize = 1_000;
+const BYTES_MAX: usize = 1_000_000;
 const PATIENCE: Duration = Duration::from_secs(2);
 const TIMEOUT: Duration = Duration::from_secs(30);
 const OVERDUE_AFTER: Duration = Duration::from_secs(10);
+
+/// A pipe with room for everything.
+const EMPTY_PIPE: Pipe = Pipe {
+    written: 0,
+    last_call: None,
+    shared_bytes_max: usize::MAX,
+    is_large: false,
+};
+/// The user of calls that say nothing about it.
+const USER: u32 = 7;
+
+/// Concurrent, serial, and concurrent with a limit.
+const CONCURRENT: Option<usize> = None;
+const SERIAL: Option<usize> = Some(1);
 
 fn caller(frame: u64) -> Caller {
     Caller { link: 1, frame }
 }
 
-/// A table with its effects and a clock that moves by hand.
+/// A table with its effects, a writer that is always ready, and a clock that moves by hand.
 struct Bench {
     table: CallTable,
     effects: Effects,
+    written: Vec<Line>,
     now: Instant,
 }
 
+fn table(in_flight_max: Option<usize>, held: bool, now: Instant) -> CallTable {
+    let limits = Limits {
+        in_flight_max,
+        timeout: TIMEOUT,
+        overdue_after: OVERDUE_AFTER,
+        waiting_bytes_max: BYTES_MAX,
+    };
+    CallTable::new(limits, Arc::default(), held, now)
+}
+
 impl Bench {
-    fn new(mode: Mode, held: bool) -> Self {
+    fn new(in_flight_max: Option<usize>, held: bool) -> Self {
         let now = Instant::now();
-        let ids = Arc::default();
-        let table = CallTable::new(mode, ids, TIMEOUT, OVERDUE_AFTER, BYTES_MAX, held, now);
         Self {
-            table,
+            table: table(in_flight_max, held, now),
             effects: Effects::default(),
+            written: Vec::new(),
             now,
         }
     }
 
-    fn up(mode: Mode) -> Self {
-        let mut bench = Self::new(mode, false);
-        bench.table.process_up(&mut bench.effects);
+    fn up(in_flight_max: Option<usize>) -> Self {
+        let mut bench = Self::new(in_flight_max, false);
+        bench.table.process_up();
         bench
     }
 
+    /// Lets the writer take what it may.
+    fn write(&mut self) {
+        let mut lines = Vec::new();
+        while self.table.take(EMPTY_PIPE, &mut lines) != Take::Nothing {
+            self.written.append(&mut lines);
+        }
+    }
+
     fn call(&mut self, frame: u64) -> &mut Self {
+        self.call_as(USER, frame);
+        self.write();
+        self
+    }
+
+    /// A call of a user that the writer does not take yet.
+    fn call_as(&mut self, user: u32, frame: u64) -> &mut Self {
         let json = Bytes::from(frame.to_string());
         let (now, effects) = (self.now, &mut self.effects);
         self.table
-            .arrive(Some(caller(frame)), json, 0, now, effects);
+            .arrive(user, Some(caller(frame)), json, now, effects);
         self
     }
 
     fn notify(&mut self, text: &'static str) -> &mut Self {
         let (now, effects) = (self.now, &mut self.effects);
-        self.table
-            .arrive(None, Bytes::from_static(text.as_bytes()), 0, now, effects);
+        let json = Bytes::from_static(text.as_bytes());
+        self.table.arrive(USER, None, json, now, effects);
+        self.write();
         self
     }
 
     fn answer(&mut self, id: u64) -> bool {
         let effects = &mut self.effects;
-        self.table
-            .answer(id, FrameKind::Result, Bytes::new(), effects)
+        let known = self
+            .table
+            .answer(id, FrameKind::Result, Bytes::new(), effects);
+        self.write();
+        known
     }
 
     fn cancel(&mut self, frame: u64) -> bool {
-        self.table.cancel(caller(frame), &mut self.effects)
+        let found = self.table.cancel(caller(frame), &mut self.effects);
+        self.write();
+        found
     }
 
     /// What was written, as text, since the last look.
     fn lines(&mut self) -> Vec<String> {
-        let text = |line: Line| String::from_utf8_lossy(&line.json).into_owned();
-        self.effects.lines.drain(..).map(text).collect()
+        self.write();
+        self.written.drain(..).map(text).collect()
     }
 
     fn answers(&mut self) -> Vec<(u64, FrameKind)> {
@@ -81,9 +126,13 @@ impl Bench {
     }
 }
 
+fn text(line: Line) -> String {
+    String::from_utf8_lossy(&line.json).into_owned()
+}
+
 #[test]
 fn concurrent_calls_are_sent_at_once_and_answered_in_any_order() {
-    let mut bench = Bench::up(Mode::Concurrent);
+    let mut bench = Bench::up(CONCURRENT);
     bench.call(10).call(11);
     assert_eq!(bench.lines(), ["10", "11"]);
     assert!(bench.answer(1));
@@ -97,7 +146,7 @@ fn concurrent_calls_are_sent_at_once_and_answered_in_any_order() {
 
 #[test]
 fn a_concurrent_call_that_is_cancelled_is_forgotten() {
-    let mut bench = Bench::up(Mode::Concurrent);
+    let mut bench = Bench::up(CONCURRENT);
     bench.call(10);
     assert!(bench.cancel(10));
     assert!(!bench.cancel(10));
@@ -108,7 +157,7 @@ fn a_concurrent_call_that_is_cancelled_is_forgotten() {
 
 #[test]
 fn serial_calls_go_one_by_one() {
-    let mut bench = Bench::up(Mode::Serial);
+    let mut bench = Bench::up(SERIAL);
     bench.call(10).call(11).call(12);
     assert_eq!(bench.lines(), ["10"]);
     assert_eq!((bench.table.in_flight(), bench.table.queued()), (1, 2));
@@ -120,7 +169,7 @@ fn serial_calls_go_one_by_one() {
 
 #[test]
 fn a_serial_notification_waits_its_turn_and_frees_its_place() {
-    let mut bench = Bench::up(Mode::Serial);
+    let mut bench = Bench::up(SERIAL);
     bench
         .notify("n0")
         .call(10)
@@ -134,7 +183,7 @@ fn a_serial_notification_waits_its_turn_and_frees_its_place() {
 
 #[test]
 fn a_cancelled_serial_call_leaves_the_queue_or_holds_its_place() {
-    let mut bench = Bench::up(Mode::Serial);
+    let mut bench = Bench::up(SERIAL);
     bench.call(10).call(11).call(12);
     assert!(bench.cancel(11));
     assert_eq!(bench.answers(), [(11, FrameKind::CancelledUnsent)]);
@@ -151,7 +200,7 @@ fn a_cancelled_serial_call_leaves_the_queue_or_holds_its_place() {
 
 #[test]
 fn what_was_sent_to_a_dead_process_is_interrupted_and_the_rest_waits() {
-    let mut bench = Bench::up(Mode::Serial);
+    let mut bench = Bench::up(SERIAL);
     bench.call(10).call(11);
     bench.cancel(10);
     bench.answers();
@@ -161,13 +210,13 @@ fn what_was_sent_to_a_dead_process_is_interrupted_and_the_rest_waits() {
     bench.table.interrupt_sent(&mut bench.effects);
     assert_eq!(bench.answers(), [(10, FrameKind::Interrupted)]);
     bench.lines();
-    bench.table.process_up(&mut bench.effects);
+    bench.table.process_up();
     assert_eq!(bench.lines(), ["11"]);
 }
 
 #[test]
 fn calls_wait_so_long_for_a_restart_and_no_longer() {
-    let mut bench = Bench::up(Mode::Concurrent);
+    let mut bench = Bench::up(CONCURRENT);
     bench.table.process_down(bench.now);
     bench.call(10).call(11).notify("n");
     bench.now += PATIENCE / 2;
@@ -179,26 +228,26 @@ fn calls_wait_so_long_for_a_restart_and_no_longer() {
     bench.table.expire(now, PATIENCE, effects);
     assert_eq!(bench.answers(), [(11, FrameKind::Unavailable)]);
     assert_eq!(bench.effects.dropped_notifications, 1);
-    bench.table.process_up(&mut bench.effects);
+    bench.table.process_up();
     assert_eq!(bench.lines(), ["12"]);
 }
 
 #[test]
 fn a_held_table_sends_nothing_before_its_release() {
-    let mut bench = Bench::new(Mode::Serial, true);
-    bench.table.process_up(&mut bench.effects);
+    let mut bench = Bench::new(SERIAL, true);
+    bench.table.process_up();
     bench.call(10);
     bench.now += PATIENCE * 10;
     let (now, effects) = (bench.now, &mut bench.effects);
     bench.table.expire(now, PATIENCE, effects);
     assert_eq!((bench.lines().len(), bench.answers().len()), (0, 0));
-    bench.table.release(&mut bench.effects);
+    bench.table.release();
     assert_eq!(bench.lines(), ["10"]);
 }
 
 #[test]
 fn a_closed_table_refuses_and_gives_up_what_waits() {
-    let mut bench = Bench::up(Mode::Serial);
+    let mut bench = Bench::up(SERIAL);
     bench.call(10).call(11);
     bench.table.close(&mut bench.effects);
     bench.call(12);
@@ -210,7 +259,7 @@ fn a_closed_table_refuses_and_gives_up_what_waits() {
 
 #[test]
 fn a_lost_link_frees_all_but_what_a_serial_server_works_on() {
-    let mut bench = Bench::up(Mode::Serial);
+    let mut bench = Bench::up(SERIAL);
     bench.call(10).call(11);
     bench.table.forget_link(1);
     assert_eq!((bench.table.in_flight(), bench.table.queued()), (1, 0));
@@ -218,7 +267,7 @@ fn a_lost_link_frees_all_but_what_a_serial_server_works_on() {
     assert_eq!(bench.lines(), ["10"]);
     assert!(bench.answer(0), "the outbox drops it: its link is gone");
     assert_eq!(bench.lines(), ["12"]);
-    let mut bench = Bench::up(Mode::Concurrent);
+    let mut bench = Bench::up(CONCURRENT);
     bench.call(10).call(11);
     bench.table.forget_link(1);
     assert!(bench.table.is_idle());
@@ -228,8 +277,8 @@ fn a_lost_link_frees_all_but_what_a_serial_server_works_on() {
 #[test]
 fn only_a_serial_server_hangs() {
     let after = TIMEOUT + OVERDUE_AFTER;
-    for (mode, hangs) in [(Mode::Serial, true), (Mode::Concurrent, false)] {
-        let mut bench = Bench::up(mode);
+    for (in_flight_max, hangs) in [(SERIAL, true), (CONCURRENT, false)] {
+        let mut bench = Bench::up(in_flight_max);
         bench.call(10);
         assert!(!bench.table.is_overdue(bench.now));
         let just_before = bench.now + after - Duration::from_millis(1);
@@ -240,7 +289,7 @@ fn only_a_serial_server_hangs() {
 
 #[test]
 fn a_serial_call_that_was_sent_late_has_its_time_too() {
-    let mut bench = Bench::up(Mode::Serial);
+    let mut bench = Bench::up(SERIAL);
     bench.call(10).call(11);
     let late = bench.now + TIMEOUT + OVERDUE_AFTER;
     bench.answer(0);
@@ -249,22 +298,190 @@ fn a_serial_call_that_was_sent_late_has_its_time_too() {
 }
 
 #[test]
-fn unwritten_bytes_are_bounded() {
-    let mut bench = Bench::up(Mode::Concurrent);
-    let json = Bytes::from(vec![b'x'; 500]);
+fn a_server_with_a_limit_hangs_when_every_place_is_lost() {
+    let late = TIMEOUT + OVERDUE_AFTER;
+    let mut bench = Bench::up(Some(2));
+    bench.call(10).call(11).call(12);
+    assert_eq!(bench.lines(), ["10", "11"], "at most two at a time");
+    assert!(!bench.table.is_overdue(bench.now));
+    bench.cancel(10);
+    assert_eq!(
+        bench.lines(),
+        [""; 0],
+        "a call without a caller holds its place"
+    );
+    assert!(bench.table.is_overdue(bench.now + late));
+    bench.answer(1);
+    assert_eq!(bench.lines(), ["12"]);
+    assert!(
+        !bench.table.is_overdue(bench.now + late),
+        "one place has a call that was sent late"
+    );
+    assert!(bench.table.is_overdue(bench.now + late + OVERDUE_AFTER));
+}
+
+#[test]
+fn what_waits_is_bounded_and_no_user_takes_the_share_of_another() {
+    let mut bench = Bench::new(CONCURRENT, false);
+    let json = Bytes::from(vec![b'x'; 100]);
+    let size = 100 + WAITING_BYTES;
+    let mut accepted = |user| {
+        let (now, effects) = (bench.now, &mut bench.effects);
+        let mut count = 0;
+        loop {
+            let id = caller(u64::from(user) << 32 | count);
+            bench
+                .table
+                .arrive(user, Some(id), json.clone(), now, effects);
+            if !effects.answers.is_empty() {
+                assert_eq!(
+                    effects.answers.pop().expect("one").kind,
+                    FrameKind::Unavailable
+                );
+                return usize::try_from(count).expect("few") * size;
+            }
+            count += 1;
+        }
+    };
+    let (first, second) = (accepted(1), accepted(2));
+    assert!(first <= BYTES_MAX / 2 && first + size > BYTES_MAX / 2);
+    assert!(second >= BYTES_MAX / 4 - size);
+    bench.notify("n");
+    assert_eq!(
+        bench.effects.dropped_notifications, 0,
+        "another user has room"
+    );
     let (now, effects) = (bench.now, &mut bench.effects);
-    let table = &mut bench.table;
-    table.arrive(Some(caller(1)), json.clone(), 500, now, effects);
-    table.arrive(Some(caller(2)), json.clone(), 501, now, effects);
-    table.arrive(None, json, 501, now, effects);
-    assert_eq!(bench.answers(), [(2, FrameKind::Unavailable)]);
+    bench.table.arrive(1, None, json, now, effects);
     assert_eq!(bench.effects.dropped_notifications, 1);
+}
+
+#[test]
+fn users_take_turns_in_every_mode() {
+    for in_flight_max in [CONCURRENT, SERIAL, Some(3)] {
+        let mut bench = Bench::up(in_flight_max);
+        for frame in 100..1_100 {
+            bench.call_as(1, frame);
+        }
+        bench.call_as(2, 20).call_as(3, 30).call_as(2, 21);
+        let (mut answered, mut order) = (0, Vec::new());
+        while order.len() < 1_003 {
+            order.append(&mut bench.lines());
+            while answered < order.len() as u64 && bench.table.in_flight() > 0 {
+                assert!(bench.answer(answered));
+                answered += 1;
+            }
+        }
+        let expected = ["100", "20", "30", "101", "21", "102", "103"];
+        assert_eq!(order[..7], expected, "{in_flight_max:?}");
+    }
+}
+
+#[test]
+fn a_cancelled_call_that_waits_is_never_written() {
+    for in_flight_max in [CONCURRENT, SERIAL] {
+        let mut bench = Bench::up(in_flight_max);
+        bench.call_as(1, 10).call_as(1, 11).call_as(2, 20);
+        bench.table.cancel(caller(10), &mut bench.effects);
+        assert_eq!(bench.answers(), [(10, FrameKind::CancelledUnsent)]);
+        bench.write();
+        bench.answer(0);
+        assert_eq!(bench.lines(), ["11", "20"]);
+    }
+}
+
+/// A pipe in which bytes were written and not read, as far as its writer knows.
+fn pipe(written: usize, last_call: Option<u64>) -> Pipe {
+    Pipe {
+        written,
+        last_call,
+        shared_bytes_max: 60,
+        is_large: false,
+    }
+}
+
+#[test]
+fn the_pipe_gets_no_more_than_it_has_room_for() {
+    let mut bench = Bench::up(CONCURRENT);
+    for frame in 10..40 {
+        bench.call_as(1, frame);
+    }
+    let take = |bench: &mut Bench, pipe| {
+        let mut lines = Vec::new();
+        let take = bench.table.take(pipe, &mut lines);
+        (take, lines.into_iter().map(text).collect::<Vec<_>>())
+    };
+    let taken = |was_read, lines: &[&str]| {
+        let lines: Vec<_> = lines.iter().map(|line| (*line).to_owned()).collect();
+        (Take::Lines { was_read }, lines)
+    };
+    // Alone, a user has the whole pipe: each line counts 22 bytes.
+    let room_for_two = PIPE_BYTES - 44;
+    assert_eq!(
+        take(&mut bench, pipe(room_for_two, None)),
+        taken(false, &["10", "11"])
+    );
+    assert_eq!(take(&mut bench, pipe(PIPE_BYTES, None)).0, Take::PipeFull);
+    // With several users, only what the writer allows; one line always fits an empty pipe.
+    bench.call_as(2, 90);
+    assert_eq!(take(&mut bench, pipe(0, None)), taken(false, &["90", "12"]));
+    assert_eq!(take(&mut bench, pipe(44, Some(3))).0, Take::PipeFull);
+    // The answer to the last line proves that all lines were read.
+    assert!(
+        bench
+            .table
+            .answer(3, FrameKind::Result, Bytes::new(), &mut bench.effects)
+    );
+    assert_eq!(
+        take(&mut bench, pipe(44, Some(3))),
+        taken(true, &["13", "14"])
+    );
+    let tight = Pipe {
+        shared_bytes_max: 1,
+        ..pipe(0, None)
+    };
+    assert_eq!(take(&mut bench, tight), taken(false, &["15"]));
+    // A minute later there is one user again.
+    bench.now += Duration::from_secs(61);
+    bench.call_as(2, 91).call_as(2, 92);
+    bench.now += Duration::from_secs(61);
+    bench.call_as(2, 93);
+    assert_eq!(take(&mut bench, pipe(0, None)).1.len(), 27);
+}
+
+#[test]
+fn large_lines_follow_each_other_and_small_ones_wait_for_them() {
+    let mut bench = Bench::up(CONCURRENT);
+    let large = Bytes::from(vec![b'x'; LARGE_LINE_BYTES]);
+    let mut limits = table(CONCURRENT, false, bench.now);
+    limits.limits.waiting_bytes_max = 1_000_000;
+    bench.table = limits;
+    bench.table.process_up();
+    for json in [&large, &large, &Bytes::from_static(b"small")] {
+        let (now, effects) = (bench.now, &mut bench.effects);
+        bench.table.arrive(1, None, json.clone(), now, effects);
+    }
+    let mut take = |pipe| {
+        let mut lines = Vec::new();
+        let take = bench.table.take(pipe, &mut lines);
+        (take, lines.len())
+    };
+    let lines = Take::Lines { was_read: false };
+    assert_eq!(take(pipe(0, None)), (lines, 1), "alone");
+    let with_large = |written| Pipe {
+        is_large: true,
+        ..pipe(written, None)
+    };
+    assert_eq!(take(with_large(LARGE_LINE_BYTES)), (lines, 1));
+    assert_eq!(take(with_large(2 * LARGE_LINE_BYTES)), (Take::PipeFull, 0));
+    assert_eq!(take(with_large(0)), (lines, 1));
 }
 
 #[derive(Clone, Debug)]
 enum Act {
     Call,
     Notify,
+    Write,
     Answer(usize),
     Report(usize),
     Cancel(usize),
@@ -279,6 +496,7 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         4 => Just(Act::Call),
         1 => Just(Act::Notify),
+        4 => Just(Act::Write),
         4 => (0usize..8).prop_map(Act::Answer),
         2 => (0usize..8).prop_map(Act::Report),
         2 => (0usize..8).prop_map(Act::Cancel),
@@ -290,21 +508,20 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-fn is_final(mode: Mode, kind: FrameKind) -> bool {
-    kind != FrameKind::Progress && (mode == Mode::Concurrent || kind != FrameKind::CancelledSent)
+fn is_final(in_flight_max: Option<usize>, kind: FrameKind) -> bool {
+    kind != FrameKind::Progress && (in_flight_max.is_none() || kind != FrameKind::CancelledSent)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
     fn every_call_ends_exactly_once(
-        serial in prop::bool::ANY,
+        in_flight_max in prop::sample::select(vec![CONCURRENT, SERIAL, Some(3)]),
         held in prop::bool::ANY,
         acts in prop::collection::vec(act(), 0..80),
     ) {
-        let mode = if serial { Mode::Serial } else { Mode::Concurrent };
-        let mut bench = Bench::new(mode, held);
-        bench.table.process_up(&mut bench.effects);
+        let mut bench = Bench::new(in_flight_max, held);
+        bench.table.process_up();
         let (mut link, mut next) = (1, 0);
         let mut open: Vec<Caller> = Vec::new();
         let mut sent: Vec<u64> = Vec::new();
@@ -319,9 +536,16 @@ proptest! {
                     let caller = Caller { link, frame: next };
                     next += 1;
                     open.push(caller);
-                    table.arrive(Some(caller), Bytes::from_static(b"call"), 0, now, effects);
+                    let user = u32::try_from(next % 3).expect("small");
+                    let json = Bytes::from_static(b"call");
+                    table.arrive(user, Some(caller), json, now, effects);
                 }
-                Act::Notify => table.arrive(None, Bytes::from_static(b"n"), 0, now, effects),
+                Act::Notify => table.arrive(1, None, Bytes::from_static(b"n"), now, effects),
+                Act::Write => {
+                    let mut lines = Vec::new();
+                    table.take(EMPTY_PIPE, &mut lines);
+                    sent.extend(lines.into_iter().filter_map(|line| line.id));
+                }
                 Act::Answer(at) => {
                     if let Some(id) = sent.get(*at).copied() {
                         table.answer(id, FrameKind::Result, Bytes::new(), effects);
@@ -343,23 +567,22 @@ proptest! {
                     table.interrupt_sent(effects);
                     sent.clear();
                 }
-                Act::Up => table.process_up(effects),
+                Act::Up => table.process_up(),
                 Act::Expire => table.expire(now, PATIENCE, effects),
-                Act::Release => table.release(effects),
+                Act::Release => table.release(),
                 Act::ForgetLink => {
                     table.forget_link(link);
                     forgotten.append(&mut open);
                     link += 1;
                 }
             }
-            sent.extend(effects.lines.drain(..).filter_map(|line| line.id));
             for answer in effects.answers.drain(..) {
-                if is_final(mode, answer.kind) {
+                if is_final(in_flight_max, answer.kind) {
                     open.retain(|caller| *caller != answer.caller);
                     *ended.entry(answer.caller).or_default() += 1;
                 }
             }
-            prop_assert!(!serial || bench.table.in_flight() <= 1);
+            prop_assert!(in_flight_max.is_none_or(|most| bench.table.in_flight() <= most));
         }
         bench.table.close(&mut bench.effects);
         for answer in bench.effects.answers.drain(..) {

@@ -4,7 +4,8 @@ use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{members, value};
+use super::{DEPTH_MAX, members, value};
+use crate::jsonrpc::nests_deeper_than;
 
 const NAMES: [&str; 3] = ["id", "jsonrpc", "params"];
 
@@ -46,6 +47,8 @@ fn compare(json: &[u8]) {
     }
     if let Some(found) = value(json) {
         assert_eq!(Some(found), value_by_serde(json), "{shown}");
+        // Callers rely on this bound instead of looking again.
+        assert!(!nests_deeper_than(found, DEPTH_MAX), "{shown}");
     }
 }
 
@@ -168,6 +171,10 @@ fn the_unusual_is_left_to_serde() {
     let nested = |depth| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
     assert!(value(nested(64).as_bytes()).is_some());
     assert!(value(nested(65).as_bytes()).is_none());
+    let empty_inside = |depth| format!("{}{{}}{}", "[".repeat(depth), "]".repeat(depth));
+    assert!(value(empty_inside(64).as_bytes()).is_some());
+    assert!(nests_deeper_than(&empty_inside(64), DEPTH_MAX - 1));
+    assert!(value(empty_inside(65).as_bytes()).is_none());
     assert_eq!(value(b"\"\xff\""), None);
 }
 

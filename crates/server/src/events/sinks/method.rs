@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use parking_lot::Mutex;
 use svc_core::{EventId, Permissions, UserId, event::Event, pattern::Pattern, visibility::Viewer};
-use svc_protocol::jsonrpc::RpcError;
+use svc_protocol::jsonrpc::{PARAMS_DEPTH_MAX, RpcError, nests_deeper_than};
 
 use super::{Deliverers, Unrendered};
 use crate::{
@@ -65,7 +65,8 @@ impl MethodDelivery {
                     break (RpcError::Unavailable.message().to_owned(), None);
                 }
             };
-            match attempt(&provider, Some(params), tokio::time::Instant::now(), None).await {
+            let now = tokio::time::Instant::now();
+            match attempt(&provider, owner, Some(params), now, None).await {
                 Ok(Some(Reply::Result(result))) => {
                     return Sent::Delivered(detail(began, None, Some(&result)));
                 }
@@ -155,13 +156,17 @@ impl Deliverers {
             .await?;
         let params = self.render(source.as_deref(), event).await?;
         // Params of a method are an object, whatever a template makes of an unforeseen event.
-        if params.trim_start().starts_with('{') {
-            Ok(params)
-        } else {
-            Err(Unrendered::Template(
+        if !params.trim_start().starts_with('{') {
+            return Err(Unrendered::Template(
                 "the template does not give a JSON object".to_owned(),
-            ))
+            ));
         }
+        if nests_deeper_than(&params, PARAMS_DEPTH_MAX) {
+            return Err(Unrendered::Template(format!(
+                "the params nest more than {PARAMS_DEPTH_MAX} levels deep"
+            )));
+        }
+        Ok(params)
     }
 }
 

@@ -1,4 +1,6 @@
-//! The queue between the reader and the seats: bounded by bytes, and closed once.
+//! The queue between the reader and the seats: bounded by bytes and by jobs, and closed once.
+//!
+//! It is short: what has been read cannot be reordered, and the agent lets users take turns.
 
 use std::{
     collections::VecDeque,
@@ -35,6 +37,7 @@ pub struct Jobs {
     /// Something left the queue, or it was closed.
     room: Condvar,
     bytes_max: usize,
+    jobs_max: usize,
 }
 
 #[derive(Default)]
@@ -48,11 +51,12 @@ struct State {
 }
 
 impl Jobs {
-    pub fn new(bytes_max: usize) -> Self {
+    pub fn new(bytes_max: usize, jobs_max: usize) -> Self {
         Self {
             state: Mutex::default(),
             room: Condvar::new(),
             bytes_max,
+            jobs_max,
         }
     }
 
@@ -66,7 +70,8 @@ impl Jobs {
                 return false;
             }
             // One that is larger than the whole queue waits until it is empty.
-            if state.bytes == 0 || state.bytes + bytes <= self.bytes_max {
+            let fits = state.bytes + bytes <= self.bytes_max && state.queue.len() < self.jobs_max;
+            if state.queue.is_empty() || fits {
                 break;
             }
             state = self
@@ -135,7 +140,7 @@ mod tests {
 
     #[tokio::test]
     async fn jobs_come_in_order_and_end_with_the_queue() {
-        let jobs = Jobs::new(1_000);
+        let jobs = Jobs::new(1_000, 100);
         assert!(jobs.put(job("a")) && jobs.put(job("b")));
         jobs.close();
         assert!(!jobs.put(job("c")));
@@ -146,7 +151,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_last_idle_seat_gets_the_next_job() {
-        let jobs = Jobs::new(1_000);
+        let jobs = Jobs::new(1_000, 100);
         let mut first = Box::pin(jobs.next());
         let mut second = Box::pin(jobs.next());
         tokio::select! {
@@ -165,7 +170,17 @@ mod tests {
 
     #[tokio::test]
     async fn jobs_without_texts_fill_the_queue_too() {
-        let jobs = Arc::new(Jobs::new(10 * JOB_BYTES));
+        check_full(Jobs::new(10 * JOB_BYTES, 100));
+    }
+
+    #[tokio::test]
+    async fn the_queue_holds_so_many_jobs_and_no_more() {
+        check_full(Jobs::new(1_000_000, 10));
+    }
+
+    /// Whether the reader waits once ten jobs without texts are queued.
+    fn check_full(jobs: Jobs) {
+        let jobs = Arc::new(jobs);
         let reader = {
             let jobs = Arc::clone(&jobs);
             thread::spawn(move || while jobs.put(job("")) {})
@@ -182,7 +197,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_queue_holds_the_reader_up() {
-        let jobs = Arc::new(Jobs::new(4));
+        let jobs = Arc::new(Jobs::new(4, 100));
         assert!(jobs.put(job("1234")));
         let reader = {
             let jobs = Arc::clone(&jobs);

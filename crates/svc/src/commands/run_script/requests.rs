@@ -107,7 +107,7 @@ mod tests {
 
     /// Methods of the jobs, and the answers.
     fn talk(input: &str, line_bytes_max: usize) -> (Vec<String>, Vec<String>) {
-        let jobs = Jobs::new(1_000_000);
+        let jobs = Jobs::new(1_000_000, 100);
         let answers = RefCell::new(Vec::new());
         read(&mut input.as_bytes(), line_bytes_max, &jobs, |line| {
             let line = String::from_utf8(line).expect("UTF-8");

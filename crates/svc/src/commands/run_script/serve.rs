@@ -32,6 +32,8 @@ use crate::{
 
 /// Requests that wait for a worker; the reader waits beyond that, and so does whoever writes.
 const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The same by number: enough that no worker waits for the reader.
+const JOBS_PER_WORKER: usize = 2;
 /// After the last answer, or after the time of every request: what writing them may take.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes read at once.
@@ -92,7 +94,7 @@ impl MethodServer {
         let shutdown = runtime::shutdown_on_signals()?;
         let bounds = self.bounds;
         let shared = Arc::new(Shared {
-            jobs: Jobs::new(QUEUE_BYTES_MAX),
+            jobs: Jobs::new(QUEUE_BYTES_MAX, JOBS_PER_WORKER * bounds.workers),
             worker: self.worker,
             timeout_seconds: bounds.timeout_seconds,
         });

@@ -37,12 +37,14 @@ class Server:
         args: Optional[Sequence[str]] = None,
         mode: str = "concurrent",
         env: Optional[Dict[str, str]] = None,
+        max_in_flight: Optional[int] = None,
         **unknown: NoReturn,
     ) -> None:
         """`command` starts it, with `args`; with a `/` it is relative to the script's folder.
 
         `timeout` is the seconds a call may take. `mode` "serial" sends one call at a time. `env`
-        adds to the environment of the program.
+        adds to the environment of the program. `max_in_flight` limits the calls that the program
+        has at a time; None means no limit.
         """
         _refuse("Server", unknown)
         self._server: Dict[str, Any] = {}
@@ -50,14 +52,18 @@ class Server:
         self._server["command"] = _text("Server() command", command)
         if args:
             self._server["args"] = _texts("Server() args", args)
-        if isinstance(timeout, bool) or not isinstance(timeout, int):
-            raise TypeError(f"Server() timeout must be an int, not {_kind(timeout)}")
-        if timeout != 30:
+        if _int("Server() timeout", timeout) != 30:
             self._server["timeout"] = timeout
         if _one_of("Server() mode", mode, ["concurrent", "serial"]) != "concurrent":
             self._server["mode"] = mode
         if env:
             self._server["env"] = _environment(env)
+        if max_in_flight is not None:
+            if _int("Server() max_in_flight", max_in_flight) < 1:
+                raise ValueError(f"Server() max_in_flight must be at least 1, not {max_in_flight}")
+            if mode == "serial" and max_in_flight > 1:
+                raise ValueError('Server() max_in_flight must be 1 with mode "serial"')
+            self._server["max_in_flight"] = max_in_flight
         self._methods: List[Dict[str, Any]] = []
 
     def method(
@@ -167,6 +173,12 @@ def _refuse(function: str, unknown: Dict[str, Any]) -> None:
 def _text(where: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{where} must be a str, not {_kind(value)}")
+    return value
+
+
+def _int(where: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{where} must be an int, not {_kind(value)}")
     return value
 
 

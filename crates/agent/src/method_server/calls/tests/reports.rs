@@ -24,7 +24,7 @@ impl Bench {
 
 #[test]
 fn reports_go_out_in_order_and_before_the_answer() {
-    let mut bench = Bench::up(Mode::Concurrent);
+    let mut bench = Bench::up(CONCURRENT);
     bench.call(10);
     for text in ["0", "50", "100"] {
         assert_eq!(bench.report(0, text), Reported::Done);
@@ -43,7 +43,7 @@ fn reports_go_out_in_order_and_before_the_answer() {
 
 #[test]
 fn a_flood_is_thinned_and_its_last_report_is_never_lost() {
-    let mut bench = Bench::up(Mode::Concurrent);
+    let mut bench = Bench::up(CONCURRENT);
     bench.call(10);
     let start = bench.now;
     let mut times = Vec::new();
@@ -66,7 +66,7 @@ fn a_flood_is_thinned_and_its_last_report_is_never_lost() {
 
 #[test]
 fn what_is_held_goes_out_when_its_time_has_come() {
-    let mut bench = Bench::up(Mode::Concurrent);
+    let mut bench = Bench::up(CONCURRENT);
     bench.call(10).call(11);
     let mut last = Reported::Unknown;
     for number in 0..100 {
@@ -90,7 +90,7 @@ fn what_is_held_goes_out_when_its_time_has_come() {
 
 #[test]
 fn nobody_hears_of_a_call_that_was_cancelled() {
-    let mut bench = Bench::up(Mode::Serial);
+    let mut bench = Bench::up(SERIAL);
     bench.call(10);
     bench.cancel(10);
     bench.answers();

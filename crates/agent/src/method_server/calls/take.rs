@@ -1,0 +1,138 @@
+//! Which lines may be written to the method server next.
+//!
+//! What is in the pipe cannot be reordered, so the pipe holds little: a user who comes late waits
+//! for what is in it. While a single user calls, that is up to [`PIPE_BYTES`]; with several users it
+//! is as little as the writer measured to be enough.
+
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use super::{CallTable, Line, Place, Process, Sent};
+
+/// Bytes that the pipe may hold. The kernel's smallest pipe has a page.
+pub const PIPE_BYTES: usize = 4 * 1024;
+/// A line of at least this size is alone in the pipe, or beside others of its kind.
+pub const LARGE_LINE_BYTES: usize = 16 * 1024;
+/// Lines that are taken at a time.
+const LINES_MAX: usize = 256;
+/// What a line has beside its JSON: an id, the closing brace and the line break.
+const LINE_END_BYTES: usize = 20;
+/// For this long after two users called in turn, there are several users.
+const SEVERAL_USERS: Duration = Duration::from_secs(60);
+
+/// The writer's view of the pipe.
+#[derive(Clone, Copy, Debug)]
+pub struct Pipe {
+    /// Bytes written since the pipe was last known to be empty.
+    pub written: usize,
+    /// The id of the last line, if that was a call.
+    pub last_call: Option<u64>,
+    /// Bytes that the pipe may hold while several users call.
+    pub shared_bytes_max: usize,
+    /// The pipe was enlarged for large lines.
+    pub is_large: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Take {
+    /// Lines were taken. If `was_read`, the method server has read everything before them.
+    Lines { was_read: bool },
+    /// A line waits, but the pipe must be read first.
+    PipeFull,
+    /// No line may be written now.
+    Nothing,
+}
+
+/// Whether several users have called of late.
+#[derive(Default)]
+pub struct Users {
+    last: Option<u32>,
+    last_seen: Option<Instant>,
+    changed: Option<Instant>,
+}
+
+impl Users {
+    pub fn note(&mut self, user: u32, now: Instant) {
+        if self.last.replace(user).is_some_and(|last| last != user) {
+            self.changed = Some(now);
+        }
+        self.last_seen = Some(now);
+    }
+
+    fn are_several(&self) -> bool {
+        match (self.changed, self.last_seen) {
+            (Some(changed), Some(seen)) => seen.saturating_duration_since(changed) < SEVERAL_USERS,
+            _ => false,
+        }
+    }
+}
+
+impl CallTable {
+    /// Whether a line waits and may be written.
+    pub fn has_next(&self) -> bool {
+        !self.waiting.is_empty() && self.may_send()
+    }
+
+    /// Moves the next lines to `lines`, as many as the pipe has room for.
+    pub fn take(&mut self, pipe: Pipe, lines: &mut Vec<Line>) -> Take {
+        let was_read = pipe.last_call.is_some_and(|id| id < self.read_below);
+        let mut written = if was_read { 0 } else { pipe.written };
+        let bytes_max = match self.users.are_several() {
+            true => pipe.shared_bytes_max,
+            false => PIPE_BYTES,
+        };
+        while self.may_send() && lines.len() < LINES_MAX {
+            let Some(next) = self.waiting.front() else {
+                break;
+            };
+            let bytes = next.json.len() + LINE_END_BYTES;
+            let is_large = bytes >= LARGE_LINE_BYTES;
+            let beside_large = is_large && pipe.is_large && lines.is_empty();
+            if written > 0 && written + bytes > bytes_max && !beside_large {
+                if lines.is_empty() {
+                    return Take::PipeFull;
+                }
+                break;
+            }
+            written += bytes;
+            self.send_next(lines);
+        }
+        if lines.is_empty() {
+            Take::Nothing
+        } else {
+            Take::Lines { was_read }
+        }
+    }
+
+    fn may_send(&self) -> bool {
+        self.process == Process::Up
+            && !self.held
+            && (self.limits.in_flight_max).is_none_or(|most| self.sent.len() < most)
+    }
+
+    fn send_next(&mut self, lines: &mut Vec<Line>) {
+        let Some(item) = self.waiting.pop() else {
+            return;
+        };
+        let id = item.caller.map(|caller| {
+            let id = self.ids.fetch_add(1, Ordering::Relaxed);
+            self.places.insert(caller, Place::Sent(id));
+            let sent = Sent {
+                caller,
+                cancelled: false,
+                due: item.arrived + self.limits.timeout,
+                seen: None,
+                reports: None,
+            };
+            self.sent.insert(id, sent);
+            id
+        });
+        // A notification takes no place: nothing answers it.
+        lines.push(Line {
+            id,
+            json: item.json,
+        });
+    }
+}

@@ -1,0 +1,280 @@
+//! Writes lines to a method server's stdin, and keeps little unread in the pipe.
+//!
+//! What is in the pipe cannot be reordered and cannot be withdrawn. So the pipe has one page, and
+//! the writer takes the next lines from the call table only when there is room for them. A pipe of
+//! one page is writable exactly when it is empty, which tells the writer when its lines were read.
+
+use std::{
+    io,
+    os::fd::OwnedFd,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
+use tokio::{
+    io::{Interest, unix::AsyncFd},
+    process::ChildStdin,
+    sync::Notify,
+    time::sleep,
+};
+
+use super::{
+    calls::{LARGE_LINE_BYTES, Line, PIPE_BYTES, Pipe, Take},
+    shared::{Shared, TakeLines},
+};
+
+/// Size of the pipe while large lines are written: the usual one.
+const LARGE_PIPE_BYTES: usize = 64 * 1024;
+/// Where the pipe cannot tell that it is empty, it is looked at this often.
+const LOOK: Duration = Duration::from_millis(1);
+/// A write buffer that grew beyond this is given back.
+const BUFFER_KEPT: usize = 1024 * 1024;
+/// While several users call, the pipe should be read within this time.
+const READ_TARGET: Duration = Duration::from_millis(2);
+/// The pipe holds at least this much, unless the method server is slow: fewer bytes would cost
+/// more wake-ups than they save time.
+const SHARED_BYTES_MIN: usize = 512;
+/// A method server that takes this long for a line gets one line at a time.
+const SLOW_LINE: Duration = Duration::from_millis(2);
+
+/// Writes what the call table gives until the process is no longer the current one.
+pub async fn write(stdin: ChildStdin, shared: &Shared, work: &Arc<Notify>) -> io::Result<()> {
+    let mut pipe = StdinPipe::new(stdin)?;
+    let mut lines = Vec::new();
+    let mut buffer = Vec::new();
+    loop {
+        match shared.take_lines(work, pipe.state(), &mut lines) {
+            TakeLines::Closed => return Ok(()),
+            TakeLines::Open(Take::Nothing) => {
+                pipe.waiter = None;
+                work.notified().await;
+            }
+            TakeLines::Open(Take::PipeFull) => pipe.wait_until_read().await?,
+            TakeLines::Open(Take::Lines { was_read }) => {
+                if was_read {
+                    pipe.set_empty();
+                }
+                put_lines(&lines, &mut buffer);
+                pipe.write(&buffer, &lines).await?;
+                lines.clear();
+                buffer.clear();
+                buffer.shrink_to(BUFFER_KEPT);
+            }
+        }
+    }
+}
+
+fn put_lines(lines: &[Line], buffer: &mut Vec<u8>) {
+    let mut digits = itoa::Buffer::new();
+    for line in lines {
+        buffer.extend_from_slice(&line.json);
+        if let Some(id) = line.id {
+            buffer.extend_from_slice(digits.format(id).as_bytes());
+            buffer.push(b'}');
+        }
+        buffer.push(b'\n');
+    }
+}
+
+struct StdinPipe {
+    fd: Arc<OwnedFd>,
+    /// Registered only while the writer waits for the pipe: otherwise every read of the method
+    /// server would wake the agent.
+    waiter: Option<AsyncFd<Arc<OwnedFd>>>,
+    /// Bytes and lines written since the pipe was last known to be empty.
+    written: usize,
+    lines: usize,
+    last_call: Option<u64>,
+    shared_bytes_max: usize,
+    size: Size,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    /// One page.
+    Small,
+    Large,
+    /// The system cannot change it.
+    Fixed,
+}
+
+impl StdinPipe {
+    fn new(stdin: ChildStdin) -> io::Result<Self> {
+        let fd = stdin.into_owned_fd()?;
+        rustix::io::ioctl_fionbio(&fd, true)?;
+        let size = match set_size(&fd, PIPE_BYTES) {
+            Ok(()) => Size::Small,
+            Err(_) => Size::Fixed,
+        };
+        Ok(Self {
+            fd: Arc::new(fd),
+            waiter: None,
+            written: 0,
+            lines: 0,
+            last_call: None,
+            shared_bytes_max: SHARED_BYTES_MIN,
+            size,
+        })
+    }
+
+    fn state(&self) -> Pipe {
+        Pipe {
+            written: self.written,
+            last_call: self.last_call,
+            shared_bytes_max: self.shared_bytes_max,
+            is_large: self.size == Size::Large,
+        }
+    }
+
+    fn set_empty(&mut self) {
+        self.written = 0;
+        self.lines = 0;
+    }
+
+    async fn write(&mut self, buffer: &[u8], lines: &[Line]) -> io::Result<()> {
+        let is_large = buffer.len() >= LARGE_LINE_BYTES;
+        if is_large && self.size == Size::Small && set_size(&self.fd, LARGE_PIPE_BYTES).is_ok() {
+            self.size = Size::Large;
+        } else if !is_large {
+            self.shrink();
+        }
+        let mut rest = buffer;
+        while !rest.is_empty() {
+            match rustix::io::write(&self.fd, rest) {
+                Ok(count) if count == rest.len() => break,
+                Ok(count) => rest = &rest[count..],
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+            self.wait_until_writable().await?;
+        }
+        self.written += buffer.len();
+        self.lines += lines.len();
+        self.last_call = lines.last().and_then(|line| line.id);
+        Ok(())
+    }
+
+    /// Waits until the method server has read everything, and learns from it how much it can take.
+    async fn wait_until_read(&mut self) -> io::Result<()> {
+        if unread(&self.fd)? > 0 {
+            let began = Instant::now();
+            while !self.shrink() && unread(&self.fd)? > 0 {
+                check_reader(&self.fd)?;
+                sleep(LOOK).await;
+            }
+            while unread(&self.fd)? > 0 {
+                self.wait_until_writable().await?;
+            }
+            let took = began.elapsed();
+            self.shared_bytes_max =
+                next_bytes_max(self.shared_bytes_max, self.written, self.lines, took);
+        }
+        self.set_empty();
+        Ok(())
+    }
+
+    /// Makes the pipe small again; `false` if too much is in it.
+    fn shrink(&mut self) -> bool {
+        if self.size == Size::Large && set_size(&self.fd, PIPE_BYTES).is_ok() {
+            self.size = Size::Small;
+        }
+        self.size == Size::Small
+    }
+
+    /// Waits until the kernel says that the pipe can be written. A small pipe is then empty.
+    async fn wait_until_writable(&mut self) -> io::Result<()> {
+        let waiter = match self.waiter.take() {
+            Some(waiter) => waiter,
+            None => register(&self.fd)?,
+        };
+        let waiter = self.waiter.insert(waiter);
+        let mut ready = waiter.writable().await?;
+        let is_closed = ready.ready().is_write_closed();
+        // Whether it is true or from an earlier read, the next wait is for the next event.
+        ready.clear_ready();
+        if is_closed {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        Ok(())
+    }
+}
+
+#[expect(
+    deprecated,
+    reason = "its successor is unsafe for types that may not own their descriptor; an `OwnedFd` does"
+)]
+fn register(fd: &Arc<OwnedFd>) -> io::Result<AsyncFd<Arc<OwnedFd>>> {
+    AsyncFd::with_interest(Arc::clone(fd), Interest::WRITABLE)
+}
+
+/// How much the pipe may hold while several users call, after `written` bytes in `lines` lines took
+/// so long to be read. A method server that is slow by itself gets one line at a time; one that only
+/// waits for a processor must not get so little that it waits for every few lines.
+fn next_bytes_max(current: usize, written: usize, lines: usize, took: Duration) -> usize {
+    let per_line = took / u32::try_from(lines.max(1)).unwrap_or(u32::MAX);
+    if per_line >= SLOW_LINE {
+        return 1;
+    }
+    let in_time = READ_TARGET.as_nanos() * written as u128 / took.as_nanos().max(1);
+    let in_time = usize::try_from(in_time).unwrap_or(usize::MAX);
+    in_time
+        .min(current.saturating_mul(2))
+        .clamp(SHARED_BYTES_MIN, PIPE_BYTES)
+}
+
+/// Fails once nobody can read the pipe any more.
+fn check_reader(fd: &OwnedFd) -> io::Result<()> {
+    let mut polled = [PollFd::new(fd, PollFlags::OUT)];
+    poll(&mut polled, Some(&Timespec::default()))?;
+    if polled[0].revents().contains(PollFlags::ERR) {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    }
+    Ok(())
+}
+
+/// Bytes in the pipe.
+fn unread(fd: &OwnedFd) -> io::Result<u64> {
+    Ok(rustix::io::ioctl_fionread(fd)?)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn set_size(fd: &OwnedFd, bytes: usize) -> io::Result<()> {
+    rustix::pipe::fcntl_setpipe_size(fd, bytes)?;
+    Ok(())
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn set_size(_: &OwnedFd, _: usize) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pipe_holds_what_is_read_in_time() {
+        let check = |current, written, lines, micros, expected| {
+            let took = Duration::from_micros(micros);
+            let next = next_bytes_max(current, written, lines, took);
+            assert_eq!(next, expected, "{current} {written} {lines} {micros}");
+        };
+        // A fast method server: more, by doubling.
+        check(512, 500, 5, 50, 1_024);
+        check(1, 100, 1, 50, SHARED_BYTES_MIN);
+        check(4_096, 4_000, 40, 400, PIPE_BYTES);
+        // 1 ms for each line: two lines at a time would do, but fewer than the least cost more.
+        check(4_096, 4_000, 40, 40_000, SHARED_BYTES_MIN);
+        check(2_048, 2_000, 20, 4_000, 1_000);
+        // 20 ms for each line: one at a time.
+        check(4_096, 4_000, 40, 800_000, 1);
+        check(1, 100, 1, 20_000, 1);
+        // Read at once, by the clock.
+        check(512, 500, 5, 0, 1_024);
+    }
+}

@@ -1,0 +1,116 @@
+//! How deep JSON nests.
+
+/// Levels that serde reads of JSON that becomes a value.
+pub const JSON_DEPTH_MAX: usize = 127;
+
+/// Whether JSON was not read because it nests more than [`JSON_DEPTH_MAX`] levels.
+pub fn is_too_deep(error: &serde_json::Error) -> bool {
+    // The category is the same as that of any other fault.
+    error.is_syntax() && error.to_string().starts_with("recursion limit exceeded")
+}
+
+/// Whether JSON nests more than so many levels: `1` has none, `{}` has one. The text must be JSON,
+/// or at least have passed as such.
+pub fn nests_deeper_than(json: &str, levels: usize) -> bool {
+    let bytes = json.as_bytes();
+    // Every level has a bracket at each end.
+    if bytes.len() <= 2 * levels {
+        return false;
+    }
+    let (mut depth, mut at) = (0_usize, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > levels {
+                    return true;
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            b'"' => at = string_end(bytes, at + 1),
+            _ => {}
+        }
+        at += 1;
+    }
+    false
+}
+
+/// Where the quotation mark stands that ends a string.
+fn string_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(found) = bytes
+        .get(at..)
+        .and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
+    {
+        at += found;
+        match bytes[at] {
+            b'"' => return at,
+            _ => at += 2,
+        }
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{ProptestConfig, Strategy, any, prop, prop_assert_eq, proptest};
+    use serde_json::Value;
+
+    use super::*;
+
+    fn depth_of(value: &Value) -> usize {
+        match value {
+            Value::Array(items) => 1 + items.iter().map(depth_of).max().unwrap_or(0),
+            Value::Object(members) => 1 + members.values().map(depth_of).max().unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    #[test]
+    fn serde_reads_so_many_levels() {
+        let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let read = |depth| serde_json::from_str::<Value>(&nested(depth));
+        assert!(read(JSON_DEPTH_MAX).is_ok());
+        assert!(is_too_deep(
+            &read(JSON_DEPTH_MAX + 1).expect_err("too deep")
+        ));
+        assert!(is_too_deep(&read(100_000).expect_err("too deep")));
+        assert!(!is_too_deep(
+            &serde_json::from_str::<Value>("[").expect_err("cut off")
+        ));
+    }
+
+    #[test]
+    fn brackets_count_and_those_in_strings_do_not() {
+        let check = |json: &str, depth: usize| {
+            assert!(!nests_deeper_than(json, depth), "{json}");
+            assert!(depth == 0 || nests_deeper_than(json, depth - 1), "{json}");
+        };
+        check("1", 0);
+        check("{}", 1);
+        check("[[],[],{}]", 2);
+        check(r#"{"a":[{"b":"]]]]"}]}"#, 3);
+        check(r#"["[[[[\"[[[[", "\\", []]"#, 2);
+        check(r#"["\\\"[", "[[[["]"#, 1);
+        check(&format!("{}{}", "[".repeat(500), "]".repeat(500)), 500);
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = any::<String>().prop_map(Value::String);
+        leaf.prop_recursive(12, 60, 3, |inner| {
+            let objects = prop::collection::hash_map(any::<String>(), inner.clone(), 0..3);
+            proptest::prelude::prop_oneof![
+                prop::collection::vec(inner, 0..3).prop_map(Value::Array),
+                objects.prop_map(|members| Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+        #[test]
+        fn it_is_the_depth_of_the_value(value in json(), levels in 0_usize..14) {
+            let text = value.to_string();
+            prop_assert_eq!(nests_deeper_than(&text, levels), depth_of(&value) > levels);
+        }
+    }
+}
