@@ -86,20 +86,24 @@ impl Process {
         let broken = CancellationToken::new();
         let stderr_tail = Arc::default();
         let work = Arc::new(Notify::new());
+        // Before its writer starts, which ends if it is not the current one.
+        shared.up(
+            id,
+            Stdin {
+                work: Arc::clone(&work),
+                is_parked: false,
+                is_writing: false,
+            },
+        );
         let mut tasks = JoinSet::new();
-        tasks.spawn(write_stdin(
-            stdin,
-            Arc::clone(shared),
-            Arc::clone(&work),
-            broken.clone(),
-        ));
+        tasks.spawn(write_stdin(stdin, Arc::clone(shared), work, broken.clone()));
         tasks.spawn(read_stdout(stdout, Arc::clone(shared), broken.clone()));
         tasks.spawn(read_stderr(
             stderr,
             Arc::clone(shared),
             Arc::clone(&stderr_tail),
         ));
-        let process = Self {
+        Ok(Self {
             child,
             group,
             tasks,
@@ -109,16 +113,7 @@ impl Process {
             gone: false,
             _packages: packages,
             _watched: watched,
-        };
-        shared.up(
-            id,
-            Stdin {
-                work,
-                is_parked: false,
-                is_writing: false,
-            },
-        );
-        Ok(process)
+        })
     }
 
     /// Waits to see whether it ends at once.

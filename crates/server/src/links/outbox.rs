@@ -259,11 +259,7 @@ mod tests {
                 .count();
             queued * size
         };
-        assert_eq!(
-            fill(1, MIB) / MIB,
-            31,
-            "half of 64 MiB, with the frames' own memory"
-        );
+        assert_eq!(fill(1, MIB) / MIB, 32, "half of 64 MiB");
         assert_eq!(outbox.put(Some(1), call(2, MIB)), Err(NotQueued::Full));
         assert_eq!(fill(2, MIB) / MIB, 16);
         assert!(outbox.put(Some(3), call(2, 8 * MIB)).is_ok());
