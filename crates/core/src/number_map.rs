@@ -62,7 +62,7 @@ mod tests {
         let keys: [fn(u64) -> u64; 4] = [
             |n| hash(n),
             |n| hash(n << 20),
-            |n| hash((1_u64, n << 20 | n % 7)),
+            |n| hash((1_u64, (n << 20) | (n % 7))),
             |n| hash(n as u32),
         ];
         for (index, key) in keys.iter().enumerate() {
