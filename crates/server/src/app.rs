@@ -14,6 +14,7 @@ use crate::{
     clock::Clock,
     events::{emit::Emitter, history::History, hub::Hub, sinks_service::SinksService},
     http::{AllowedHosts, BodyBudget},
+    fair_pool::FairPool,
     identity::{Directory, Identity},
     links::Links,
     mcp::Mcp,
@@ -75,6 +76,8 @@ pub struct Parts {
     pub scripts: Scripts,
     /// Hears of every commit that made an event.
     pub hub: Hub,
+    /// Threads for computations that would hold up the threads that serve.
+    pub compute: FairPool,
     pub metrics: Arc<Metrics>,
     /// Numbers for people.
     pub stats: Overview,

@@ -6,6 +6,7 @@ pub mod backup;
 pub mod bootstrap;
 pub mod clock;
 pub mod events;
+pub mod fair_pool;
 pub mod http;
 pub mod identity;
 pub mod links;

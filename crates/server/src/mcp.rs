@@ -44,6 +44,7 @@ use self::{
     view::Views,
 };
 use crate::{
+    fair_pool::{FairPool, PoolError},
     identity::{Caller, Directory},
     links::Reports,
     methods::{
@@ -66,6 +67,8 @@ pub struct Mcp {
     directory: Arc<Directory>,
     scripts: Arc<dyn ToolScripts>,
     metrics: Arc<Metrics>,
+    /// Searches, where there is much to search.
+    compute: FairPool,
     streams: Places,
     shutdown: CancellationToken,
 }
@@ -89,6 +92,8 @@ pub enum Answer {
     Reporting(Box<Reporting>),
     TooManyCalls(OverLimit),
     TooManyStreams,
+    /// The caller has too many long computations in progress.
+    Busy(PoolError),
 }
 
 /// A body in pieces, so that a list need not be copied into it.
@@ -124,9 +129,15 @@ impl Mcp {
         calls: Arc<Calls>,
         scripts: Arc<dyn ToolScripts>,
         metrics: Arc<Metrics>,
+        compute: FairPool,
         shutdown: CancellationToken,
     ) -> Self {
-        let views = Views::new(registry.clone(), directory.clone(), scripts.clone());
+        let views = Views::new(
+            registry.clone(),
+            directory.clone(),
+            scripts.clone(),
+            compute.clone(),
+        );
         Self {
             views: Arc::new(views),
             calls,
@@ -134,6 +145,7 @@ impl Mcp {
             directory,
             scripts,
             metrics,
+            compute,
             streams: Places::default(),
             shutdown,
         }
@@ -253,17 +265,17 @@ impl Mcp {
     }
 
     /// The stream of a legacy client, which has no request to answer.
-    pub fn open_legacy_stream(&self, caller: Caller, mode: Mode) -> Answer {
+    pub async fn open_legacy_stream(&self, caller: Caller, mode: Mode) -> Answer {
         let wanted = Wanted {
             era: Era::Legacy,
             mode,
             list_changed: true,
             subscription: None,
         };
-        self.open_stream(caller, wanted)
+        self.open_stream(caller, wanted).await
     }
 
-    fn open_stream(&self, caller: Caller, wanted: Wanted) -> Answer {
+    async fn open_stream(&self, caller: Caller, wanted: Wanted) -> Answer {
         let Some(place) = self.streams.take(caller.user.id) else {
             return Answer::TooManyStreams;
         };
@@ -275,8 +287,10 @@ impl Mcp {
             shutdown: self.shutdown.clone(),
         };
         let counted = self.metrics.mcp.stream_opened();
-        let stream = Stream::new(sources, caller, wanted, place, counted);
-        Answer::Stream(Box::new(stream))
+        match Stream::open(sources, caller, wanted, place, counted).await {
+            Ok(stream) => Answer::Stream(Box::new(stream)),
+            Err(busy) => Answer::Busy(busy),
+        }
     }
 
     /// Calls count toward the user's limit, whichever way they come.

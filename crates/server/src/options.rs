@@ -6,7 +6,17 @@ use ipnet::IpNet;
 use svc_core::lane::RetryPolicy;
 pub use svc_core::quota::Quotas;
 
-use crate::{events::lanes::Slots, identity, links::LinkPolicy, store::DatabaseUrl, web::Web};
+use crate::{
+    events::lanes::Slots,
+    fair_pool::{FairPool, PoolOptions},
+    identity,
+    links::LinkPolicy,
+    store::DatabaseUrl,
+    web::Web,
+};
+
+/// Long computations of all users that may wait.
+const COMPUTE_WAITING_MAX: usize = 4_096;
 
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -140,6 +150,10 @@ pub struct Limits {
     pub unfinished_body_bytes_max: usize,
     /// Calls a user may make per second; no limit when absent.
     pub calls_per_second: Option<u32>,
+    /// Threads for long computations; at least 1.
+    pub compute_threads: usize,
+    /// Long computations that one user may have waiting or running.
+    pub compute_queue: usize,
 }
 
 impl Default for Limits {
@@ -151,8 +165,33 @@ impl Default for Limits {
             head_max: Duration::from_secs(30),
             unfinished_body_bytes_max: 256 * 1024 * 1024,
             calls_per_second: None,
+            compute_threads: default_compute_threads(),
+            compute_queue: 64,
         }
     }
+}
+
+impl Limits {
+    /// The threads for long computations.
+    pub fn compute_pool(&self) -> FairPool {
+        let threads = self.compute_threads.max(1);
+        FairPool::new(PoolOptions {
+            name: "compute",
+            threads,
+            // A user never holds the last thread.
+            running_per_user: threads.saturating_sub(1).max(1),
+            jobs_per_user: self.compute_queue.max(1),
+            waiting_max: COMPUTE_WAITING_MAX,
+            setting: "server.compute_queue",
+        })
+    }
+}
+
+/// Half of the cores, so that the threads that serve have the others. Two at least: one user never
+/// holds the last one.
+fn default_compute_threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    (cores / 2).max(2)
 }
 
 /// Timings and limits that tests shorten.

@@ -59,6 +59,8 @@ section! {
         head_seconds: f64 = "SVC_HEAD_SECONDS",
         max_unfinished_body_bytes: usize = "SVC_MAX_UNFINISHED_BODY_BYTES",
         workers: usize = "SVC_WORKERS",
+        compute_threads: usize = "SVC_COMPUTE_THREADS",
+        compute_queue: usize = "SVC_COMPUTE_QUEUE",
         log_format: LogFormat = "SVC_LOG_FORMAT",
         max_body_bytes: usize = "SVC_MAX_BODY_BYTES",
         grace_seconds: f64 = "SVC_GRACE_SECONDS",
@@ -260,6 +262,11 @@ impl Config {
             }
         }
         server.check_connections()?;
+        if server.compute_queue == 0 {
+            return Err(Failure::usage(
+                "`compute_queue` is 0; it must be at least 1",
+            ));
+        }
         if server.heartbeat_seconds == 0 {
             return Err(Failure::usage(
                 "`heartbeat_seconds` is 0; it must be at least 1",

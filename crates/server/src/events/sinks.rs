@@ -7,7 +7,7 @@ pub mod webhook;
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
-use svc_core::{SpaceId, Timestamp, event::Event};
+use svc_core::{SpaceId, Timestamp, UserId, event::Event};
 
 use self::{method::MethodDelivery, webhook::Webhook};
 use super::{
@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     clock,
+    fair_pool::{Cancelled, FairPool, PoolError},
     metrics::Metrics,
     scripts::{ScriptRunner, Waiting},
     store::{
@@ -35,6 +36,8 @@ pub struct Deliverers {
     pub scripts: Arc<ScriptRunner>,
     /// What was said of sinks from which nothing is delivered.
     pub withheld: script::Told,
+    /// Renders templates.
+    pub compute: FairPool,
     pub metrics: Arc<Metrics>,
 }
 
@@ -84,6 +87,17 @@ pub enum Unrendered {
     /// Trying again cannot help.
     Template(String),
     Store(StoreError),
+    /// The user has too much else in progress.
+    Busy(PoolError),
+}
+
+/// Who waits for a rendering.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rendering {
+    /// A delivery for this user. It waits for its turn: the engine bounds how many there are.
+    Delivery(UserId),
+    /// A request of this user, which is refused when there are too many of them.
+    Request(UserId),
 }
 
 impl From<Unrendered> for Sent {
@@ -91,6 +105,16 @@ impl From<Unrendered> for Sent {
         match unrendered {
             Unrendered::Template(error) => Self::Dead(detail(error)),
             Unrendered::Store(error) => Self::Failed(detail(error.to_string())),
+            Unrendered::Busy(error) => Self::Failed(detail(error.to_string())),
+        }
+    }
+}
+
+impl From<PoolError> for Unrendered {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Failed => Self::Template("rendering the template failed".to_owned()),
+            busy => Self::Busy(busy),
         }
     }
 }
@@ -128,7 +152,11 @@ impl Deliverers {
                 if let Some(why) = self.withheld_webhook(sink, waiting).await {
                     return Sent::Withheld(why);
                 }
-                let body = match self.render(body_template.as_deref(), event).await {
+                let rendering = Rendering::Delivery(sink.owner_id);
+                let body = match self
+                    .render(body_template.as_deref(), event, rendering)
+                    .await
+                {
                     Ok(body) => body,
                     Err(unrendered) => return unrendered.into(),
                 };
@@ -167,28 +195,32 @@ impl Deliverers {
             .map_err(|error| error.to_string())
     }
 
-    /// The body a template makes of an event; the default body without a template. Rendering is
-    /// somebody else's program, bounded but not short: it is done aside.
-    pub async fn render(&self, source: Option<&str>, event: &Event) -> Result<String, Unrendered> {
+    /// The body a template makes of an event; the default body without a template. A template is a
+    /// user's program, bounded but not short: it runs on the threads for computations.
+    pub async fn render(
+        &self,
+        source: Option<&str>,
+        event: &Event,
+        rendering: Rendering,
+    ) -> Result<String, Unrendered> {
         let Some(source) = source.map(str::to_owned) else {
             return Ok(template::default_body(event));
         };
         let surroundings = self.surroundings_of(event).await?;
         let event = event.clone();
-        let rendering = tokio::task::spawn_blocking(move || {
+        let render = move |_: &Cancelled| {
             let scope = Scope {
                 event: &event,
                 space: surroundings.space,
                 custom: &surroundings.custom,
             };
             template::load(&source)?.render(&scope)
-        });
-        match rendering.await {
-            Ok(rendered) => rendered.map_err(|error| Unrendered::Template(error.to_string())),
-            Err(_) => Err(Unrendered::Template(
-                "rendering the template failed".to_owned(),
-            )),
-        }
+        };
+        let rendered = match rendering {
+            Rendering::Delivery(owner) => self.compute.run_unbounded(owner, render).await,
+            Rendering::Request(user) => self.compute.run(user, render).await,
+        };
+        rendered?.map_err(|error| Unrendered::Template(error.to_string()))
     }
 
     async fn surroundings_of(&self, event: &Event) -> Result<Surroundings, StoreError> {

@@ -35,6 +35,7 @@ pub use self::{
 use super::{hub::Hub, secrets, sinks::Deliverers};
 use crate::{
     clock,
+    fair_pool::Cancelled,
     identity::{Actor, Caller, check_one_more},
     store::{
         Page, PageRequest, Store, StoreError, Tx,
@@ -88,6 +89,8 @@ impl SinksService {
         check::name_and_description(&new.name, &new.description)?;
         let patterns = check::patterns(&new.patterns)?;
         let check::NewConfig { config, secret } = check::new_config(&new)?;
+        self.check_template(caller, new.r#type, config.body_template())
+            .await?;
         if let SinkConfig::Script { source, .. } = &config {
             self.check_source(caller, &new.name, source.as_deref())
                 .await?;
@@ -152,6 +155,7 @@ impl SinksService {
             let source = script.get("source").and_then(Value::as_str);
             self.check_source(caller, name, source).await?;
         }
+        self.check_new_template(caller, id, &patch).await?;
         let who = caller.clone();
         let changed = self
             .store
@@ -178,6 +182,38 @@ impl SinksService {
             .await?;
         self.hub.wake();
         Ok(changed)
+    }
+
+    /// The template that a patch brings. Checked here and not in the transaction: that would hold
+    /// up every other change. What another patch changes meanwhile was checked by that one.
+    async fn check_new_template(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        patch: &SinkPatch,
+    ) -> Result<(), SinkError> {
+        let parts = [&patch.webhook, &patch.json_rpc];
+        let parts = parts.into_iter().flatten();
+        let mut templates = parts.filter_map(|part| part.get("body_template")?.as_str());
+        let Some(source) = templates.next() else {
+            return Ok(());
+        };
+        let kind = self.get(caller, id).await?.r#type;
+        self.check_template(caller, kind, Some(source)).await
+    }
+
+    /// Tries a template out, on the threads for computations.
+    async fn check_template(
+        &self,
+        caller: &Caller,
+        kind: SinkType,
+        source: Option<&str>,
+    ) -> Result<(), SinkError> {
+        let Some(source) = source.map(str::to_owned) else {
+            return Ok(());
+        };
+        let check = move |_: &Cancelled| check::body_template(&source, kind);
+        self.deliverers.compute.run(caller.user.id, check).await?
     }
 
     /// What was queued goes with it; the audit log says how much that was.

@@ -35,6 +35,9 @@ use crate::{
 /// Where agents that speak MCP come in.
 const MCP_PATH: &str = "/mcp";
 
+/// Bytes of a query, whatever the route takes of it.
+const QUERY_BYTES_MAX: usize = 8 * 1024;
+
 /// Name of the session cookie.
 pub const SESSION_COOKIE: &str = "svc_session";
 
@@ -115,6 +118,9 @@ pub async fn authenticate(State(gate): State<Gate>, request: Request, next: Next
 }
 
 async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
+    if let Err(error) = check_query(&request) {
+        return error.into_response();
+    }
     let rule = gate.rule_of(&request);
     let open_to_all = matches!(rule, Some((Needs::Nothing, _)));
     if gate.app.store.is_shared() && !open_to_all && is_unknown(&gate, &request) {
@@ -145,6 +151,15 @@ async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
         }
         Err(error) => error.into_response(),
     }
+}
+
+fn check_query(request: &Request) -> Result<(), ApiError> {
+    let bytes = request.uri().query().map_or(0, str::len);
+    if bytes <= QUERY_BYTES_MAX {
+        return Ok(());
+    }
+    let detail = format!("the query has {bytes} bytes; at most {QUERY_BYTES_MAX} are allowed");
+    Err(ApiError::bad_request("query_too_long", detail))
 }
 
 /// Whether a credential is presented that looks like one of ours and is not known.

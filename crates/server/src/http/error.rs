@@ -7,6 +7,7 @@ use svc_protocol::problem::{CONTENT_TYPE, Problem};
 
 use crate::{
     events::{emit::EmitServiceError, history::HistoryError, sinks_service::SinkError},
+    fair_pool::PoolError,
     identity::{ErrorKind, IdentityError},
     scripts::{ScriptsError, Unavailable, Untaken},
     spaces::SpaceError,
@@ -216,6 +217,7 @@ impl From<SinkError> for ApiError {
             }
             SinkError::Identity(error) => error.into(),
             SinkError::Store(error) => error.into(),
+            SinkError::Busy(error) => error.into(),
             SinkError::Internal(_) => Self::internal(&error),
         }
     }
@@ -244,6 +246,7 @@ impl From<ScriptsError> for ApiError {
             ScriptsError::Unavailable(error) => error.into(),
             ScriptsError::Identity(error) => error.into(),
             ScriptsError::Store(error) => error.into(),
+            ScriptsError::Busy(error) => error.into(),
         }
     }
 }
@@ -268,6 +271,17 @@ impl From<Unavailable> for ApiError {
     }
 }
 
+impl From<PoolError> for ApiError {
+    fn from(error: PoolError) -> Self {
+        let status = match error {
+            PoolError::UserFull { .. } => StatusCode::TOO_MANY_REQUESTS,
+            PoolError::Full => StatusCode::SERVICE_UNAVAILABLE,
+            PoolError::Failed => return Self::internal(&error),
+        };
+        Self::new(status, "busy", error.to_string()).retry_after(1)
+    }
+}
+
 impl From<HistoryError> for ApiError {
     fn from(error: HistoryError) -> Self {
         match error {
@@ -287,6 +301,7 @@ impl From<StatsError> for ApiError {
         match error {
             StatsError::Denied => Self::forbidden("permission_denied", error.to_string()),
             StatsError::Store(error) => error.into(),
+            StatsError::Busy(error) => error.into(),
         }
     }
 }

@@ -18,6 +18,7 @@ use http::{HeaderMap, StatusCode, header, request::Parts};
 use http_body_util::BodyExt;
 use hyper::body::Frame;
 use serde::{Serialize, de::DeserializeOwned};
+use svc_core::UserId;
 use svc_protocol::jsonrpc::{self, JSON_DEPTH_MAX};
 
 use super::{
@@ -34,11 +35,13 @@ const ANONYMOUS_BYTES_MAX: usize = 8 * 1024;
 /// How long a record, and a call's payload, may take to arrive.
 const RECORD_TIME_MAX: Duration = Duration::from_secs(10);
 pub const PAYLOAD_TIME_MAX: Duration = Duration::from_secs(60);
+/// Bytes of a record that is parsed at once; larger ones take longer than a millisecond.
+const SMALL_RECORD_BYTES: usize = 32 * 1024;
 
 /// A JSON body.
 pub struct Json<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
@@ -47,21 +50,13 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
         let (account, bytes_max) = account_of(&parts);
         let reservation = app.bodies.begin(account);
         let body = read_body(body, bytes_max, RECORD_TIME_MAX, reservation).await?;
-        // Serde would also fill a record from an array, field by field.
-        if body.trim_ascii_start().first() != Some(&b'{') {
-            return Err(ApiError::bad_request(
-                "invalid_body",
-                "the body must be a JSON object",
-            ));
+        if body.len() <= SMALL_RECORD_BYTES {
+            return parse_record(&body).map(Json);
         }
-        serde_json::from_slice(&body).map(Json).map_err(|error| {
-            if jsonrpc::is_too_deep(&error) {
-                let detail = format!("the body nests more than {JSON_DEPTH_MAX} levels deep");
-                return ApiError::bad_request("too_deep", detail);
-            }
-            let detail = format!("the body is not what this route takes: {error}");
-            ApiError::bad_request("invalid_body", detail)
-        })
+        let caller = parts.extensions.get::<Caller>();
+        let user = caller.map_or(UserId::NIL, |caller| caller.user.id);
+        let parse = move |_: &_| parse_record(&body);
+        app.compute.run(user, parse).await?.map(Json)
     }
 }
 
@@ -73,6 +68,24 @@ fn account_of(parts: &Parts) -> (Account, usize) {
     let connection = parts.extensions.get::<Arc<Slot>>();
     let id = connection.map_or(0, |slot| slot.id());
     (Account::Connection(id), ANONYMOUS_BYTES_MAX)
+}
+
+fn parse_record<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    // Serde would also fill a record from an array, field by field.
+    if body.trim_ascii_start().first() != Some(&b'{') {
+        return Err(ApiError::bad_request(
+            "invalid_body",
+            "the body must be a JSON object",
+        ));
+    }
+    serde_json::from_slice(body).map_err(|error| {
+        if jsonrpc::is_too_deep(&error) {
+            let detail = format!("the body nests more than {JSON_DEPTH_MAX} levels deep");
+            return ApiError::bad_request("too_deep", detail);
+        }
+        let detail = format!("the body is not what this route takes: {error}");
+        ApiError::bad_request("invalid_body", detail)
+    })
 }
 
 impl<T: Serialize> IntoResponse for Json<T> {

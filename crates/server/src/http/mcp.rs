@@ -102,7 +102,8 @@ pub async fn get(
             "this is a stream; send `Accept: text/event-stream`",
         ));
     }
-    into_response(app.mcp.open_legacy_stream(caller, asked.mode()?))
+    let mode = asked.mode()?;
+    into_response(app.mcp.open_legacy_stream(caller, mode).await)
 }
 
 fn takes_events(headers: &HeaderMap) -> bool {
@@ -135,6 +136,7 @@ fn into_response(answer: Answer) -> ApiResult<Response> {
             let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail);
             Err(error.retry_after(over.retry_after.as_secs() + 1))
         }
+        Answer::Busy(error) => Err(error.into()),
         Answer::TooManyStreams => {
             let detail = "you have as many streams open as one user may; close some";
             let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", detail);

@@ -9,12 +9,11 @@ use axum::{
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
-use svc_protocol::api::Methods;
 
 use super::{
     body_budget::Account,
     error::{ApiError, ApiResult, protect},
-    extract::{Json, PAYLOAD_TIME_MAX, Query, read_body, require_json},
+    extract::{PAYLOAD_TIME_MAX, Query, read_body, require_json},
 };
 use crate::{
     app::App,
@@ -37,16 +36,11 @@ pub async fn list(
     State(app): State<App>,
     caller: Caller,
     Query(narrow): Query<Narrow>,
-) -> ApiResult<Json<Methods>> {
+) -> ApiResult<Response> {
     let page = MethodPage::parse(narrow.cursor, narrow.limit)?;
-    let filter = Filter {
-        name: narrow.name.as_deref(),
-        text: narrow.q.as_deref(),
-    };
-    Ok(Json(match page {
-        Some(page) => app.discovery.list_page(&caller, &filter, &page),
-        None => app.discovery.list(&caller, &filter),
-    }))
+    let filter = Filter::new(narrow.name, narrow.q.as_deref())
+        .map_err(|error| ApiError::bad_request("too_many_words", error.to_string()))?;
+    Ok(json(app.discovery.list_json(&caller, filter, page).await?))
 }
 
 /// Where calls come in.
@@ -90,8 +84,8 @@ fn rate_limited(over: OverLimit) -> ApiError {
         .retry_after(over.retry_after.as_secs() + 1)
 }
 
-pub async fn openrpc(State(app): State<App>, caller: Caller) -> Response {
-    json(app.calls.openrpc.document(&caller))
+pub async fn openrpc(State(app): State<App>, caller: Caller) -> ApiResult<Response> {
+    Ok(json(app.calls.openrpc.document(&caller).await?))
 }
 
 fn no_content() -> Response {

@@ -9,7 +9,10 @@ use super::{
     error::ApiResult,
     extract::{Created, Json, PathId},
 };
-use crate::{app::App, identity::Caller, store::PageRequest};
+use crate::{
+    app::App, fair_pool::Cancelled, identity::Caller, methods::discovery::Discovery,
+    store::PageRequest,
+};
 
 pub async fn list(State(app): State<App>, page: PageRequest) -> ApiResult<Json<Users>> {
     Ok(Json(app.identity.list_users(page).await?))
@@ -33,7 +36,12 @@ pub async fn access(
     PathId(id): PathId<UserId>,
 ) -> ApiResult<Json<UserAccess>> {
     let (user, permissions) = app.identity.access(id).await?;
-    let (methods, own_methods) = app.discovery.shared_with(&user, &caller);
+    let (viewer, who) = (user.clone(), caller.clone());
+    let look = move |discovery: &Discovery, _: &Cancelled| discovery.shared_with(&viewer, &who);
+    let (methods, own_methods) = app
+        .discovery
+        .aside(caller.user.id, &user, false, look)
+        .await?;
     Ok(Json(UserAccess {
         user_id: user.id,
         username: user.name.clone(),

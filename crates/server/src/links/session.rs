@@ -175,7 +175,8 @@ impl Links {
             Arc::clone(link),
             messages,
         ));
-        match read(source, link, &heard, control).await {
+        let parsing = (&self.publisher.compute, live.owner);
+        match read(source, link, &heard, control, parsing).await {
             Ok(()) => debug!(space.id = %live.id, "link closed"),
             Err(error) => warn!(space.id = %live.id, "link broken: {error}"),
         }

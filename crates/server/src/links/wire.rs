@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use svc_core::UserId;
 use svc_protocol::link::{Control, Frame, FrameKind, FrameReader};
 use tokio::{
     sync::mpsc,
@@ -22,6 +23,7 @@ use super::{
     outbox::Outgoing,
     socket::{FrameSink, FrameSource, SocketError},
 };
+use crate::fair_pool::{FairPool, PoolError};
 
 /// How long one write may take before the agent counts as gone.
 pub const WRITE_MAX: Duration = Duration::from_secs(30);
@@ -34,6 +36,8 @@ const FRAMES_PER_WRITE: usize = 256;
 const BYTES_PER_WRITE: usize = 256 * 1024;
 /// Heartbeats without a sign of life that end a link.
 const MISSED_HEARTBEATS: u32 = 3;
+/// Bytes of a control message that is read at once; larger ones take longer than a millisecond.
+const SMALL_CONTROL_BYTES: usize = 32 * 1024;
 
 /// Puts queued frames on the wire, pings, and notices a silent agent.
 pub async fn write(
@@ -99,6 +103,7 @@ pub async fn read(
     link: &Arc<Link>,
     heard: &AtomicBool,
     control: mpsc::Sender<Box<(u64, Control)>>,
+    (compute, owner): (&FairPool, UserId),
 ) -> Result<(), ReadError> {
     let mut ended = pin!(link.ending().cancelled());
     loop {
@@ -118,7 +123,12 @@ pub async fn read(
                 FrameKind::Pong => {}
                 FrameKind::Progress => link.report(id, payload),
                 FrameKind::Control => {
-                    let message = serde_json::from_slice(&payload)?;
+                    let message = if payload.len() <= SMALL_CONTROL_BYTES {
+                        serde_json::from_slice(&payload)?
+                    } else {
+                        let parse = move |_: &_| serde_json::from_slice(&payload);
+                        Box::pin(compute.run_unbounded(owner, parse)).await??
+                    };
                     // A full queue stops the reading: an agent cannot flood the server.
                     if control.send(Box::new((id, message))).await.is_err() {
                         return Ok(());
@@ -138,6 +148,8 @@ pub enum ReadError {
     Frame(#[from] svc_protocol::link::FrameError),
     #[error("a control message is malformed: {0}")]
     Control(#[from] serde_json::Error),
+    #[error("a control message was not read: {0}")]
+    Pool(#[from] PoolError),
     #[error(transparent)]
     Answer(#[from] NoAnswer),
 }

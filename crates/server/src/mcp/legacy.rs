@@ -47,7 +47,7 @@ impl Mcp {
             "initialize" => Ok(ok(initialize(id, params, exchange.mode))),
             "ping" => Ok(ok(wrap(id, &[]))),
             "tools/list" => {
-                let (tools, next) = self.list(exchange, Era::Legacy, params)?;
+                let (tools, next) = self.list(exchange, Era::Legacy, params).await?;
                 Ok(ok(list(id, tools, next)))
             }
             "tools/call" => {

@@ -42,7 +42,9 @@ impl Mcp {
         let checked = check_modern(exchange.headers, message);
         let answered = match checked {
             Err(refusal) => Err(refusal),
-            Ok(()) if message.method == "subscriptions/listen" => self.listen(exchange, message),
+            Ok(()) if message.method == "subscriptions/listen" => {
+                Box::pin(self.listen(exchange, message)).await
+            }
             Ok(()) => self.modern_result(exchange, message).await,
         };
         answered.unwrap_or_else(|refusal| self.refuse(&message.method, refusal, Some(message.id)))
@@ -57,7 +59,7 @@ impl Mcp {
         let (body, outcome) = match &*message.method {
             "server/discover" => (discover(id, exchange.mode), McpOutcome::Ok),
             "tools/list" => {
-                let (tools, next) = self.list(exchange, Era::Modern, params)?;
+                let (tools, next) = self.list(exchange, Era::Modern, params).await?;
                 (list(id, tools, next), McpOutcome::Ok)
             }
             "tools/call" => {
@@ -71,7 +73,11 @@ impl Mcp {
         Ok(Answer::Json(StatusCode::OK, body))
     }
 
-    fn listen(&self, exchange: &Exchange<'_>, message: &Message<'_>) -> Result<Answer, Refusal> {
+    async fn listen(
+        &self,
+        exchange: &Exchange<'_>,
+        message: &Message<'_>,
+    ) -> Result<Answer, Refusal> {
         let list_changed = read_params(message)?
             .wants_tools_list_changed()
             .map_err(|_| {
@@ -84,7 +90,7 @@ impl Mcp {
             list_changed,
             subscription: Some(message.id.to_owned()),
         };
-        Ok(self.open_stream(exchange.caller.clone(), wanted))
+        Ok(self.open_stream(exchange.caller.clone(), wanted).await)
     }
 }
 

@@ -6,9 +6,11 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use svc_protocol::jsonrpc::{
     INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, PARAMS_DEPTH_MAX, PARSE_ERROR, RpcError,
+    UNAVAILABLE,
 };
 
 use super::era::SUPPORTED;
+use crate::fair_pool::PoolError;
 
 pub const INVALID_PARAMS: i32 = -32602;
 /// Headers and body disagree, or a required header is missing or doubled.
@@ -89,6 +91,15 @@ impl Refusal {
         Self::new(StatusCode::OK, INTERNAL_ERROR, message)
     }
 
+    /// The caller has too many long computations in progress, or the server has.
+    pub fn busy(error: &PoolError) -> Self {
+        let status = match error {
+            PoolError::UserFull { .. } => StatusCode::TOO_MANY_REQUESTS,
+            PoolError::Full | PoolError::Failed => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, UNAVAILABLE, error.to_string())
+    }
+
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.status = status;
         self
@@ -105,6 +116,12 @@ impl Refusal {
             None => format!(r#"{{"jsonrpc":"2.0","error":{error}}}"#),
         }
         .into_bytes()
+    }
+}
+
+impl From<PoolError> for Refusal {
+    fn from(error: PoolError) -> Self {
+        Self::busy(&error)
     }
 }
 

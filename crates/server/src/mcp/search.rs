@@ -34,7 +34,7 @@ pub const LIST: &str = concat!(
 );
 
 #[derive(Deserialize)]
-struct Query<'a> {
+struct Wanted<'a> {
     #[serde(borrow, default)]
     query: Option<&'a RawValue>,
     #[serde(default)]
@@ -49,23 +49,35 @@ struct Execution<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// Answers `tool_search`.
-pub fn search(view: &View, era: Era, arguments: &str) -> ToolResult {
-    let wanted: Query<'_> = match serde_json::from_str(arguments) {
-        Ok(wanted) => wanted,
-        Err(_) => return ToolResult::error("`limit` must be a number from 1 to 50"),
-    };
-    let query = match wanted.query.map(text) {
-        None => Cow::Borrowed(""),
-        Some(Some(query)) => query,
-        Some(None) => return ToolResult::error("`query` must be a text"),
-    };
-    // A float becomes the nearest number there is, and never a strange one.
-    let limit = wanted.limit.map_or(LIMIT_DEFAULT, |limit| limit as usize);
-    let found = view
-        .index()
-        .search(cut(&query, QUERY_MAX), limit.clamp(1, LIMIT_MAX));
-    ToolResult::object(&write(view, era, &found))
+/// What `tool_search` asks for.
+pub struct Query {
+    text: String,
+    limit: usize,
+}
+
+impl Query {
+    /// An error in words for the model.
+    pub fn read(arguments: &str) -> Result<Self, ToolResult> {
+        let wanted: Wanted<'_> = serde_json::from_str(arguments)
+            .map_err(|_| ToolResult::error("`limit` must be a number from 1 to 50"))?;
+        let query = match wanted.query.map(text) {
+            None => Cow::Borrowed(""),
+            Some(Some(query)) => query,
+            Some(None) => return Err(ToolResult::error("`query` must be a text")),
+        };
+        // A float becomes the nearest number there is, and never a strange one.
+        let limit = wanted.limit.map_or(LIMIT_DEFAULT, |limit| limit as usize);
+        Ok(Self {
+            text: cut(&query, QUERY_MAX).to_owned(),
+            limit: limit.clamp(1, LIMIT_MAX),
+        })
+    }
+
+    /// The best tools of a view. Takes long where there are many.
+    pub fn answer(&self, view: &View, era: Era) -> ToolResult {
+        let found = view.index().search(&self.text, self.limit);
+        ToolResult::object(&write(view, era, &found))
+    }
 }
 
 fn write(view: &View, era: Era, found: &[usize]) -> String {

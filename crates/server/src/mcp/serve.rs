@@ -1,5 +1,7 @@
 //! `tools/list` and `tools/call`, the same in both eras but for their form.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use svc_protocol::jsonrpc::RpcError;
 
@@ -14,9 +16,12 @@ use super::{
 };
 use crate::methods::calls::outcome_of;
 
+/// Tools that are searched at once; more take longer than a millisecond.
+const SMALL_SEARCH: usize = 100;
+
 impl Mcp {
     /// One page of tools as JSON, and the cursor of the next.
-    pub(super) fn list(
+    pub(super) async fn list(
         &self,
         exchange: &Exchange<'_>,
         era: Era,
@@ -33,7 +38,7 @@ impl Mcp {
                 None => Ok((Bytes::from_static(search::LIST.as_bytes()), None)),
             };
         }
-        let view = self.views.of(&exchange.caller.user);
+        let view = self.views.of(&exchange.caller.user).await?;
         let page = view.page(era, cursor.as_deref()).ok_or_else(bad_cursor)?;
         Ok((page.tools, page.next))
     }
@@ -51,10 +56,10 @@ impl Mcp {
         let arguments = params
             .arguments()
             .map_err(|_| Refusal::invalid_params("`arguments` must be an object"))?;
-        let view = self.views.of(&exchange.caller.user);
+        let view = self.views.of(&exchange.caller.user).await?;
         if exchange.mode == Mode::Search {
             return match &*name {
-                search::SEARCH => Ok(search::search(&view, era, arguments)),
+                search::SEARCH => self.search(exchange, view, era, arguments).await,
                 search::EXECUTE => Ok(self.execute(exchange, era, &view, arguments).await),
                 _ => Err(Refusal::unknown_tool(&name)),
             };
@@ -68,6 +73,26 @@ impl Mcp {
         self.run(exchange, era, tool, arguments)
             .await
             .ok_or_else(|| Refusal::unknown_tool(&name))
+    }
+
+    /// Answers `tool_search`.
+    async fn search(
+        &self,
+        exchange: &Exchange<'_>,
+        view: Arc<View>,
+        era: Era,
+        arguments: &str,
+    ) -> Result<ToolResult, Refusal> {
+        let query = match search::Query::read(arguments) {
+            Ok(query) => query,
+            Err(error) => return Ok(error),
+        };
+        if view.tools().len() <= SMALL_SEARCH {
+            return Ok(query.answer(&view, era));
+        }
+        let answer = move |_: &_| query.answer(&view, era);
+        let user = exchange.caller.user.id;
+        Ok(Box::pin(self.compute.run(user, answer)).await?)
     }
 
     /// Answers `execute_tool`: what is wrong with it is told the model, which chose the name.

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Mode, era::Era, modern, view::Views};
 use crate::{
     clock,
+    fair_pool::PoolError,
     identity::{Caller, Directory, DirectoryChange},
     metrics::StreamCounted,
 };
@@ -110,23 +111,24 @@ enum State {
 }
 
 impl Stream {
-    pub fn new(
+    pub async fn open(
         sources: Sources,
         caller: Caller,
         wanted: Wanted,
         place: Place,
         counted: StreamCounted,
-    ) -> Self {
+    ) -> Result<Self, PoolError> {
         let mut recheck = interval(RECHECK_EVERY);
         recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // In this order: what changes after the list was read is heard of.
         let users = sources.directory.subscribe();
-        let digest = sources.views.of(&caller.user).list(wanted.era).digest();
+        let view = sources.views.of(&caller.user).await?;
+        let digest = view.list(wanted.era).digest();
         let state = match wanted.subscription {
             Some(_) => State::Opening,
             None => State::Open,
         };
-        Self {
+        Ok(Self {
             sources,
             users,
             caller,
@@ -137,7 +139,7 @@ impl Stream {
             state,
             _place: place,
             _counted: counted,
-        }
+        })
     }
 
     /// The next message as JSON; `None` once the credential is refused or the server stops.
@@ -181,8 +183,9 @@ impl Stream {
                     if !self.is_let_in() {
                         return false;
                     }
-                    if self.has_changed() {
-                        return true;
+                    if self.has_changed().await {
+                        // Building the list may have taken a while.
+                        return self.is_let_in();
                     }
                 }
                 changed = self.sources.methods.changed() => {
@@ -234,11 +237,15 @@ impl Stream {
         }
     }
 
-    fn has_changed(&mut self) -> bool {
+    async fn has_changed(&mut self) -> bool {
         if !self.wanted.list_changed || self.wanted.mode == Mode::Search {
             return false;
         }
-        let view = self.sources.views.of(&self.caller.user);
+        let Ok(view) = self.sources.views.of(&self.caller.user).await else {
+            // The user has too much else in progress.
+            self.look_soon();
+            return false;
+        };
         let digest = view.list(self.wanted.era).digest();
         std::mem::replace(&mut self.digest, digest) != digest
     }

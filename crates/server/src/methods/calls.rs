@@ -89,7 +89,12 @@ impl Calls {
                 self.metrics.count(CallOutcome::Invalid);
                 Some(refusal(error, None))
             }
-            Ok(Body::Single(request)) => self.answer_one(caller, request, &shared).await,
+            Ok(Body::Single(request)) => {
+                if asks_to_discover(request) {
+                    Box::pin(self.prepare(caller, &shared)).await;
+                }
+                self.answer_one(caller, request, &shared).await
+            }
             // Boxed: the room for it would be a part of every call.
             Ok(Body::Batch(requests)) => Box::pin(self.answer_all(caller, requests, &shared)).await,
         })
@@ -101,6 +106,9 @@ impl Calls {
         requests: &[Result<Request<'_>, Invalid<'_>>],
         shared: &Shared,
     ) -> Option<Vec<u8>> {
+        if requests.iter().any(asks_to_discover) {
+            self.prepare(caller, shared).await;
+        }
         let mut running = FuturesOrdered::new();
         let mut answers = Vec::with_capacity(requests.len());
         for started in requests.chunks(BATCH_STEP) {
@@ -171,7 +179,8 @@ impl Calls {
         let mut out = Vec::new();
         let running = self.metrics.call_started();
         let reply = if request.method == DISCOVER {
-            Ok(self.discover(caller, shared))
+            let document = shared.discovered.get().cloned();
+            document.map(Reply::Result).ok_or(RpcError::Unavailable)
         } else {
             self.route(
                 caller,
@@ -202,9 +211,12 @@ impl Calls {
         Some(out)
     }
 
-    fn discover(&self, caller: &Caller, shared: &Shared) -> Reply {
-        let build = || self.openrpc.document(caller).into();
-        Reply::Result(shared.discovered.get_or_init(build).clone())
+    /// Makes the answer to `rpc.discover`, once for all requests of a body. Without it, the requests
+    /// that ask for it are answered as unavailable.
+    async fn prepare(&self, caller: &Caller, shared: &Shared) {
+        if let Ok(document) = self.openrpc.document(caller).await {
+            let _ = shared.discovered.set(document.into());
+        }
     }
 
     async fn route(
@@ -269,6 +281,12 @@ impl Calls {
         };
         self.registry.pick(caller.viewer(), owner, canonical, tried)
     }
+}
+
+fn asks_to_discover(request: &Result<Request<'_>, Invalid<'_>>) -> bool {
+    request
+        .as_ref()
+        .is_ok_and(|request| request.method == DISCOVER && request.id.is_some())
 }
 
 /// How a call ended that was answered with this.

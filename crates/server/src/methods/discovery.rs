@@ -10,47 +10,107 @@ use svc_core::{
     visibility::{Reference, name_for_others},
 };
 use svc_protocol::api::{AccessibleMethod, Method, Methods, Provider, SharedThrough};
+use thiserror::Error;
 
 pub use self::page::MethodPage;
-use super::registry::{Entry, Registry};
+use super::registry::{Definition, Entry, Registry};
 use crate::{
+    fair_pool::{Cancelled, FairPool, PoolError},
     identity::{Caller, Directory, User},
     links::Availability,
 };
 
+/// Words of one search.
+const WORDS_MAX: usize = 16;
+
+#[derive(Clone)]
 pub struct Discovery {
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
+    /// Makes lists that are not small.
+    pub compute: FairPool,
 }
 
 /// Narrows a list.
-#[derive(Default)]
-pub struct Filter<'a> {
+#[derive(Clone, Default, Debug)]
+pub struct Filter {
     /// Exactly this visible name.
-    pub name: Option<&'a str>,
-    /// Words over name, description and keywords, in any case.
-    pub text: Option<&'a str>,
+    name: Option<String>,
+    /// Each stands in the name, the description or a keyword; in lower case.
+    words: Vec<String>,
 }
 
-impl Filter<'_> {
-    fn words(&self) -> Vec<String> {
-        let words = self.text.unwrap_or_default().split_whitespace();
-        words.map(str::to_lowercase).collect()
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the search has {0} words; at most {WORDS_MAX} are allowed")]
+pub struct TooManyWords(usize);
+
+impl Filter {
+    /// `text` holds words to search for, in any case.
+    pub fn new(name: Option<String>, text: Option<&str>) -> Result<Self, TooManyWords> {
+        let words = text.unwrap_or_default().split_whitespace();
+        match words.clone().count() {
+            count if count > WORDS_MAX => Err(TooManyWords(count)),
+            _ => Ok(Self {
+                name,
+                words: words.map(str::to_lowercase).collect(),
+            }),
+        }
     }
 }
 
 impl Discovery {
-    /// The methods a caller sees, sorted by the names they are called by.
-    pub fn list(&self, caller: &Caller, filter: &Filter<'_>) -> Methods {
-        let mut methods = match filter.name {
-            Some(name) => self.find(caller, name).into_iter().collect(),
-            None => self.all(caller),
+    /// The methods a caller sees, all or one page of them, as the JSON of [`Methods`].
+    pub async fn list_json(
+        &self,
+        caller: &Caller,
+        filter: Filter,
+        page: Option<MethodPage>,
+    ) -> Result<Vec<u8>, PoolError> {
+        let is_one = filter.name.is_some();
+        let who = caller.clone();
+        let write = move |discovery: &Self, cancelled: &Cancelled| {
+            let methods = match page {
+                Some(page) => discovery.list_page(&who, &filter, &page, cancelled),
+                None => discovery.list(&who, &filter, cancelled),
+            };
+            serde_json::to_vec(&methods).expect("a list of methods is always JSON")
         };
-        let words = filter.words();
-        methods.retain(|method| {
-            let texts = (&*method.name, &*method.description, &*method.keywords);
-            words.iter().all(|word| mentions(texts, word))
-        });
+        self.aside(caller.user.id, &caller.user, is_one, write)
+            .await
+    }
+
+    /// Runs at once what is small, and all else on the threads for computations, on behalf of
+    /// `asking`. `viewer` is the user whose methods are looked at.
+    pub async fn aside<T: Send + 'static>(
+        &self,
+        asking: UserId,
+        viewer: &User,
+        is_small: bool,
+        work: impl FnOnce(&Self, &Cancelled) -> T + Send + 'static,
+    ) -> Result<T, PoolError> {
+        if is_small || self.registry.is_small_for(viewer.viewer()) {
+            return Ok(work(self, &Cancelled::default()));
+        }
+        let discovery = self.clone();
+        let work = move |cancelled: &Cancelled| work(&discovery, cancelled);
+        self.compute.run(asking, work).await
+    }
+
+    /// The methods a caller sees, sorted by the names they are called by. A list that nobody waits
+    /// for any more is broken off.
+    pub fn list(&self, caller: &Caller, filter: &Filter, cancelled: &Cancelled) -> Methods {
+        let mut methods: Vec<_> = match &filter.name {
+            Some(name) => {
+                let found = self.find(caller, name);
+                let is_meant = |(owner, entry): &(_, Entry)| {
+                    self.is_mentioned(caller, *owner, entry, &filter.words)
+                };
+                let found = found.filter(is_meant);
+                let found = found.and_then(|(owner, entry)| self.describe(caller, owner, &entry));
+                found.into_iter().collect()
+            }
+            None => self.all(caller, &filter.words, cancelled),
+        };
         methods.sort_by(|a, b| a.name.cmp(&b.name));
         Methods {
             count: methods.len(),
@@ -59,15 +119,38 @@ impl Discovery {
         }
     }
 
-    fn all(&self, caller: &Caller) -> Vec<Method> {
+    fn all(&self, caller: &Caller, words: &[String], cancelled: &Cancelled) -> Vec<Method> {
         let visible = self.registry.list_visible(caller.viewer());
         visible
             .iter()
+            .take_while(|_| !cancelled.is_set())
+            .filter(|(owner, entry)| self.is_mentioned(caller, *owner, entry, words))
             .filter_map(|(owner, entry)| self.describe(caller, *owner, entry))
             .collect()
     }
 
-    fn find(&self, caller: &Caller, name: &str) -> Option<Method> {
+    /// Whether each word stands in the name, the description or a keyword of a method.
+    fn is_mentioned(
+        &self,
+        caller: &Caller,
+        owner: UserId,
+        entry: &Entry,
+        words: &[String],
+    ) -> bool {
+        if words.is_empty() {
+            return true;
+        }
+        let definition = &entry.definition;
+        let name = match self.directory.find_user(owner) {
+            Some(owner) if owner.id != caller.user.id => {
+                name_for_others(&owner.name, &definition.name)
+            }
+            _ => definition.name.to_string(),
+        };
+        mentions(&name, definition, words)
+    }
+
+    fn find(&self, caller: &Caller, name: &str) -> Option<(UserId, Entry)> {
         let (owner, canonical) = match Reference::parse(name) {
             Reference::Own(canonical) => (caller.user.id, canonical),
             Reference::Others { owner, canonical } => {
@@ -80,7 +163,7 @@ impl Discovery {
         let entry = self
             .registry
             .find_visible(caller.viewer(), owner, canonical)?;
-        self.describe(caller, owner, &entry)
+        Some((owner, entry))
     }
 
     /// The methods of others that a user sees, sorted, and how many of their own there are. What
@@ -194,11 +277,14 @@ fn providers(entry: &Entry) -> Vec<Provider> {
         .collect()
 }
 
-/// Whether a word is in the name, the description or a keyword of a method.
-fn mentions((name, description, keywords): (&str, &str, &[String]), word: &str) -> bool {
-    let keywords = keywords.iter().map(String::as_str);
-    [name, description]
-        .into_iter()
-        .chain(keywords)
-        .any(|text| text.to_lowercase().contains(word))
+/// Whether each word is in the name, the description or a keyword of a method.
+fn mentions(name: &str, definition: &Definition, words: &[String]) -> bool {
+    if words.is_empty() {
+        return true;
+    }
+    let keywords = definition.keywords.iter().map(String::as_str);
+    let texts = [name, &definition.description].into_iter().chain(keywords);
+    let texts: Vec<_> = texts.map(str::to_lowercase).collect();
+    let is_in = |word: &String| texts.iter().any(|text| text.contains(word.as_str()));
+    words.iter().all(is_in)
 }

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use svc_protocol::api::Method;
 
 use super::discovery::{Discovery, Filter};
-use crate::identity::Caller;
+use crate::{
+    fair_pool::{Cancelled, PoolError},
+    identity::Caller,
+};
 
 #[derive(Clone)]
 pub struct Describe {
@@ -14,19 +17,30 @@ pub struct Describe {
 }
 
 impl Describe {
-    pub fn document(&self, caller: &Caller) -> Vec<u8> {
-        let methods = self.discovery.list(caller, &Filter::default()).methods;
-        let document = json!({
-            "openrpc": "1.3.2",
-            "info": {
-                "title": "svc",
-                "description": format!("Methods visible to {}", caller.user.name),
-                "version": env!("CARGO_PKG_VERSION"),
-            },
-            "methods": methods.iter().map(describe).collect::<Vec<_>>(),
-        });
-        serde_json::to_vec(&document).expect("a JSON value is always JSON")
+    pub async fn document(&self, caller: &Caller) -> Result<Vec<u8>, PoolError> {
+        let who = caller.clone();
+        let write =
+            move |discovery: &Discovery, cancelled: &Cancelled| write(discovery, &who, cancelled);
+        self.discovery
+            .aside(caller.user.id, &caller.user, false, write)
+            .await
     }
+}
+
+fn write(discovery: &Discovery, caller: &Caller, cancelled: &Cancelled) -> Vec<u8> {
+    let methods = discovery
+        .list(caller, &Filter::default(), cancelled)
+        .methods;
+    let document = json!({
+        "openrpc": "1.3.2",
+        "info": {
+            "title": "svc",
+            "description": format!("Methods visible to {}", caller.user.name),
+            "version": env!("CARGO_PKG_VERSION"),
+        },
+        "methods": methods.iter().map(describe).collect::<Vec<_>>(),
+    });
+    serde_json::to_vec(&document).expect("a JSON value is always JSON")
 }
 
 fn describe(method: &Method) -> Value {

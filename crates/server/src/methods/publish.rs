@@ -1,7 +1,7 @@
 //! Takes a registration from an agent: checks every rule, resolves groups, and lets it stand as a
 //! whole or not at all (spec 2.1; the server trusts no agent's own check).
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use svc_core::{
     CanonicalName, GroupId, Quota, QuotaExceeded, Quotas, SpaceId, UserId, registration::Warning,
@@ -11,18 +11,15 @@ use svc_protocol::{
     problem::Problem,
 };
 use thiserror::Error;
-use tokio::sync::Semaphore;
 
 use super::registry::{Conflict, Definition, Publication, Registry, Subscription};
 use crate::{
     clock,
+    fair_pool::{FairPool, PoolError},
     identity::Directory,
     links::LiveSpace,
     store::{Store, StoreError, sinks},
 };
-
-/// Registrations that are checked at the same time.
-const CHECKS_AT_ONCE: usize = 2;
 
 pub struct Publisher {
     pub registry: Arc<Registry>,
@@ -30,8 +27,8 @@ pub struct Publisher {
     store: Store,
     /// What a user may have, unless another value was set for them.
     quotas: Quotas,
-    /// Checks that run at the same time.
-    checks: Semaphore,
+    /// Checks registrations, and reads large messages of agents.
+    pub compute: FairPool,
 }
 
 /// A registration that may stand, if no other is in its way.
@@ -50,13 +47,11 @@ pub enum Refused {
     Conflict(#[from] Conflict),
     #[error("the subscriptions could not be stored: {0}")]
     Store(#[from] StoreError),
+    #[error("the registration was not checked: {0}")]
+    Unchecked(#[from] PoolError),
 }
 
 impl Refused {
-    fn stopping() -> Self {
-        Self::Invalid("the registration was not checked: the server is stopping".to_owned())
-    }
-
     pub fn to_problem(&self) -> Problem {
         match self {
             Self::Invalid(_) => Problem::new(
@@ -71,7 +66,7 @@ impl Refused {
                 );
                 Problem::new(422, "unknown_group", "Registration refused", detail)
             }
-            Self::Store(_) => {
+            Self::Store(_) | Self::Unchecked(_) => {
                 Problem::new(503, "unavailable", "Registration refused", self.to_string())
             }
             Self::Conflict(Conflict::Quota(exceeded)) => Problem::quota_exceeded(exceeded),
@@ -111,18 +106,20 @@ impl Publisher {
         directory: Arc<Directory>,
         store: Store,
         quotas: Quotas,
+        compute: FairPool,
     ) -> Self {
         Self {
             registry,
             directory,
             store,
             quotas,
-            checks: Semaphore::new(CHECKS_AT_ONCE),
+            compute,
         }
     }
 
     /// Checks everything that needs no other registration. Schemas are an agent's to choose, so
-    /// this is work of unknown size: it is done aside, few at a time.
+    /// this is work of unknown size: it is done on the threads for computations, in the owner's
+    /// turn.
     pub async fn check(
         &self,
         space: &Arc<LiveSpace>,
@@ -134,33 +131,27 @@ impl Publisher {
             replace_conflicting,
             place,
         } = register;
-        let identity = space.identity.clone();
-        let _turn = self
-            .checks
-            .acquire()
-            .await
-            .map_err(|_| Refused::stopping())?;
-        let checking = tokio::task::spawn_blocking(move || {
-            registration.check(&identity.name, &identity.owner)
-        });
-        let checked = checking
-            .await
-            .map_err(|_| Refused::stopping())?
-            .map_err(|faults| {
+        let (identity, directory) = (space.identity.clone(), self.directory.clone());
+        let check = move |_: &_| {
+            let checked = registration.check(&identity.name, &identity.owner);
+            let checked = checked.map_err(|faults| {
                 let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
                 Refused::Invalid(faults.join("\n"))
             })?;
-        let mut methods = Vec::with_capacity(checked.methods.len());
-        let mut warnings = checked.warnings;
-        for method in checked.methods {
-            let unknown = self.unknown_sinks(space, &method.event_sinks).await?;
-            warnings.extend(unknown.iter().map(|sink| unknown_sink(&method.name, sink)));
-            let groups = self.resolve_groups(&method.name, &method.groups)?;
-            methods.push(Definition::new(method, groups));
-        }
+            let methods = checked.methods.into_iter().map(|method| {
+                let groups = resolve_groups(&directory, &method.name, &method.groups)?;
+                Ok(Definition::new(method, groups))
+            });
+            let methods = methods.collect::<Result<Vec<_>, Refused>>()?;
+            Ok::<_, Refused>((checked.server, methods, checked.warnings))
+        };
+        // An agent has one registration at a time, so their number is bounded.
+        let (server, methods, mut warnings) =
+            self.compute.run_unbounded(space.owner, check).await??;
+        warnings.extend(self.unknown_sinks(space, &methods).await?);
         let publication = Publication {
             space: Arc::clone(space),
-            server: checked.server,
+            server,
             methods,
             generation,
             place,
@@ -202,53 +193,57 @@ impl Publisher {
         Ok(displaced)
     }
 
-    /// Those of the names that are no json-rpc sink of the owner's or of everyone's.
+    /// Warnings about sinks that methods name and that are no json-rpc sink of the owner's or of
+    /// everyone's.
     async fn unknown_sinks(
         &self,
         space: &LiveSpace,
-        names: &[String],
-    ) -> Result<Vec<String>, StoreError> {
-        if names.is_empty() {
+        methods: &[(Arc<Definition>, String)],
+    ) -> Result<Vec<Warning>, StoreError> {
+        let names_sinks = |(method, _): &(Arc<Definition>, String)| !method.event_sinks.is_empty();
+        if !methods.iter().any(names_sinks) {
             return Ok(Vec::new());
         }
-        let (owner, names) = (space.owner, names.to_vec());
-        self.store
-            .read(move |tx| {
-                let known = sinks::list_json_rpc(tx, owner)?;
-                let is_known = |name: &String| known.iter().any(|sink| sink.name == *name);
-                Ok(names.into_iter().filter(|name| !is_known(name)).collect())
-            })
-            .await
+        let owner = space.owner;
+        let known = self
+            .store
+            .read(move |tx| sinks::list_json_rpc(tx, owner))
+            .await?;
+        let known: HashSet<_> = known.iter().map(|sink| sink.name.as_str()).collect();
+        let named = methods.iter().flat_map(|(method, _)| {
+            let sinks = method.event_sinks.iter();
+            sinks.map(|sink| (method.name.as_str(), sink))
+        });
+        let unknown = named.filter(|(_, sink)| !known.contains(sink.as_str()));
+        Ok(unknown
+            .map(|(method, sink)| unknown_sink(method, sink))
+            .collect())
     }
 
     fn quotas_of(&self, owner: UserId) -> Quotas {
         let owner = self.directory.find_user(owner);
         owner.map_or(self.quotas, |owner| owner.quotas(&self.quotas))
     }
+}
 
-    /// V3: names or ids; sorted, so that the order they were written in makes no difference.
-    fn resolve_groups(
-        &self,
-        method: &str,
-        names: &[String],
-    ) -> Result<Option<Vec<GroupId>>, Refused> {
-        if names.is_empty() {
-            return Ok(None);
-        }
-        let unknown = |group: &String| Refused::UnknownGroup {
-            method: method.into(),
-            group: group.clone(),
-        };
-        let mut groups = names
-            .iter()
-            .map(|name| {
-                self.directory
-                    .resolve_group(name)
-                    .ok_or_else(|| unknown(name))
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        groups.sort_unstable();
-        groups.dedup();
-        Ok(Some(groups))
+/// V3: names or ids; sorted, so that the order they were written in makes no difference.
+fn resolve_groups(
+    directory: &Directory,
+    method: &str,
+    names: &[String],
+) -> Result<Option<Vec<GroupId>>, Refused> {
+    if names.is_empty() {
+        return Ok(None);
     }
+    let unknown = |group: &String| Refused::UnknownGroup {
+        method: method.into(),
+        group: group.clone(),
+    };
+    let mut groups = names
+        .iter()
+        .map(|name| directory.resolve_group(name).ok_or_else(|| unknown(name)))
+        .collect::<Result<Vec<_>, _>>()?;
+    groups.sort_unstable();
+    groups.dedup();
+    Ok(Some(groups))
 }

@@ -36,6 +36,11 @@ pub use tool_versions::ToolsVersion;
 use super::provider::Provider;
 use crate::links::{Availability, LiveSpace};
 
+/// A list of this many methods, with definitions of this many bytes together, is made at once.
+/// Larger ones are made on threads for computations.
+const SMALL_METHODS: usize = 32;
+const SMALL_BYTES: usize = 64 * 1024;
+
 #[derive(Default)]
 pub struct Registry {
     state: RwLock<State>,
@@ -247,6 +252,17 @@ impl Registry {
         definitions
     }
 
+    /// Whether the viewer sees so little that a list of it is made within about a millisecond.
+    pub fn is_small_for(&self, viewer: Viewer<'_>) -> bool {
+        let state = self.state.read();
+        if state.visible_max(viewer) > SMALL_METHODS {
+            return false;
+        }
+        let mut bytes = 0;
+        state.for_each_visible(viewer, &mut |_, entry| bytes += entry.definition.bytes);
+        bytes <= SMALL_BYTES
+    }
+
     /// One method, if the viewer sees it.
     pub fn find_visible(
         &self,
@@ -282,19 +298,34 @@ fn is_entry_visible(viewer: Viewer<'_>, owner: UserId, entry: &Entry) -> bool {
     )
 }
 
-/// The bytes of all that can be long.
-fn bytes_of(method: &CheckedMethod) -> usize {
+/// About how many bytes a definition takes, in memory and in a list.
+fn size_of_definition(method: &CheckedMethod) -> usize {
     let schemas = [&method.params_schema, &method.result_schema];
-    let schemas = schemas
-        .into_iter()
-        .flatten()
-        .map(|schema| schema.to_string().len());
-    let words = method
-        .keywords
-        .iter()
-        .chain(&method.event_sinks)
-        .map(String::len);
-    method.name.len() + method.description.len() + schemas.sum::<usize>() + words.sum::<usize>()
+    let schemas = schemas.into_iter().flatten().map(json_bytes);
+    let words = method.keywords.iter().chain(&method.event_sinks);
+    let words = words.map(String::len);
+    method.name.len() + method.description.len() + words.sum::<usize>() + schemas.sum::<usize>()
+}
+
+fn json_bytes(value: &serde_json::Value) -> usize {
+    /// Counts what is written.
+    struct Counter(usize);
+
+    impl std::io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut counter = Counter(0);
+    // A counter takes everything, and a JSON value is always JSON.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
 }
 
 impl Definition {
@@ -304,7 +335,7 @@ impl Definition {
         groups: Option<Vec<svc_core::GroupId>>,
     ) -> (Arc<Self>, String) {
         let definition = Self {
-            bytes: bytes_of(&method),
+            bytes: size_of_definition(&method),
             tool_name: method.mcp_tool.then(|| method.name.tool_name()),
             name: method.name,
             description: method.description,

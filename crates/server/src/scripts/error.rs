@@ -6,7 +6,10 @@ use svc_core::{event::EmitError, name::NameError, quota::QuotaExceeded};
 use thiserror::Error;
 
 use super::{Untaken, runner::Unavailable};
-use crate::{events::sinks_service::TooOften, identity::IdentityError, store::StoreError};
+use crate::{
+    events::sinks_service::TooOften, fair_pool::PoolError, identity::IdentityError,
+    store::StoreError,
+};
 
 #[derive(Debug, Error)]
 pub enum ScriptsError {
@@ -42,6 +45,8 @@ pub enum ScriptsError {
     Unavailable(#[from] Unavailable),
     #[error(transparent)]
     Identity(#[from] IdentityError),
+    #[error(transparent)]
+    Busy(#[from] PoolError),
     #[error(transparent)]
     Store(StoreError),
 }

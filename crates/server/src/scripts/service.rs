@@ -25,6 +25,7 @@ use super::{
 use crate::{
     clock,
     events::sinks_service::TestLimit,
+    fair_pool::{Cancelled, FairPool},
     identity::{Actor, Caller, Credential, check_one_more},
     mcp::scripts::StoredTools,
     store::{
@@ -42,6 +43,8 @@ const USES_NAMED: usize = 5;
 pub struct Scripts {
     pub store: Store,
     pub runner: Arc<ScriptRunner>,
+    /// Checks schemas.
+    pub compute: FairPool,
     /// Hears of every change, for those who list tools.
     pub tools: Arc<StoredTools>,
     /// Runs take a worker's time, whoever wants them.
@@ -117,7 +120,7 @@ impl Scripts {
             created_at: now,
             updated_at: now,
         };
-        check_description_and_schema(&script)?;
+        self.check_description_and_schema(caller, &script).await?;
         self.check_source(caller, &script).await?;
         let entry = entry(caller, "script.created", &script);
         let (who, quotas) = (caller.clone(), self.quotas);
@@ -150,7 +153,7 @@ impl Scripts {
         check_may_own(caller.user.permissions, before.owner)?;
         let after = patched(before, patch.clone());
         check::name(after.kind, &after.name)?;
-        check_description_and_schema(&after)?;
+        self.check_description_and_schema(caller, &after).await?;
         // Slow, so not while others wait for the store; what another patch changed meanwhile was
         // checked by that one.
         if patch.source.is_some() {
@@ -172,6 +175,21 @@ impl Scripts {
             .await?;
         self.tools.refresh(&script).await;
         Ok(script)
+    }
+
+    /// A schema takes long to check if it is large.
+    async fn check_description_and_schema(
+        &self,
+        caller: &Caller,
+        script: &Script,
+    ) -> Result<(), ScriptsError> {
+        check::description(&script.description)?;
+        let (kind, schema) = (script.kind, script.params_schema.clone());
+        if schema.is_none() {
+            return Ok(());
+        }
+        let check = move |_: &Cancelled| check::params_schema(kind, schema.as_ref());
+        self.compute.run(caller.user.id, check).await?
     }
 
     async fn check_source(&self, caller: &Caller, script: &Script) -> Result<(), ScriptsError> {
@@ -271,11 +289,6 @@ fn patched(before: Script, patch: ScriptPatch) -> Script {
         updated_at: clock::now(),
         ..before
     }
-}
-
-fn check_description_and_schema(script: &Script) -> Result<(), ScriptsError> {
-    check::description(&script.description)?;
-    check::params_schema(script.kind, script.params_schema.as_ref())
 }
 
 fn check_name_free(tx: &mut Tx<'_>, script: &Script) -> Result<(), ScriptsError> {

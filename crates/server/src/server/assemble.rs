@@ -22,6 +22,7 @@ use crate::{
         },
         sinks_service::{SinksService, TestLimit},
     },
+    fair_pool::FairPool,
     http::{AllowedHosts, BodyBudget, InternalApi},
     identity::{Directory, Identity},
     links::Links,
@@ -59,6 +60,7 @@ struct Base {
     directory: Arc<Directory>,
     registry: Arc<Registry>,
     metrics: Arc<Metrics>,
+    compute: FairPool,
     hub: Hub,
     server_id: ServerId,
     shutdown: CancellationToken,
@@ -72,7 +74,7 @@ pub fn assemble(
     clock: Clock,
     shutdown: CancellationToken,
 ) -> Result<Assembled, StartError> {
-    let base = Base::new(&opened, identity, shutdown);
+    let base = Base::new(&opened, identity, options.limits.compute_pool(), shutdown);
     let internal_api = Arc::new(InternalApi::default());
     let runner = runner(&base, options, internal_api.clone());
     let deliverers = Arc::new(deliverers(&base, options, runner.clone())?);
@@ -120,6 +122,7 @@ pub fn assemble(
         directory: base.directory,
         registry: base.registry,
         metrics: base.metrics,
+        compute: base.compute,
         shutdown: base.shutdown,
     });
     Ok(Assembled {
@@ -130,13 +133,19 @@ pub fn assemble(
 }
 
 impl Base {
-    fn new(opened: &Opened, identity: Identity, shutdown: CancellationToken) -> Self {
+    fn new(
+        opened: &Opened,
+        identity: Identity,
+        compute: FairPool,
+        shutdown: CancellationToken,
+    ) -> Self {
         Self {
             store: opened.store.clone(),
             directory: identity.directory().clone(),
             identity,
             registry: Arc::default(),
             metrics: Metrics::new(),
+            compute,
             hub: Hub::new(),
             server_id: opened.server_id,
             shutdown,
@@ -187,6 +196,7 @@ fn links(base: &Base, options: &Options, logs: Arc<SpaceLogs>) -> Arc<Links> {
             base.directory.clone(),
             base.store.clone(),
             options.quotas,
+            base.compute.clone(),
         ),
         lifecycle,
         logs,
@@ -203,6 +213,7 @@ fn mcp(base: &Base, calls: Arc<Calls>, scripts: Arc<StoredTools>) -> Arc<Mcp> {
         calls,
         scripts,
         base.metrics.clone(),
+        base.compute.clone(),
         base.shutdown.clone(),
     ))
 }
@@ -211,6 +222,7 @@ fn discovery(base: &Base) -> Arc<Discovery> {
     Arc::new(Discovery {
         registry: base.registry.clone(),
         directory: base.directory.clone(),
+        compute: base.compute.clone(),
     })
 }
 
@@ -232,6 +244,7 @@ fn overview(base: &Base, calls: &Calls) -> Overview {
         directory: base.directory.clone(),
         metrics: base.metrics.clone(),
         calls: calls.stats.clone(),
+        compute: base.compute.clone(),
     }
 }
 
@@ -272,6 +285,7 @@ fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>) -> Scripts
         store: base.store.clone(),
         tools: Arc::new(StoredTools::new(base.store.clone(), runner.clone())),
         runner,
+        compute: base.compute.clone(),
         runs: TestLimit::new(SCRIPT_RUNS_PER_MINUTE),
         quotas: options.quotas,
     }
@@ -304,6 +318,7 @@ fn deliverers(
         methods: MethodDelivery::new(base.registry.clone()),
         scripts,
         withheld: Default::default(),
+        compute: base.compute.clone(),
         metrics: base.metrics.clone(),
     })
 }

@@ -10,6 +10,7 @@ use super::CallStats;
 use crate::{
     clock,
     events::sinks_service::owner_keys,
+    fair_pool::{Cancelled, FairPool, PoolError},
     identity::{Caller, Directory},
     methods::registry::Registry,
     metrics::Metrics,
@@ -38,6 +39,8 @@ pub enum StatsError {
     Denied,
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error(transparent)]
+    Busy(#[from] PoolError),
 }
 
 pub struct Overview {
@@ -46,6 +49,8 @@ pub struct Overview {
     pub directory: Arc<Directory>,
     pub metrics: Arc<Metrics>,
     pub calls: Arc<CallStats>,
+    /// Counts methods where there are many.
+    pub compute: FairPool,
 }
 
 impl Overview {
@@ -66,13 +71,7 @@ impl Overview {
             ))
         };
         let (spaces, sinks, events_last_hour) = self.store.read(read).await?;
-        let viewer = (!is_server).then(|| caller.viewer());
-        // A deactivated owner's methods are listed for nobody.
-        let is_active = |owner| {
-            let owner = self.directory.find_user(owner);
-            owner.is_some_and(|owner| owner.active)
-        };
-        let (methods, providers) = self.registry.count_seen(viewer, is_active);
+        let (methods, providers) = self.count_methods(caller, is_server).await?;
         let user = (!is_server).then_some(caller.user.id);
         Ok(Stats {
             scope: if is_server { "server" } else { "caller" }.to_owned(),
@@ -84,6 +83,29 @@ impl Overview {
             sinks,
             events_last_hour,
         })
+    }
+
+    /// Methods that the caller sees, or all, and spaces that can take calls of them.
+    async fn count_methods(
+        &self,
+        caller: &Caller,
+        is_server: bool,
+    ) -> Result<(usize, usize), PoolError> {
+        let (registry, directory) = (self.registry.clone(), self.directory.clone());
+        let user = caller.user.clone();
+        let count = move |_: &Cancelled| {
+            let viewer = (!is_server).then(|| user.viewer());
+            // A deactivated owner's methods are listed for nobody.
+            let is_active = |owner| {
+                let owner = directory.find_user(owner);
+                owner.is_some_and(|owner| owner.active)
+            };
+            registry.count_seen(viewer, is_active)
+        };
+        if !is_server && self.registry.is_small_for(caller.viewer()) {
+            return Ok(count(&Cancelled::default()));
+        }
+        self.compute.run(caller.user.id, count).await
     }
 }
 

@@ -64,6 +64,17 @@ pub enum SinkConfig {
     },
 }
 
+impl SinkConfig {
+    pub fn body_template(&self) -> Option<&str> {
+        match self {
+            Self::Webhook { body_template, .. } | Self::JsonRpc { body_template } => {
+                body_template.as_deref()
+            }
+            Self::Script { .. } => None,
+        }
+    }
+}
+
 /// What became of a sink's queue.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SinkStatus {

@@ -165,15 +165,7 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
         agent_program: runtime::own_program()?,
         events: events(shell, config),
         scripts: scripts(&config.scripts),
-        limits: Limits {
-            call_bytes_max: server.max_body_bytes,
-            calls_per_second: server.calls_per_second,
-            connections_max: server.max_connections,
-            connections_per_address: Some(server.max_connections_per_address)
-                .filter(|&limit| limit > 0),
-            head_max: Duration::from_secs_f64(server.head_seconds),
-            unfinished_body_bytes_max: server.max_unfinished_body_bytes,
-        },
+        limits: limits(server),
         quotas: quotas(&config.quotas),
         policy: policy(server),
         web: Web {
@@ -181,6 +173,24 @@ pub fn options(shell: &Shell, config: &Config) -> Result<Options, Failure> {
             folder: shell.environment.get(env::WEB_FOLDER).map(PathBuf::from),
         },
     })
+}
+
+fn limits(server: &config::Server) -> Limits {
+    let defaults = Limits::default();
+    Limits {
+        call_bytes_max: server.max_body_bytes,
+        calls_per_second: server.calls_per_second,
+        compute_threads: match server.compute_threads {
+            0 => defaults.compute_threads,
+            threads => threads,
+        },
+        compute_queue: server.compute_queue,
+        connections_max: server.max_connections,
+        connections_per_address: Some(server.max_connections_per_address)
+            .filter(|&limit| limit > 0),
+        head_max: Duration::from_secs_f64(server.head_seconds),
+        unfinished_body_bytes_max: server.max_unfinished_body_bytes,
+    }
 }
 
 /// The database of a zone. Agents that a server runs itself belong to one server, and are not for

@@ -17,6 +17,7 @@ mod calls;
 mod cli;
 mod cli_context;
 mod cli_forms;
+mod compute;
 mod connections;
 mod events_cli;
 mod events_crash;

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use svc_core::{EventId, Permissions, UserId, event::Event, pattern::Pattern, visibility::Viewer};
 use svc_protocol::jsonrpc::{PARAMS_DEPTH_MAX, RpcError, nests_deeper_than};
 
-use super::{Deliverers, Unrendered};
+use super::{Deliverers, Rendering, Unrendered};
 use crate::{
     events::lanes::{AttemptDetail, Sent},
     links::Availability,
@@ -154,7 +154,8 @@ impl Deliverers {
                 Ok(None)
             })
             .await?;
-        let params = self.render(source.as_deref(), event).await?;
+        let rendering = Rendering::Delivery(owner);
+        let params = self.render(source.as_deref(), event, rendering).await?;
         // Params of a method are an object, whatever a template makes of an unforeseen event.
         if !params.trim_start().starts_with('{') {
             return Err(Unrendered::Template(

@@ -7,7 +7,8 @@ use thiserror::Error;
 
 use super::TooOften;
 use crate::{
-    events::sinks::Unrendered, identity::IdentityError, scripts::Untaken, store::StoreError,
+    events::sinks::Unrendered, fair_pool::PoolError, identity::IdentityError, scripts::Untaken,
+    store::StoreError,
 };
 
 #[derive(Debug, Error)]
@@ -54,6 +55,8 @@ pub enum SinkError {
     Identity(#[from] IdentityError),
     #[error(transparent)]
     Store(StoreError),
+    #[error(transparent)]
+    Busy(#[from] PoolError),
     #[error("{0}")]
     Internal(String),
 }
@@ -90,6 +93,7 @@ impl From<Unrendered> for SinkError {
         match unrendered {
             Unrendered::Template(message) => Self::invalid("invalid_template", message),
             Unrendered::Store(error) => error.into(),
+            Unrendered::Busy(error) => error.into(),
         }
     }
 }

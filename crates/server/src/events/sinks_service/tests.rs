@@ -22,7 +22,7 @@ use crate::{
     },
     identity::{Directory, User},
     metrics::Metrics,
-    options::ScriptOptions,
+    options::{Limits, ScriptOptions},
     scripts::{ScriptRunner, tests::worker_program},
     store::{
         deliveries::DeliveryPage,
@@ -69,6 +69,7 @@ impl Fixture {
             methods: MethodDelivery::new(Arc::default()),
             scripts: Arc::new(scripts),
             withheld: Default::default(),
+            compute: Limits::default().compute_pool(),
         };
         let service = SinksService {
             store,

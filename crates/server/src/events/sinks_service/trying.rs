@@ -9,7 +9,10 @@ use svc_protocol::api::{Attempt, Preview, Previewed, SinkType};
 use super::{SinksService, check, entry, error::SinkError, managed, sample};
 use crate::{
     clock,
-    events::lanes::{AttemptDetail, Sent},
+    events::{
+        lanes::{AttemptDetail, Sent},
+        sinks::Rendering,
+    },
     identity::{Caller, Credential},
     store::{
         audit, events,
@@ -38,7 +41,7 @@ impl SinksService {
             }
             None => None,
         };
-        let body = self.body(kind, source.as_deref(), &event).await?;
+        let body = self.body(caller, kind, source.as_deref(), &event).await?;
         Ok(Previewed {
             body,
             event_type: event.r#type,
@@ -79,7 +82,9 @@ impl SinksService {
             SinkConfig::Script { .. } => None,
         };
         let source = asked.body_template.or(own);
-        let body = self.body(row.kind, source.as_deref(), &event).await?;
+        let body = self
+            .body(caller, row.kind, source.as_deref(), &event)
+            .await?;
         let attempt = match &row.config {
             SinkConfig::Webhook { .. } if !asked.dry_run => {
                 Some(self.send(caller, &row, body.clone(), &event).await?)
@@ -100,6 +105,7 @@ impl SinksService {
 
     async fn body(
         &self,
+        caller: &Caller,
         kind: SinkType,
         source: Option<&str>,
         event: &Event,
@@ -113,7 +119,8 @@ impl SinksService {
                 )),
             };
         }
-        let body = self.deliverers.render(source, event).await?;
+        let rendering = Rendering::Request(caller.user.id);
+        let body = self.deliverers.render(source, event, rendering).await?;
         if kind == SinkType::JsonRpc {
             check::object_body(&body)?;
         }

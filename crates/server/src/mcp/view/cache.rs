@@ -14,6 +14,7 @@ use tracing::warn;
 
 use super::{Shadowed, Stamp, View};
 use crate::{
+    fair_pool::{FairPool, PoolError},
     identity::{Directory, User},
     mcp::{
         scripts::ToolScripts,
@@ -36,6 +37,8 @@ pub struct Views {
     /// Counts uses, to tell which view was used last.
     clock: AtomicU64,
     reported: Mutex<HashSet<(UserId, String)>>,
+    /// Builds views that are not small.
+    compute: FairPool,
 }
 
 #[derive(Default)]
@@ -54,11 +57,13 @@ impl Views {
         registry: Arc<Registry>,
         directory: Arc<Directory>,
         scripts: Arc<dyn ToolScripts>,
+        compute: FairPool,
     ) -> Self {
         Self {
             registry,
             directory,
             scripts,
+            compute,
             kept: RwLock::default(),
             clock: AtomicU64::new(0),
             reported: Mutex::default(),
@@ -66,18 +71,32 @@ impl Views {
     }
 
     /// The view of a user as things are now.
-    pub fn of(&self, user: &Arc<User>) -> Arc<View> {
+    pub async fn of(self: &Arc<Self>, user: &Arc<User>) -> Result<Arc<View>, PoolError> {
         // Taken before the view is built: a change meanwhile makes it old, never unnoticed.
         let stamp = self.stamp(user);
         if let Some(view) = self.find(&stamp) {
-            return view;
+            return Ok(view);
         }
+        if self.registry.is_small_for(user.viewer()) {
+            return Ok(self.make(stamp));
+        }
+        let views = Arc::clone(self);
+        let build = move |_: &_| match views.find(&stamp) {
+            // Another request of the user has built it meanwhile.
+            Some(view) => view,
+            None => views.make(stamp),
+        };
+        Box::pin(self.compute.run(user.id, build)).await
+    }
+
+    fn make(&self, stamp: Stamp) -> Arc<View> {
+        let user = stamp.user.id;
         let view = Arc::new(self.build(stamp));
         let entry = Entry {
             view: Arc::clone(&view),
             used: AtomicU64::new(self.tick()),
         };
-        self.kept.write().put(user.id, entry);
+        self.kept.write().put(user, entry);
         view
     }
 

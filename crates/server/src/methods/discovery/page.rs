@@ -14,6 +14,7 @@ use svc_protocol::api::Methods;
 
 use super::{Discovery, Filter, mentions};
 use crate::{
+    fair_pool::Cancelled,
     identity::Caller,
     store::{InvalidPage, PAGE_DEFAULT, PAGE_MAX},
 };
@@ -70,19 +71,25 @@ impl Selection<'_> {
 
 impl Discovery {
     /// One page of [`list`](Self::list). `count` is the number of methods on all pages.
-    pub fn list_page(&self, caller: &Caller, filter: &Filter<'_>, page: &MethodPage) -> Methods {
+    pub fn list_page(
+        &self,
+        caller: &Caller,
+        filter: &Filter,
+        page: &MethodPage,
+        cancelled: &Cancelled,
+    ) -> Methods {
         let mut selection = Selection {
             page,
             names: BinaryHeap::new(),
             count: 0,
         };
-        match filter.name {
+        match &filter.name {
             Some(_) => {
-                for method in self.list(caller, filter).methods {
+                for method in self.list(caller, filter, cancelled).methods {
                     selection.add(method.name.into());
                 }
             }
-            None => self.select(caller, filter, &mut selection),
+            None => self.select(caller, filter, &mut selection, cancelled),
         }
         let Selection { names, count, .. } = selection;
         let mut names = names.into_sorted_vec();
@@ -90,7 +97,10 @@ impl Discovery {
         names.truncate(page.limit);
         let next_cursor = names.last().filter(|_| more).cloned();
         // A method that was withdrawn meanwhile is left out.
-        let methods = names.iter().filter_map(|name| self.find(caller, name));
+        let methods = names.iter().filter_map(|name| {
+            let (owner, entry) = self.find(caller, name)?;
+            self.describe(caller, owner, &entry)
+        });
         Methods {
             count,
             methods: methods.collect(),
@@ -98,11 +108,19 @@ impl Discovery {
         }
     }
 
-    fn select(&self, caller: &Caller, filter: &Filter<'_>, selection: &mut Selection<'_>) {
-        let words = filter.words();
+    fn select(
+        &self,
+        caller: &Caller,
+        filter: &Filter,
+        selection: &mut Selection<'_>,
+        cancelled: &Cancelled,
+    ) {
         // The active owners; nobody sees the methods of the others.
         let mut owners = HashMap::new();
         for (owner, definition) in self.registry.list_visible_definitions(caller.viewer()) {
+            if cancelled.is_set() {
+                return;
+            }
             let owner = owners.entry(owner).or_insert_with(|| {
                 let owner = self.directory.find_user(owner);
                 owner.filter(|owner| owner.active)
@@ -112,8 +130,7 @@ impl Discovery {
                 true => Cow::Borrowed(definition.name.as_str()),
                 false => name_for_others(&owner.name, &definition.name).into(),
             };
-            let texts = (&*name, &*definition.description, &*definition.keywords);
-            if words.iter().all(|word| mentions(texts, word)) {
+            if mentions(&name, &definition, &filter.words) {
                 selection.add(name);
             }
         }

@@ -49,6 +49,15 @@ impl SharedIndex {
         }
     }
 
+    /// At least as many as [`Self::visible_to`] has.
+    pub fn visible_max(&self, viewer: Viewer<'_>) -> usize {
+        let of_groups = viewer
+            .groups
+            .iter()
+            .filter_map(|group| self.with_group.get(group));
+        self.with_everyone.len() + of_groups.map(HashSet::len).sum::<usize>()
+    }
+
     /// Candidates for a viewer, each once; the caller still asks the visibility rule.
     pub fn visible_to(&self, viewer: Viewer<'_>) -> HashSet<&Key> {
         let of_groups = viewer

@@ -32,7 +32,7 @@ pub struct Definition {
     pub result_schema: Option<Value>,
     pub events: Vec<Pattern>,
     pub event_sinks: Vec<String>,
-    /// What the definition takes, about.
+    /// About how many bytes it takes, in memory and in a list.
     pub bytes: usize,
 }
 
@@ -128,6 +128,12 @@ impl State {
             self.remove_provider(owner, name, space);
         }
         names.len()
+    }
+
+    /// At least as many methods as the viewer sees.
+    pub fn visible_max(&self, viewer: Viewer<'_>) -> usize {
+        let own = self.owners.get(&viewer.id);
+        own.map_or(0, |own| own.methods.len()) + self.shared.visible_max(viewer)
     }
 
     pub fn for_each_visible(&self, viewer: Viewer<'_>, visit: &mut impl FnMut(UserId, &Entry)) {

@@ -1,0 +1,227 @@
+//! [`FairPool`]: a few threads of its own that work for users in turn.
+//!
+//! For work that would hold up an async thread: computation of more than about a millisecond, and
+//! system calls that block. Users that wait take turns, a user never holds the last thread, and
+//! the queue of each user has a bound. The threads are shared with nothing else: not with the
+//! store, not with password hashing, not with Tokio's blocking pool.
+
+mod queue;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    io,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+};
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
+use svc_core::UserId;
+use thiserror::Error;
+use tokio::sync::oneshot;
+use tracing::warn;
+
+use self::queue::{Job, Queue};
+
+/// Size and bounds of a pool.
+#[derive(Clone, Copy, Debug)]
+pub struct PoolOptions {
+    /// Name of the threads.
+    pub name: &'static str,
+    /// Threads at most; they are started when they are needed.
+    pub threads: usize,
+    /// Jobs of one user that run at once.
+    pub running_per_user: usize,
+    /// Jobs of one user that wait or run.
+    pub jobs_per_user: usize,
+    /// Jobs of all users that wait.
+    pub waiting_max: usize,
+    /// The setting behind `jobs_per_user`, for the error message.
+    pub setting: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PoolError {
+    #[error(
+        "you have {limit} requests in progress that need much processor time; one user may have {limit} (`{setting}`); try again in a moment"
+    )]
+    UserFull { limit: usize, setting: &'static str },
+    #[error("too many requests wait for processor time on this server; try again in a moment")]
+    Full,
+    #[error("the work failed inside the server")]
+    Failed,
+}
+
+/// Cheap to clone; the threads end with the last clone.
+#[derive(Clone)]
+pub struct FairPool(Arc<Handle>);
+
+/// Ends the threads when it is dropped.
+struct Handle(Arc<Shared>);
+
+struct Shared {
+    options: PoolOptions,
+    queue: Mutex<Queue>,
+    /// Signalled when a job is queued, and at the end.
+    queued: Condvar,
+}
+
+/// Whether the result of a job is still wanted. Long work asks now and then, and stops if not.
+#[derive(Clone, Default)]
+pub struct Cancelled(Arc<AtomicBool>);
+
+impl Cancelled {
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Sets the flag when the caller stops waiting.
+struct CancelOnDrop(Cancelled);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl FairPool {
+    pub fn new(options: PoolOptions) -> Self {
+        Self(Arc::new(Handle(Arc::new(Shared {
+            options,
+            queue: Mutex::new(Queue::new(options.running_per_user.max(1))),
+            queued: Condvar::new(),
+        }))))
+    }
+
+    /// Runs `work` on a thread of the pool, on behalf of a user. Fails at once when the user has as
+    /// many jobs as one may have. A caller that stops waiting cancels the job.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        user: UserId,
+        work: impl FnOnce(&Cancelled) -> T + Send + 'static,
+    ) -> Result<T, PoolError> {
+        self.submit(user, work, true).await
+    }
+
+    /// The same without the bound: for work whose amount is bounded elsewhere, and which must not
+    /// fail because its user is busy, such as deliveries and registrations.
+    pub async fn run_unbounded<T: Send + 'static>(
+        &self,
+        user: UserId,
+        work: impl FnOnce(&Cancelled) -> T + Send + 'static,
+    ) -> Result<T, PoolError> {
+        self.submit(user, work, false).await
+    }
+
+    async fn submit<T: Send + 'static>(
+        &self,
+        user: UserId,
+        work: impl FnOnce(&Cancelled) -> T + Send + 'static,
+        is_bounded: bool,
+    ) -> Result<T, PoolError> {
+        let (sender, receiver) = oneshot::channel();
+        let cancelled = Cancelled::default();
+        let _cancel = CancelOnDrop(cancelled.clone());
+        let job: Job = Box::new(move || {
+            if cancelled.is_set() {
+                return;
+            }
+            // The panic hook has reported it; the thread goes on with the next job.
+            let done = catch_unwind(AssertUnwindSafe(|| work(&cancelled)));
+            let _ = sender.send(done.ok());
+        });
+        self.0.0.enqueue(user, job, is_bounded)?;
+        receiver.await.ok().flatten().ok_or(PoolError::Failed)
+    }
+}
+
+impl Shared {
+    fn enqueue(
+        self: &Arc<Self>,
+        user: UserId,
+        job: Job,
+        is_bounded: bool,
+    ) -> Result<(), PoolError> {
+        let options = &self.options;
+        let mut queue = self.queue.lock();
+        if queue.is_closed {
+            return Err(PoolError::Failed);
+        }
+        if is_bounded {
+            if queue.jobs_of(user) >= options.jobs_per_user {
+                return Err(PoolError::UserFull {
+                    limit: options.jobs_per_user,
+                    setting: options.setting,
+                });
+            }
+            if queue.waiting() >= options.waiting_max {
+                return Err(PoolError::Full);
+            }
+        }
+        if queue.idle == 0 && queue.threads < options.threads.max(1) {
+            match self.start_thread() {
+                Ok(()) => queue.threads += 1,
+                Err(error) => {
+                    warn!(
+                        "a thread of the `{}` pool did not start: {error}",
+                        options.name
+                    );
+                    if queue.threads == 0 {
+                        return Err(PoolError::Failed);
+                    }
+                }
+            }
+        } else if queue.idle > 0 {
+            // Counted here and not by the thread, so that the next job wakes another one.
+            queue.idle -= 1;
+            self.queued.notify_one();
+        }
+        queue.push(user, job);
+        Ok(())
+    }
+
+    fn start_thread(self: &Arc<Self>) -> io::Result<()> {
+        let shared = Arc::clone(self);
+        thread::Builder::new()
+            .name(self.options.name.to_owned())
+            .spawn(move || shared.serve())
+            .map(drop)
+    }
+
+    /// Runs jobs until the pool is closed.
+    fn serve(&self) {
+        let mut queue = self.queue.lock();
+        loop {
+            if queue.is_closed {
+                return;
+            }
+            match queue.next() {
+                Some((user, job)) => {
+                    MutexGuard::unlocked(&mut queue, job);
+                    queue.finished(user);
+                }
+                None => {
+                    queue.idle += 1;
+                    self.queued.wait(&mut queue);
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let mut queue = self.0.queue.lock();
+        queue.is_closed = true;
+        // What waits is dropped, and with it the sender its caller waits for.
+        let waiting = queue.take_all();
+        drop(queue);
+        drop(waiting);
+        self.0.queued.notify_all();
+    }
+}

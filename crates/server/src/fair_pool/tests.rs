@@ -1,0 +1,191 @@
+use std::{future::Future, sync::mpsc, time::Duration};
+
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::*;
+
+fn pool(threads: usize, running_per_user: usize) -> FairPool {
+    FairPool::new(PoolOptions {
+        name: "test",
+        threads,
+        running_per_user,
+        jobs_per_user: 4,
+        waiting_max: 6,
+        setting: "server.compute_queue",
+    })
+}
+
+fn user(number: u128) -> UserId {
+    UserId(Uuid::from_u128(number))
+}
+
+async fn soon<T>(work: impl Future<Output = T>) -> T {
+    timeout(Duration::from_secs(30), work)
+        .await
+        .expect("the work ends")
+}
+
+/// A job that runs until the sender is dropped or sends.
+struct Held {
+    release: mpsc::Sender<()>,
+    job: tokio::task::JoinHandle<Result<(), PoolError>>,
+}
+
+/// Starts a job of a user and waits until it runs.
+async fn hold(pool: &FairPool, user: UserId) -> Held {
+    let (release, released) = mpsc::channel();
+    let (started, running) = oneshot::channel();
+    let pool = pool.clone();
+    let job = tokio::spawn(async move {
+        let work = move |_: &Cancelled| {
+            let _ = started.send(());
+            let _ = released.recv();
+        };
+        pool.run(user, work).await
+    });
+    soon(running).await.expect("it runs");
+    Held { release, job }
+}
+
+/// Queues a job that notes its number, and waits until it is in the queue.
+async fn note(
+    pool: &FairPool,
+    user: UserId,
+    number: u32,
+    notes: &mpsc::Sender<u32>,
+) -> tokio::task::JoinHandle<Result<(), PoolError>> {
+    let before = pool.0.0.queue.lock().waiting();
+    let (queued, notes) = (pool.clone(), notes.clone());
+    let job = tokio::spawn(async move {
+        let work = move |_: &Cancelled| notes.send(number).expect("somebody reads");
+        queued.run(user, work).await
+    });
+    soon(async {
+        while pool.0.0.queue.lock().waiting() == before {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    job
+}
+
+#[tokio::test]
+async fn users_take_turns_however_many_jobs_one_of_them_has() {
+    let pool = pool(1, 1);
+    let held = hold(&pool, user(9)).await;
+    let (notes, noted) = mpsc::channel();
+    let mut jobs = Vec::new();
+    for (who, number) in [(1, 10), (1, 11), (1, 12), (2, 20), (3, 30), (2, 21)] {
+        jobs.push(note(&pool, user(who), number, &notes).await);
+    }
+    held.release.send(()).expect("it waits");
+    for job in jobs {
+        soon(job).await.expect("no panic").expect("it ran");
+    }
+    let order: Vec<_> = noted.try_iter().collect();
+    assert_eq!(order, [10, 20, 30, 11, 21, 12]);
+}
+
+#[tokio::test]
+async fn a_user_never_holds_the_last_thread() {
+    let pool = pool(2, 1);
+    let first = hold(&pool, user(1)).await;
+    let (notes, noted) = mpsc::channel();
+    let second = note(&pool, user(1), 1, &notes).await;
+    // Another user's job runs, while the second one of the first user waits.
+    soon(pool.run(user(2), |_| ())).await.expect("it ran");
+    assert_eq!(noted.try_recv().ok(), None);
+    first.release.send(()).expect("it waits");
+    soon(second).await.expect("no panic").expect("it ran");
+    soon(first.job).await.expect("no panic").expect("it ran");
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_its_user_and_names_the_limit_and_the_setting() {
+    let pool = pool(1, 1);
+    let held = hold(&pool, user(1)).await;
+    let (notes, _noted) = mpsc::channel();
+    for number in 1..4 {
+        note(&pool, user(1), number, &notes).await;
+    }
+    let refused = pool.run(user(1), |_| ()).await.expect_err("four jobs");
+    assert_eq!(
+        refused,
+        PoolError::UserFull {
+            limit: 4,
+            setting: "server.compute_queue"
+        }
+    );
+    let told = refused.to_string();
+    assert!(
+        told.contains('4') && told.contains("server.compute_queue"),
+        "{told}"
+    );
+    // Others are still taken, up to the bound of all together.
+    for number in 4..7 {
+        note(&pool, user(2), number, &notes).await;
+    }
+    assert_eq!(pool.run(user(3), |_| ()).await, Err(PoolError::Full));
+    // Work that is bounded elsewhere waits all the same.
+    let mut waiting = std::pin::pin!(pool.run_unbounded(user(1), |_| 7));
+    assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+    held.release.send(()).expect("it waits");
+    assert_eq!(soon(waiting).await, Ok(7));
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_cancels_its_job() {
+    let pool = pool(1, 1);
+    let held = hold(&pool, user(1)).await;
+    let (notes, noted) = mpsc::channel();
+    let left = note(&pool, user(2), 1, &notes).await;
+    left.abort();
+    assert!(soon(left).await.expect_err("aborted").is_cancelled());
+    held.release.send(()).expect("it waits");
+    soon(pool.run(user(2), |_| ())).await.expect("it ran");
+    assert_eq!(noted.try_recv().ok(), None, "nobody wanted it any more");
+
+    // A job that runs learns of it too.
+    let (started, running) = oneshot::channel();
+    let (stopped, stopping) = oneshot::channel();
+    let work = pool.clone();
+    let leaving = tokio::spawn(async move {
+        let work = work.run(user(1), move |cancelled| {
+            let _ = started.send(());
+            while !cancelled.is_set() {
+                thread::yield_now();
+            }
+            let _ = stopped.send(());
+        });
+        work.await
+    });
+    soon(running).await.expect("it runs");
+    leaving.abort();
+    soon(stopping).await.expect("it stopped");
+}
+
+#[tokio::test]
+async fn a_panic_ends_its_own_job_and_no_thread() {
+    let pool = pool(1, 1);
+    let failed = pool.run(user(1), |_| panic!("on purpose")).await;
+    assert_eq!(failed, Err::<(), _>(PoolError::Failed));
+    assert_eq!(soon(pool.run(user(1), |_| 7)).await, Ok(7));
+}
+
+#[tokio::test]
+async fn the_threads_end_with_the_pool() {
+    let pool = pool(1, 1);
+    let held = hold(&pool, user(1)).await;
+    let shared = Arc::downgrade(&pool.0.0);
+    held.job.abort();
+    let _ = soon(held.job).await;
+    drop(pool);
+    drop(held.release);
+    soon(async {
+        while shared.strong_count() > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
