@@ -21,6 +21,7 @@ mod server;
 pub mod spaces;
 pub mod stats;
 pub mod store;
+pub mod streams;
 mod tls;
 pub mod web;
 pub mod zone;

@@ -28,6 +28,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::{HeaderMap, StatusCode};
+use svc_core::quota::QuotaExceeded;
 use svc_protocol::jsonrpc::{Body, Invalid, Request, parse_body};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +41,7 @@ use self::{
     message::Message,
     refusal::Refusal,
     scripts::ToolScripts,
-    stream::{Places, Sources, Wanted},
+    stream::{Sources, Wanted},
     view::Views,
 };
 use crate::{
@@ -53,6 +54,7 @@ use crate::{
         registry::Registry,
     },
     metrics::{McpOutcome, Metrics},
+    streams::Streams,
 };
 
 /// Messages of one batch.
@@ -69,7 +71,7 @@ pub struct Mcp {
     metrics: Arc<Metrics>,
     /// Searches, where there is much to search.
     compute: FairPool,
-    streams: Places,
+    streams: Streams,
     shutdown: CancellationToken,
 }
 
@@ -91,7 +93,7 @@ pub enum Answer {
     /// A call that says how far it is.
     Reporting(Box<Reporting>),
     TooManyCalls(OverLimit),
-    TooManyStreams,
+    TooManyStreams(QuotaExceeded),
     /// The caller has too many long computations in progress.
     Busy(PoolError),
 }
@@ -123,6 +125,7 @@ struct Exchange<'a> {
 }
 
 impl Mcp {
+    #[expect(clippy::too_many_arguments, reason = "each is a part of the server")]
     pub fn new(
         registry: Arc<Registry>,
         directory: Arc<Directory>,
@@ -130,6 +133,7 @@ impl Mcp {
         scripts: Arc<dyn ToolScripts>,
         metrics: Arc<Metrics>,
         compute: FairPool,
+        streams: Streams,
         shutdown: CancellationToken,
     ) -> Self {
         let views = Views::new(
@@ -146,7 +150,7 @@ impl Mcp {
             scripts,
             metrics,
             compute,
-            streams: Places::default(),
+            streams,
             shutdown,
         }
     }
@@ -276,8 +280,9 @@ impl Mcp {
     }
 
     async fn open_stream(&self, caller: Caller, wanted: Wanted) -> Answer {
-        let Some(place) = self.streams.take(caller.user.id) else {
-            return Answer::TooManyStreams;
+        let open = match self.streams.open(&caller.user) {
+            Ok(open) => open,
+            Err(exceeded) => return Answer::TooManyStreams(exceeded),
         };
         let sources = Sources {
             views: self.views.clone(),
@@ -287,7 +292,7 @@ impl Mcp {
             shutdown: self.shutdown.clone(),
         };
         let counted = self.metrics.mcp.stream_opened();
-        match Stream::open(sources, caller, wanted, place, counted).await {
+        match Stream::open(sources, caller, wanted, open, counted).await {
             Ok(stream) => Answer::Stream(Box::new(stream)),
             Err(busy) => Answer::Busy(busy),
         }

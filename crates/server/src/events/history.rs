@@ -8,6 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use svc_core::{
     EventId, Permission, Permissions, SpaceId, UserId, event::Event, pattern::Pattern, power,
+    quota::QuotaExceeded,
 };
 use svc_protocol::api::{EventDelivery, EventDeliveryState, EventReceiver, SinkOwner};
 use thiserror::Error;
@@ -30,6 +31,7 @@ use crate::{
         events::{self, StoredEvent},
         users,
     },
+    streams::{OpenStream, Streams},
 };
 
 /// How often an open stream asks whether its credential still holds.
@@ -42,6 +44,8 @@ pub struct History {
     pub store: Store,
     pub directory: Arc<Directory>,
     pub hub: Hub,
+    /// Counts open streams.
+    pub streams: Streams,
     /// Ends every stream.
     pub shutdown: CancellationToken,
 }
@@ -52,6 +56,8 @@ pub enum HistoryError {
     NotFound(EventId),
     #[error("{0} patterns; at most {PATTERNS_MAX} are allowed")]
     TooManyPatterns(usize),
+    #[error(transparent)]
+    TooManyStreams(#[from] QuotaExceeded),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -72,9 +78,7 @@ impl History {
         narrow: Narrow,
         page: PageRequest,
     ) -> Result<Page<StoredEvent>, HistoryError> {
-        if narrow.patterns.len() > PATTERNS_MAX {
-            return Err(HistoryError::TooManyPatterns(narrow.patterns.len()));
-        }
+        check_patterns(&narrow.patterns)?;
         let filter = events::Filter {
             owner: only_of(caller),
             space: narrow.space_id,
@@ -116,17 +120,28 @@ impl History {
     }
 
     /// What happens from now on and matches one of the patterns; none match everything.
-    pub fn stream(&self, caller: Caller, patterns: Vec<Pattern>) -> Stream {
+    pub fn stream(&self, caller: Caller, patterns: Vec<Pattern>) -> Result<Stream, HistoryError> {
+        check_patterns(&patterns)?;
+        let open = self.streams.open(&caller.user)?;
         let mut recheck = interval(RECHECK_EVERY);
         recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Stream {
+        Ok(Stream {
             events: self.hub.subscribe(),
             directory: self.directory.clone(),
             shutdown: self.shutdown.clone(),
             caller,
             patterns,
             recheck,
-        }
+            _open: open,
+        })
+    }
+}
+
+/// Each pattern is compared with every event that is listed or streamed.
+fn check_patterns(patterns: &[Pattern]) -> Result<(), HistoryError> {
+    match patterns.len() {
+        count if count > PATTERNS_MAX => Err(HistoryError::TooManyPatterns(count)),
+        _ => Ok(()),
     }
 }
 
@@ -138,6 +153,7 @@ pub struct Stream {
     caller: Caller,
     patterns: Vec<Pattern>,
     recheck: Interval,
+    _open: OpenStream,
 }
 
 /// What a stream tells.

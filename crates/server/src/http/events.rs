@@ -106,7 +106,7 @@ pub async fn stream(
     let patterns = watched.pattern.as_deref().map(Pattern::parse_list);
     let mut messages = app
         .history
-        .stream(caller, patterns.transpose()?.unwrap_or_default());
+        .stream(caller, patterns.transpose()?.unwrap_or_default())?;
     if app.store.is_shared() {
         // Whatever another server commits after the answer is told from what was there before.
         app.stream_catch_up.now().await;

@@ -137,10 +137,8 @@ fn into_response(answer: Answer) -> ApiResult<Response> {
             Err(error.retry_after(over.retry_after.as_secs() + 1))
         }
         Answer::Busy(error) => Err(error.into()),
-        Answer::TooManyStreams => {
-            let detail = "you have as many streams open as one user may; close some";
-            let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_streams", detail);
-            Err(error.retry_after(HEARTBEAT.as_secs()))
+        Answer::TooManyStreams(exceeded) => {
+            Err(ApiError::from(exceeded).retry_after(HEARTBEAT.as_secs()))
         }
     }
 }

@@ -3,10 +3,9 @@
 //! A change anywhere wakes them all; each then compares a few numbers, and only if its own list
 //! really reads differently it says so.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use parking_lot::Mutex;
-use svc_core::{Permission, UserId};
+use svc_core::Permission;
 use tokio::{
     sync::{
         broadcast::{self, error::RecvError},
@@ -22,52 +21,13 @@ use crate::{
     fair_pool::PoolError,
     identity::{Caller, Directory, DirectoryChange},
     metrics::StreamCounted,
+    streams::OpenStream,
 };
 
-/// Streams one user may have open.
-pub const STREAMS_PER_USER_MAX: usize = 100;
 /// How often an open stream asks whether its credential still holds.
 const RECHECK_EVERY: Duration = Duration::from_secs(1);
 /// Changes within this time are told as one.
 const SETTLE: Duration = Duration::from_millis(100);
-
-/// Counts open streams by user.
-#[derive(Clone, Default)]
-pub struct Places(Arc<Mutex<HashMap<UserId, usize>>>);
-
-/// One stream's place among its user's; free again when it is dropped.
-pub struct Place {
-    places: Places,
-    user: UserId,
-}
-
-impl Places {
-    /// `None` when the user has as many as they may.
-    pub fn take(&self, user: UserId) -> Option<Place> {
-        let mut counts = self.0.lock();
-        let count = counts.entry(user).or_default();
-        if *count >= STREAMS_PER_USER_MAX {
-            return None;
-        }
-        *count += 1;
-        Some(Place {
-            places: self.clone(),
-            user,
-        })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut counts = self.places.0.lock();
-        if let Some(count) = counts.get_mut(&self.user) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.user);
-            }
-        }
-    }
-}
 
 /// What a stream is told of.
 pub struct Sources {
@@ -99,7 +59,7 @@ pub struct Stream {
     /// The list as it was told last.
     digest: u64,
     state: State,
-    _place: Place,
+    _open: OpenStream,
     _counted: StreamCounted,
 }
 
@@ -115,7 +75,7 @@ impl Stream {
         sources: Sources,
         caller: Caller,
         wanted: Wanted,
-        place: Place,
+        open: OpenStream,
         counted: StreamCounted,
     ) -> Result<Self, PoolError> {
         let mut recheck = interval(RECHECK_EVERY);
@@ -137,7 +97,7 @@ impl Stream {
             look_at: None,
             digest,
             state,
-            _place: place,
+            _open: open,
             _counted: counted,
         })
     }

@@ -39,6 +39,7 @@ use crate::{
     },
     stats::Overview,
     store::Store,
+    streams::Streams,
     zone::{CatchUp, Zone},
 };
 
@@ -61,6 +62,7 @@ struct Base {
     registry: Arc<Registry>,
     metrics: Arc<Metrics>,
     compute: FairPool,
+    streams: Streams,
     hub: Hub,
     server_id: ServerId,
     shutdown: CancellationToken,
@@ -74,7 +76,7 @@ pub fn assemble(
     clock: Clock,
     shutdown: CancellationToken,
 ) -> Result<Assembled, StartError> {
-    let base = Base::new(&opened, identity, options.limits.compute_pool(), shutdown);
+    let base = Base::new(options, &opened, identity, shutdown);
     let internal_api = Arc::new(InternalApi::default());
     let runner = runner(&base, options, internal_api.clone());
     let deliverers = Arc::new(deliverers(&base, options, runner.clone())?);
@@ -134,9 +136,9 @@ pub fn assemble(
 
 impl Base {
     fn new(
+        options: &Options,
         opened: &Opened,
         identity: Identity,
-        compute: FairPool,
         shutdown: CancellationToken,
     ) -> Self {
         Self {
@@ -145,7 +147,8 @@ impl Base {
             identity,
             registry: Arc::default(),
             metrics: Metrics::new(),
-            compute,
+            compute: options.limits.compute_pool(),
+            streams: Streams::new(options.quotas),
             hub: Hub::new(),
             server_id: opened.server_id,
             shutdown,
@@ -214,6 +217,7 @@ fn mcp(base: &Base, calls: Arc<Calls>, scripts: Arc<StoredTools>) -> Arc<Mcp> {
         scripts,
         base.metrics.clone(),
         base.compute.clone(),
+        base.streams.clone(),
         base.shutdown.clone(),
     ))
 }
@@ -266,6 +270,7 @@ fn history(base: &Base) -> History {
         store: base.store.clone(),
         directory: base.directory.clone(),
         hub: base.hub.clone(),
+        streams: base.streams.clone(),
         shutdown: base.shutdown.clone(),
     }
 }

@@ -64,6 +64,55 @@ async fn stream(user: &TestUser, query: &str) -> SseStream {
 }
 
 #[tokio::test]
+async fn streams_take_a_hundred_patterns_and_a_user_has_so_many_streams() {
+    let server = TestServer::builder()
+        .config_table("quotas", "streams = 3")
+        .start()
+        .await;
+    let (ann, bob) = (server.user("ann").await, server.user("bob").await);
+    let patterns = |count: usize| vec!["custom.a"; count].join(",");
+    for (route, name) in [("events", "type"), ("events/stream", "pattern")] {
+        let path = format!("/api/{route}?{name}={}", patterns(101));
+        let refused = ann.get(&path).await.expect(400);
+        assert_eq!(refused.code(), "invalid_pattern", "{route}");
+        assert!(refused.text().contains("101"), "{}", refused.text());
+    }
+    let mut open = vec![stream(&ann, &format!("?pattern={}", patterns(100))).await];
+    open.push(stream(&ann, "").await);
+    open.push(stream(&ann, "").await);
+    let refused = ann.get("/api/events/stream").await.expect(429);
+    assert!(refused.header("retry-after").is_some());
+    let refused = refused.json();
+    assert_eq!(refused["code"], "quota_exceeded");
+    assert_eq!(
+        (&refused["limit"], &refused["setting"]),
+        (&json!(3), &json!("quotas.streams"))
+    );
+    // Streams of MCP count as well.
+    let request = ann
+        .request("GET", "/mcp")
+        .header("accept", "text/event-stream");
+    let answer = ann
+        .http()
+        .send(request.body(Default::default()).unwrap())
+        .await;
+    assert_eq!(answer.expect(429).code(), "quota_exceeded");
+    stream(&bob, "").await;
+    // A stream that is closed is not counted any more.
+    drop(open.pop());
+    svc_testkit::eventually("another stream can be opened", SOON, || async {
+        let request = ann.request("GET", "/api/events/stream");
+        let request = request.body(Default::default()).unwrap();
+        let http = ann.http();
+        // An answer that is a stream does not end.
+        let sending = http.try_send(request);
+        let answer = tokio::time::timeout(std::time::Duration::from_millis(300), sending);
+        answer.await.is_err()
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_stream_shows_own_events_that_match() {
     let server = TestServer::start().await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);

@@ -172,10 +172,13 @@ async fn mcp_streams_end_with_their_credential_and_with_the_server() {
 
 #[tokio::test]
 async fn mcp_a_user_has_so_many_streams_and_no_more() {
-    let server = TestServer::start().await;
+    let server = TestServer::builder()
+        .config_table("quotas", "streams = 5")
+        .start()
+        .await;
     let ann = server.user("ann").await;
     let mut open = Vec::new();
-    for _ in 0..100 {
+    for _ in 0..5 {
         open.push(watch(&ann).await);
     }
     let request = ann
@@ -185,7 +188,10 @@ async fn mcp_a_user_has_so_many_streams_and_no_more() {
         .http()
         .send(request.body(Default::default()).unwrap())
         .await;
-    assert_eq!(answer.expect(429).code(), "too_many_streams");
+    let refused = answer.expect(429).json();
+    assert_eq!(refused["code"], "quota_exceeded");
+    assert_eq!(refused["limit"], 5);
+    assert_eq!(refused["setting"], "quotas.streams");
     let ben = server.user("ben").await;
     watch(&ben).await;
     drop(open.pop());

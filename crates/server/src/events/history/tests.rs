@@ -40,6 +40,7 @@ impl Fixture {
             store,
             directory: identity.directory().clone(),
             hub: Hub::new(),
+            streams: Streams::new(Quotas::default()),
             shutdown: CancellationToken::new(),
         };
         Self {
@@ -130,8 +131,14 @@ async fn a_stream_tells_what_happens_from_now_on() {
     let (admin, ann) = (fixture.caller("admin").await, fixture.caller("ann").await);
     fixture.emit(&ann, "custom.before").await;
     let patterns = Pattern::parse_list("custom.x, space.*").expect("valid");
-    let mut own = fixture.history.stream(ann.clone(), patterns);
-    let mut all = fixture.history.stream(admin.clone(), vec![]);
+    let mut own = fixture
+        .history
+        .stream(ann.clone(), patterns)
+        .expect("allowed");
+    let mut all = fixture
+        .history
+        .stream(admin.clone(), vec![])
+        .expect("allowed");
     let of_admin = fixture.emit(&admin, "custom.x").await;
     let unwanted = fixture.emit(&ann, "custom.y").await;
     let wanted = fixture.emit(&ann, "space.created").await;
@@ -145,7 +152,10 @@ async fn a_stream_tells_what_happens_from_now_on() {
 async fn a_slow_reader_hears_what_it_missed_and_goes_on() {
     let fixture = Fixture::new().await;
     let admin = fixture.caller("admin").await;
-    let mut stream = fixture.history.stream(admin.clone(), vec![]);
+    let mut stream = fixture
+        .history
+        .stream(admin.clone(), vec![])
+        .expect("allowed");
     let event = fixture.emit(&admin, "custom.x").await;
     for _ in 0..2_000 {
         fixture.history.hub.committed(std::slice::from_ref(&event));
@@ -159,8 +169,11 @@ async fn a_slow_reader_hears_what_it_missed_and_goes_on() {
 async fn a_stream_ends_with_its_credential_and_with_the_server() {
     let fixture = Fixture::new().await;
     let (admin, ann) = (fixture.caller("admin").await, fixture.caller("ann").await);
-    let mut of_ann = fixture.history.stream(ann.clone(), vec![]);
-    let mut of_admin = fixture.history.stream(admin, vec![]);
+    let mut of_ann = fixture
+        .history
+        .stream(ann.clone(), vec![])
+        .expect("allowed");
+    let mut of_admin = fixture.history.stream(admin, vec![]).expect("allowed");
     let crate::identity::Credential::Token { id, .. } = ann.credential else {
         panic!("a token was made");
     };

@@ -1,0 +1,59 @@
+//! Open streams, counted per user: those of events and those of MCP together.
+
+use std::{collections::HashMap, sync::Arc};
+
+use parking_lot::Mutex;
+use svc_core::{
+    UserId,
+    quota::{Quota, QuotaExceeded, Quotas},
+};
+
+use crate::identity::User;
+
+/// Cheap to clone.
+#[derive(Clone)]
+pub struct Streams(Arc<Shared>);
+
+struct Shared {
+    quotas: Quotas,
+    open: Mutex<HashMap<UserId, u64>>,
+}
+
+/// One open stream of a user; counted until it is dropped.
+pub struct OpenStream {
+    streams: Streams,
+    user: UserId,
+}
+
+impl Streams {
+    pub fn new(quotas: Quotas) -> Self {
+        Self(Arc::new(Shared {
+            quotas,
+            open: Mutex::default(),
+        }))
+    }
+
+    /// Counts one more stream, unless the user has as many as one may have (`quotas.streams`).
+    pub fn open(&self, user: &User) -> Result<OpenStream, QuotaExceeded> {
+        let mut open = self.0.open.lock();
+        let count = open.get(&user.id).copied().unwrap_or_default() + 1;
+        user.quotas(&self.0.quotas).check(Quota::Streams, count)?;
+        open.insert(user.id, count);
+        Ok(OpenStream {
+            streams: self.clone(),
+            user: user.id,
+        })
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        let mut open = self.streams.0.open.lock();
+        if let Some(count) = open.get_mut(&self.user) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&self.user);
+            }
+        }
+    }
+}
