@@ -26,7 +26,7 @@ use crate::{
 
 mod guarded;
 
-pub use guarded::{Answers, GuardedError, Resolver, connect_guarded};
+pub use guarded::{GuardedError, connect_guarded};
 
 /// A connection's bytes, whatever carries them.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -90,7 +90,7 @@ async fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
 }
 
 /// An IPv6 address stands in brackets in a URL only.
-fn bare_host(host: &str) -> &str {
+pub fn bare_host(host: &str) -> &str {
     host.strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'))
         .unwrap_or(host)

@@ -7,7 +7,7 @@ use svc_core::lane::RetryPolicy;
 pub use svc_core::quota::Quotas;
 
 use crate::{
-    events::lanes::Slots,
+    events::{lanes::Slots, sinks::webhook::LOOKUPS_DEFAULT},
     fair_pool::{FairPool, PoolOptions},
     identity,
     links::LinkPolicy,
@@ -63,6 +63,8 @@ pub struct SharedDatabase {
 pub struct EventOptions {
     /// Hosts and networks that webhooks may reach though they are not globally routable.
     pub webhook_allow: Vec<String>,
+    /// Look-ups of names for webhooks at the same time; at least 1.
+    pub webhook_lookups: usize,
     /// Events a user may emit per second.
     pub emits_per_second: u32,
     /// How long events and finished deliveries are kept.
@@ -84,6 +86,7 @@ impl Default for EventOptions {
     fn default() -> Self {
         Self {
             webhook_allow: Vec::new(),
+            webhook_lookups: LOOKUPS_DEFAULT,
             emits_per_second: 1_000,
             retention: Duration::from_secs(7 * 24 * 60 * 60),
             secret_key: None,

@@ -104,6 +104,7 @@ section! {
 section! {
     Webhooks as WrittenWebhooks {
         allow: Vec<String> = env::WEBHOOK_ALLOW,
+        lookups: usize = "SVC_WEBHOOK_LOOKUPS",
     } optional {}
 }
 
@@ -236,6 +237,12 @@ impl Config {
             return Err(Failure::usage(format!(
                 "`database_readers` is {}; it must be between 1 and 100",
                 server.database_readers
+            )));
+        }
+        if !(1..=1_000).contains(&self.webhooks.lookups) {
+            return Err(Failure::usage(format!(
+                "`lookups` of webhooks is {}; it must be between 1 and 1000",
+                self.webhooks.lookups
             )));
         }
         if !(0.5..=3_600.0).contains(&self.events.lease_seconds) {

@@ -3,47 +3,17 @@
 //! time gains nothing, since it is not asked again.
 
 use std::{
-    fmt, io,
     net::{IpAddr, SocketAddr},
     sync::Arc,
 };
 
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio_rustls::{
     TlsConnector,
     rustls::{ClientConfig, pki_types::ServerName},
 };
 
 use super::{Stream, bare_host};
-
-/// Answers of a resolver, for tests.
-pub type Answers = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
-
-/// Who turns names into addresses.
-#[derive(Clone, Default)]
-pub enum Resolver {
-    #[default]
-    System,
-    Given(Arc<Answers>),
-}
-
-impl Resolver {
-    async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
-        match self {
-            Self::System => Ok(lookup_host((host, port)).await?.collect()),
-            Self::Given(answers) => answers(host, port),
-        }
-    }
-}
-
-impl fmt::Debug for Resolver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::System => "System",
-            Self::Given(_) => "Given(…)",
-        })
-    }
-}
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
@@ -59,17 +29,16 @@ pub enum GuardedError {
     Tls { host: String, why: String },
 }
 
-/// Opens a connection to the first address of `host` that is permitted and answers.
-/// With `tls`, the certificate must be for `host`.
+/// Opens a connection to the first of the addresses of `host` that is permitted and answers.
+/// `addresses` is what a look-up of the name said. With `tls`, the certificate must be for `host`.
 pub async fn connect_guarded(
     host: &str,
-    port: u16,
+    addresses: Result<Vec<SocketAddr>, String>,
     tls: Option<Arc<ClientConfig>>,
-    resolver: &Resolver,
     permits: impl Fn(IpAddr) -> bool,
 ) -> Result<Box<dyn Stream>, GuardedError> {
     let host = bare_host(host);
-    let stream = connect_permitted(host, port, resolver, permits).await?;
+    let stream = connect_permitted(host, addresses, permits).await?;
     let Some(config) = tls else {
         return Ok(Box::new(stream));
     };
@@ -88,18 +57,14 @@ pub async fn connect_guarded(
 
 async fn connect_permitted(
     host: &str,
-    port: u16,
-    resolver: &Resolver,
+    addresses: Result<Vec<SocketAddr>, String>,
     permits: impl Fn(IpAddr) -> bool,
 ) -> Result<TcpStream, GuardedError> {
     let resolve_error = |why: String| GuardedError::Resolve {
         host: host.to_owned(),
         why,
     };
-    let addresses = resolver
-        .resolve(host, port)
-        .await
-        .map_err(|error| resolve_error(error.to_string()))?;
+    let addresses = addresses.map_err(resolve_error)?;
     let mut failure = resolve_error("it has no address".to_owned());
     for address in addresses {
         if !permits(address.ip()) {
@@ -131,38 +96,23 @@ async fn connect_permitted(
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        net::Ipv4Addr,
-        sync::atomic::{AtomicUsize, Ordering},
-    };
+    use std::net::Ipv4Addr;
 
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, lookup_host};
 
     use super::*;
 
-    fn given(answers: impl Fn() -> Vec<SocketAddr> + Send + Sync + 'static) -> Resolver {
-        Resolver::Given(Arc::new(move |_, _| Ok(answers())))
-    }
-
     #[tokio::test]
-    async fn only_a_judged_address_is_connected_to_and_the_name_is_asked_once() {
+    async fn only_a_judged_address_is_connected_to() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let address = listener.local_addr().expect("an address");
         let blocked = SocketAddr::from((Ipv4Addr::new(127, 0, 0, 2), address.port()));
-        let asked = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&asked);
-        // The second question would get another answer: rebinding.
-        let resolver = given(move || match count.fetch_add(1, Ordering::SeqCst) {
-            0 => vec![blocked, address],
-            _ => vec![blocked],
-        });
         let permits = |ip: IpAddr| ip != blocked.ip();
-        connect_guarded("example.org", address.port(), None, &resolver, permits)
+        connect_guarded("example.org", Ok(vec![blocked, address]), None, permits)
             .await
             .map(drop)
             .expect("connected");
-        assert_eq!(asked.load(Ordering::SeqCst), 1);
-        let refused = connect_guarded("example.org", address.port(), None, &resolver, permits)
+        let refused = connect_guarded("example.org", Ok(vec![blocked]), None, permits)
             .await
             .map(drop)
             .expect_err("blocked");
@@ -175,7 +125,11 @@ mod tests {
     #[tokio::test]
     async fn numbers_for_hosts_are_judged_by_what_they_mean() {
         for host in ["127.0.0.1", "[::1]", "2130706433", "0x7f.1", "017700000001"] {
-            let error = connect_guarded(host, 1, None, &Resolver::System, |ip| !ip.is_loopback())
+            let found = lookup_host((bare_host(host), 1)).await;
+            let found = found
+                .map(Iterator::collect)
+                .map_err(|error| error.to_string());
+            let error = connect_guarded(host, found, None, |ip| !ip.is_loopback())
                 .await
                 .map(drop)
                 .expect_err(host);

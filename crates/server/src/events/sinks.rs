@@ -166,7 +166,15 @@ impl Deliverers {
                 };
                 let (mut attempt, delivered) = self
                     .webhook
-                    .send(url, headers, body, event, &secrets, clock::now())
+                    .send(
+                        sink.owner_id,
+                        url,
+                        headers,
+                        body,
+                        event,
+                        &secrets,
+                        clock::now(),
+                    )
                     .await;
                 attempt.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
                 if delivered {

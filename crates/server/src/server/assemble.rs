@@ -18,7 +18,7 @@ use crate::{
         sinks::{
             Deliverers,
             method::MethodDelivery,
-            webhook::{AddressGuard, Webhook},
+            webhook::{AddressGuard, Lookups, Webhook},
         },
         sinks_service::{SinksService, TestLimit},
     },
@@ -319,7 +319,7 @@ fn deliverers(
     Ok(Deliverers {
         store: base.store.for_delivery(),
         secrets: Arc::new(secrets),
-        webhook: Webhook::new(guard),
+        webhook: Webhook::new(guard).with_lookups(Lookups::new(events.webhook_lookups)),
         methods: MethodDelivery::new(base.registry.clone()),
         scripts,
         withheld: Default::default(),

@@ -227,6 +227,7 @@ fn events(shell: &Shell, config: &Config) -> EventOptions {
     let events = &config.events;
     EventOptions {
         webhook_allow: config.webhooks.allow.clone(),
+        webhook_lookups: config.webhooks.lookups,
         emits_per_second: events.emits_per_second,
         retention: days(events.retention_days),
         secret_key: shell.environment.get(env::SECRET_KEY).map(str::to_owned),

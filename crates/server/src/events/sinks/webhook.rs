@@ -16,26 +16,29 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use svc_client::{
     tls_config,
-    transport::{GuardedError, Resolver, connect_guarded},
+    transport::{GuardedError, bare_host, connect_guarded},
 };
-use svc_core::{Timestamp, event::Event};
+use svc_core::{Timestamp, UserId, event::Event};
 use tokio::time::timeout;
 use tokio_rustls::rustls::ClientConfig;
 
 use crate::events::lanes::AttemptDetail;
 
 mod answer;
+mod failure_log;
 mod guard;
 mod headers;
+mod lookups;
 mod signature;
 #[cfg(test)]
 mod tests;
 mod url;
 
-use self::{answer::Answer, url::Location};
+use self::{answer::Answer, failure_log::FailureLog, url::Location};
 pub use self::{
     guard::{AddressGuard, GuardError, LOOPBACK},
     headers::{HeaderError, check_headers},
+    lookups::{Answers, LOOKUPS_DEFAULT, Lookups},
     url::{UrlError, check_url},
 };
 
@@ -63,7 +66,8 @@ impl Default for WebhookPolicy {
 pub struct Webhook {
     guard: AddressGuard,
     policy: WebhookPolicy,
-    resolver: Resolver,
+    lookups: Lookups,
+    failures: FailureLog,
     /// A machine without trusted roots still reaches `http` receivers.
     tls: Result<Arc<ClientConfig>, String>,
 }
@@ -73,7 +77,8 @@ impl Webhook {
         Self {
             guard,
             policy: WebhookPolicy::default(),
-            resolver: Resolver::System,
+            lookups: Lookups::new(LOOKUPS_DEFAULT),
+            failures: FailureLog::default(),
             tls: tls_config(None)
                 .map(Arc::new)
                 .map_err(|error| error.to_string()),
@@ -85,16 +90,18 @@ impl Webhook {
         self
     }
 
-    /// Asks another resolver than the system's.
-    pub fn with_resolver(mut self, resolver: Resolver) -> Self {
-        self.resolver = resolver;
+    /// Looks names up in another way.
+    pub fn with_lookups(mut self, lookups: Lookups) -> Self {
+        self.lookups = lookups;
         self
     }
 
     /// Makes one attempt; whether it delivered stands beside its detail. `secrets` are the
     /// decoded keys, the current one first.
+    #[expect(clippy::too_many_arguments, reason = "a request has many parts")]
     pub async fn send(
         &self,
+        owner: UserId,
         url: &str,
         headers: &BTreeMap<String, String>,
         body: String,
@@ -105,7 +112,7 @@ impl Webhook {
         let began = Instant::now();
         // Filled as the answer comes in, so that what was seen of it survives the time limit.
         let mut answer = Answer::default();
-        let attempt = self.attempt(url, headers, body, event, secrets, now, &mut answer);
+        let attempt = self.attempt(owner, url, headers, body, event, secrets, now, &mut answer);
         let outcome = match timeout(self.policy.timeout, attempt).await {
             Ok(outcome) => outcome,
             Err(_) => Err(format!(
@@ -127,6 +134,7 @@ impl Webhook {
     #[expect(clippy::too_many_arguments, reason = "those of `send` and its answer")]
     async fn attempt(
         &self,
+        owner: UserId,
         url: &str,
         custom: &BTreeMap<String, String>,
         body: String,
@@ -148,9 +156,14 @@ impl Webhook {
             (true, Err(why)) => return Err(why.clone()),
         };
         let permits = |address| self.guard.permits(&location.host, address);
-        let stream = connect_guarded(&location.host, location.port, tls, &self.resolver, permits)
+        let (host, port) = (bare_host(&location.host), location.port);
+        let addresses = self.lookups.resolve(owner, host, port).await;
+        let stream = connect_guarded(host, addresses, tls, permits)
             .await
-            .map_err(connect_reason)?;
+            .map_err(|error| {
+                self.failures.note(owner, &error);
+                connect_reason(error, host, port)
+            })?;
         let (mut sender, connection) = http1::Builder::new()
             .max_buf_size(ANSWER_HEADER_BYTES_MAX)
             .handshake(TokioIo::new(stream))
@@ -175,12 +188,16 @@ impl Webhook {
     }
 }
 
-fn connect_reason(error: GuardedError) -> String {
+/// What the owner of a webhook is told: the name they gave, and never the address behind it.
+fn connect_reason(error: GuardedError, host: &str, port: u16) -> String {
     match error {
         GuardedError::Blocked { .. } => format!(
-            "{error}: it is not globally routable; an administrator can allow it in `webhooks.allow`"
+            "`{host}` is not an allowed target: its address is not globally routable; an administrator can allow it in `webhooks.allow`"
         ),
-        other => other.to_string(),
+        GuardedError::Connect { why, .. } => {
+            format!("cannot connect to `{host}`, port {port}: {why}")
+        }
+        other @ (GuardedError::Resolve { .. } | GuardedError::Tls { .. }) => other.to_string(),
     }
 }
 

@@ -146,7 +146,7 @@ impl SinksService {
         let (detail, ok) = self
             .deliverers
             .webhook
-            .send(url, headers, body, event, &secrets, at)
+            .send(caller.user.id, url, headers, body, event, &secrets, at)
             .await;
         self.tested(caller, row, at, detail, ok).await
     }

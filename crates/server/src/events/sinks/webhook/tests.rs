@@ -128,6 +128,7 @@ async fn send(webhook: &Webhook, url: &str) -> (AttemptDetail, bool) {
     let secrets = [vec![1; 32], vec![2; 24]];
     webhook
         .send(
+            UserId::NIL,
             url,
             &headers,
             BODY.to_owned(),
@@ -303,11 +304,15 @@ async fn a_blocked_address_is_a_failed_attempt_with_the_reason() {
     // A public name that answers with an inner address.
     let address = receiver.address;
     let rebound = Webhook::new(AddressGuard::default())
-        .with_resolver(Resolver::Given(Arc::new(move |_, _| Ok(vec![address]))));
+        .with_lookups(Lookups::with(8, Arc::new(move |_, _| Ok(vec![address]))));
     let (detail, delivered) = send(&rebound, "http://hooks.example.org/").await;
     assert!(!delivered);
     let error = detail.error.expect("a reason");
-    assert!(error.contains("`127.0.0.1`"), "{error}");
+    assert!(
+        error.contains("`hooks.example.org` is not an allowed"),
+        "{error}"
+    );
+    assert!(!error.contains("127.0.0.1"), "{error}");
     assert!(receiver.requests.try_recv().is_err(), "nothing was sent");
 }
 
@@ -320,4 +325,13 @@ async fn nobody_there_is_a_failed_attempt() {
     assert!(!delivered);
     let error = detail.error.expect("a reason");
     assert!(error.contains("cannot connect"), "{error}");
+
+    // The address behind a name is the operator's business, even where it is allowed.
+    let inner = webhook().with_lookups(Lookups::with(8, Arc::new(move |_, _| Ok(vec![address]))));
+    let (detail, delivered) = send(&inner, "http://hooks.example.org:8080/").await;
+    assert!(!delivered);
+    let error = detail.error.expect("a reason");
+    let told = "cannot connect to `hooks.example.org`, port 8080: ";
+    assert!(error.starts_with(told), "{error}");
+    assert!(!error.contains("127.0.0.1"), "{error}");
 }

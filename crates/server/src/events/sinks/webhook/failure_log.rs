@@ -1,0 +1,64 @@
+//! Where a webhook did not get through to, for administrators: in the server's log.
+//!
+//! The owner of a webhook is not told the address that a name stands for: it may be an address of
+//! the operator's own network.
+
+use std::{
+    collections::HashMap,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use svc_client::transport::GuardedError;
+use svc_core::UserId;
+use tracing::info;
+
+/// Lines that one owner's webhooks may cause, and in what time.
+const LINES_MAX: u32 = 10;
+const WINDOW: Duration = Duration::from_secs(60);
+
+#[derive(Default)]
+pub(super) struct FailureLog(Mutex<HashMap<UserId, Window>>);
+
+struct Window {
+    began: Instant,
+    lines: u32,
+}
+
+impl FailureLog {
+    pub(super) fn note(&self, owner: UserId, error: &GuardedError) {
+        let (GuardedError::Blocked { .. } | GuardedError::Connect { .. }) = error else {
+            return;
+        };
+        if self.is_heard(owner, Instant::now()) {
+            info!(user.id = %owner, "a webhook was not connected: {error}");
+        }
+    }
+
+    /// Whether an owner's next line is written.
+    fn is_heard(&self, owner: UserId, now: Instant) -> bool {
+        let mut windows = self.0.lock();
+        windows.retain(|_, window| now.duration_since(window.began) < WINDOW);
+        let window = windows.entry(owner).or_insert(Window {
+            began: now,
+            lines: 0,
+        });
+        window.lines += 1;
+        window.lines <= LINES_MAX
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_writes_few_lines_a_minute() {
+        let log = FailureLog::default();
+        let now = Instant::now();
+        let heard = (0..50).filter(|_| log.is_heard(UserId::NIL, now)).count();
+        assert_eq!(heard, 10);
+        assert!(log.is_heard(UserId(uuid::Uuid::from_u128(1)), now));
+        assert!(log.is_heard(UserId::NIL, now + WINDOW));
+    }
+}
