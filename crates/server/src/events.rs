@@ -9,6 +9,7 @@ pub mod emit;
 pub mod history;
 pub mod hub;
 pub mod lanes;
+pub mod sealed_headers;
 pub mod secrets;
 pub mod sinks;
 pub mod sinks_service;

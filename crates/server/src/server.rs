@@ -4,6 +4,7 @@ mod assemble;
 mod bind;
 mod file_limit;
 mod open;
+mod seal_headers;
 mod secret_key;
 
 use std::{io, net::SocketAddr, time::Duration};
@@ -70,7 +71,7 @@ pub enum StartError {
     #[error(transparent)]
     Secrets(#[from] SecretError),
     #[error(
-        "the secrets in this database were encrypted with another key; bring back the `secret.key` of its data folder, or set SVC_SECRET_KEY to the one it was used with. If it is lost, start once with SVC_ACCEPT_NEW_KEY=1 and give each sink a new secret: svc sink rotate-secret <sink> --overlap-hours 0"
+        "the secrets in this database were encrypted with another key; bring back the `secret.key` of its data folder, or set SVC_SECRET_KEY to the one it was used with. If it is lost, start once with SVC_ACCEPT_NEW_KEY=1 and give each sink its headers anew and a new secret: svc sink rotate-secret <sink> --overlap-hours 0"
     )]
     WrongSecretKey,
     #[error(
@@ -78,7 +79,7 @@ pub enum StartError {
     )]
     NoSecretKey,
     #[error(
-        "SVC_SECRET_KEY is not the key of this zone; every server of it needs the same. If it is lost, start once with SVC_ACCEPT_NEW_KEY=1 and give each sink a new secret: svc sink rotate-secret <sink> --overlap-hours 0"
+        "SVC_SECRET_KEY is not the key of this zone; every server of it needs the same. If it is lost, start once with SVC_ACCEPT_NEW_KEY=1 and give each sink its headers anew and a new secret: svc sink rotate-secret <sink> --overlap-hours 0"
     )]
     OtherSecretKey,
     #[error(transparent)]
@@ -122,6 +123,7 @@ impl Server {
             internal_api,
         } = assemble(&options, opened, identity, zone, clock, shutdown)?;
         secret_key::check(&app, options.events.accept_new_key).await?;
+        seal_headers::try_once(&app).await?;
 
         let local = match &tls {
             Some(_) if options.allow_local_spaces => Some(bind_loopback()?),
@@ -316,6 +318,7 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         tokio::spawn(prove_sandbox(app.clone())),
         tokio::spawn(follow_users(app.clone())),
         tokio::spawn(watch_owners(app.clone())),
+        tokio::spawn(seal_headers::run(app.clone())),
         tokio::spawn(app.zone.clone().run(app.clone())),
     ]
 }

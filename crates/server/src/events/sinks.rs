@@ -12,6 +12,7 @@ use svc_core::{SpaceId, Timestamp, UserId, event::Event};
 use self::{method::MethodDelivery, webhook::Webhook};
 use super::{
     lanes::{AttemptDetail, Deliver, Job, Sent, Target},
+    sealed_headers::{self, Sealing},
     secrets::SecretKey,
     sinks_service::sample,
     template::{self, Scope, SpaceScope},
@@ -31,6 +32,8 @@ use crate::{
 pub struct Deliverers {
     pub store: Store,
     pub secrets: Arc<SecretKey>,
+    /// Whether new header values are encrypted.
+    pub sealing: Sealing,
     pub webhook: Webhook,
     pub methods: MethodDelivery,
     pub scripts: Arc<ScriptRunner>,
@@ -145,9 +148,7 @@ impl Deliverers {
         let began = Instant::now();
         match &sink.config {
             SinkConfig::Webhook {
-                url,
-                headers,
-                body_template,
+                url, body_template, ..
             } => {
                 if let Some(why) = self.withheld_webhook(sink, waiting).await {
                     return Sent::Withheld(why);
@@ -164,12 +165,16 @@ impl Deliverers {
                     Ok(secrets) => secrets,
                     Err(error) => return Sent::Failed(detail(error)),
                 };
+                let headers = match self.headers_of(sink) {
+                    Ok(headers) => headers,
+                    Err(error) => return Sent::Failed(detail(error)),
+                };
                 let (mut attempt, delivered) = self
                     .webhook
                     .send(
                         sink.owner_id,
                         url,
-                        headers,
+                        &headers,
                         body,
                         event,
                         &secrets,
@@ -201,6 +206,11 @@ impl Deliverers {
             .map(|sealed| self.secrets.decrypt(sealed, sink.id.0.as_bytes()))
             .collect::<Result<_, _>>()
             .map_err(|error| error.to_string())
+    }
+
+    /// The headers that a webhook adds, with their values.
+    pub fn headers_of(&self, sink: &SinkRow) -> Result<BTreeMap<String, String>, String> {
+        sealed_headers::open(&self.secrets, sink).map_err(|error| error.to_string())
     }
 
     /// The body a template makes of an event; the default body without a template. A template is a

@@ -32,7 +32,12 @@ pub use self::{
     error::SinkError,
     limit::{TestLimit, TooOften},
 };
-use super::{hub::Hub, secrets, sinks::Deliverers};
+use super::{
+    hub::Hub,
+    sealed_headers::{self, SealError},
+    secrets,
+    sinks::Deliverers,
+};
 use crate::{
     clock,
     fair_pool::Cancelled,
@@ -100,7 +105,7 @@ impl SinksService {
             SinkType::Webhook => Some(secret.unwrap_or_else(secrets::new_webhook_secret)),
             SinkType::Script | SinkType::JsonRpc => None,
         };
-        let row = SinkRow {
+        let mut row = SinkRow {
             id,
             owner_key: match new.owner {
                 SinkOwner::User => sinks::owner_key(caller.user.id),
@@ -119,8 +124,10 @@ impl SinksService {
                 .transpose()?,
             previous_secret: None,
             previous_until: None,
+            sealed_headers: None,
             created_at: clock::now(),
         };
+        self.seal_headers(&mut row)?;
         let entry = entry(caller, "event_sink.created", &row, describe(&row));
         let (who, quotas) = (caller.clone(), self.quotas);
         let mut sink = self
@@ -156,12 +163,16 @@ impl SinksService {
             self.check_source(caller, name, source).await?;
         }
         self.check_new_template(caller, id, &patch).await?;
-        let who = caller.clone();
+        let (who, deliverers) = (caller.clone(), self.deliverers.clone());
         let changed = self
             .store
             .try_write(move |tx| {
                 let (actor, before) = managed(tx, &who, id)?;
-                let after = patched(&before, patch)?;
+                let mut after = patched(&before, patch)?;
+                if after.config.headers() != before.config.headers() && deliverers.sealing.is_on() {
+                    sealed_headers::seal(&deliverers.secrets, &mut after)
+                        .map_err(unreadable_headers)?;
+                }
                 check_name_free(tx, &after)?;
                 script::check_script_change(tx, &who, &before, &after)?;
                 sinks::update(tx, &after)?;
@@ -271,12 +282,26 @@ impl SinksService {
         })
     }
 
+    /// Encrypts the header values of a new webhook.
+    fn seal_headers(&self, row: &mut SinkRow) -> Result<(), SinkError> {
+        match self.deliverers.sealing.is_on() {
+            true => sealed_headers::seal(&self.deliverers.secrets, row).map_err(unreadable_headers),
+            false => Ok(()),
+        }
+    }
+
     /// A webhook secret as it is stored: its key, encrypted, tied to its sink.
     fn seal(&self, id: SinkId, text: &str) -> Result<Vec<u8>, SinkError> {
         let key = secrets::parse_webhook_secret(text)
             .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
         Ok(self.deliverers.secrets.encrypt(&key, id.0.as_bytes()))
     }
+}
+
+/// The stored values do not open, because the key was lost.
+fn unreadable_headers(error: SealError) -> SinkError {
+    let message = format!("{error}; give the value of every header anew");
+    SinkError::Conflict(message)
 }
 
 /// Whose sinks a caller manages.

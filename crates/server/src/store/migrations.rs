@@ -70,6 +70,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "quotas",
         sql: include_str!("migrations/0009_quotas.sql"),
     },
+    Migration {
+        version: 10,
+        name: "sealed headers",
+        sql: include_str!("migrations/0010_sealed_headers.sql"),
+    },
 ];
 
 /// The schema this program works with.

@@ -55,11 +55,13 @@ pub fn next_start(tx: &mut Tx<'_>, id: ServerId) -> Result<Timestamp, StoreError
 /// A sign of life. Not taken (`false`) from a server whose id another has started under since.
 pub fn beat(tx: &mut Tx<'_>, server: &ServerRow) -> Result<bool, StoreError> {
     let taken = tx.execute(
-        "INSERT INTO servers (id, url, svc_version, started_at, seen_at, links, draining)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+        "INSERT INTO servers
+             (id, url, svc_version, started_at, seen_at, links, draining, reads_sealed_headers)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1)
          ON CONFLICT (id) DO UPDATE SET url = excluded.url, svc_version = excluded.svc_version,
              started_at = excluded.started_at, seen_at = excluded.seen_at,
-             links = excluded.links, draining = excluded.draining
+             links = excluded.links, draining = excluded.draining,
+             reads_sealed_headers = excluded.reads_sealed_headers
          WHERE servers.started_at <= excluded.started_at",
         values![
             server.id,
@@ -101,6 +103,21 @@ pub fn list(tx: &mut Tx<'_>) -> Result<Vec<ServerHolding>, StoreError> {
         })
     })
     .collect()
+}
+
+/// Whether a server of an earlier version, which does not read `sealed_headers` of sinks, has given
+/// a sign of life since a moment.
+pub fn any_without_sealed_headers(
+    tx: &mut Tx<'_>,
+    since: Timestamp,
+    this: ServerId,
+) -> Result<bool, StoreError> {
+    let found = tx.query_opt(
+        "SELECT id FROM servers
+         WHERE reads_sealed_headers = 0 AND seen_at >= ?1 AND id <> ?2 LIMIT 1",
+        values![since, this],
+    )?;
+    Ok(found.is_some())
 }
 
 /// Removes those not seen since a moment, which hold nothing any more.

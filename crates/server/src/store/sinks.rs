@@ -43,6 +43,8 @@ pub struct SinkRow {
     /// Encrypted; signs too until `previous_until`.
     pub previous_secret: Option<Vec<u8>>,
     pub previous_until: Option<Timestamp>,
+    /// Values of a webhook's headers, encrypted: see `events::sealed_headers`.
+    pub sealed_headers: Option<Vec<u8>>,
     pub created_at: Timestamp,
 }
 
@@ -52,6 +54,7 @@ pub struct SinkRow {
 pub enum SinkConfig {
     Webhook {
         url: String,
+        /// By name; a value that is encrypted is a mask here.
         headers: BTreeMap<String, String>,
         body_template: Option<String>,
     },
@@ -65,6 +68,14 @@ pub enum SinkConfig {
 }
 
 impl SinkConfig {
+    /// The headers of a webhook.
+    pub fn headers(&self) -> Option<&BTreeMap<String, String>> {
+        match self {
+            Self::Webhook { headers, .. } => Some(headers),
+            Self::Script { .. } | Self::JsonRpc { .. } => None,
+        }
+    }
+
     pub fn body_template(&self) -> Option<&str> {
         match self {
             Self::Webhook { body_template, .. } | Self::JsonRpc { body_template } => {
@@ -88,7 +99,7 @@ pub struct SinkStatus {
 }
 
 const COLUMNS: &str = "id, owner_key, owner_id, name, description, patterns, type, active, config, \
-                       secret, previous_secret, previous_until, created_at";
+                       secret, previous_secret, previous_until, sealed_headers, created_at";
 
 /// The `owner_key` of a user's own sinks.
 pub fn owner_key(user: UserId) -> String {
@@ -119,6 +130,7 @@ impl SinkRow {
             secret: row.get("secret")?,
             previous_secret: row.get("previous_secret")?,
             previous_until: row.get("previous_until")?,
+            sealed_headers: row.get("sealed_headers")?,
             created_at: row.get("created_at")?,
         })
     }
@@ -151,7 +163,7 @@ pub fn insert(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     tx.execute(
         &format!(
             "INSERT INTO event_sinks ({COLUMNS})
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)"
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
         ),
         values![
             sink.id,
@@ -166,6 +178,7 @@ pub fn insert(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
             sink.secret.clone(),
             sink.previous_secret.clone(),
             sink.previous_until,
+            sink.sealed_headers.clone(),
             sink.created_at
         ],
     )?;
@@ -234,6 +247,24 @@ pub fn list(
     })
 }
 
+/// Webhooks of all owners after an id, in the order of their ids.
+pub fn list_webhooks_after(
+    tx: &mut Tx<'_>,
+    after: SinkId,
+    limit: u32,
+) -> Result<Vec<SinkRow>, StoreError> {
+    tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM event_sinks WHERE type = 'webhook' AND id > ?1
+             ORDER BY id LIMIT ?2"
+        ),
+        values![after, limit],
+    )?
+    .iter()
+    .map(SinkRow::read)
+    .collect()
+}
+
 /// Script sinks whose configuration holds this text somewhere.
 pub(in crate::store) fn list_mentioning(
     tx: &mut Tx<'_>,
@@ -287,7 +318,8 @@ pub fn list_json_rpc(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkRow>, Sto
 pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     let changed = tx.execute(
         "UPDATE event_sinks SET name = ?2, description = ?3, patterns = ?4, active = ?5,
-             config = ?6, secret = ?7, previous_secret = ?8, previous_until = ?9 WHERE id = ?1",
+             config = ?6, secret = ?7, previous_secret = ?8, previous_until = ?9,
+             sealed_headers = ?10 WHERE id = ?1",
         values![
             sink.id,
             &sink.name,
@@ -297,7 +329,8 @@ pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
             Json(&sink.config),
             sink.secret.clone(),
             sink.previous_secret.clone(),
-            sink.previous_until
+            sink.previous_until,
+            sink.sealed_headers.clone()
         ],
     )?;
     if changed == 0 {

@@ -194,7 +194,7 @@ async fn sinks_from_creation_to_removal() {
             .unwrap()
             .starts_with("whsec_")
     );
-    assert_eq!(created["webhook"]["headers"], json!({"X-Team": "tea"}));
+    assert_eq!(created["webhook"]["headers"], json!({"X-Team": "********"}));
     let out = cli().run(&["sink", "list"]).await.expect(0);
     assert!(out.stdout.contains("hook"), "{}", out.stdout);
     assert!(!out.stdout.contains("whsec_"));

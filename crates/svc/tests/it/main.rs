@@ -24,6 +24,7 @@ mod events_crash;
 mod events_delivery;
 mod events_emit;
 mod events_fair;
+mod events_headers;
 mod events_history;
 mod events_isolation;
 mod events_methods;

@@ -276,6 +276,7 @@ impl Fixture {
             secret: None,
             previous_secret: None,
             previous_until: None,
+            sealed_headers: None,
             created_at: Timestamp(START),
         }
     }

@@ -12,6 +12,7 @@ use svc_protocol::api::{
 use super::{error::SinkError, sample};
 use crate::{
     events::{
+        sealed_headers::MASK,
         secrets,
         sinks::webhook,
         template::{self, Scope, TemplateError},
@@ -92,6 +93,7 @@ pub fn new_config(new: &NewSink) -> Result<NewConfig, SinkError> {
                     .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
             }
             let secret = given.secret.clone();
+            no_masks(&given.headers)?;
             let config = checked(of_webhook(given))?;
             Ok(NewConfig { config, secret })
         }
@@ -145,9 +147,9 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
                 secret: None,
             };
             let merged = merge(&current, patch).map_err(unreadable)?;
-            checked(of_webhook(
-                serde_json::from_value(merged).map_err(unreadable)?,
-            ))
+            let mut merged: WebhookConfig = serde_json::from_value(merged).map_err(unreadable)?;
+            keep_masked(&mut merged.headers, headers)?;
+            checked(of_webhook(merged))
         }
         SinkConfig::Script { script_id, source } => {
             let current = ScriptConfig {
@@ -169,6 +171,35 @@ pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, 
             checked(SinkConfig::JsonRpc { body_template })
         }
     }
+}
+
+/// A value that is the mask stands for the stored one: who reads a sink and writes it back changes
+/// nothing.
+fn keep_masked(
+    headers: &mut BTreeMap<String, String>,
+    stored: &BTreeMap<String, String>,
+) -> Result<(), SinkError> {
+    for (name, value) in headers.iter_mut().filter(|(_, value)| *value == MASK) {
+        match stored.get(name) {
+            Some(stored) => value.clone_from(stored),
+            None => return Err(only_a_mask(name)),
+        }
+    }
+    Ok(())
+}
+
+fn no_masks(headers: &BTreeMap<String, String>) -> Result<(), SinkError> {
+    match headers.iter().find(|(_, value)| *value == MASK) {
+        Some((name, _)) => Err(only_a_mask(name)),
+        None => Ok(()),
+    }
+}
+
+fn only_a_mask(name: &str) -> SinkError {
+    SinkError::invalid(
+        "invalid_header",
+        format!("`{MASK}` stands for a stored value, and header `{name}` has none; give its value"),
+    )
 }
 
 pub fn wrong_part(part: &str, kind: SinkType) -> SinkError {

@@ -3,9 +3,12 @@
 use serde_json::{Value, json};
 use svc_protocol::api::{JsonRpcConfig, ScriptConfig, Sink, SinkOwner, WebhookConfig};
 
-use crate::store::{
-    StoreError, Tx,
-    sinks::{self, SinkConfig, SinkRow},
+use crate::{
+    events::sealed_headers,
+    store::{
+        StoreError, Tx,
+        sinks::{self, SinkConfig, SinkRow},
+    },
 };
 
 /// A sink with what its lane is doing.
@@ -16,9 +19,11 @@ pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
     match row.config {
         SinkConfig::Webhook {
             url,
-            headers,
+            mut headers,
             body_template,
         } => {
+            // The values may be credentials: their owner knows them, and nobody else is to.
+            sealed_headers::mask(&mut headers);
             webhook = Some(WebhookConfig {
                 url,
                 headers,

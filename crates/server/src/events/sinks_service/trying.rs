@@ -134,7 +134,7 @@ impl SinksService {
         body: String,
         event: &Event,
     ) -> Result<Attempt, SinkError> {
-        let SinkConfig::Webhook { url, headers, .. } = &row.config else {
+        let SinkConfig::Webhook { url, .. } = &row.config else {
             return Err(SinkError::Internal("only a webhook is sent to".to_owned()));
         };
         self.tests.take(caller.user.id, Instant::now())?;
@@ -143,10 +143,14 @@ impl SinksService {
             .deliverers
             .secrets_of(row, at)
             .map_err(SinkError::Internal)?;
+        let headers = self
+            .deliverers
+            .headers_of(row)
+            .map_err(SinkError::Internal)?;
         let (detail, ok) = self
             .deliverers
             .webhook
-            .send(caller.user.id, url, headers, body, event, &secrets, at)
+            .send(caller.user.id, url, &headers, body, event, &secrets, at)
             .await;
         self.tested(caller, row, at, detail, ok).await
     }

@@ -213,6 +213,7 @@ async fn a_user_for_whom_a_global_script_sink_runs_is_not_deleted() {
         secret: None,
         previous_secret: None,
         previous_until: None,
+        sealed_headers: None,
         created_at: fixture.now(),
     };
     let insert = fixture.store.write(move |tx| sinks::insert(tx, &row));

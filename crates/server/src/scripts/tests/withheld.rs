@@ -39,6 +39,7 @@ impl Fixture {
             secret: None,
             previous_secret: None,
             previous_until: None,
+            sealed_headers: None,
             created_at: clock::now(),
         };
         let event = Event {

@@ -40,7 +40,7 @@ export function HeadersField({ draft, change }) {
           <${IconButton} icon="trash" label=${`Remove header ${index + 1}`} onClick=${() => change({ headers: draft.headers.filter((one) => one.key !== header.key) })} />
         </div>`)}
       <div><${Button} size="small" icon="plus" onClick=${() => change({ headers: [...draft.headers, newHeader()] })}>Add header</${Button}></div>
-      <p class="hint">Sent with every request, for instance a token the receiver asks for.</p>
+      <p class="hint">Sent with every request, for instance a token the receiver asks for. Values are not shown again: ******** keeps the stored one.</p>
     </fieldset>
   `;
 }

@@ -1,0 +1,122 @@
+use std::sync::Arc;
+
+use serde_json::json;
+use svc_core::{Timestamp, UserId, pattern::Pattern};
+use svc_protocol::api::SinkType;
+use uuid::Uuid;
+
+use super::*;
+
+fn headers(pairs: &[(&str, &str)]) -> Headers {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+fn row(number: u128, given: &[(&str, &str)]) -> SinkRow {
+    SinkRow {
+        id: SinkId(Uuid::from_u128(number)),
+        owner_key: UserId::NIL.to_string(),
+        owner_id: UserId::NIL,
+        name: format!("sink{number}"),
+        description: String::new(),
+        patterns: vec![Pattern::parse("*", 1).expect("valid")],
+        kind: SinkType::Webhook,
+        active: true,
+        config: SinkConfig::Webhook {
+            url: "http://example.org/".to_owned(),
+            headers: headers(given),
+            body_template: None,
+        },
+        secret: None,
+        previous_secret: None,
+        previous_until: None,
+        sealed_headers: None,
+        created_at: Timestamp(0),
+    }
+}
+
+fn shown(row: &SinkRow) -> Headers {
+    match &row.config {
+        SinkConfig::Webhook { headers, .. } => headers.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn values_are_sealed_for_their_sink_and_opened_again() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let key = SecretKey::load_or_create(folder.path(), None).expect("a key");
+    let mut sealed = row(1, &[("Authorization", "Bearer abc"), ("X-Team", "tea")]);
+    let given = shown(&sealed);
+    seal(&key, &mut sealed).expect("sealed");
+    let masks = headers(&[("Authorization", MASK), ("X-Team", MASK)]);
+    assert_eq!(shown(&sealed), masks);
+    assert_eq!(open(&key, &sealed).expect("opened"), given);
+    let text = format!("{sealed:?}");
+    assert!(!text.contains("abc") && !text.contains("tea"), "{text}");
+
+    // Copied to another sink, or in place of the signing secret, it does not open.
+    let mut copied = row(2, &[("Authorization", MASK)]);
+    copied.sealed_headers.clone_from(&sealed.sealed_headers);
+    assert!(open(&key, &copied).is_err());
+    let as_secret = sealed.sealed_headers.clone().expect("sealed");
+    assert!(key.decrypt(&as_secret, sealed.id.0.as_bytes()).is_err());
+
+    // An earlier version replaced one value, and removed the other header.
+    sealed.config = row(1, &[("Authorization", "Bearer new")]).config;
+    let newer = headers(&[("Authorization", "Bearer new")]);
+    assert_eq!(open(&key, &sealed).expect("opened"), newer);
+    seal(&key, &mut sealed).expect("sealed");
+    assert_eq!(open(&key, &sealed).expect("opened"), newer);
+    sealed.config = row(1, &[]).config;
+    seal(&key, &mut sealed).expect("sealed");
+    assert_eq!(sealed.sealed_headers, None);
+}
+
+#[tokio::test]
+async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let key = Arc::new(SecretKey::load_or_create(folder.path(), None).expect("a key"));
+    let store = Store::open(folder.path()).expect("opens");
+    let rows = [
+        row(1, &[("Authorization", "Bearer abc")]),
+        row(2, &[]),
+        // The mask itself can have been a value.
+        row(3, &[("X-Team", MASK)]),
+    ];
+    store
+        .write(move |tx| rows.iter().try_for_each(|row| sinks::insert(tx, row)))
+        .await
+        .expect("stored");
+    let sealing = Sealing::default();
+    let server = ServerId::NIL;
+    let first = seal_stored(&store, &key, &sealing, server);
+    let second = seal_stored(&store, &key, &sealing, server);
+    let (first, second) = tokio::join!(first, second);
+    assert!(first.expect("sealed") && second.expect("sealed") && sealing.is_on());
+    let read = |tx: &mut Tx<'_>| sinks::list_webhooks_after(tx, SinkId::NIL, 10);
+    let stored = store.read(read).await.expect("read");
+    let opened: Vec<_> = stored
+        .iter()
+        .map(|row| open(&key, row).expect("opened"))
+        .collect();
+    let expected = [
+        headers(&[("Authorization", "Bearer abc")]),
+        headers(&[]),
+        headers(&[("X-Team", MASK)]),
+    ];
+    assert_eq!(opened, expected);
+    assert_eq!(shown(&stored[0]), headers(&[("Authorization", MASK)]));
+    assert!(stored.iter().all(|row| !is_clear(row)), "{stored:?}");
+    // Nothing is left to do.
+    assert!(
+        seal_stored(&store, &key, &sealing, server)
+            .await
+            .expect("sealed")
+    );
+    assert_eq!(store.read(read).await.expect("read"), stored);
+    assert_eq!(json!(shown(&stored[2])), json!({"X-Team": MASK}));
+    store.close().await;
+}
