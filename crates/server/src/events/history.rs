@@ -12,14 +12,11 @@ use svc_core::{
 };
 use svc_protocol::api::{EventDelivery, EventDeliveryState, EventReceiver, SinkOwner};
 use thiserror::Error;
-use tokio::{
-    sync::broadcast::{Receiver, error::RecvError},
-    time::{Interval, MissedTickBehavior, interval},
-};
+use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    hub::{Hub, Streamed},
+    hub::{Hub, Missed, Reader, Streamed},
     sinks_service::owner_keys,
 };
 use crate::{
@@ -126,7 +123,8 @@ impl History {
         let mut recheck = interval(RECHECK_EVERY);
         recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Ok(Stream {
-            events: self.hub.subscribe(),
+            events: self.hub.subscribe(only_of(&caller)),
+            hub: self.hub.clone(),
             directory: self.directory.clone(),
             shutdown: self.shutdown.clone(),
             caller,
@@ -147,7 +145,8 @@ fn check_patterns(patterns: &[Pattern]) -> Result<(), HistoryError> {
 
 /// Events as they are committed.
 pub struct Stream {
-    events: Receiver<Arc<Streamed>>,
+    events: Reader,
+    hub: Hub,
     directory: Arc<Directory>,
     shutdown: CancellationToken,
     caller: Caller,
@@ -160,14 +159,14 @@ pub struct Stream {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Message {
     Event(Arc<Streamed>),
-    /// So many went by unread; some may not have been for this stream.
+    /// So many went by unread; some may not have matched the patterns of this stream.
     Lagged(u64),
 }
 
 impl Stream {
     /// Leaves out what has happened since it was made.
     pub fn begin_now(&mut self) {
-        self.events = self.events.resubscribe();
+        self.events = self.hub.subscribe(only_of(&self.caller));
     }
 
     /// `None` once the credential is refused or the server stops.
@@ -178,13 +177,16 @@ impl Stream {
                 biased;
                 () = self.shutdown.cancelled() => return None,
                 _ = self.recheck.tick() => {
+                    let before = only_of(&self.caller);
                     self.caller = self.directory.recheck(&self.caller, clock::now()).ok()?;
+                    if only_of(&self.caller) != before {
+                        self.begin_now();
+                    }
                 }
-                received = self.events.recv() => match received {
+                received = self.events.next() => match received {
                     Ok(event) if self.wants(&event) => return Some(Message::Event(event)),
                     Ok(_) => {}
-                    Err(RecvError::Lagged(missed)) => return Some(Message::Lagged(missed)),
-                    Err(RecvError::Closed) => return None,
+                    Err(Missed(missed)) => return Some(Message::Lagged(missed)),
                 }
             }
         }

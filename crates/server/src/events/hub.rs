@@ -3,10 +3,12 @@
 //! It wakes the engine, feeds streams and counts. All of it is a hint: an event that the hub never
 //! hears of is delivered all the same, because the engine looks by itself.
 
+mod feed;
+
 use std::{
     collections::{HashMap, HashSet},
     sync::{
-        Arc,
+        Arc, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -14,12 +16,11 @@ use std::{
 use parking_lot::Mutex;
 use svc_core::{EventId, LaneId, Timestamp, UserId, event::Event};
 use svc_protocol::api::EventRecord;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::Notify;
 
+use self::feed::Feed;
+pub use self::feed::{Missed, Reader};
 use crate::clock;
-
-/// Events a slow stream may lag behind before it misses some.
-const STREAM_BUFFER: usize = 256;
 
 /// An event as streams carry it: written out, because a payload in memory can take thirty times
 /// its JSON, and a reader that does not read makes the buffer keep it.
@@ -51,7 +52,8 @@ pub struct Hub(Arc<Shared>);
 struct Shared {
     wake: Notify,
     wakes: Mutex<Wakes>,
-    events: broadcast::Sender<Arc<Streamed>>,
+    /// What streams read, by the owner of the events; `None` has everybody's.
+    feeds: Mutex<HashMap<Option<UserId>, Weak<Feed>>>,
     /// Events that streams were shown, or that are older than they are, and since when that is
     /// known; kept while somebody looks for those of other servers, who finds our own as well.
     shown: Mutex<Option<HashMap<EventId, Timestamp>>>,
@@ -102,7 +104,7 @@ impl Hub {
         Self(Arc::new(Shared {
             wake: Notify::new(),
             wakes: Mutex::default(),
-            events: broadcast::Sender::new(STREAM_BUFFER),
+            feeds: Mutex::default(),
             shown: Mutex::default(),
             counters: EventCounters::default(),
         }))
@@ -124,7 +126,8 @@ impl Hub {
 
     /// Whether anybody listens to events.
     pub fn has_streams(&self) -> bool {
-        self.0.events.receiver_count() > 0
+        let feeds = self.0.feeds.lock();
+        feeds.values().any(|feed| feed.strong_count() > 0)
     }
 
     /// Shows an event to the streams, unless it has been shown.
@@ -134,8 +137,27 @@ impl Hub {
         {
             return;
         }
-        // The last listener may just have gone.
-        let _ = self.0.events.send(Arc::new(Streamed::from(event)));
+        let feeds: Vec<_> = {
+            let mut feeds = self.0.feeds.lock();
+            let mut find = |owner: Option<UserId>| {
+                let feed = feeds.get(&owner)?.upgrade();
+                if feed.is_none() {
+                    feeds.remove(&owner);
+                }
+                feed
+            };
+            [find(Some(event.owner_id)), find(None)]
+                .into_iter()
+                .flatten()
+                .collect()
+        };
+        if feeds.is_empty() {
+            return;
+        }
+        let streamed = Arc::new(Streamed::from(event));
+        feeds
+            .iter()
+            .for_each(|feed| feed.put(Arc::clone(&streamed)));
     }
 
     /// Those of the zone's newest events that have not been shown. The first time, all of them are
@@ -175,9 +197,17 @@ impl Hub {
         self.0.wake.notify_one();
     }
 
-    /// Events from now on.
-    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Streamed>> {
-        self.0.events.subscribe()
+    /// Events from now on: of one owner, or everybody's.
+    pub fn subscribe(&self, owner: Option<UserId>) -> Reader {
+        let mut feeds = self.0.feeds.lock();
+        let feed = feeds.get(&owner).and_then(Weak::upgrade);
+        let feed = feed.unwrap_or_else(|| {
+            feeds.retain(|_, feed| feed.strong_count() > 0);
+            let feed = Arc::new(Feed::new());
+            feeds.insert(owner, Arc::downgrade(&feed));
+            feed
+        });
+        feed.read()
     }
 
     pub fn counters(&self) -> &EventCounters {

@@ -89,7 +89,7 @@ fn caller() -> Caller {
 #[tokio::test]
 async fn an_event_from_the_server_has_no_space_and_belongs_to_its_caller() {
     let fixture = Fixture::new(None);
-    let mut stream = fixture.hub.subscribe();
+    let mut stream = fixture.hub.subscribe(None);
     let emitted = fixture
         .emit("space.created", json!({"a": 1}), None)
         .await
@@ -100,7 +100,7 @@ async fn an_event_from_the_server_has_no_space_and_belongs_to_its_caller() {
     assert_eq!(event.space_id, SpaceId::NIL);
     assert_eq!(event.owner_id, fixture.caller.user.id);
     assert_eq!(event.actor.kind, ActorKind::User);
-    assert_eq!(stream.try_recv().expect("told").id, event.event_id);
+    assert_eq!(stream.next().await.expect("told").id, event.event_id);
 }
 
 #[tokio::test]

@@ -166,6 +166,24 @@ async fn a_slow_reader_hears_what_it_missed_and_goes_on() {
 }
 
 #[tokio::test]
+async fn a_user_who_emits_much_makes_no_other_stream_miss_anything() {
+    let fixture = Fixture::new().await;
+    let (admin, ann) = (fixture.caller("admin").await, fixture.caller("ann").await);
+    let mut of_ann = fixture
+        .history
+        .stream(ann.clone(), vec![])
+        .expect("allowed");
+    let first = fixture.emit(&ann, "custom.x").await;
+    let flood = fixture.emit(&admin, "custom.flood").await;
+    for _ in 0..2_000 {
+        fixture.history.hub.committed(std::slice::from_ref(&flood));
+    }
+    let last = fixture.emit(&ann, "custom.y").await;
+    assert_eq!(next(&mut of_ann).await, Some(streamed(&first)));
+    assert_eq!(next(&mut of_ann).await, Some(streamed(&last)));
+}
+
+#[tokio::test]
 async fn a_stream_ends_with_its_credential_and_with_the_server() {
     let fixture = Fixture::new().await;
     let (admin, ann) = (fixture.caller("admin").await, fixture.caller("ann").await);

@@ -1,0 +1,161 @@
+//! [`Feed`]: the newest events of one owner, or of everybody, for the streams that show them.
+//!
+//! Each owner has a feed of their own: a user who emits much makes nobody else's stream miss
+//! anything, and wakes nobody else's. What a reader that does not read holds is bounded in bytes.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::Streamed;
+
+/// Events that a slow reader may be behind before it misses some, and bytes of them.
+const EVENTS_MAX: usize = 256;
+const BYTES_MAX: usize = 4 * 1024 * 1024;
+
+pub(super) struct Feed {
+    newest: Mutex<Newest>,
+    /// Events so far.
+    count: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Newest {
+    /// The number of the first event that is kept.
+    first: u64,
+    events: VecDeque<Arc<Streamed>>,
+    bytes: usize,
+}
+
+/// Reads a feed from where it was when the reader was made.
+pub struct Reader {
+    feed: Arc<Feed>,
+    /// The number of the next event to read.
+    next: u64,
+    count: watch::Receiver<u64>,
+}
+
+/// So many events went by unread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Missed(pub u64);
+
+impl Feed {
+    pub(super) fn new() -> Self {
+        Self {
+            newest: Mutex::default(),
+            count: watch::Sender::new(0),
+        }
+    }
+
+    pub(super) fn put(&self, event: Arc<Streamed>) {
+        let mut newest = self.newest.lock();
+        newest.bytes += event.record.len();
+        newest.events.push_back(event);
+        // The newest one is kept however large it is.
+        while newest.events.len() > EVENTS_MAX
+            || (newest.bytes > BYTES_MAX && newest.events.len() > 1)
+        {
+            if let Some(gone) = newest.events.pop_front() {
+                newest.bytes -= gone.record.len();
+                newest.first += 1;
+            }
+        }
+        let count = newest.end();
+        drop(newest);
+        self.count.send_replace(count);
+    }
+
+    pub(super) fn read(self: &Arc<Self>) -> Reader {
+        Reader {
+            next: self.newest.lock().end(),
+            count: self.count.subscribe(),
+            feed: Arc::clone(self),
+        }
+    }
+}
+
+impl Newest {
+    fn end(&self) -> u64 {
+        self.first + self.events.len() as u64
+    }
+}
+
+impl Reader {
+    /// Waits for the next event. Nothing is lost when the wait is broken off.
+    pub async fn next(&mut self) -> Result<Arc<Streamed>, Missed> {
+        loop {
+            // Noted before the look, so that an event after it wakes.
+            self.count.borrow_and_update();
+            if let Some(next) = self.find_next() {
+                return next;
+            }
+            // The sender is in the feed, which this reader holds.
+            let _ = self.count.changed().await;
+        }
+    }
+
+    fn find_next(&mut self) -> Option<Result<Arc<Streamed>, Missed>> {
+        let newest = self.feed.newest.lock();
+        if self.next < newest.first {
+            let missed = newest.first - self.next;
+            self.next = newest.first;
+            return Some(Err(Missed(missed)));
+        }
+        let at = usize::try_from(self.next - newest.first).ok()?;
+        let event = newest.events.get(at)?.clone();
+        self.next += 1;
+        Some(Ok(event))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_core::{EventId, UserId};
+
+    use super::*;
+
+    fn event(bytes: usize) -> Arc<Streamed> {
+        Arc::new(Streamed {
+            id: EventId::NIL,
+            r#type: "custom.x".to_owned(),
+            owner_id: UserId::NIL,
+            record: "x".repeat(bytes),
+        })
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_does_not_read_holds_so_many_events_and_bytes() {
+        let feed = Arc::new(Feed::new());
+        let mut reader = feed.read();
+        for _ in 0..EVENTS_MAX + 10 {
+            feed.put(event(1));
+        }
+        assert_eq!(reader.next().await, Err(Missed(10)));
+        assert_eq!(reader.next().await, Ok(event(1)));
+
+        let large = BYTES_MAX / 4;
+        for _ in 0..100 {
+            feed.put(event(large));
+        }
+        let kept: usize = feed
+            .newest
+            .lock()
+            .events
+            .iter()
+            .map(|e| e.record.len())
+            .sum();
+        assert!(kept <= BYTES_MAX, "{kept}");
+        assert!(reader.next().await.is_err());
+        for _ in 0..4 {
+            assert_eq!(reader.next().await, Ok(event(large)));
+        }
+        // One that is larger than all of it is kept alone.
+        feed.put(event(BYTES_MAX + 1));
+        assert_eq!(reader.next().await, Ok(event(BYTES_MAX + 1)));
+        // A new reader begins with what comes next.
+        let mut later = feed.read();
+        feed.put(event(7));
+        assert_eq!(later.next().await, Ok(event(7)));
+    }
+}
