@@ -120,6 +120,13 @@ pub fn any_without_sealed_headers(
     Ok(found.is_some())
 }
 
+/// Makes all servers ones of an earlier version.
+#[cfg(test)]
+pub fn age_all(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    tx.execute("UPDATE servers SET reads_sealed_headers = 0", &[])?;
+    Ok(())
+}
+
 /// Removes those not seen since a moment, which hold nothing any more.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
     tx.execute(

@@ -198,6 +198,7 @@ async fn add_sink(fixture: &Fixture, owner_key: String) {
         secret: None,
         previous_secret: None,
         previous_until: None,
+        sealed_headers: None,
         created_at: Timestamp(0),
     };
     let inserting = fixture.store.write(move |tx| sinks::insert(tx, &row));

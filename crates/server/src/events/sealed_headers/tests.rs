@@ -6,6 +6,10 @@ use svc_protocol::api::SinkType;
 use uuid::Uuid;
 
 use super::*;
+use crate::store::{
+    servers::ServerRow,
+    testing::{Place, on_each_engine},
+};
 
 fn headers(pairs: &[(&str, &str)]) -> Headers {
     let pairs = pairs.iter();
@@ -75,11 +79,59 @@ fn values_are_sealed_for_their_sink_and_opened_again() {
     assert_eq!(sealed.sealed_headers, None);
 }
 
-#[tokio::test]
-async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers() {
+on_each_engine! {
+    rows_in_clear_are_sealed_once_and_by_any_number_of_servers,
+    values_stay_in_clear_while_an_earlier_version_is_in_the_zone,
+}
+
+fn key() -> Arc<SecretKey> {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let key = Arc::new(SecretKey::load_or_create(folder.path(), None).expect("a key"));
-    let store = Store::open(folder.path()).expect("opens");
+    Arc::new(SecretKey::load_or_create(folder.path(), None).expect("a key"))
+}
+
+async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone(place: &Place) {
+    let (store, key) = (place.open().await, key());
+    let clear = row(1, &[("Authorization", "Bearer abc")]);
+    let other = |seen_at| ServerRow {
+        id: ServerId(Uuid::from_u128(7)),
+        url: "http://127.0.0.1:1".to_owned(),
+        svc_version: "0.0.1".to_owned(),
+        started_at: Timestamp(1),
+        seen_at,
+        links: 0,
+        draining: false,
+    };
+    let stored = clear.clone();
+    let write = move |tx: &mut Tx<'_>| {
+        sinks::insert(tx, &stored)?;
+        let seen_at = tx.now()?;
+        servers::beat(tx, &other(seen_at))?;
+        servers::age_all(tx)
+    };
+    store.write(write).await.expect("stored");
+    let (sealing, server) = (Sealing::default(), ServerId::NIL);
+    let sealed = seal_stored(&store, &key, &sealing, server).await;
+    // Nobody shares the embedded database.
+    assert_eq!(sealed, Ok(!store.is_shared()));
+    assert_eq!(sealing.is_on(), !store.is_shared());
+    if store.is_shared() {
+        let id = clear.id;
+        let found = store.read(move |tx| sinks::find(tx, id)).await;
+        assert_eq!(found.expect("read"), Some(clear));
+        // It is gone, or of this version too.
+        let beat = move |tx: &mut Tx<'_>| {
+            let seen_at = tx.now()?;
+            servers::beat(tx, &other(seen_at))
+        };
+        store.write(beat).await.expect("given");
+        let sealed = seal_stored(&store, &key, &sealing, server).await;
+        assert_eq!((sealed, sealing.is_on()), (Ok(true), true));
+    }
+    store.close().await;
+}
+
+async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers(place: &Place) {
+    let (store, key) = (place.open().await, key());
     let rows = [
         row(1, &[("Authorization", "Bearer abc")]),
         row(2, &[]),

@@ -78,25 +78,16 @@ fn what_cannot_work_is_refused_with_a_code() {
         "invalid_header",
     );
     check(json!({"url": url, "secret": "short"}), "invalid_secret");
-    check(
-        json!({"url": url, "body_template": "{% for %}"}),
-        "invalid_template",
-    );
-    check(
-        json!({"url": url, "body_template": "hello"}),
-        "invalid_template",
-    );
+    for template in ["{% for %}", "hello"] {
+        let refused = refused(body_template(template, SinkType::Webhook));
+        assert_eq!(refused.0, "invalid_template", "{template}");
+    }
     assert!(new_config(&webhook_sink(json!({"url": url}))).is_ok());
 }
 
 #[test]
 fn a_json_rpc_template_renders_an_object() {
-    let formatter = |template: &str| {
-        new_config(&new_sink(json!({
-            "name": "x", "patterns": "*", "type": "json-rpc",
-            "json_rpc": {"body_template": template},
-        })))
-    };
+    let formatter = |template: &str| body_template(template, SinkType::JsonRpc);
     assert!(formatter(r#"{"id": ${{ event.id }}}"#).is_ok());
     assert_eq!(refused(formatter("[1]")).0, "invalid_template");
 }
@@ -127,6 +118,23 @@ fn a_patch_is_merged_member_by_member() {
     ] {
         assert_eq!(refused(merged_config(&current, &patch)).0, code, "{patch}");
     }
+}
+
+#[test]
+fn a_mask_stands_for_the_stored_value_of_a_header() {
+    let current = SinkConfig::Webhook {
+        url: "https://example.org/a".to_owned(),
+        headers: BTreeMap::from([("a".to_owned(), "1".to_owned()), ("b".into(), MASK.into())]),
+        body_template: None,
+    };
+    let same = json!({"headers": {"a": MASK, "b": MASK}});
+    assert_eq!(merged_config(&current, &same).expect("valid"), current);
+    let unknown = json!({"headers": {"c": MASK}});
+    let (code, message) = refused(merged_config(&current, &unknown));
+    assert_eq!(code, "invalid_header");
+    assert!(message.contains("`c`"), "{message}");
+    let new = webhook_sink(json!({"url": "https://example.org/", "headers": {"a": MASK}}));
+    assert_eq!(refused(new_config(&new)).0, "invalid_header");
 }
 
 #[test]
