@@ -147,7 +147,7 @@ impl Client {
         let (name, text) = match &self.credential {
             Credential::None => return Ok(()),
             Credential::Token(token) => (header::AUTHORIZATION, format!("Bearer {token}")),
-            Credential::Session(session) => (header::COOKIE, format!("svc_session={session}")),
+            Credential::Session(session) => (header::COOKIE, session.clone()),
         };
         let mut value = HeaderValue::from_str(&text).map_err(|_| {
             self.transport

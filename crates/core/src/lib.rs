@@ -9,6 +9,7 @@ pub mod fair;
 pub mod fair_queue;
 pub mod id;
 pub mod lane;
+pub mod login;
 pub mod name;
 pub mod number_map;
 pub mod pattern;
@@ -22,6 +23,7 @@ pub mod space;
 pub mod target;
 pub mod text;
 pub mod timestamp;
+pub mod token;
 pub mod visibility;
 
 pub use id::{

@@ -1,14 +1,14 @@
 //! What `svc up` needs once the server runs: an administrator, a token, a space of its own.
 
 use svc_core::{SpaceId, space::Runtime};
-use svc_protocol::api::{NewSpace, NewToken};
+use svc_protocol::api::NewSpace;
 use thiserror::Error;
 
 use crate::{
     app::App,
     identity::{Caller, IdentityError},
     spaces::SpaceError,
-    store::{self, PageRequest, StoreError},
+    store::{self, StoreError},
 };
 
 /// The user that `svc up` works as.
@@ -55,12 +55,7 @@ pub async fn up(
         .find_user_by_name(USER)
         .filter(|user| user.active);
     let caller = Caller::process(user.ok_or(UpError::NoAdmin)?);
-    revoke_earlier_token(app, &caller).await?;
-    let new = NewToken {
-        name: TOKEN_NAME.into(),
-        ..NewToken::default()
-    };
-    let token = app.identity.create_token(&caller, new).await?;
+    let token = app.identity.renew_token(&caller, TOKEN_NAME).await?;
     let space_id = find_or_create_space(app, &caller, &request.space_name).await?;
     let space_folder = app.local.folder_of(space_id);
     prepare(&space_folder).map_err(|error| {
@@ -76,21 +71,6 @@ pub async fn up(
         space_id,
         space_folder,
     })
-}
-
-async fn revoke_earlier_token(app: &App, caller: &Caller) -> Result<(), IdentityError> {
-    let tokens = app
-        .identity
-        .list_tokens(caller, PageRequest::default())
-        .await?;
-    for token in tokens
-        .tokens
-        .iter()
-        .filter(|token| token.name == TOKEN_NAME)
-    {
-        app.identity.delete_token(caller, token.id).await?;
-    }
-    Ok(())
 }
 
 async fn find_or_create_space(app: &App, caller: &Caller, name: &str) -> Result<SpaceId, UpError> {

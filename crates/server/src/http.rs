@@ -7,6 +7,7 @@ mod auth;
 mod body_budget;
 mod client_stream;
 pub mod connections;
+mod cookies;
 mod door;
 mod error;
 mod event_sinks;
@@ -32,8 +33,12 @@ mod spaces;
 mod stats;
 mod templates;
 mod tokens;
+mod unknown;
 mod users;
 mod web;
+
+#[cfg(test)]
+mod tests;
 
 pub use body_budget::BodyBudget;
 pub use door::Door;

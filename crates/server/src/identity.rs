@@ -9,11 +9,13 @@
 
 mod access;
 mod audit;
+mod authority;
 mod caller;
 mod change;
 mod directory;
 mod error;
 mod groups;
+mod hash_queue;
 mod login_limit;
 mod membership;
 mod passwords;
@@ -37,10 +39,11 @@ use parking_lot::Mutex;
 use svc_core::Quotas;
 use tokio_util::task::TaskTracker;
 
+pub use authority::CallerWriter;
 pub use caller::{Caller, Credential, User};
 pub use change::Affected;
 pub use directory::{Denied, Directory, DirectoryChange};
-pub use error::{ErrorKind, IdentityError};
+pub use error::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds};
 pub use policy::{LoginPolicy, PasswordPolicy, Policy};
 pub use power::Actor;
 pub use quotas::check_one_more;

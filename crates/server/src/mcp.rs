@@ -96,6 +96,8 @@ pub enum Answer {
     TooManyStreams(QuotaExceeded),
     /// The caller has too many long computations in progress.
     Busy(PoolError),
+    /// The caller was revoked while the call was under way.
+    Revoked,
 }
 
 /// A body in pieces, so that a list need not be copied into it.

@@ -67,6 +67,7 @@ section! {
         heartbeat_seconds: u32 = "SVC_HEARTBEAT_SECONDS",
         drain_seconds: f64 = "SVC_DRAIN_SECONDS",
         login_limit: u32 = "SVC_LOGIN_LIMIT",
+        login_wait_max_seconds: u32 = "SVC_LOGIN_WAIT_MAX_SECONDS",
         audit_retention_days: u32 = "SVC_AUDIT_RETENTION_DAYS",
         database_readers: usize = "SVC_DATABASE_READERS",
         database_poll_only: bool = "SVC_DATABASE_POLL_ONLY",

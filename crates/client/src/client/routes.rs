@@ -17,7 +17,8 @@ use crate::{
 };
 
 /// Name of the session cookie.
-const SESSION_COOKIE: &str = "svc_session";
+/// On plain and on secure connections.
+const SESSION_COOKIES: [&str; 2] = ["svc_session", "__Host-svc_session"];
 
 impl Client {
     // What every resource has.
@@ -94,7 +95,9 @@ impl Client {
             .filter_map(|cookie| cookie.to_str().ok())
             .find_map(|cookie| {
                 let (name, value) = cookie.split(';').next()?.split_once('=')?;
-                (name.trim() == SESSION_COOKIE).then(|| value.trim().to_owned())
+                let is_session = SESSION_COOKIES.contains(&name.trim()) && !value.trim().is_empty();
+                // Sent back by the name it came with.
+                is_session.then(|| format!("{}={}", name.trim(), value.trim()))
             });
         match session {
             Some(session) => Ok(self.with_credential(Credential::Session(session))),

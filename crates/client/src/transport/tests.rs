@@ -224,7 +224,7 @@ async fn a_login_takes_its_session_from_the_cookie() {
     let session = fake.client().login(&login).await.expect("logged in");
     assert_eq!(
         session.credential(),
-        &Credential::Session("svc_ses_1".into())
+        &Credential::Session("svc_session=svc_ses_1".into())
     );
     session.logout().await.expect("logged out");
     assert!(fake.heard()[1].contains("cookie: svc_session=svc_ses_1\r\n"));

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     clock::Clock,
-    identity::{Caller, Credential},
+    identity::{Caller, Credential, Directory, IdentityError},
     methods::rate_limit::{OverLimit, RateLimit},
     store::{Hash, Store, StoreError, Tx, events::usage, idempotency},
 };
@@ -49,6 +49,9 @@ pub enum EmitServiceError {
     IdempotencyConflict,
     #[error("more events than allowed; try again in {} ms", .0.retry_after.as_millis())]
     OverLimit(OverLimit),
+    /// The caller was revoked, or lost a permission, while the event waited to be written.
+    #[error(transparent)]
+    Caller(#[from] IdentityError),
     #[error(transparent)]
     Quota(#[from] QuotaExceeded),
     #[error(transparent)]
@@ -77,6 +80,7 @@ const FULL_USERS_MAX: usize = 1_000;
 
 pub struct Emitter {
     store: Store,
+    directory: Arc<Directory>,
     hub: Hub,
     clock: Clock,
     limit: Arc<RateLimit>,
@@ -90,6 +94,7 @@ pub struct Emitter {
 impl Emitter {
     pub fn new(
         store: Store,
+        directory: Arc<Directory>,
         hub: Hub,
         clock: Clock,
         per_second: Option<u32>,
@@ -97,6 +102,7 @@ impl Emitter {
     ) -> Self {
         Self {
             store,
+            directory,
             hub,
             clock,
             limit: Arc::new(RateLimit::new(per_second)),
@@ -127,10 +133,11 @@ impl Emitter {
             ts: self.clock.now(),
             owner_id: caller.user.id,
             space_id: match caller.credential {
-                Credential::Agent { space_id } => space_id,
-                Credential::Token { .. } | Credential::Session { .. } | Credential::Script => {
-                    SpaceId::NIL
-                }
+                Credential::Agent { space_id, .. } => space_id,
+                Credential::Token { .. }
+                | Credential::Session { .. }
+                | Credential::Script
+                | Credential::Process => SpaceId::NIL,
             },
             actor: caller.actor(),
             data: emit.payload,
@@ -142,8 +149,17 @@ impl Emitter {
             server_bytes: self.storage.server_bytes,
             may_search: self.may_search(user),
         };
+        let (directory, clock, caller) =
+            (self.directory.clone(), self.clock.clone(), caller.clone());
         let running = self.running.spawn(async move {
-            let written = store.try_write(move |tx| write(tx, event, key, &room));
+            // By the directory, which in a zone may be a second behind the database: emits are too
+            // many to read the caller from the database for each.
+            let written = store.try_write(move |tx| {
+                if directory.has_changed_since(&caller) {
+                    directory.readmit(&caller, clock.now())?;
+                }
+                write(tx, event, key, &room)
+            });
             let outcome = written.await.inspect_err(|error| {
                 if matches!(error, EmitServiceError::Quota(_)) && room.may_search {
                     full.lock().insert(user, Instant::now());

@@ -178,7 +178,7 @@ impl Stream {
                 () = self.shutdown.cancelled() => return None,
                 _ = self.recheck.tick() => {
                     let before = only_of(&self.caller);
-                    self.caller = self.directory.recheck(&self.caller, clock::now()).ok()?;
+                    self.caller = self.directory.readmit(&self.caller, clock::now()).ok()?;
                     if only_of(&self.caller) != before {
                         self.begin_now();
                     }

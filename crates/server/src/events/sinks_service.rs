@@ -41,7 +41,7 @@ use super::{
 use crate::{
     clock,
     fair_pool::Cancelled,
-    identity::{Actor, Caller, check_one_more},
+    identity::{Actor, Caller, CallerWriter, check_one_more},
     store::{
         Page, PageRequest, Store, StoreError, Tx,
         audit::{self, Entry},
@@ -55,6 +55,7 @@ const OVERLAP_HOURS_MAX: u32 = 30 * 24;
 
 pub struct SinksService {
     pub store: Store,
+    pub writer: CallerWriter,
     pub hub: Hub,
     /// Renders and sends; also holds the key that secrets are stored under.
     pub deliverers: Arc<Deliverers>,
@@ -129,11 +130,10 @@ impl SinksService {
         };
         self.seal_headers(&mut row)?;
         let entry = entry(caller, "event_sink.created", &row, describe(&row));
-        let (who, quotas) = (caller.clone(), self.quotas);
+        let quotas = self.quotas;
         let mut sink = self
-            .store
-            .try_write(move |tx| {
-                let actor = Actor::read(tx, &who)?;
+            .write_as(caller, move |tx, who| {
+                let actor = Actor::read(tx, who)?;
                 check_may_own(&actor, &row)?;
                 check_name_free(tx, &row)?;
                 check_quota(tx, &quotas, &row)?;
@@ -163,22 +163,21 @@ impl SinksService {
             self.check_source(caller, name, source).await?;
         }
         self.check_new_template(caller, id, &patch).await?;
-        let (who, deliverers) = (caller.clone(), self.deliverers.clone());
+        let deliverers = self.deliverers.clone();
         let changed = self
-            .store
-            .try_write(move |tx| {
-                let (actor, before) = managed(tx, &who, id)?;
+            .write_as(caller, move |tx, who| {
+                let (actor, before) = managed(tx, who, id)?;
                 let mut after = patched(&before, patch)?;
                 if after.config.headers() != before.config.headers() && deliverers.sealing.is_on() {
                     sealed_headers::seal(&deliverers.secrets, &mut after)
                         .map_err(unreadable_headers)?;
                 }
                 check_name_free(tx, &after)?;
-                script::check_script_change(tx, &who, &before, &after)?;
+                script::check_script_change(tx, who, &before, &after)?;
                 sinks::update(tx, &after)?;
                 sinks::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
                 if is_edited(&before, &after) {
-                    let updated = entry(&who, "event_sink.updated", &after, describe(&after));
+                    let updated = entry(who, "event_sink.updated", &after, describe(&after));
                     audit::append(tx, &updated)?;
                 }
                 if before.active != after.active {
@@ -186,7 +185,7 @@ impl SinksService {
                         true => "event_sink.enabled",
                         false => "event_sink.disabled",
                     };
-                    audit::append(tx, &entry(&who, action, &after, name_of(&after)))?;
+                    audit::append(tx, &entry(who, action, &after, name_of(&after)))?;
                 }
                 Ok::<_, SinkError>(record(tx, after)?)
             })
@@ -229,14 +228,12 @@ impl SinksService {
 
     /// What was queued goes with it; the audit log says how much that was.
     pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<(), SinkError> {
-        let who = caller.clone();
-        self.store
-            .try_write(move |tx| {
-                let (_, row) = managed(tx, &who, id)?;
-                sinks::delete(tx, row.id, who.user.name.as_str(), clock::now())?;
-                Ok::<_, SinkError>(())
-            })
-            .await?;
+        self.write_as(caller, move |tx, who| {
+            let (_, row) = managed(tx, who, id)?;
+            sinks::delete(tx, row.id, who.user.name.as_str(), clock::now())?;
+            Ok::<_, SinkError>(())
+        })
+        .await?;
         self.hub.wake();
         Ok(())
     }
@@ -258,24 +255,22 @@ impl SinksService {
         let previous_until = clock::now().plus(Duration::from_secs(u64::from(hours) * 3_600));
         let secret = secrets::new_webhook_secret();
         let sealed = self.seal(id, &secret)?;
-        let who = caller.clone();
-        self.store
-            .try_write(move |tx| {
-                let (_, mut row) = managed(tx, &who, id)?;
-                if row.kind != SinkType::Webhook {
-                    return Err(SinkError::Conflict(format!(
-                        "sink `{}` is no webhook; only webhooks have a secret",
-                        row.name
-                    )));
-                }
-                row.previous_secret = row.secret.replace(sealed);
-                row.previous_until = Some(previous_until);
-                sinks::update(tx, &row)?;
-                let detail = json!({"name": row.name, "previous_until": previous_until});
-                audit::append(tx, &entry(&who, "event_sink.secret_rotated", &row, detail))?;
-                Ok(())
-            })
-            .await?;
+        self.write_as(caller, move |tx, who| {
+            let (_, mut row) = managed(tx, who, id)?;
+            if row.kind != SinkType::Webhook {
+                return Err(SinkError::Conflict(format!(
+                    "sink `{}` is no webhook; only webhooks have a secret",
+                    row.name
+                )));
+            }
+            row.previous_secret = row.secret.replace(sealed);
+            row.previous_until = Some(previous_until);
+            sinks::update(tx, &row)?;
+            let detail = json!({"name": row.name, "previous_until": previous_until});
+            audit::append(tx, &entry(who, "event_sink.secret_rotated", &row, detail))?;
+            Ok(())
+        })
+        .await?;
         Ok(RotatedSecret {
             secret,
             previous_until,
@@ -288,6 +283,15 @@ impl SinksService {
             true => sealed_headers::seal(&self.deliverers.secrets, row).map_err(unreadable_headers),
             false => Ok(()),
         }
+    }
+
+    /// A transaction on behalf of a caller.
+    async fn write_as<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<T, SinkError> + Send + 'static,
+    ) -> Result<T, SinkError> {
+        self.writer.write(caller, work).await
     }
 
     /// A webhook secret as it is stored: its key, encrypted, tied to its sink.

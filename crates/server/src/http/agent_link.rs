@@ -26,7 +26,7 @@ pub async fn upgrade(
     caller: Caller,
     mut request: Request,
 ) -> ApiResult<Response> {
-    let Credential::Agent { space_id } = caller.credential else {
+    let Credential::Agent { space_id, .. } = caller.credential else {
         return Err(ApiError::forbidden(
             "agent_denied",
             "only an agent token opens a link",

@@ -5,30 +5,37 @@
 //! In this order: who is it, do the token's scopes reach the route (spec 5.5), is a cookie's
 //! request our own page's, may an agent token do this, does the user hold a permission. Closed by
 //! default: a route that is not in the table is reached by nobody.
+//!
+//! The decision is made up to three times. Before the handler runs; again once the body has been
+//! read, if the server had to wait for it ([`Admission`]); and again when the answer is there, for
+//! routes that answer with data. Changes are decided in their transaction too
+//! (`identity::authority`).
 
-use std::{collections::HashMap, net::IpAddr, sync::Arc};
+use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
 
 use axum::{
     extract::{MatchedPath, Request, State},
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use http::{HeaderMap, Method, header};
+use http::{Extensions, HeaderMap, Method, Uri, header, request::Parts};
 use svc_core::{Permission, Scopes, credential::CredentialKind};
 
 use super::{
     connections::Slot,
+    cookies::find_session,
     error::{ApiError, protect},
     host::names_this_machine,
     internal::ActsFor,
-    listen::Peer,
+    listen::{self, Peer},
     methods::CALL_PATH,
     router::{Agents, Needs, routes},
+    unknown::UnknownCredentials,
     web,
 };
 use crate::{
     app::App,
-    identity::{Caller, Credential, Denied},
+    identity::{Caller, Credential, Denied, hash_secret},
     store::StoreError,
 };
 
@@ -38,24 +45,80 @@ const MCP_PATH: &str = "/mcp";
 /// Bytes of a query, whatever the route takes of it.
 const QUERY_BYTES_MAX: usize = 8 * 1024;
 
-/// Name of the session cookie.
-pub const SESSION_COOKIE: &str = "svc_session";
-
 #[derive(Clone)]
 pub struct Gate {
     app: App,
     /// By path; a path has few methods.
-    table: Arc<HashMap<&'static str, Vec<Rule>>>,
+    table: Arc<HashMap<&'static str, Vec<Row>>>,
+    /// In a zone: credentials that no server knew a moment ago.
+    unknown: Arc<UnknownCredentials>,
 }
 
 /// One row of the route table, as far as access goes.
-type Rule = (Method, Needs, Agents);
+type Row = (Method, Needs, Agents);
+
+/// What a row says about access.
+type Rule = (Needs, Agents);
+
+/// The head of a request, as far as access goes.
+#[derive(Clone, Copy)]
+struct Head<'a> {
+    method: &'a Method,
+    uri: &'a Uri,
+    headers: &'a HeaderMap,
+    extensions: &'a Extensions,
+    /// `None` for requests without a connection.
+    peer: Option<Peer>,
+}
+
+impl<'a, B> From<&'a http::Request<B>> for Head<'a> {
+    fn from(request: &'a http::Request<B>) -> Self {
+        Self {
+            method: request.method(),
+            uri: request.uri(),
+            headers: request.headers(),
+            extensions: request.extensions(),
+            peer: request.extensions().get().copied(),
+        }
+    }
+}
+
+impl<'a> From<&'a Parts> for Head<'a> {
+    fn from(parts: &'a Parts) -> Self {
+        Self {
+            method: &parts.method,
+            uri: &parts.uri,
+            headers: &parts.headers,
+            extensions: &parts.extensions,
+            peer: parts.extensions.get().copied(),
+        }
+    }
+}
+
+/// Repeats the decision about a request. In the extensions of every request that the middleware
+/// lets through.
+#[derive(Clone)]
+pub struct Admission {
+    gate: Gate,
+    rule: Option<Rule>,
+}
+
+impl Admission {
+    /// Decides again after a wait: the caller as they are now, or the refusal. Without the
+    /// middleware before it, nobody passes.
+    pub fn repeat(parts: &Parts) -> Result<Option<Caller>, ApiError> {
+        let admission = parts.extensions.get::<Self>();
+        let Self { gate, rule } =
+            admission.ok_or_else(|| ApiError::unauthorized("this route needs a credential"))?;
+        decide(gate, *rule, parts.into())
+    }
+}
 
 /// The row of calls, which pass the router by: looked up once.
 #[derive(Clone)]
 pub struct CallGate {
     gate: Gate,
-    rule: Option<(Needs, Agents)>,
+    rule: Option<Rule>,
 }
 
 impl CallGate {
@@ -66,8 +129,12 @@ impl CallGate {
     }
 
     /// [`authenticate`] for a request to [`CALL_PATH`].
-    pub fn admit<B>(&self, request: &http::Request<B>) -> Result<Caller, ApiError> {
-        decide(&self.gate, self.rule, request)?
+    pub fn admit<B>(&self, request: &http::Request<B>, peer: Peer) -> Result<Caller, ApiError> {
+        let head = Head {
+            peer: Some(peer),
+            ..request.into()
+        };
+        decide(&self.gate, self.rule, head)?
             .ok_or_else(|| ApiError::unauthorized("this route needs a credential"))
     }
 }
@@ -84,10 +151,11 @@ impl Gate {
         Self {
             app: app.clone(),
             table: Arc::new(table),
+            unknown: Arc::default(),
         }
     }
 
-    fn rule_of(&self, request: &Request) -> Option<(Needs, Agents)> {
+    fn rule_of(&self, request: &Request) -> Option<Rule> {
         let path = request.extensions().get::<MatchedPath>()?.as_str();
         // What no other route has taken is a page only where pages are.
         if path == web::ANY_PATH && web::is_reserved(request.uri().path()) {
@@ -97,7 +165,7 @@ impl Gate {
     }
 
     /// The row for a path as the table writes it.
-    fn rule(&self, method: &Method, path: &str) -> Option<(Needs, Agents)> {
+    fn rule(&self, method: &Method, path: &str) -> Option<Rule> {
         let method = match *method {
             Method::HEAD => &Method::GET,
             ref method => method,
@@ -123,34 +191,72 @@ async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
     }
     let rule = gate.rule_of(&request);
     let open_to_all = matches!(rule, Some((Needs::Nothing, _)));
-    if gate.app.store.is_shared() && !open_to_all && is_unknown(&gate, &request) {
-        // Made at another server a moment ago, perhaps: somebody who logs in there and goes on here.
-        // A refusal is final for many programs, so that it is given only by who knows.
-        if !gate.app.catch_up.now().await && is_unknown(&gate, &request) {
-            let away = StoreError::Unavailable("other servers' changes are not known".to_owned());
-            return ApiError::from(away).into_response();
-        }
+    if gate.app.store.is_shared()
+        && !open_to_all
+        && let Err(away) = catch_up(&gate, (&request).into()).await
+    {
+        return ApiError::from(away).into_response();
     }
-    match decide(&gate, rule, &request) {
-        Ok(caller) => {
-            if let Some(caller) = caller {
-                if let Some(slot) = request.extensions().get::<Arc<Slot>>() {
-                    slot.note_authenticated();
-                }
-                request.extensions_mut().insert(caller);
-            }
-            if is_cancellable(&request) {
-                return next.run(request).await;
-            }
-            // A change runs to its end even if its client goes away: what is committed must also
-            // take effect.
-            match tokio::spawn(next.run(request)).await {
-                Ok(response) => response,
-                Err(error) => ApiError::internal(&error).into_response(),
-            }
+    let caller = match decide(&gate, rule, (&request).into()) {
+        Ok(caller) => caller,
+        Err(error) => return error.into_response(),
+    };
+    // A link decides by itself: the agent of a stopped space is told so on it.
+    let is_link = matches!(rule, Some((Needs::Agent, _)));
+    let is_checked = !is_link && answers_with_data(&request);
+    let answer_check = caller.clone().filter(|_| is_checked);
+    if let Some(caller) = caller {
+        if let Some(slot) = request.extensions().get::<Arc<Slot>>() {
+            slot.note_authenticated();
         }
-        Err(error) => error.into_response(),
+        request.extensions_mut().insert(caller);
     }
+    request.extensions_mut().insert(Admission {
+        gate: gate.clone(),
+        rule,
+    });
+    let response = if is_cancellable(&request) {
+        next.run(request).await
+    } else {
+        // A change runs to its end even if its client goes away: what is committed must also
+        // take effect.
+        match tokio::spawn(next.run(request)).await {
+            Ok(response) => response,
+            Err(error) => return ApiError::internal(&error).into_response(),
+        }
+    };
+    let directory = &gate.app.directory;
+    if let Some(caller) = answer_check
+        && directory.has_changed_since(&caller)
+        && let Err(refusal) = directory.readmit(&caller, gate.app.clock.now())
+    {
+        return ApiError::from(refusal).into_response();
+    }
+    response
+}
+
+/// Waits until this server knows what others had committed, if the request presents a credential
+/// that is not known here: it may have been made at another server a moment ago. A refusal is
+/// final for many programs, so that it is given only by a server that knows.
+async fn catch_up(gate: &Gate, head: Head<'_>) -> Result<(), StoreError> {
+    if !is_unknown(gate, head) {
+        return Ok(());
+    }
+    let presented = presented(gate, head).ok().flatten();
+    let key = presented.map(hash_secret).unwrap_or_default();
+    if gate.unknown.contains(&key, Instant::now()) {
+        return Ok(());
+    }
+    let has_caught_up = gate.app.catch_up.now().await;
+    if !is_unknown(gate, head) {
+        return Ok(());
+    }
+    if !has_caught_up {
+        let away = "other servers' changes are not known".to_owned();
+        return Err(StoreError::Unavailable(away));
+    }
+    gate.unknown.insert(key, Instant::now());
+    Ok(())
 }
 
 fn check_query(request: &Request) -> Result<(), ApiError> {
@@ -163,10 +269,10 @@ fn check_query(request: &Request) -> Result<(), ApiError> {
 }
 
 /// Whether a credential is presented that looks like one of ours and is not known.
-fn is_unknown(gate: &Gate, request: &Request) -> bool {
-    let presented = presented(request.headers()).ok().flatten();
+fn is_unknown(gate: &Gate, head: Head<'_>) -> bool {
+    let presented = presented(gate, head).ok().flatten();
     presented.is_some_and(|text| CredentialKind::recognise(text).is_some())
-        && matches!(identify(gate, request), Err(Denied::Unknown))
+        && matches!(identify(gate, head), Err(Denied::Unknown))
 }
 
 /// Reads and calls end with their client; a call frees its place by that.
@@ -175,38 +281,63 @@ fn is_cancellable(request: &Request) -> bool {
         || matches!(request.uri().path(), CALL_PATH | MCP_PATH)
 }
 
-fn decide<B>(
-    gate: &Gate,
-    rule: Option<(Needs, Agents)>,
-    request: &http::Request<B>,
-) -> Result<Option<Caller>, ApiError> {
-    let (needs, agents) = match rule {
-        Some((needs, agents)) => (Some(needs), agents),
-        None => (None, Agents::AsOwner),
-    };
-    let path = request.uri().path();
-    let caller = match identify(gate, request) {
+/// Routes whose answer shows something and that change nothing: a caller who was revoked while
+/// such an answer was made does not get it. A change that ended its own caller's credential is
+/// answered as usual.
+fn answers_with_data(request: &Request) -> bool {
+    const POSTS: [&str; 3] = [
+        "/api/scripts/{id}/run",
+        "/api/event-sinks/{id}/test",
+        "/api/event-sinks/preview",
+    ];
+    let path = request.extensions().get::<MatchedPath>();
+    is_cancellable(request) || path.is_some_and(|path| POSTS.contains(&path.as_str()))
+}
+
+fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Caller>, ApiError> {
+    let needs = rule.map(|(needs, _)| needs);
+    let path = head.uri.path();
+    let caller = match identify(gate, head) {
         Ok(caller) => caller,
         Err(_) if matches!(needs, Some(Needs::Nothing)) => None,
         Err(denied) => return Err(ApiError::unauthorized(denied.to_string())),
     };
     let Some(caller) = caller else {
         return match needs {
-            Some(Needs::Nothing) => foreign_write(gate, request).map(|()| None),
-            Some(Needs::LoopbackOrAudit) if is_direct_loopback(gate, request) => Ok(None),
+            Some(Needs::Nothing) => foreign_write(gate, head).map(|()| None),
+            Some(Needs::LoopbackOrAudit) if is_direct_loopback(gate, head) => Ok(None),
             None if !is_api(path) => Ok(None),
             _ => Err(ApiError::unauthorized(
                 "no credential; send `Authorization: Bearer <token>` (make one with `svc login` or `svc token create`)",
             )),
         };
     };
-    check_scopes(&caller, request.method(), path).map_err(|error| challenge(error, path))?;
     if matches!(caller.credential, Credential::Session { .. }) {
-        foreign_write(gate, request)?;
+        foreign_write(gate, head)?;
     }
+    admit(caller, rule, head.method, path).map(Some)
+}
+
+/// Decides whether a known caller may use a route.
+fn admit(
+    caller: Caller,
+    rule: Option<Rule>,
+    method: &Method,
+    path: &str,
+) -> Result<Caller, ApiError> {
+    let (needs, agents) = match rule {
+        Some((needs, agents)) => (Some(needs), agents),
+        None => (None, Agents::AsOwner),
+    };
+    check_scopes(&caller, method, path).map_err(|error| challenge(error, path))?;
     check_agent(&caller, needs, agents, path)?;
-    check_permission(&caller, needs).map_err(|error| challenge(error, path))?;
-    Ok(Some(caller))
+    let caller = caller.with_needs(permissions_of(needs));
+    // The agent of a stopped space may ask for its link: the link's refusal tells it to wait.
+    if !matches!(needs, Some(Needs::Agent)) {
+        let admission = caller.check_admission().map_err(ApiError::from);
+        admission.map_err(|error| challenge(error, path))?;
+    }
+    Ok(caller)
 }
 
 /// MCP clients look at a header to learn that another token would do.
@@ -220,15 +351,11 @@ fn challenge(error: ApiError, path: &str) -> ApiError {
 
 /// Who presents what: a bearer token wins over a cookie. A script presents nothing: that it acts
 /// for a user is said by an extension that no request from outside can hold.
-fn identify<B>(gate: &Gate, request: &http::Request<B>) -> Result<Option<Caller>, Denied> {
-    if let Some(&ActsFor(user)) = request.extensions().get() {
-        let user = gate.app.directory.find_user(user);
-        let user = user
-            .filter(|user| user.active)
-            .ok_or(Denied::UserInactive)?;
-        return Ok(Some(Caller::script(user)));
+fn identify(gate: &Gate, head: Head<'_>) -> Result<Option<Caller>, Denied> {
+    if let Some(&ActsFor(user)) = head.extensions.get() {
+        return gate.app.directory.script_caller(user).map(Some);
     }
-    let Some(presented) = presented(request.headers())? else {
+    let Some(presented) = presented(gate, head)? else {
         return Ok(None);
     };
     gate.app
@@ -237,7 +364,8 @@ fn identify<B>(gate: &Gate, request: &http::Request<B>) -> Result<Option<Caller>
         .map(Some)
 }
 
-fn presented(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
+fn presented<'a>(gate: &Gate, head: Head<'a>) -> Result<Option<&'a str>, Denied> {
+    let headers = head.headers;
     if let Some(value) = headers.get(header::AUTHORIZATION) {
         let (scheme, token) = value
             .as_bytes()
@@ -250,19 +378,13 @@ fn presented(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
         }
         return Ok(Some(token));
     }
-    Ok(session_cookie(headers))
+    find_session(headers, is_secure(gate, head))
 }
 
-pub fn session_cookie(headers: &HeaderMap) -> Option<&str> {
-    headers
-        .get_all(header::COOKIE)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
-        // A cookie carries a session and nothing else: a token in it is no credential.
-        .find(|(name, value)| *name == SESSION_COOKIE && value.starts_with("svc_ses_"))
-        .map(|(_, value)| value)
+/// Whether the browser sees TLS. Without a connection, nothing does.
+fn is_secure(gate: &Gate, head: Head<'_>) -> bool {
+    head.peer
+        .is_some_and(|peer| listen::is_secure(peer, head.headers, &gate.app.trusted_proxies))
 }
 
 fn check_scopes(caller: &Caller, method: &Method, path: &str) -> Result<(), ApiError> {
@@ -304,7 +426,7 @@ fn check_agent(
     match (&caller.credential, needs) {
         (Credential::Agent { .. }, Some(Needs::Agent)) => Ok(()),
         (_, Some(Needs::Agent)) => denied("only an agent token opens a link"),
-        (Credential::Agent { space_id }, _) => match agents {
+        (Credential::Agent { space_id, .. }, _) => match agents {
             Agents::AsOwner => Ok(()),
             Agents::Never => denied("an agent token does not reach this; use an API token"),
             Agents::OwnSpace if path.split('/').nth(3) == Some(&space_id.to_string()) => Ok(()),
@@ -314,39 +436,26 @@ fn check_agent(
     }
 }
 
-fn check_permission(caller: &Caller, needs: Option<Needs>) -> Result<(), ApiError> {
-    let wanted: &[Permission] = match needs {
+/// The permissions of a route, any of which opens it to a caller.
+fn permissions_of(needs: Option<Needs>) -> &'static [Permission] {
+    match needs {
         Some(Needs::Any(permissions)) => permissions,
         Some(Needs::LoopbackOrAudit) => &[Permission::ViewAudit],
-        Some(Needs::Nothing | Needs::Caller | Needs::Agent) | None => return Ok(()),
-    };
-    if caller.user.permissions.contains_any(wanted) {
-        return Ok(());
+        Some(Needs::Nothing | Needs::Caller | Needs::Agent) | None => &[],
     }
-    let names: Vec<_> = wanted.iter().map(|p| format!("`{p}`")).collect();
-    Err(ApiError::forbidden(
-        "permission_denied",
-        format!(
-            "this needs the permission {}; ask an administrator for a role with it",
-            names.join(" or ")
-        ),
-    ))
 }
 
 /// Refuses a writing request that another site made a browser send.
-fn foreign_write<B>(gate: &Gate, request: &http::Request<B>) -> Result<(), ApiError> {
-    if matches!(
-        *request.method(),
-        Method::GET | Method::HEAD | Method::OPTIONS
-    ) {
+fn foreign_write(gate: &Gate, head: Head<'_>) -> Result<(), ApiError> {
+    if matches!(*head.method, Method::GET | Method::HEAD | Method::OPTIONS) {
         return Ok(());
     }
-    let headers = request.headers();
+    let headers = head.headers;
     let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
     let site_is_foreign =
         text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
     let origin_is_foreign = text("origin").is_some_and(|origin| {
-        let host = text("host").or_else(|| request.uri().authority().map(|a| a.as_str()));
+        let host = text("host").or_else(|| head.uri.authority().map(|a| a.as_str()));
         let authority = origin.split_once("://").map(|(_, authority)| authority);
         // Behind a proxy that rewrites the host, the browser knows us by the public address.
         let public = gate.app.public_authority.as_deref();
@@ -367,12 +476,9 @@ fn foreign_write<B>(gate: &Gate, request: &http::Request<B>) -> Result<(), ApiEr
 }
 
 /// The machine itself, not something it forwards for.
-fn is_direct_loopback<B>(gate: &Gate, request: &http::Request<B>) -> bool {
+fn is_direct_loopback(gate: &Gate, head: Head<'_>) -> bool {
     let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"];
-    let peer = request
-        .extensions()
-        .get::<Peer>()
-        .map(|peer| peer.address.ip().to_canonical());
+    let peer = head.peer.map(|peer| peer.address.ip().to_canonical());
     let is_proxy = |peer: IpAddr| {
         gate.app
             .trusted_proxies
@@ -381,10 +487,10 @@ fn is_direct_loopback<B>(gate: &Gate, request: &http::Request<B>) -> bool {
     };
     // The listener may take other names than those of this machine; a foreign page could use one.
     peer.is_some_and(|peer| peer.is_loopback() && !is_proxy(peer))
-        && names_this_machine(request.headers())
+        && names_this_machine(head.headers)
         && !forwarded
             .iter()
-            .any(|name| request.headers().contains_key(*name))
+            .any(|name| head.headers.contains_key(*name))
 }
 
 fn is_api(path: &str) -> bool {

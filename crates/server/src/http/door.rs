@@ -55,8 +55,8 @@ impl Door {
     }
 
     /// All that is looked at before the body: the head is not kept while a call is under way.
-    fn admit(&self, request: &Request<Incoming>) -> ApiResult<Caller> {
-        let caller = self.gate.admit(request)?;
+    fn admit(&self, request: &Request<Incoming>, peer: Peer) -> ApiResult<Caller> {
+        let caller = self.gate.admit(request, peer)?;
         require_json(request.headers())?;
         Ok(caller)
     }
@@ -67,7 +67,7 @@ impl Door {
             return Box::pin(ready(Ok(refusal.into_response())));
         }
         if request.method() == Method::POST && request.uri().path() == CALL_PATH {
-            match self.admit(&request) {
+            match self.admit(&request, peer) {
                 Ok(caller) => {
                     slot.note_authenticated();
                     return Box::pin(call(self.app.clone(), caller, request));
@@ -110,12 +110,12 @@ impl Door {
 /// A block and not an `async fn`, which would keep what it is given twice.
 fn call(
     app: App,
-    caller: Caller,
+    mut caller: Caller,
     request: Request<Incoming>,
 ) -> impl Future<Output = Result<Response, Infallible>> {
     let body = request.into_body();
     async move {
-        let answer = methods::answer(&app, &caller, body).await;
+        let answer = methods::answer(&app, &mut caller, body).await;
         Ok(answer.into_response())
     }
 }

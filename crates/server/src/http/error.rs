@@ -8,7 +8,7 @@ use svc_protocol::problem::{CONTENT_TYPE, Problem};
 use crate::{
     events::{emit::EmitServiceError, history::HistoryError, sinks_service::SinkError},
     fair_pool::PoolError,
-    identity::{ErrorKind, IdentityError},
+    identity::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds},
     scripts::{ScriptsError, Unavailable, Untaken},
     spaces::SpaceError,
     stats::StatsError,
@@ -130,6 +130,9 @@ impl From<IdentityError> for ApiError {
             IdentityError::Quota(exceeded) => return exceeded.into(),
             _ => {}
         }
+        if error.code() == UNAUTHORIZED {
+            return Self::unauthorized(error.to_string());
+        }
         let status = match error.kind() {
             ErrorKind::NotFound => StatusCode::NOT_FOUND,
             ErrorKind::Conflict => StatusCode::CONFLICT,
@@ -142,7 +145,7 @@ impl From<IdentityError> for ApiError {
         let answer = Self::new(status, error.code(), error.to_string());
         match error {
             IdentityError::TooManyAttempts { retry_after } => {
-                answer.retry_after(retry_after.as_secs().max(1))
+                answer.retry_after(whole_seconds(retry_after))
             }
             _ => answer,
         }
@@ -162,6 +165,7 @@ impl From<SpaceError> for ApiError {
             SpaceError::Name(_) => Self::bad_request("invalid_name", detail),
             SpaceError::Invalid { .. } => Self::bad_request("invalid", detail),
             SpaceError::LocalDenied => Self::forbidden("permission_denied", detail),
+            SpaceError::ExpiringCredential(_) => Self::forbidden("expiring_credential", detail),
             SpaceError::LocalDisabled => Self::forbidden("local_disabled", detail),
             SpaceError::Quota(exceeded) => exceeded.into(),
             SpaceError::Identity(error) => error.into(),
@@ -187,6 +191,7 @@ impl From<EmitServiceError> for ApiError {
                     .retry_after(over.retry_after.as_secs() + 1)
             }
             EmitServiceError::Quota(exceeded) => exceeded.into(),
+            EmitServiceError::Caller(error) => error.into(),
             EmitServiceError::Store(error) => error.into(),
         }
     }

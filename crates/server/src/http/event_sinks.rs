@@ -11,7 +11,7 @@ use svc_protocol::api::{
 
 use super::{
     error::{ApiError, ApiResult},
-    extract::{Created, Json, PathId, Query},
+    extract::{Created, Json, PathId, Query, Submitted},
 };
 use crate::{
     app::App,
@@ -67,19 +67,17 @@ pub async fn delete(
 
 pub async fn preview(
     State(app): State<App>,
-    caller: Caller,
-    Json(asked): Json<Preview>,
+    Submitted { caller, body }: Submitted<Preview>,
 ) -> ApiResult<Json<Previewed>> {
-    Ok(Json(app.event_sinks.preview(&caller, asked).await?))
+    Ok(Json(app.event_sinks.preview(&caller, body).await?))
 }
 
 pub async fn test(
     State(app): State<App>,
-    caller: Caller,
     PathId(id): PathId<SinkId>,
-    Json(asked): Json<Preview>,
+    Submitted { caller, body }: Submitted<Preview>,
 ) -> ApiResult<Json<Previewed>> {
-    Ok(Json(app.event_sinks.test(&caller, id, asked).await?))
+    Ok(Json(app.event_sinks.test(&caller, id, body).await?))
 }
 
 pub async fn rotate_secret(

@@ -18,7 +18,7 @@ use svc_protocol::api::{Emit, EventDeliveries, EventRecord, Events};
 
 use super::{
     error::ApiResult,
-    extract::{Json, PathId, Query},
+    extract::{Json, PathId, Query, Submitted},
 };
 use crate::{
     app::App,
@@ -35,12 +35,11 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub async fn emit(
     State(app): State<App>,
-    caller: Caller,
     headers: HeaderMap,
-    Json(emit): Json<Emit>,
+    Submitted { caller, body }: Submitted<Emit>,
 ) -> ApiResult<Response> {
     let key = idempotency_key(&headers)?;
-    let emitted = app.events.emit(&caller, emit, key).await?;
+    let emitted = app.events.emit(&caller, body, key).await?;
     Ok((StatusCode::ACCEPTED, Json(emitted)).into_response())
 }
 

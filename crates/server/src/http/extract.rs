@@ -9,7 +9,7 @@ use std::{
 
 use axum::{
     BoxError,
-    body::HttpBody,
+    body::{Body, HttpBody},
     extract::{FromRequest, FromRequestParts, Path, Request},
     response::{IntoResponse, Response},
 };
@@ -22,6 +22,7 @@ use svc_core::UserId;
 use svc_protocol::jsonrpc::{self, JSON_DEPTH_MAX};
 
 use super::{
+    auth::Admission,
     body_budget::{Account, Reservation},
     connections::Slot,
     error::ApiError,
@@ -45,18 +46,33 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         require_json(&parts.headers)?;
-        let (account, bytes_max) = account_of(&parts);
-        let reservation = app.bodies.begin(account);
-        let body = read_body(body, bytes_max, RECORD_TIME_MAX, reservation).await?;
-        if body.len() <= SMALL_RECORD_BYTES {
-            return parse_record(&body).map(Json);
-        }
-        let caller = parts.extensions.get::<Caller>();
-        let user = caller.map_or(UserId::NIL, |caller| caller.user.id);
-        let parse = move |_: &_| parse_record(&body);
-        app.compute.run(user, parse).await?.map(Json)
+        let body = read_record(app, &mut parts, body).await?;
+        parse(app, &parts, body).await.map(Self)
+    }
+}
+
+/// The caller and a JSON body: the caller as resolved after the body was read. For handlers whose
+/// decisions are not made in a transaction.
+pub struct Submitted<T> {
+    pub caller: Caller,
+    pub body: T,
+}
+
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Submitted<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
+        let (mut parts, body) = request.into_parts();
+        require_json(&parts.headers)?;
+        let body = read_record(app, &mut parts, body).await?;
+        let body = parse(app, &parts, body).await?;
+        let caller = parts.extensions.remove::<Caller>();
+        Ok(Self {
+            caller: caller.ok_or_else(no_credential)?,
+            body,
+        })
     }
 }
 
@@ -68,6 +84,40 @@ fn account_of(parts: &Parts) -> (Account, usize) {
     let connection = parts.extensions.get::<Arc<Slot>>();
     let id = connection.map_or(0, |slot| slot.id());
     (Account::Connection(id), ANONYMOUS_BYTES_MAX)
+}
+
+/// Reads the body of a record. The caller is resolved again if the server had to wait for it.
+async fn read_record(app: &App, parts: &mut Parts, body: Body) -> Result<Bytes, ApiError> {
+    let (account, bytes_max) = account_of(parts);
+    let reservation = app.bodies.begin(account);
+    let received = read_body(body, bytes_max, RECORD_TIME_MAX, reservation).await?;
+    if let Some(caller) = readmit_after(parts, &received)? {
+        parts.extensions.insert(caller);
+    }
+    Ok(received.bytes)
+}
+
+/// Resolves the caller again if the server had to wait for the body: they may have been revoked
+/// meanwhile, and are then refused whatever they sent.
+pub fn readmit_after(parts: &Parts, received: &Received) -> Result<Option<Caller>, ApiError> {
+    match received.waited {
+        true => Admission::repeat(parts),
+        false => Ok(None),
+    }
+}
+
+/// Parses a record, a large one on the threads for computations.
+async fn parse<T: DeserializeOwned + Send + 'static>(
+    app: &App,
+    parts: &Parts,
+    body: Bytes,
+) -> Result<T, ApiError> {
+    if body.len() <= SMALL_RECORD_BYTES {
+        return parse_record(&body);
+    }
+    let caller = parts.extensions.get::<Caller>();
+    let user = caller.map_or(UserId::NIL, |caller| caller.user.id);
+    app.compute.run(user, move |_: &_| parse_record(&body)).await?
 }
 
 fn parse_record<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
@@ -86,6 +136,10 @@ fn parse_record<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
         let detail = format!("the body is not what this route takes: {error}");
         ApiError::bad_request("invalid_body", detail)
     })
+}
+
+fn no_credential() -> ApiError {
+    ApiError::unauthorized("this route needs a credential")
 }
 
 impl<T: Serialize> IntoResponse for Json<T> {
@@ -141,7 +195,7 @@ impl FromRequestParts<App> for Caller {
             .extensions
             .get::<Self>()
             .cloned()
-            .ok_or_else(|| ApiError::unauthorized("this route needs a credential"))
+            .ok_or_else(no_credential)
     }
 }
 
@@ -189,13 +243,30 @@ pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
     ))
 }
 
+/// A body that was read whole.
+#[derive(Debug)]
+pub struct Received {
+    pub bytes: Bytes,
+    /// Whether it came later than the head: time has passed since the caller was resolved.
+    pub waited: bool,
+}
+
+impl Received {
+    fn at_once(bytes: Bytes) -> Self {
+        Self {
+            bytes,
+            waited: false,
+        }
+    }
+}
+
 /// Reads a whole body. `reservation` holds the memory of one that arrives in pieces.
 pub async fn read_body<B>(
     body: B,
     max: usize,
     time_max: Duration,
     reservation: Reservation<'_>,
-) -> Result<Bytes, ApiError>
+) -> Result<Received, ApiError>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -204,7 +275,7 @@ where
     let first = match futures_util::poll!(body.frame()) {
         Poll::Ready(Some(Ok(frame))) => Some(frame),
         Poll::Ready(Some(Err(error))) => return Err(unreadable(error)),
-        Poll::Ready(None) => return Ok(Bytes::new()),
+        Poll::Ready(None) => return Ok(Received::at_once(Bytes::new())),
         Poll::Pending => None,
     };
     // Mostly all of it came with the head, in one piece: nothing to copy, and no timer is needed.
@@ -212,20 +283,24 @@ where
         && data.len() <= max
         && body.is_end_stream()
     {
-        return Ok(data.clone());
+        return Ok(Received::at_once(data.clone()));
     }
     // Boxed: the room for it would be a part of every call.
     let reading = Box::pin(tokio::time::timeout(
         time_max,
         read_pieces(body, first, max, reservation),
     ));
-    reading.await.unwrap_or_else(|_| {
+    let read = reading.await.unwrap_or_else(|_| {
         let seconds = time_max.as_secs();
         Err(ApiError::new(
             StatusCode::REQUEST_TIMEOUT,
             "body_too_slow",
             format!("the body did not arrive within {seconds} seconds"),
         ))
+    });
+    read.map(|bytes| Received {
+        bytes,
+        waited: true,
     })
 }
 
@@ -285,7 +360,7 @@ mod tests {
 
     const MAX: usize = 10;
 
-    async fn read_body<B>(body: B, max: usize, time_max: Duration) -> Result<Bytes, ApiError>
+    async fn read_body<B>(body: B, max: usize, time_max: Duration) -> Result<Received, ApiError>
     where
         B: HttpBody<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -312,7 +387,8 @@ mod tests {
             let frames = frames.chain(stream::pending());
             read_body(StreamBody::new(frames), MAX, time_max).await
         };
-        read.map_err(|error| format!("{error:?}"))
+        read.map(|received| received.bytes)
+            .map_err(|error| format!("{error:?}"))
     }
 
     #[tokio::test]
@@ -325,7 +401,9 @@ mod tests {
             assert_eq!(read(pieces).await.as_deref(), Ok(expected.as_bytes()));
         }
         let whole = read_body(Full::from("0123456789"), MAX, Duration::ZERO).await;
-        assert_eq!(whole.ok().as_deref(), Some(&b"0123456789"[..]));
+        let whole = whole.expect("a body");
+        assert_eq!(&whole.bytes[..], b"0123456789");
+        assert!(!whole.waited, "the caller need not be resolved again");
     }
 
     #[tokio::test]

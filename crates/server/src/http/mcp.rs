@@ -28,7 +28,7 @@ use serde::Deserialize;
 use super::{
     body_budget::Account,
     error::{ApiError, ApiResult},
-    extract::{PAYLOAD_TIME_MAX, Query, read_body, require_json},
+    extract::{PAYLOAD_TIME_MAX, Query, read_body, readmit_after, require_json},
     listen::Peer,
 };
 use crate::{
@@ -60,7 +60,7 @@ impl Asked {
 
 pub async fn post(
     State(app): State<App>,
-    caller: Caller,
+    mut caller: Caller,
     Query(asked): Query<Asked>,
     request: Request,
 ) -> ApiResult<Response> {
@@ -71,10 +71,13 @@ pub async fn post(
     let reservation = app.bodies.begin(Account::User(caller.user.id));
     let bytes_max = app.limits.call_bytes_max;
     let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
+    if let Some(readmitted) = readmit_after(&parts, &body)? {
+        caller = readmitted;
+    }
     let takes_events = takes_events(&parts.headers);
     let answer = app
         .mcp
-        .answer(&caller, &parts.headers, mode, body, takes_events)
+        .answer(&caller, &parts.headers, mode, body.bytes, takes_events)
         .await;
     into_response(answer)
 }
@@ -131,6 +134,9 @@ fn into_response(answer: Answer) -> ApiResult<Response> {
         Answer::Reporting(call) => Ok(event_stream(stream::unfold(call, async |mut call| {
             Some((call.next().await?, call))
         }))),
+        Answer::Revoked => Err(ApiError::unauthorized(
+            "the credential was revoked during the call",
+        )),
         Answer::TooManyCalls(over) => {
             let detail = "you make more calls per second than this server allows";
             let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail);

@@ -46,16 +46,22 @@ pub async fn list(
 /// Where calls come in.
 pub const CALL_PATH: &str = "/api/methods/call";
 
-pub async fn call(State(app): State<App>, caller: Caller, request: Request) -> ApiResult<Response> {
+pub async fn call(
+    State(app): State<App>,
+    mut caller: Caller,
+    request: Request,
+) -> ApiResult<Response> {
     require_json(request.headers())?;
-    answer(&app, &caller, request.into_body()).await
+    answer(&app, &mut caller, request.into_body()).await
 }
 
-/// Answers calls, whichever way the request came. A block and not an `async fn`, which would keep
-/// what it is given twice.
+/// Answers calls, whichever way the request came. A caller who is revoked while their body arrives
+/// or while the method works gets no answer; the head is not kept, and nothing else that decided
+/// about them can change. A block and not an `async fn`, which would keep what
+/// it is given twice.
 pub fn answer<B>(
     app: &App,
-    caller: &Caller,
+    caller: &mut Caller,
     body: B,
 ) -> impl Future<Output = ApiResult<Response>> + Send
 where
@@ -66,11 +72,17 @@ where
     async move {
         let reservation = app.bodies.begin(Account::User(caller.user.id));
         let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
+        if body.waited {
+            *caller = app.directory.readmit(caller, app.clock.now())?;
+        }
         let answer = app
             .calls
-            .answer(caller, &body)
+            .answer(caller, &body.bytes)
             .await
             .map_err(rate_limited)?;
+        if app.directory.has_changed_since(caller) {
+            app.directory.readmit(caller, app.clock.now())?;
+        }
         Ok(match answer {
             Some(answer) => json(answer),
             None => no_content(),

@@ -33,7 +33,7 @@ pub async fn document() -> Json<Value> {
         "components": {
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
-                "session": {"type": "apiKey", "in": "cookie", "name": super::auth::SESSION_COOKIE},
+                "session": {"type": "apiKey", "in": "cookie", "name": super::cookies::PLAIN},
             },
             "schemas": {"Problem": {
                 "type": "object",

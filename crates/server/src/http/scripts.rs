@@ -10,7 +10,7 @@ use svc_protocol::api::{
 
 use super::{
     error::ApiResult,
-    extract::{Created, Json, PathId, Query},
+    extract::{Created, Json, PathId, Query, Submitted},
 };
 use crate::{app::App, identity::Caller, scripts::Narrow, store::PageRequest};
 
@@ -75,9 +75,9 @@ pub async fn delete(
 
 pub async fn run(
     State(app): State<App>,
-    caller: Caller,
     PathId(id): PathId<ScriptId>,
-    Json(asked): Json<RunScript>,
+    asked: Submitted<RunScript>,
 ) -> ApiResult<Json<RanScript>> {
-    Ok(Json(app.scripts.run(&caller, id, asked).await?))
+    let ran = app.scripts.run(&asked.caller, id, asked.body).await?;
+    Ok(Json(ran))
 }

@@ -9,7 +9,7 @@ use svc_core::SessionId;
 use svc_protocol::api::{self, AuthState, ChangePassword, Login, Me, Sessions};
 
 use super::{
-    auth::SESSION_COOKIE,
+    cookies::{remove_sessions, set_session},
     error::ApiResult,
     extract::{Json, PathId},
     listen::{Peer, client_address, is_secure},
@@ -37,24 +37,24 @@ pub async fn login(
     let secure = is_secure(peer, &headers, &app.trusted_proxies);
     let age = logged_in.expires_at.since(app.clock.now()).as_secs();
     let mut response = Json(api::User::from(&*logged_in.user)).into_response();
-    let cookie = cookie(&logged_in.cookie, &format!("Max-Age={age}"), secure);
-    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    append(
+        &mut response,
+        set_session(&headers, &logged_in.cookie, age, secure),
+    );
     Ok(response)
 }
 
-pub async fn logout(
-    State(app): State<App>,
-    Extension(peer): Extension<Peer>,
-    headers: HeaderMap,
-    caller: Caller,
-) -> ApiResult<Response> {
+pub async fn logout(State(app): State<App>, caller: Caller) -> ApiResult<Response> {
     app.identity.log_out(&caller).await?;
-    let secure = is_secure(peer, &headers, &app.trusted_proxies);
     let mut response = StatusCode::NO_CONTENT.into_response();
-    response
-        .headers_mut()
-        .insert(header::SET_COOKIE, cookie("", "Max-Age=0", secure));
+    append(&mut response, remove_sessions());
     Ok(response)
+}
+
+fn append(response: &mut Response, cookies: Vec<HeaderValue>) {
+    for cookie in cookies {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
 }
 
 /// A page asks this first; a 401 would only tell it what it wants to know.
@@ -104,10 +104,4 @@ pub async fn delete(
 pub async fn delete_others(State(app): State<App>, caller: Caller) -> ApiResult<StatusCode> {
     app.identity.delete_other_sessions(&caller).await?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-fn cookie(value: &str, age: &str, secure: bool) -> HeaderValue {
-    let secure = if secure { "; Secure" } else { "" };
-    let text = format!("{SESSION_COOKIE}={value}; Path=/; HttpOnly; SameSite=Lax; {age}{secure}");
-    HeaderValue::from_str(&text).expect("a session's secret is hexadecimal")
 }

@@ -10,6 +10,7 @@ use svc_core::{
 };
 use svc_protocol::api;
 
+use super::error::IdentityError;
 use crate::store::{Hash, users::Profile};
 
 /// A user as the directory knows them.
@@ -85,26 +86,33 @@ pub enum Credential {
     Token {
         id: TokenId,
         scopes: Scopes,
+        expires_at: Option<Timestamp>,
     },
     Session {
         id: SessionId,
     },
     Agent {
         space_id: SpaceId,
+        /// Whether the space was stopped on request. Its agent may ask for a link, which tells it
+        /// so, and nothing else.
+        stopped: bool,
     },
     /// None: a script that the server runs for the user asks in process. Nothing that comes from
     /// outside is ever taken for it.
     Script,
+    /// None: the server process itself, at its start. No request leads here.
+    Process,
 }
 
 impl Credential {
-    /// `token`, `session`, `agent` or `script`.
+    /// `token`, `session`, `agent`, `script` or `process`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Token { .. } => "token",
             Self::Session { .. } => "session",
             Self::Agent { .. } => "agent",
             Self::Script => "script",
+            Self::Process => "process",
         }
     }
 }
@@ -116,29 +124,57 @@ pub struct Caller {
     pub credential: Credential,
     /// By which the directory finds the credential again.
     pub key: Hash,
+    /// The permissions of the route, any of which opens it; empty where the route needs none.
+    pub needs: &'static [Permission],
+    /// The version of the directory that the caller was resolved from.
+    pub version: u64,
 }
 
 impl Caller {
     /// The server process itself, acting for a user at its start. No credential leads here.
     pub fn process(user: Arc<User>) -> Self {
-        let credential = Credential::Token {
-            id: TokenId::NIL,
-            scopes: Scopes::UNRESTRICTED,
-        };
-        Self {
-            user,
-            credential,
-            key: Hash::default(),
-        }
+        Self::without_credential(user, Credential::Process)
     }
 
     /// A script that the server runs for a user. No credential leads here.
     pub fn script(user: Arc<User>) -> Self {
+        Self::without_credential(user, Credential::Script)
+    }
+
+    fn without_credential(user: Arc<User>, credential: Credential) -> Self {
         Self {
             user,
-            credential: Credential::Script,
+            credential,
             key: Hash::default(),
+            needs: &[],
+            version: 0,
         }
+    }
+
+    /// The same caller on a route that needs any of these permissions.
+    pub fn with_needs(self, needs: &'static [Permission]) -> Self {
+        Self { needs, ..self }
+    }
+
+    /// Checks what the directory or a transaction knows about a resolved caller: the space of an
+    /// agent token is not stopped, and the user holds a permission of the route.
+    pub fn check_admission(&self) -> Result<(), IdentityError> {
+        if let Credential::Agent { stopped: true, .. } = self.credential {
+            return Err(IdentityError::Forbidden {
+                code: "space_stopped",
+                message:
+                    "the space of this agent token is stopped; start it with `svc space start`"
+                        .to_owned(),
+            });
+        }
+        if self.needs.is_empty() || self.user.permissions.contains_any(self.needs) {
+            return Ok(());
+        }
+        let names: Vec<_> = self.needs.iter().map(|p| format!("`{p}`")).collect();
+        Err(IdentityError::permission_denied(format!(
+            "this needs the permission {}; ask an administrator for a role with it",
+            names.join(" or ")
+        )))
     }
 
     pub fn viewer(&self) -> Viewer<'_> {
@@ -149,9 +185,10 @@ impl Caller {
     pub fn actor(&self) -> Actor {
         let kind = match self.credential {
             Credential::Agent { .. } => ActorKind::Agent,
-            Credential::Token { .. } | Credential::Session { .. } | Credential::Script => {
-                ActorKind::User
-            }
+            Credential::Token { .. }
+            | Credential::Session { .. }
+            | Credential::Script
+            | Credential::Process => ActorKind::User,
         };
         Actor {
             id: Some(self.user.id),
@@ -168,8 +205,10 @@ impl Caller {
     pub fn me(&self, quotas: &Quotas) -> api::Me {
         let (scopes, space_id) = match &self.credential {
             Credential::Token { scopes, .. } => (scopes.clone(), None),
-            Credential::Session { .. } | Credential::Script => (Scopes::UNRESTRICTED, None),
-            Credential::Agent { space_id } => (Scopes::UNRESTRICTED, Some(*space_id)),
+            Credential::Session { .. } | Credential::Script | Credential::Process => {
+                (Scopes::UNRESTRICTED, None)
+            }
+            Credential::Agent { space_id, .. } => (Scopes::UNRESTRICTED, Some(*space_id)),
         };
         api::Me {
             id: self.user.id,
@@ -184,10 +223,21 @@ impl Caller {
         }
     }
 
+    /// The token that they came with, and when it expires.
+    pub fn token(&self) -> Option<(TokenId, Option<Timestamp>)> {
+        match self.credential {
+            Credential::Token { id, expires_at, .. } => Some((id, expires_at)),
+            _ => None,
+        }
+    }
+
     pub(super) fn session_id(&self) -> Option<SessionId> {
         match self.credential {
             Credential::Session { id } => Some(id),
-            Credential::Token { .. } | Credential::Agent { .. } | Credential::Script => None,
+            Credential::Token { .. }
+            | Credential::Agent { .. }
+            | Credential::Script
+            | Credential::Process => None,
         }
     }
 }

@@ -4,6 +4,7 @@ use svc_core::{SpaceId, UserId};
 
 use super::{
     Identity,
+    caller::Caller,
     directory::{DirectoryChange, Snapshot, UserRecords},
     error::IdentityError,
 };
@@ -117,8 +118,9 @@ impl Identity {
         Ok(())
     }
 
-    /// Makes a change: `work` is one transaction and says what of the directory it touches. When
-    /// this answers, the change is durable and in effect.
+    /// Makes a change of the server's own; a caller's goes through
+    /// [`change_as`](Self::change_as). `work` is one transaction and says what of the directory it
+    /// touches. When this answers, the change is durable and in effect.
     ///
     /// It runs to its end even if the request is dropped meanwhile: a committed revocation that
     /// the directory never heard of would go on letting in.
@@ -200,5 +202,14 @@ impl Identity {
         work: impl FnOnce(&mut Tx<'_>) -> Result<(T, Affected), IdentityError> + Send + 'static,
     ) -> Result<T, IdentityError> {
         self.change(work).await
+    }
+
+    /// [`change_as`](Self::change_as) for the services of identity, whose closures use `?` freely.
+    pub(super) async fn apply_as<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, Affected), IdentityError> + Send + 'static,
+    ) -> Result<T, IdentityError> {
+        self.change_as(caller, work).await
     }
 }

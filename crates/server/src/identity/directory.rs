@@ -8,7 +8,10 @@ mod snapshot;
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use parking_lot::RwLock;
@@ -17,7 +20,8 @@ use thiserror::Error;
 use tokio::sync::broadcast;
 
 use super::{
-    caller::{Caller, User},
+    caller::{Caller, Credential, User},
+    error::IdentityError,
     secret::hash_secret,
 };
 use crate::{
@@ -59,12 +63,21 @@ pub enum Denied {
     Expired,
     #[error("the user is not active")]
     UserInactive,
+    #[error("the request has two session cookies; log in again")]
+    TwoSessions,
 }
 
 pub struct Directory {
     state: RwLock<State>,
+    version: Version,
     changes: broadcast::Sender<DirectoryChange>,
 }
+
+/// Grows with every change of the directory. Aligned to a cache line of its own: every call reads
+/// it, and the lock beside it is written by every call.
+#[derive(Default)]
+#[repr(align(128))]
+struct Version(AtomicU64);
 
 #[derive(Default)]
 struct State {
@@ -91,6 +104,7 @@ impl Directory {
         }
         Self {
             state: RwLock::new(state),
+            version: Version::default(),
             changes: broadcast::Sender::new(CHANGES_KEPT),
         }
     }
@@ -118,7 +132,41 @@ impl Directory {
 
     /// Whether a caller would still be let in, and as whom: for links and streams that stay open.
     pub fn recheck(&self, caller: &Caller, now: Timestamp) -> Result<Caller, Denied> {
-        self.look_up(caller.key, now)
+        match caller.credential {
+            Credential::Process => Ok(caller.clone()),
+            Credential::Script => self.look_up_script(caller),
+            _ => Ok(self.look_up(caller.key, now)?.with_needs(caller.needs)),
+        }
+    }
+
+    /// Decides again about a caller who was let in before: the credential, the user, the state of
+    /// an agent token's space and the permission of the route.
+    pub fn readmit(&self, caller: &Caller, now: Timestamp) -> Result<Caller, IdentityError> {
+        let caller = self.recheck(caller, now)?;
+        caller.check_admission()?;
+        Ok(caller)
+    }
+
+    /// Whether anything changed since the caller was resolved. Expiry is no change: whoever waits
+    /// for long must ask [`readmit`](Self::readmit).
+    pub fn has_changed_since(&self, caller: &Caller) -> bool {
+        self.version.0.load(Ordering::Acquire) != caller.version
+    }
+
+    /// The user that a script of the server's acts for.
+    pub fn script_caller(&self, user: UserId) -> Result<Caller, Denied> {
+        let state = self.state.read();
+        let user = state.users.get(&user).filter(|user| user.active);
+        let user = user.ok_or(Denied::UserInactive)?.clone();
+        Ok(Caller {
+            version: self.version.0.load(Ordering::Acquire),
+            ..Caller::script(user)
+        })
+    }
+
+    fn look_up_script(&self, caller: &Caller) -> Result<Caller, Denied> {
+        let found = self.script_caller(caller.user.id)?;
+        Ok(found.with_needs(caller.needs))
     }
 
     fn look_up(&self, key: Hash, now: Timestamp) -> Result<Caller, Denied> {
@@ -136,6 +184,8 @@ impl Directory {
             user: user.clone(),
             credential: record.credential.clone(),
             key,
+            needs: &[],
+            version: self.version.0.load(Ordering::Acquire),
         })
     }
 
@@ -180,6 +230,7 @@ impl Directory {
             let revoked = state.credentials.set_of_user(id, credentials);
             let before = state.users.get(&id).cloned();
             let after = state.set_user(id, records.profile.map(User::from));
+            self.note_change();
             (revoked, before, after)
         };
         let active = |user: &Option<Arc<User>>| user.as_ref().is_some_and(|user| user.active);
@@ -223,13 +274,23 @@ impl Directory {
     /// Takes in a space's agent tokens as the store has them now.
     pub(super) fn apply_space(&self, id: SpaceId, tokens: &[OwnedAgentToken]) {
         let records = Record::of_space(tokens);
-        if self.state.write().credentials.set_of_space(id, records) {
+        let revoked = {
+            let mut state = self.state.write();
+            let revoked = state.credentials.set_of_space(id, records);
+            self.note_change();
+            revoked
+        };
+        if revoked {
             self.announce(DirectoryChange::AgentTokensRevoked(id));
         }
     }
 
     pub(super) fn apply_groups(&self, groups: Vec<GroupRow>) {
-        self.state.write().set_groups(groups);
+        {
+            let mut state = self.state.write();
+            state.set_groups(groups);
+            self.note_change();
+        }
         self.announce(DirectoryChange::GroupsChanged);
     }
 
@@ -245,6 +306,12 @@ impl Directory {
     /// When a credential was last used, written or not.
     pub(super) fn last_used(&self, key: &Hash) -> Option<Timestamp> {
         self.state.read().credentials.find(key)?.last_used()
+    }
+
+    /// To be called under the write lock: the version that a look-up reads belongs to the records
+    /// that it read.
+    fn note_change(&self) {
+        self.version.0.fetch_add(1, Ordering::Release);
     }
 
     pub(super) fn announce(&self, change: DirectoryChange) {

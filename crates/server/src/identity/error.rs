@@ -5,7 +5,11 @@ use std::time::Duration;
 use svc_core::{name::NameError, quota::QuotaExceeded};
 use thiserror::Error;
 
+use super::directory::Denied;
 use crate::store::StoreError;
+
+/// The code of a request whose credential does not let in.
+pub const UNAUTHORIZED: &str = "unauthorized";
 
 /// What kind of answer an error is, in the words of HTTP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,12 +38,26 @@ pub enum IdentityError {
     Conflict { code: &'static str, message: String },
     #[error(transparent)]
     Quota(#[from] QuotaExceeded),
-    #[error("too many attempts; try again in {} seconds", retry_after.as_secs().max(1))]
+    #[error("too many attempts; try again in {}", in_words(*retry_after))]
     TooManyAttempts { retry_after: Duration },
     #[error(transparent)]
     Store(StoreError),
     #[error("{0}")]
     Internal(String),
+}
+
+/// Whole seconds, rounded up: an attempt after them is not refused.
+pub fn whole_seconds(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis().div_ceil(1_000))
+        .unwrap_or(u64::MAX)
+        .max(1)
+}
+
+fn in_words(wait: Duration) -> String {
+    match whole_seconds(wait) {
+        1 => "1 second".to_owned(),
+        seconds => format!("{seconds} seconds"),
+    }
 }
 
 impl IdentityError {
@@ -114,6 +132,15 @@ impl From<StoreError> for IdentityError {
                 Self::conflict("already_exists", "a record of this name exists already")
             }
             other => Self::Store(other),
+        }
+    }
+}
+
+impl From<Denied> for IdentityError {
+    fn from(denied: Denied) -> Self {
+        Self::Unauthorized {
+            code: UNAUTHORIZED,
+            message: denied.to_string(),
         }
     }
 }

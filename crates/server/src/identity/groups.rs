@@ -30,7 +30,7 @@ impl Identity {
         };
         let detail = json!({"name": group.name});
         let entry = self.entry(caller, "group.created", ("group", group.id), detail);
-        self.apply(move |tx| {
+        self.apply_as(caller, move |tx, _| {
             check_free(tx, &group.name, None)?;
             check_room(tx)?;
             groups::insert(tx, &group)?;
@@ -65,10 +65,9 @@ impl Identity {
     ) -> Result<api::Group, IdentityError> {
         check_name(&body.name)?;
         let mut entry = self.entry(caller, "group.updated", ("group", id), json!({}));
-        let caller = caller.clone();
-        self.apply(move |tx| {
+        self.apply_as(caller, move |tx, caller| {
             let group = get(tx, id)?;
-            Actor::read(tx, &caller)?.check_members(tx, id)?;
+            Actor::read(tx, caller)?.check_members(tx, id)?;
             check_free(tx, &body.name, Some(id))?;
             groups::rename(tx, id, &body.name)?;
             entry.detail = json!({"name": body.name, "previous": group.name});
@@ -86,10 +85,9 @@ impl Identity {
     /// Methods published for it match nobody through it any more.
     pub async fn delete_group(&self, caller: &Caller, id: GroupId) -> Result<(), IdentityError> {
         let mut entry = self.entry(caller, "group.deleted", ("group", id), json!({}));
-        let caller = caller.clone();
-        self.apply(move |tx| {
+        self.apply_as(caller, move |tx, caller| {
             let group = get(tx, id)?;
-            Actor::read(tx, &caller)?.check_members(tx, id)?;
+            Actor::read(tx, caller)?.check_members(tx, id)?;
             let members = groups::list_members(tx, id)?;
             groups::delete(tx, id)?;
             entry.detail = json!({"name": group.name, "members": members.len()});

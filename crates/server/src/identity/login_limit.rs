@@ -1,123 +1,139 @@
-//! How many failed logins are let through. In memory only: a restart forgives.
+//! Slows logins down after failed ones, by the rule of `svc_core::login`. In memory only: a restart
+//! forgives.
+//!
+//! Failures are counted in tables of a fixed size, indexed by two hashes with secret keys. Nothing
+//! is ever evicted, so that no flood of names or addresses can reset a counter. Two keys that fall
+//! into the same place of one table are told apart by the other.
 
 use std::{
-    collections::HashMap,
-    hash::Hash,
+    hash::{BuildHasher, Hash, RandomState},
     net::{IpAddr, Ipv6Addr},
     time::Duration,
 };
 
 use parking_lot::Mutex;
-use svc_core::Timestamp;
+use svc_core::{
+    Timestamp,
+    login::{Failures, SlowDown},
+};
 
 use super::policy::LoginPolicy;
 
 pub(super) struct LoginLimit {
-    policy: LoginPolicy,
+    rule: SlowDown,
     counts: Mutex<Counts>,
 }
 
-#[derive(Default)]
 struct Counts {
-    by_user_and_address: HashMap<(String, IpAddr), Window>,
-    by_address: HashMap<IpAddr, Window>,
-}
-
-#[derive(Clone, Copy)]
-struct Window {
-    began: Timestamp,
-    failures: u32,
+    own: Table,
+    at_address: Table,
+    for_account: Table,
 }
 
 impl LoginLimit {
     pub(super) fn new(policy: LoginPolicy) -> Self {
         Self {
-            policy,
-            counts: Mutex::default(),
+            rule: policy.slow_down,
+            counts: Mutex::new(Counts {
+                own: Table::new(policy.tracked),
+                // Of these there are fewer than of pairs of them.
+                at_address: Table::new(policy.tracked / 4),
+                for_account: Table::new(policy.tracked / 4),
+            }),
         }
     }
 
     /// Counts an attempt as failed before it is looked at, so that many at once gain nothing.
-    /// `Err` says when to come back.
+    /// `Err` says how long to wait; an attempt that has to wait is not counted.
     pub(super) fn begin(
         &self,
         username: &str,
         address: IpAddr,
         now: Timestamp,
     ) -> Result<(), Duration> {
-        let address = network(address);
+        let (rule, address) = (&self.rule, network(address));
         let mut counts = self.counts.lock();
-        let counts = &mut *counts;
-        let LoginPolicy {
-            window,
-            per_user_and_address,
-            per_address,
-            tracked_max,
-        } = self.policy;
-        let key = (username.to_owned(), address);
-        let left = |found: Option<&Window>, max| match found {
-            Some(found) if now < found.began.plus(window) && found.failures >= max => {
-                Err(found.began.plus(window).since(now))
-            }
-            _ => Ok(()),
-        };
-        left(counts.by_user_and_address.get(&key), per_user_and_address)?;
-        left(counts.by_address.get(&address), per_address)?;
-        count(
-            &mut counts.by_user_and_address,
-            key,
+        let own = (username, address);
+        let wait = rule.wait(
+            counts.own.find(&own),
+            counts.at_address.find(&address),
+            counts.for_account.find(username),
             now,
-            window,
-            tracked_max,
         );
-        count(&mut counts.by_address, address, now, window, tracked_max);
+        if let Some(wait) = wait {
+            return Err(wait);
+        }
+        let count = |failures: Failures| rule.count(failures, now);
+        counts.own.change(&own, count);
+        counts.at_address.change(&address, count);
+        counts.for_account.change(username, count);
         Ok(())
+    }
+
+    /// The attempt that [`begin`](Self::begin) counted has failed: the wait begins with the answer.
+    pub(super) fn fail(&self, username: &str, address: IpAddr, now: Timestamp) {
+        let own = (username, network(address));
+        let renew = |failures: Failures| Failures {
+            last: failures.last.max(now),
+            ..failures
+        };
+        self.counts.lock().own.change(&own, renew);
     }
 
     /// Takes back what [`begin`](Self::begin) counted: the attempt was good.
     pub(super) fn succeed(&self, username: &str, address: IpAddr) {
         let address = network(address);
         let mut counts = self.counts.lock();
-        counts
-            .by_user_and_address
-            .remove(&(username.to_owned(), address));
-        if let Some(window) = counts.by_address.get_mut(&address) {
-            window.failures = window.failures.saturating_sub(1);
+        let less = |failures: Failures| Failures {
+            count: failures.count.saturating_sub(1),
+            ..failures
+        };
+        counts.own.change(&(username, address), |_| Failures::NONE);
+        counts.at_address.change(&address, less);
+        counts.for_account.change(username, less);
+    }
+}
+
+/// Counters of a fixed number, by two hashes of their keys.
+struct Table {
+    rows: [(RandomState, Vec<Failures>); 2],
+}
+
+impl Table {
+    fn new(tracked: usize) -> Self {
+        let row = || (RandomState::new(), vec![Failures::NONE; tracked.max(1)]);
+        Self {
+            rows: [row(), row()],
+        }
+    }
+
+    /// The failures of a key. More than those only if another key shares both its places.
+    fn find<K: Hash + ?Sized>(&self, key: &K) -> Failures {
+        let found = self.rows.each_ref().map(|(hasher, row)| {
+            let place = place(hasher, row.len(), key);
+            row[place]
+        });
+        found
+            .into_iter()
+            .min_by_key(|failures| failures.count)
+            .unwrap_or(Failures::NONE)
+    }
+
+    fn change<K: Hash + ?Sized>(&mut self, key: &K, change: impl Fn(Failures) -> Failures) {
+        for (hasher, row) in &mut self.rows {
+            let place = place(hasher, row.len(), key);
+            row[place] = change(row[place]);
         }
     }
 }
 
-fn count<K: Hash + Eq + Clone>(
-    windows: &mut HashMap<K, Window>,
-    key: K,
-    now: Timestamp,
-    length: Duration,
-    tracked_max: usize,
-) {
-    if windows.len() >= tracked_max && !windows.contains_key(&key) {
-        windows.retain(|_, window| now < window.began.plus(length));
-        if windows.len() >= tracked_max {
-            let oldest = windows.iter().min_by_key(|(_, window)| window.began);
-            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
-                windows.remove(&oldest);
-            }
-        }
-    }
-    let window = windows.entry(key).or_insert(Window {
-        began: now,
-        failures: 0,
-    });
-    if now >= window.began.plus(length) {
-        *window = Window {
-            began: now,
-            failures: 0,
-        };
-    }
-    window.failures += 1;
+fn place<K: Hash + ?Sized>(hasher: &RandomState, length: usize, key: &K) -> usize {
+    // The remainder is below the length, which is a `usize`.
+    (hasher.hash_one(key) % length as u64) as usize
 }
 
 /// Whoever has one IPv6 address has its whole /64.
-fn network(address: IpAddr) -> IpAddr {
+pub(super) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();
@@ -135,10 +151,13 @@ mod tests {
 
     fn limit() -> LoginLimit {
         LoginLimit::new(LoginPolicy {
-            window: Duration::from_secs(60),
-            per_user_and_address: 2,
-            per_address: 4,
-            tracked_max: 3,
+            slow_down: SlowDown {
+                free: 2,
+                wait_max: Duration::from_secs(8),
+                suspicious: 20,
+                forget_after: Duration::from_secs(60),
+            },
+            tracked: 65_536,
         })
     }
 
@@ -146,48 +165,62 @@ mod tests {
         text.parse().expect("an address")
     }
 
+    fn after(seconds: u64) -> Timestamp {
+        NOW.plus(Duration::from_secs(seconds))
+    }
+
     #[test]
-    fn a_user_at_one_address_has_so_many_failures_per_window() {
+    fn waits_grow_for_one_user_at_one_address_and_for_nobody_else() {
         let limit = limit();
         let (here, there) = (address("10.0.0.1"), address("10.0.0.2"));
         assert_eq!(limit.begin("ann", here, NOW), Ok(()));
         assert_eq!(limit.begin("ann", here, NOW), Ok(()));
-        assert_eq!(limit.begin("ann", here, NOW), Err(Duration::from_secs(60)));
+        for _ in 0..100 {
+            let waits = limit.begin("ann", here, NOW);
+            assert_eq!(waits, Err(Duration::from_secs(1)), "refusals do not count");
+        }
         assert_eq!(limit.begin("ann", there, NOW), Ok(()));
         assert_eq!(limit.begin("bob", here, NOW), Ok(()));
-        let later = NOW.plus(Duration::from_secs(60));
-        assert_eq!(limit.begin("ann", here, later), Ok(()));
+        assert_eq!(limit.begin("ann", here, after(1)), Ok(()));
+        assert_eq!(
+            limit.begin("ann", here, after(1)),
+            Err(Duration::from_secs(2))
+        );
     }
 
     #[test]
-    fn an_address_has_so_many_failures_over_all_users() {
+    fn an_attack_on_many_names_leaves_everybody_an_attempt() {
         let limit = limit();
-        for (user, host) in [("a", 1), ("b", 2), ("c", 3), ("d", 4)] {
-            let same_network = address(&format!("2001:db8::{host}"));
-            assert_eq!(limit.begin(user, same_network, NOW), Ok(()));
+        for host in 0..100 {
+            let same_network = address(&format!("2001:db8::{:x}", host % 7 + 1));
+            let _ = limit.begin(&format!("user{host}"), same_network, NOW);
         }
-        assert!(limit.begin("e", address("2001:db8::9"), NOW).is_err());
-        assert!(limit.begin("e", address("2001:db8:1::9"), NOW).is_ok());
+        let here = address("2001:db8::9");
+        assert_eq!(limit.begin("ann", here, NOW), Ok(()));
+        assert_eq!(limit.begin("ann", here, NOW), Err(Duration::from_secs(1)));
+        assert_eq!(limit.begin("ann", here, after(1)), Ok(()));
+    }
+
+    #[test]
+    fn a_flood_of_names_does_not_reset_a_counter() {
+        let limit = limit();
+        let here = address("10.0.0.1");
+        for seconds in [0, 0, 1, 3] {
+            assert_eq!(limit.begin("ann", here, after(seconds)), Ok(()));
+        }
+        for n in 0..500 {
+            let _ = limit.begin(&format!("user{n}"), here, after(3));
+        }
+        assert!(limit.begin("ann", here, after(3)).is_err());
     }
 
     #[test]
     fn a_good_login_takes_its_attempts_back() {
         let limit = limit();
         let here = address("10.0.0.1");
-        for _ in 0..20 {
+        for _ in 0..50 {
             assert_eq!(limit.begin("ann", here, NOW), Ok(()));
             limit.succeed("ann", here);
         }
-    }
-
-    #[test]
-    fn memory_is_bounded() {
-        let limit = limit();
-        for host in 0..100 {
-            let _ = limit.begin("ann", address(&format!("10.0.0.{host}")), NOW);
-        }
-        let counts = limit.counts.lock();
-        assert_eq!(counts.by_user_and_address.len(), 3);
-        assert_eq!(counts.by_address.len(), 3);
     }
 }

@@ -1,20 +1,17 @@
 //! Passwords: argon2id, off the async threads, a few at a time.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
 use argon2::{
     Algorithm, Argon2, Params, Version,
     password_hash::{PasswordHasher, PasswordVerifier, phc::PasswordHash},
 };
-use tokio::sync::Semaphore;
 
-use super::{error::IdentityError, policy::PasswordPolicy};
+use super::{
+    error::IdentityError,
+    hash_queue::{HashQueue, Payer},
+    policy::PasswordPolicy,
+};
 
 pub const PASSWORD_MIN: usize = 8;
 pub const PASSWORD_MAX: usize = 1_024;
@@ -26,9 +23,7 @@ pub(super) struct Passwords {
     argon2: Argon2<'static>,
     /// Checked when there is no user, so that the answer takes as long as with one.
     nobody: String,
-    running: Arc<Semaphore>,
-    waiting: AtomicUsize,
-    waiting_max: usize,
+    queue: HashQueue,
 }
 
 impl Passwords {
@@ -38,22 +33,29 @@ impl Passwords {
         Ok(Self {
             nobody: hash(&argon2, "nobody")?,
             argon2,
-            running: Arc::new(Semaphore::new(policy.concurrency)),
-            waiting: AtomicUsize::new(0),
-            waiting_max: policy.waiting_max,
+            queue: HashQueue::new(
+                policy.concurrency,
+                policy.waiting_max,
+                policy.waiting_per_payer,
+            ),
         })
     }
 
     /// Checks a new password and hashes it.
-    pub(super) async fn hash(&self, password: String) -> Result<String, IdentityError> {
+    pub(super) async fn hash(
+        &self,
+        payer: Payer,
+        password: String,
+    ) -> Result<String, IdentityError> {
         check_length(&password)?;
         let argon2 = self.argon2.clone();
-        self.run(move || hash(&argon2, &password)).await?
+        self.run(payer, move || hash(&argon2, &password)).await?
     }
 
     /// Whether a password is the one of a stored hash; without a hash it is not, as slowly.
     pub(super) async fn verify(
         &self,
+        payer: Payer,
         password: String,
         stored: Option<String>,
     ) -> Result<bool, IdentityError> {
@@ -64,7 +66,7 @@ impl Passwords {
         let exists = stored.is_some();
         let stored = stored.unwrap_or_else(|| self.nobody.clone());
         let matches = self
-            .run(move || {
+            .run(payer, move || {
                 let stored = PasswordHash::new(&stored).map_err(internal)?;
                 Ok::<_, IdentityError>(argon2.verify_password(password.as_bytes(), &stored).is_ok())
             })
@@ -74,43 +76,20 @@ impl Passwords {
 
     async fn run<T: Send + 'static>(
         &self,
+        payer: Payer,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, IdentityError> {
-        let _waiting = Waiting::enter(&self.waiting, self.waiting_max)?;
-        let permit = self
-            .running
-            .clone()
-            .acquire_owned()
-            .await
-            .map_err(internal)?;
-        // The permit goes with the work: a caller that leaves does not make room early.
+        let turn = self.queue.turn(payer).await;
+        let turn = turn.map_err(|_| IdentityError::TooManyAttempts {
+            retry_after: BUSY_RETRY,
+        })?;
+        // The turn goes with the work: a caller that leaves does not end it early.
         tokio::task::spawn_blocking(move || {
-            let _permit = permit;
+            let _turn = turn;
             work()
         })
         .await
         .map_err(internal)
-    }
-}
-
-/// A place in the queue, given back when dropped.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn enter(waiting: &'a AtomicUsize, max: usize) -> Result<Self, IdentityError> {
-        let place = Self(waiting);
-        if waiting.fetch_add(1, Ordering::Relaxed) >= max {
-            return Err(IdentityError::TooManyAttempts {
-                retry_after: BUSY_RETRY,
-            });
-        }
-        Ok(place)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -139,22 +118,27 @@ fn internal(error: impl std::fmt::Display) -> IdentityError {
 mod tests {
     use super::*;
 
-    fn passwords(waiting_max: usize) -> Passwords {
+    fn passwords() -> Passwords {
         Passwords::new(&PasswordPolicy {
             memory_kib: 64,
             passes: 1,
             concurrency: 1,
-            waiting_max,
+            waiting_max: 8,
+            waiting_per_payer: 8,
         })
         .expect("valid parameters")
     }
 
     #[tokio::test]
     async fn hashes_are_argon2id_and_verify_only_their_password() {
-        let passwords = passwords(8);
-        let hash = passwords.hash("correct horse".into()).await.expect("valid");
+        let passwords = passwords();
+        let hash = passwords
+            .hash(Payer::Server, "correct horse".into())
+            .await
+            .expect("valid");
         assert!(hash.starts_with("$argon2id$v=19$"), "{hash}");
-        let verify = |password: &str, stored| passwords.verify(password.into(), stored);
+        let verify =
+            |password: &str, stored| passwords.verify(Payer::Server, password.into(), stored);
         assert_eq!(verify("correct horse", Some(hash.clone())).await, Ok(true));
         assert_eq!(verify("wrong horse", Some(hash)).await, Ok(false));
         // Not even the stand-in's own password lets anyone in.
@@ -163,7 +147,7 @@ mod tests {
 
     #[tokio::test]
     async fn passwords_have_8_to_1024_characters() {
-        let passwords = passwords(8);
+        let passwords = passwords();
         for (password, good) in [
             ("1234567".to_owned(), false),
             ("12345678".to_owned(), true),
@@ -171,18 +155,11 @@ mod tests {
             ("x".repeat(1_025), false),
         ] {
             let length = password.len();
-            assert_eq!(passwords.hash(password).await.is_ok(), good, "{length}");
+            assert_eq!(
+                passwords.hash(Payer::Server, password).await.is_ok(),
+                good,
+                "{length}"
+            );
         }
-    }
-
-    #[tokio::test]
-    async fn a_full_queue_turns_passwords_away() {
-        let passwords = passwords(0);
-        let refused = passwords.hash("12345678".into()).await;
-        assert!(matches!(
-            refused,
-            Err(IdentityError::TooManyAttempts { .. })
-        ));
-        assert_eq!(passwords.waiting.load(Ordering::Relaxed), 0);
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use svc_core::login::SlowDown;
+
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +39,8 @@ pub struct PasswordPolicy {
     pub concurrency: usize,
     /// Passwords that may wait for that; more are turned away.
     pub waiting_max: usize,
+    /// Those of one address, or of one user.
+    pub waiting_per_payer: usize,
 }
 
 impl Default for PasswordPolicy {
@@ -46,30 +50,29 @@ impl Default for PasswordPolicy {
             passes: 2,
             concurrency: 2,
             waiting_max: 64,
+            waiting_per_payer: 8,
         }
     }
 }
 
-/// Failed logins that are let through.
+/// How failed logins slow down further ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LoginPolicy {
-    /// Failures are counted for this long from the first.
-    pub window: Duration,
-    /// For one user from one address.
-    pub per_user_and_address: u32,
-    /// For all users from one address.
-    pub per_address: u32,
-    /// Counters kept; beyond, the oldest is forgotten.
-    pub tracked_max: usize,
+    pub slow_down: SlowDown,
+    /// Counters of pairs of user and address; there are never more or fewer.
+    pub tracked: usize,
 }
 
 impl Default for LoginPolicy {
     fn default() -> Self {
         Self {
-            window: Duration::from_secs(15 * 60),
-            per_user_and_address: 10,
-            per_address: 50,
-            tracked_max: 10_000,
+            slow_down: SlowDown {
+                free: 10,
+                wait_max: Duration::from_secs(60),
+                suspicious: 50,
+                forget_after: Duration::from_secs(15 * 60),
+            },
+            tracked: 65_536,
         }
     }
 }

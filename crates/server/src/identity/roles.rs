@@ -40,9 +40,8 @@ impl Identity {
             ("role", role.id),
             json!({"name": role.name, "permissions": role.permissions}),
         );
-        let caller = caller.clone();
-        self.apply(move |tx| {
-            Actor::read(tx, &caller)?.check_role(&role.name, role.permissions)?;
+        self.apply_as(caller, move |tx, caller| {
+            Actor::read(tx, caller)?.check_role(&role.name, role.permissions)?;
             check_free(tx, &role.name, None)?;
             check_room(tx)?;
             roles::insert(tx, &role)?;
@@ -78,11 +77,10 @@ impl Identity {
             check_free_name("role", name)?;
         }
         let mut entry = self.entry(caller, "role.updated", ("role", id), json!({}));
-        let caller = caller.clone();
-        self.apply(move |tx| {
+        self.apply_as(caller, move |tx, caller| {
             let mut role = get_changeable(tx, id)?;
             let before = role.clone();
-            let actor = Actor::read(tx, &caller)?;
+            let actor = Actor::read(tx, caller)?;
             actor.check_role(&before.name, before.permissions)?;
             actor.check_holders(tx, id)?;
             if let Some(name) = patch.name {
@@ -110,10 +108,9 @@ impl Identity {
 
     pub async fn delete_role(&self, caller: &Caller, id: RoleId) -> Result<(), IdentityError> {
         let mut entry = self.entry(caller, "role.deleted", ("role", id), json!({}));
-        let caller = caller.clone();
-        self.apply(move |tx| {
+        self.apply_as(caller, move |tx, caller| {
             let role = get_changeable(tx, id)?;
-            let actor = Actor::read(tx, &caller)?;
+            let actor = Actor::read(tx, caller)?;
             actor.check_role(&role.name, role.permissions)?;
             actor.check_holders(tx, id)?;
             let holders = roles::list_holders(tx, id)?;

@@ -12,6 +12,7 @@ use super::{
     caller::{Caller, User},
     change::Affected,
     error::IdentityError,
+    hash_queue::Payer,
     secret::Secret,
 };
 use crate::store::{
@@ -64,8 +65,10 @@ impl Identity {
             .as_ref()
             .filter(|user| user.active)
             .map(|user| user.password_hash.clone());
-        let good = self.passwords.verify(password, stored).await?;
+        let payer = Payer::address(client.address);
+        let good = self.passwords.verify(payer, password, stored).await?;
         let Some(user) = found.filter(|_| good) else {
+            limit.fail(&username, client.address, self.clock.now());
             self.note_failed_login(&username, &client).await?;
             return Err(invalid_credentials());
         };
@@ -73,7 +76,7 @@ impl Identity {
         self.open_session(user, client).await
     }
 
-    /// At most as many entries as the login limit lets failures through. The name is told only
+    /// The login limit bounds the number of entries. The name is told only
     /// if there is such a user: people type passwords into the wrong field.
     async fn note_failed_login(
         &self,
@@ -190,7 +193,7 @@ impl Identity {
     ) -> Result<(), IdentityError> {
         let user = caller.user.id;
         let entry = self.entry(caller, "session.deleted", ("session", id), json!({}));
-        self.apply(move |tx| {
+        self.apply_as(caller, move |tx, _| {
             sessions::find(tx, id)?
                 .filter(|session| session.user_id == user)
                 .ok_or_else(|| IdentityError::not_found("session", id))?;
@@ -206,7 +209,7 @@ impl Identity {
         let user = caller.user.id;
         let keep = caller.session_id();
         let mut entry = self.entry(caller, "session.deleted", ("user", user), json!({}));
-        self.apply(move |tx| {
+        self.apply_as(caller, move |tx, _| {
             let ended = sessions::delete_of_user(tx, user, keep)?;
             entry.detail = json!({"sessions": ended});
             audit::append(tx, &entry)?;
@@ -231,21 +234,23 @@ impl Identity {
         let found = self.store.read(move |tx| users::find(tx, user)).await?;
         let before = found.ok_or_else(invalid_credentials)?.password_hash;
         let stored = Some(before.clone());
+        let payer = Payer::User(user);
         if !self
             .passwords
-            .verify(change.current_password, stored)
+            .verify(payer, change.current_password, stored)
             .await?
         {
+            self.login_limit.fail(username, address, self.clock.now());
             return Err(IdentityError::Forbidden {
                 code: "wrong_password",
                 message: "the current password is not right".to_owned(),
             });
         }
         self.login_limit.succeed(username, address);
-        let hash = self.passwords.hash(change.new_password).await?;
+        let hash = self.passwords.hash(payer, change.new_password).await?;
         let keep = caller.session_id();
         let entry = self.entry(caller, "user.password_changed", ("user", user), json!({}));
-        self.apply(move |tx| {
+        self.apply_as(caller, move |tx, _| {
             let still = users::find(tx, user)?;
             if still.is_none_or(|now| now.password_hash != before) {
                 return Err(IdentityError::conflict(

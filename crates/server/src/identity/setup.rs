@@ -15,6 +15,7 @@ use super::{
     caller::User,
     change::Affected,
     error::IdentityError,
+    hash_queue::Payer,
     secret::{Secret, hash_secret},
 };
 use crate::store::{
@@ -57,7 +58,7 @@ impl Identity {
             .read(|tx| meta::find(tx, SETUP_TOKEN_HASH))
             .await?;
         check_setup_token(expected.as_deref(), &presented)?;
-        let password_hash = self.passwords.hash(setup.password).await?;
+        let password_hash = self.passwords.hash(Payer::Server, setup.password).await?;
         self.create_admin(name, password_hash, move |tx| {
             check_setup_token(meta::find(tx, SETUP_TOKEN_HASH)?.as_deref(), &presented)
         })
@@ -70,7 +71,7 @@ impl Identity {
             return Ok(false);
         }
         let name = UserName::parse(ADMIN)?;
-        let password_hash = self.passwords.hash(password).await?;
+        let password_hash = self.passwords.hash(Payer::Server, password).await?;
         let created = self.create_admin(name, password_hash, |_| Ok(())).await;
         match created {
             Ok(_) => Ok(true),

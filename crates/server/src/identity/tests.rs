@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use svc_core::{Permission, Quotas, SpaceId, SpaceName, Timestamp, UserId, space};
+use svc_core::{Permission, Quotas, SpaceId, SpaceName, Timestamp, UserId, login::SlowDown, space};
 use svc_protocol::api;
 use uuid::Uuid;
 
@@ -44,9 +44,12 @@ fn policy() -> Policy {
             ..PasswordPolicy::default()
         },
         login: LoginPolicy {
-            per_user_and_address: 3,
-            per_address: 6,
-            ..LoginPolicy::default()
+            slow_down: SlowDown {
+                free: 3,
+                suspicious: 6,
+                ..LoginPolicy::default().slow_down
+            },
+            tracked: 1_024,
         },
         ..Policy::default()
     }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde_json::json;
-use svc_core::{Quota, Scopes, TokenId, credential::CredentialKind, name::check_free_name};
+use svc_core::{
+    Quota, Scopes, TokenId, credential::CredentialKind, name::check_free_name, token::child_expiry,
+};
 use svc_protocol::api;
 use uuid::Uuid;
 
@@ -12,7 +14,8 @@ use super::{
     secret::Secret,
 };
 use crate::store::{
-    PageRequest, audit,
+    PageRequest,
+    audit::{self, Entry},
     tokens::{self, TokenRow},
 };
 
@@ -43,6 +46,12 @@ impl Identity {
             }
         };
         let secret = Secret::new(CredentialKind::ApiToken)?;
+        let parent = caller.token();
+        let expires_at = child_expiry(expires_at, parent.and_then(|(_, expires_at)| expires_at))
+            .map_err(|error| IdentityError::Forbidden {
+                code: "outlives_parent",
+                message: error.to_string(),
+            })?;
         let token = TokenRow {
             id: TokenId(Uuid::now_v7()),
             user_id: caller.user.id,
@@ -52,20 +61,57 @@ impl Identity {
             created_at: now,
             expires_at,
             last_used_at: None,
+            parent_id: parent.map(|(id, _)| id),
         };
-        let entry = self.entry(
-            caller,
-            "token.created",
-            ("token", token.id),
-            json!({"name": token.name, "scopes": token.scopes, "expires_at": token.expires_at}),
-        );
+        let created = self.created_entry(caller, &token);
         let quotas = self.quotas;
         let token = self
-            .apply(move |tx| {
+            .apply_as(caller, move |tx, _| {
                 let has = tokens::count(tx, token.user_id)?;
                 check_one_more::<IdentityError>(tx, &quotas, token.user_id, Quota::Tokens, has)?;
                 tokens::insert(tx, &token)?;
-                audit::append(tx, &entry)?;
+                audit::append(tx, &created)?;
+                let affected = Affected::user(token.user_id);
+                Ok((token, affected))
+            })
+            .await?;
+        Ok(api::Token {
+            token: Some(secret.text),
+            ..self.token(token)
+        })
+    }
+
+    /// Replaces the caller's tokens of this name by a new one that never expires. Tokens made with
+    /// them stay, as if they had been made with the new one. For the server process, which makes a
+    /// token at each start; a user who revokes a token means its descendants too.
+    pub async fn renew_token(
+        &self,
+        caller: &Caller,
+        name: &str,
+    ) -> Result<api::Token, IdentityError> {
+        let secret = Secret::new(CredentialKind::ApiToken)?;
+        let token = TokenRow {
+            id: TokenId(Uuid::now_v7()),
+            user_id: caller.user.id,
+            name: name.to_owned(),
+            hash: secret.hash,
+            scopes: Scopes::UNRESTRICTED,
+            created_at: self.clock.now(),
+            expires_at: None,
+            last_used_at: None,
+            parent_id: None,
+        };
+        let (identity, by) = (self.clone(), caller.clone());
+        let token = self
+            .apply_as(caller, move |tx, _| {
+                for earlier in tokens::list_named(tx, token.user_id, &token.name)? {
+                    tokens::set_parent(tx, earlier.id, token.id)?;
+                    for ended in tokens::delete(tx, earlier.id)? {
+                        audit::append(tx, &identity.revoked_entry(&by, &ended, earlier.id))?;
+                    }
+                }
+                tokens::insert(tx, &token)?;
+                audit::append(tx, &identity.created_entry(&by, &token))?;
                 let affected = Affected::user(token.user_id);
                 Ok((token, affected))
             })
@@ -93,20 +139,40 @@ impl Identity {
         })
     }
 
-    /// Revokes one of the caller's tokens: the next request with it is refused.
+    /// Revokes one of the caller's tokens and all tokens made with it: the next request with any
+    /// of them is refused.
     pub async fn delete_token(&self, caller: &Caller, id: TokenId) -> Result<(), IdentityError> {
-        let user = caller.user.id;
-        let mut entry = self.entry(caller, "token.revoked", ("token", id), json!({}));
-        self.apply(move |tx| {
-            let token = tokens::find(tx, id)?
+        let identity = self.clone();
+        self.apply_as(caller, move |tx, caller| {
+            let user = caller.user.id;
+            tokens::find(tx, id)?
                 .filter(|token| token.user_id == user)
                 .ok_or_else(|| IdentityError::not_found("token", id))?;
-            tokens::delete(tx, id)?;
-            entry.detail = json!({"name": token.name});
-            audit::append(tx, &entry)?;
+            for ended in tokens::delete(tx, id)? {
+                audit::append(tx, &identity.revoked_entry(caller, &ended, id))?;
+            }
             Ok(((), Affected::user(user)))
         })
         .await
+    }
+
+    fn created_entry(&self, caller: &Caller, token: &TokenRow) -> Entry {
+        let mut detail = json!({
+            "name": token.name, "scopes": token.scopes, "expires_at": token.expires_at,
+        });
+        if let Some(parent) = token.parent_id {
+            detail["parent_id"] = json!(parent);
+        }
+        self.entry(caller, "token.created", ("token", token.id), detail)
+    }
+
+    /// `revoked`: the token that was revoked, this one or an ancestor of it.
+    fn revoked_entry(&self, caller: &Caller, token: &TokenRow, revoked: TokenId) -> Entry {
+        let mut detail = json!({"name": token.name});
+        if token.id != revoked {
+            detail["revoked_with"] = json!(revoked);
+        }
+        self.entry(caller, "token.revoked", ("token", token.id), detail)
     }
 
     fn token(&self, row: TokenRow) -> api::Token {

@@ -17,6 +17,7 @@ use super::{
     caller::{Caller, User},
     change::Affected,
     error::IdentityError,
+    hash_queue::Payer,
     membership::{
         check_group_changes, find_roles, ids_of, names_of, resolve_groups, resolve_roles,
     },
@@ -42,7 +43,8 @@ impl Identity {
         if self.directory.find_user_by_name(&name).is_some() {
             return Err(user_exists(&name));
         }
-        let password_hash = self.passwords.hash(new.password).await?;
+        let payer = Payer::User(caller.user.id);
+        let password_hash = self.passwords.hash(payer, new.password).await?;
         let user = UserRow {
             id: UserId(Uuid::now_v7()),
             username: name,
@@ -53,9 +55,8 @@ impl Identity {
         };
         let role_names = new.roles.unwrap_or_else(|| vec![ROLE_USER.to_owned()]);
         let mut entry = self.entry(caller, "user.created", ("user", user.id), json!({}));
-        let caller = caller.clone();
-        self.apply(move |tx| {
-            let actor = Actor::read(tx, &caller)?;
+        self.apply_as(caller, move |tx, caller| {
+            let actor = Actor::read(tx, caller)?;
             if users::find_by_name(tx, &user.username)?.is_some() {
                 return Err(user_exists(&user.username));
             }
@@ -121,7 +122,10 @@ impl Identity {
             quotas,
         } = patch;
         let password_hash = match password {
-            Some(password) => Some(self.passwords.hash(password).await?),
+            Some(password) => {
+                let payer = Payer::User(caller.user.id);
+                Some(self.passwords.hash(payer, password).await?)
+            }
             None => None,
         };
         let patch = Patch {
@@ -131,12 +135,12 @@ impl Identity {
             active,
             quotas,
         };
-        let (caller, identity) = (caller.clone(), self.clone());
-        self.apply(move |tx| {
-            let actor = Actor::read(tx, &caller)?;
+        let identity = self.clone();
+        self.apply_as(caller, move |tx, caller| {
+            let actor = Actor::read(tx, caller)?;
             let before = get(tx, id)?;
             actor.check_user(tx, id)?;
-            identity.apply_patch(tx, &caller, &actor, &before, patch)?;
+            identity.apply_patch(tx, caller, &actor, &before, patch)?;
             let settled = settle(tx, &[id], identity.clock.now())?;
             Ok((
                 record(get(tx, id)?),
@@ -214,11 +218,10 @@ impl Identity {
 
     pub async fn delete_user(&self, caller: &Caller, id: UserId) -> Result<(), IdentityError> {
         let mut entry = self.entry(caller, "user.deleted", ("user", id), json!({}));
-        let caller = caller.clone();
-        self.apply(move |tx| {
+        self.apply_as(caller, move |tx, caller| {
             let user = get(tx, id)?;
-            Actor::read(tx, &caller)?.check_user(tx, id)?;
-            check_not_self(&caller, id, "delete")?;
+            Actor::read(tx, caller)?.check_user(tx, id)?;
+            check_not_self(caller, id, "delete")?;
             check_not_last_admin(tx, &user)?;
             let spaces = users::count_spaces(tx, id)?;
             if spaces > 0 {

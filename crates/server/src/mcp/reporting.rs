@@ -1,18 +1,20 @@
 //! A call whose client wants to hear how far it is: reports on a stream, and its answer last.
 //!
 //! Until the first report it is a call like any other, so that what is refused at once is refused
-//! with the status it always has. Dropping it cancels the call.
+//! with the status it always has. Dropping it cancels the call, and so does revoking its caller,
+//! within [`RECHECK_EVERY`].
 
 use std::{collections::VecDeque, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use http::HeaderMap;
 use svc_protocol::jsonrpc::{Body, Progress, fold_lines, parse_body};
-use tokio::time::Instant;
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use super::{Answer, Exchange, Mcp, Mode, read};
+use super::{Answer, Exchange, Mcp, Mode, read, stream::RECHECK_EVERY};
 use crate::{
-    identity::Caller,
+    clock,
+    identity::{Caller, Directory},
     links::{Listener, Reports},
 };
 
@@ -30,6 +32,7 @@ pub struct Request {
 
 pub struct Reporting {
     answering: Pin<Box<dyn Future<Output = Answer> + Send>>,
+    admission: Admission,
     reports: Listener,
     token: String,
     /// The last report that was told: only more than that is progress.
@@ -39,11 +42,42 @@ pub struct Reporting {
     is_answered: bool,
 }
 
+/// Looks every second whether the caller is still admitted.
+struct Admission {
+    directory: Arc<Directory>,
+    caller: Caller,
+    recheck: Interval,
+}
+
+impl Admission {
+    fn new(directory: Arc<Directory>, caller: Caller) -> Self {
+        let mut recheck = interval_at(Instant::now() + RECHECK_EVERY, RECHECK_EVERY);
+        recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            directory,
+            caller,
+            recheck,
+        }
+    }
+
+    /// Waits until the caller is revoked.
+    async fn revoked(&mut self) {
+        loop {
+            self.recheck.tick().await;
+            if self.directory.readmit(&self.caller, clock::now()).is_err() {
+                return;
+            }
+        }
+    }
+}
+
 impl Reporting {
     pub fn new(mcp: Arc<Mcp>, request: Request) -> Self {
         let (reports, listener) = Reports::new();
         let token = request.token.clone();
+        let admission = Admission::new(mcp.directory.clone(), request.caller.clone());
         Self {
+            admission,
             answering: Box::pin(async move { answer(&mcp, request, reports).await }),
             reports: listener,
             token,
@@ -79,6 +113,7 @@ impl Reporting {
         while self.waiting.is_empty() {
             let answer = tokio::select! {
                 biased;
+                () = self.admission.revoked() => return Some(Answer::Revoked),
                 report = self.reports.next() => {
                     self.tell(&report);
                     continue;
@@ -156,8 +191,25 @@ fn notification(token: &str, progress: &Progress) -> String {
 mod tests {
     use http::StatusCode;
     use serde_json::{Value, json};
+    use svc_core::{Permissions, Timestamp, UserId, UserName};
 
     use super::*;
+    use crate::identity::User;
+
+    /// The server process is never revoked.
+    fn caller() -> Caller {
+        Caller::process(Arc::new(User {
+            id: UserId(uuid::Uuid::now_v7()),
+            name: UserName::parse("ada").expect("valid"),
+            active: true,
+            created_at: Timestamp(0),
+            permissions: Permissions::default(),
+            role_names: Vec::new(),
+            groups: Vec::new(),
+            group_names: Vec::new(),
+            quota_overrides: Default::default(),
+        }))
+    }
 
     fn reporting(reports: &[&'static str], result: &'static str) -> Reporting {
         let (sender, listener) = Reports::new();
@@ -169,6 +221,7 @@ mod tests {
                 let _sender = sender;
                 Answer::Json(StatusCode::OK, result.as_bytes().to_vec().into())
             }),
+            admission: Admission::new(Arc::new(Directory::empty()), caller()),
             reports: listener,
             token: r#""t""#.to_owned(),
             last: None,

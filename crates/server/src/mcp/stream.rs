@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// How often an open stream asks whether its credential still holds.
-const RECHECK_EVERY: Duration = Duration::from_secs(1);
+pub(super) const RECHECK_EVERY: Duration = Duration::from_secs(1);
 /// Changes within this time are told as one.
 const SETTLE: Duration = Duration::from_millis(100);
 
@@ -188,7 +188,7 @@ impl Stream {
 
     /// Whether the caller would be let in now, and as whom.
     fn is_let_in(&mut self) -> bool {
-        match self.sources.directory.recheck(&self.caller, clock::now()) {
+        match self.sources.directory.readmit(&self.caller, clock::now()) {
             Ok(caller) if caller.may(Permission::UseMcp) => {
                 self.caller = caller;
                 true

@@ -7,7 +7,7 @@ INSERT INTO users VALUES ('u1', 'ann', 'h', 1, 5), ('u2', 'ünal', '', 0, 5);
 INSERT INTO groups VALUES ('g1', 'ops', 1);
 INSERT INTO user_groups VALUES ('u1', 'g1');
 INSERT INTO user_roles SELECT 'u1', id FROM roles WHERE name = 'admin';
-INSERT INTO api_tokens VALUES ('t1', 'u1', 'n', X'00FF27', '[]', 1, NULL, NULL);
+INSERT INTO api_tokens VALUES ('t1', 'u1', 'n', X'00FF27', '[]', 1, NULL, NULL, NULL);
 INSERT INTO sessions VALUES ('s1', 'u1', X'01', 1, 9223372036854775807, NULL, '', 'curl');
 INSERT INTO templates VALUES ('tp1', 'small', '[]', NULL, NULL, '{}', 1, '["use_spaces"]');
 INSERT INTO spaces (id, name, owner_id, state, health, runtime, template_id, health_check, node_id,

@@ -26,7 +26,7 @@ use crate::{
     clock,
     events::sinks_service::TestLimit,
     fair_pool::{Cancelled, FairPool},
-    identity::{Actor, Caller, Credential, check_one_more},
+    identity::{Actor, Caller, CallerWriter, Credential, check_one_more},
     mcp::scripts::StoredTools,
     store::{
         Page, PageRequest, Store, StoreError, Tx,
@@ -42,6 +42,7 @@ const USES_NAMED: usize = 5;
 
 pub struct Scripts {
     pub store: Store,
+    pub writer: CallerWriter,
     pub runner: Arc<ScriptRunner>,
     /// Checks schemas.
     pub compute: FairPool,
@@ -123,11 +124,10 @@ impl Scripts {
         self.check_description_and_schema(caller, &script).await?;
         self.check_source(caller, &script).await?;
         let entry = entry(caller, "script.created", &script);
-        let (who, quotas) = (caller.clone(), self.quotas);
+        let quotas = self.quotas;
         let script = self
-            .store
-            .try_write(move |tx| {
-                let actor = Actor::read(tx, &who)?;
+            .write_as(caller, move |tx, who| {
+                let actor = Actor::read(tx, who)?;
                 check_may_own(actor.permissions, script.owner)?;
                 check_name_free(tx, &script)?;
                 check_quota(tx, &quotas, &script)?;
@@ -159,17 +159,15 @@ impl Scripts {
         if patch.source.is_some() {
             self.check_source(caller, &after).await?;
         }
-        let who = caller.clone();
         let script = self
-            .store
-            .try_write(move |tx| {
-                let (actor, before) = managed(tx, &who, id)?;
+            .write_as(caller, move |tx, who| {
+                let (actor, before) = managed(tx, who, id)?;
                 let after = patched(before, patch);
                 check_name_free(tx, &after)?;
                 scripts::update(tx, &after)?;
                 saved_by(tx, &actor, &after)?;
                 tell(tx, &after)?;
-                audit::append(tx, &entry(&who, "script.updated", &after))?;
+                audit::append(tx, &entry(who, "script.updated", &after))?;
                 Ok::<_, ScriptsError>(after)
             })
             .await?;
@@ -192,6 +190,14 @@ impl Scripts {
         self.compute.run(caller.user.id, check).await?
     }
 
+    async fn write_as<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<T, ScriptsError> + Send + 'static,
+    ) -> Result<T, ScriptsError> {
+        self.writer.write(caller, work).await
+    }
+
     async fn check_source(&self, caller: &Caller, script: &Script) -> Result<(), ScriptsError> {
         let file = format!("{}.py", script.name);
         let source = script.source.clone();
@@ -199,21 +205,19 @@ impl Scripts {
     }
 
     pub async fn delete(&self, caller: &Caller, id: ScriptId) -> Result<(), ScriptsError> {
-        let who = caller.clone();
         let script = self
-            .store
-            .try_write(move |tx| {
-                let (_, script) = managed(tx, &who, id)?;
+            .write_as(caller, move |tx, who| {
+                let (_, script) = managed(tx, who, id)?;
                 let uses = scripts::list_uses(tx, id)?;
                 if !uses.is_empty() {
                     return Err(ScriptsError::InUse {
                         name: script.name,
-                        by: name_uses(&who, &uses),
+                        by: name_uses(who, &uses),
                     });
                 }
                 scripts::delete(tx, id)?;
                 tell(tx, &script)?;
-                audit::append(tx, &entry(&who, "script.deleted", &script))?;
+                audit::append(tx, &entry(who, "script.deleted", &script))?;
                 Ok(script)
             })
             .await?;

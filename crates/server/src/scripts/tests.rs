@@ -44,6 +44,29 @@ pub(crate) fn worker_program() -> PathBuf {
     path
 }
 
+/// A server with its data in this folder and the user `admin`.
+pub(crate) fn options(folder: &Path, agent_program: PathBuf) -> Options {
+    Options {
+        database: None,
+        listen: ([127, 0, 0, 1], 0).into(),
+        data_dir: folder.to_owned(),
+        tls: None,
+        trusted_proxies: vec![],
+        allowed_hosts: vec![],
+        allow_local_spaces: false,
+        wildcard_domain: None,
+        public_url: None,
+        admin_password: Some("a long enough password".to_owned()),
+        agent_program,
+        events: EventOptions::default(),
+        scripts: ScriptOptions::default(),
+        limits: Limits::default(),
+        quotas: svc_core::Quotas::default(),
+        policy: Policy::default(),
+        web: crate::web::Web::default(),
+    }
+}
+
 impl Fixture {
     /// A server whose workers cannot start.
     async fn new() -> Self {
@@ -56,25 +79,7 @@ impl Fixture {
 
     async fn of(agent_program: PathBuf) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let options = Options {
-            database: None,
-            listen: ([127, 0, 0, 1], 0).into(),
-            data_dir: folder.path().to_owned(),
-            tls: None,
-            trusted_proxies: vec![],
-            allowed_hosts: vec![],
-            allow_local_spaces: false,
-            wildcard_domain: None,
-            public_url: None,
-            admin_password: Some("a long enough password".to_owned()),
-            agent_program,
-            events: EventOptions::default(),
-            scripts: ScriptOptions::default(),
-            limits: Limits::default(),
-            quotas: svc_core::Quotas::default(),
-            policy: Policy::default(),
-            web: crate::web::Web::default(),
-        };
+        let options = options(folder.path(), agent_program);
         let shutdown = CancellationToken::new();
         let server = Server::start(options, shutdown.clone()).await;
         let server = server.expect("started");

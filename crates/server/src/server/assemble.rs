@@ -97,6 +97,7 @@ pub fn assemble(
         folder: opened.folder,
         templates: Templates {
             store: base.store.clone(),
+            writer: base.identity.writer(),
         },
         mcp: mcp(&base, calls.clone(), scripts.tools.clone()),
         stats: overview(&base, &calls),
@@ -256,6 +257,7 @@ fn overview(base: &Base, calls: &Calls) -> Overview {
 fn emitter(base: &Base, options: &Options) -> Emitter {
     Emitter::new(
         base.store.clone(),
+        base.directory.clone(),
         base.hub.clone(),
         Clock::system(),
         Some(options.events.emits_per_second),
@@ -279,6 +281,7 @@ fn history(base: &Base) -> History {
 fn event_sinks(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> SinksService {
     SinksService {
         store: base.store.clone(),
+        writer: base.identity.writer(),
         hub: base.hub.clone(),
         deliverers,
         tests: TestLimit::default(),
@@ -289,6 +292,7 @@ fn event_sinks(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> S
 fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>) -> Scripts {
     Scripts {
         store: base.store.clone(),
+        writer: base.identity.writer(),
         tools: Arc::new(StoredTools::new(base.store.clone(), runner.clone())),
         runner,
         compute: base.compute.clone(),

@@ -34,17 +34,25 @@ pub fn new_agent_token(
     Ok((secret.text, row))
 }
 
+/// An agent token never expires, so that a credential that does cannot make one.
+pub fn check_may_make(caller: &Caller) -> Result<(), SpaceError> {
+    match caller.token() {
+        Some((_, Some(expires_at))) => Err(SpaceError::ExpiringCredential(expires_at)),
+        _ => Ok(()),
+    }
+}
+
 /// Replaces the token that was shown. The new one is a credential of the space's owner.
 pub async fn rotate(
     identity: &Identity,
     caller: &Caller,
     space: SpaceId,
 ) -> Result<String, SpaceError> {
+    check_may_make(caller)?;
     let (token, mut row) = new_agent_token(space, AgentTokenKind::Shown, None)?;
-    let caller = caller.clone();
     identity
-        .change(move |tx| {
-            let found = managed(tx, &caller, space)?;
+        .change_as(caller, move |tx, caller| {
+            let found = managed(tx, caller, space)?;
             row.made_by = (found.owner_id != caller.user.id).then_some(caller.user.id);
             agent_tokens::replace(tx, &row)?;
             append(

@@ -1,6 +1,6 @@
 //! Why a request about spaces or templates is refused.
 
-use svc_core::{ServerId, name::NameError, quota::QuotaExceeded};
+use svc_core::{ServerId, Timestamp, name::NameError, quota::QuotaExceeded};
 use thiserror::Error;
 
 use crate::{identity::IdentityError, store::StoreError};
@@ -27,6 +27,10 @@ pub enum SpaceError {
         "this server runs no spaces itself; set `spaces.allow_local = true` in its configuration, or use runtime `external`"
     )]
     LocalDisabled,
+    #[error(
+        "the token you use expires at {0}, and an agent token never does; use a session or a token without an expiry"
+    )]
+    ExpiringCredential(Timestamp),
     #[error(transparent)]
     Quota(#[from] QuotaExceeded),
     #[error(transparent)]

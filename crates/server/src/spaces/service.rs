@@ -34,7 +34,6 @@ use crate::{
         lanes,
         spaces::{self, SpaceRow},
         users,
-        zone_changes::{self, ZoneChange},
     },
 };
 
@@ -53,6 +52,7 @@ pub struct Spaces {
 impl Spaces {
     /// Creates a space; the answer holds its agent token, which is never shown again.
     pub async fn create(&self, caller: &Caller, new: NewSpace) -> Result<Space, SpaceError> {
+        tokens::check_may_make(caller)?;
         let name = SpaceName::parse(&new.name)?;
         check_health_check(new.health_check.as_ref())?;
         let runtime = new.runtime.unwrap_or(Runtime::External);
@@ -61,12 +61,12 @@ impl Spaces {
         let (agent_token, token_row) = new_agent_token(id, AgentTokenKind::Shown, None)?;
         let (owner, actor) = (caller.user.clone(), caller.user.name.to_string());
         let domain = self.wildcard_domain.clone();
-        let (by, caller) = (caller.actor(), caller.clone());
+        let by = caller.actor();
         let quotas = self.identity.quotas();
         let (row, event) = self
             .identity
-            .change(move |tx| {
-                let permissions = Actor::read(tx, &caller)?.permissions;
+            .change_as(caller, move |tx, caller| {
+                let permissions = Actor::read(tx, caller)?.permissions;
                 if runtime == Runtime::Local {
                     check_local(allow_local, permissions)?;
                 }
@@ -141,11 +141,10 @@ impl Spaces {
         patch: SpacePatch,
     ) -> Result<Space, SpaceError> {
         check_health_check(patch.health_check.iter().flatten().next())?;
-        let caller = caller.clone();
         let row = self
-            .store
-            .try_write(move |tx| {
-                let row = managed(tx, &caller, id)?;
+            .identity
+            .change_as(caller, move |tx, caller| {
+                let row = managed(tx, caller, id)?;
                 if let Some(check) = patch.health_check {
                     spaces::update_health_check(tx, id, &check.unwrap_or_default())?;
                     let by = (row.owner_id != caller.user.id).then_some(caller.user.id);
@@ -157,7 +156,6 @@ impl Spaces {
                     check_startup_script(tx, row.owner_id, script)?;
                     spaces::update_startup_script(tx, id, script)?;
                 }
-                zone_changes::append(tx, &ZoneChange::Space(id))?;
                 append(
                     tx,
                     &caller.user.name,
@@ -165,7 +163,7 @@ impl Spaces {
                     id,
                     json!({"name": row.name}),
                 )?;
-                Ok::<_, SpaceError>(spaces::get(tx, id)?)
+                Ok::<_, SpaceError>((spaces::get(tx, id)?, Affected::space(id)))
             })
             .await?;
         if let Some(link) = self.links.find(id).and_then(|live| live.link()) {
@@ -177,11 +175,11 @@ impl Spaces {
 
     /// Lets a stopped space's agent in again, and starts it if the server runs it.
     pub async fn start(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
-        let (caller, allow_local) = (caller.clone(), self.allow_local);
+        let allow_local = self.allow_local;
         let row = self
-            .store
-            .try_write(move |tx| {
-                let row = managed(tx, &caller, id)?;
+            .identity
+            .change_as(caller, move |tx, caller| {
+                let row = managed(tx, caller, id)?;
                 if row.runtime == Runtime::Local {
                     let owner = users::find_power(tx, row.owner_id)?;
                     let owner = owner.filter(|owner| owner.active);
@@ -196,7 +194,8 @@ impl Spaces {
                     id,
                     json!({"name": row.name}),
                 )?;
-                Ok::<_, SpaceError>(spaces::get(tx, id)?)
+                // Its agent token acts again.
+                Ok::<_, SpaceError>((spaces::get(tx, id)?, Affected::space(id)))
             })
             .await?;
         if row.runtime == Runtime::Local {
@@ -207,22 +206,22 @@ impl Spaces {
 
     /// Stops a space and refuses its agent until it is started again.
     pub async fn stop(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
-        let stopping = caller.clone();
         let (row, event) = self
-            .store
-            .try_write(move |tx| {
-                let row = managed(tx, &stopping, id)?;
-                let by = stopping.actor();
+            .identity
+            .change_as(caller, move |tx, caller| {
+                let row = managed(tx, caller, id)?;
+                let by = caller.actor();
                 let event = lifecycle::stop(tx, id, StopReason::Requested, by)?;
-                zone_changes::append(tx, &ZoneChange::Space(id))?;
                 append(
                     tx,
-                    &stopping.user.name,
+                    &caller.user.name,
                     "space.stopped",
                     id,
                     json!({"name": row.name}),
                 )?;
-                Ok::<_, SpaceError>((spaces::get(tx, id)?, event))
+                // Its agent token acts no more.
+                let affected = Affected::space(id);
+                Ok::<_, SpaceError>(((spaces::get(tx, id)?, event), affected))
             })
             .await?;
         self.hub.committed(event.as_slice());
@@ -232,19 +231,18 @@ impl Spaces {
     }
 
     pub async fn delete(&self, caller: &Caller, id: SpaceId) -> Result<(), SpaceError> {
-        let deleting = caller.clone();
         let event = self
             .identity
-            .change(move |tx| {
-                let row = managed(tx, &deleting, id)?;
+            .change_as(caller, move |tx, caller| {
+                let row = managed(tx, caller, id)?;
                 let at = clock::now();
                 spaces::mark_deleted(tx, id, at)?;
                 lanes::withdraw_space(tx, id)?;
-                let by = deleting.actor();
+                let by = caller.actor();
                 let event = announce(tx, &row, &Transition::Deleted { at }, by)?;
                 append(
                     tx,
-                    &deleting.user.name,
+                    &caller.user.name,
                     "space.deleted",
                     id,
                     json!({"name": row.name}),

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::{SpaceError, record::check_health_check};
 use crate::{
     clock,
-    identity::{Actor, Caller},
+    identity::{Actor, Caller, CallerWriter},
     store::{
         Page, PageRequest, Store, StoreError, Tx,
         audit::{self, Entry},
@@ -31,6 +31,7 @@ const TEMPLATES_MAX: u64 = 1_000;
 
 pub struct Templates {
     pub store: Store,
+    pub writer: CallerWriter,
 }
 
 impl Templates {
@@ -53,10 +54,10 @@ impl Templates {
             custom_fields: new.custom_fields,
             created_at: clock::now(),
         };
-        let (caller, kept) = (caller.clone(), template.clone());
-        self.store
-            .try_write(move |tx| {
-                let actor = Actor::read(tx, &caller)?;
+        let kept = template.clone();
+        self.writer
+            .write(caller, move |tx, caller| {
+                let actor = Actor::read(tx, caller)?;
                 check_name_free(tx, &kept.name, None)?;
                 check_startup_script(tx, kept.startup_script_id)?;
                 check_room(tx)?;
@@ -76,11 +77,10 @@ impl Templates {
         id: TemplateId,
         patch: serde_json::Value,
     ) -> Result<Template, SpaceError> {
-        let caller = caller.clone();
-        self.store
-            .try_write(move |tx| {
+        self.writer
+            .write(caller, move |tx, caller| {
                 let current = templates::get(tx, id)?;
-                let actor = Actor::read(tx, &caller)?;
+                let actor = Actor::read(tx, caller)?;
                 actor.check_template_users(tx, id)?;
                 let changed = merge(&current, &patch)?;
                 check(&changed)?;
@@ -104,11 +104,10 @@ impl Templates {
     }
 
     pub async fn delete(&self, caller: &Caller, id: TemplateId) -> Result<(), SpaceError> {
-        let caller = caller.clone();
-        self.store
-            .try_write(move |tx| {
+        self.writer
+            .write(caller, move |tx, caller| {
                 let template = templates::get(tx, id)?;
-                let actor = Actor::read(tx, &caller)?;
+                let actor = Actor::read(tx, caller)?;
                 actor.check_template_users(tx, id)?;
                 match templates::delete(tx, id) {
                     Ok(_) => Ok(append(tx, &actor.name, "template.deleted", &template)?),

@@ -62,6 +62,8 @@ pub struct OwnedAgentToken {
     pub hash: Hash,
     pub space_id: SpaceId,
     pub owner_id: UserId,
+    /// Whether the space was stopped on request: its agent must not act until it is started.
+    pub stopped: bool,
 }
 
 impl OwnedAgentToken {
@@ -70,6 +72,7 @@ impl OwnedAgentToken {
             hash: row.get("hash")?,
             space_id: row.get("space_id")?,
             owner_id: row.get("owner_id")?,
+            stopped: row.get("stopped")?,
         })
     }
 }
@@ -131,7 +134,8 @@ pub fn delete_made_by_others(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, S
 /// Those of spaces that are not deleted: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<OwnedAgentToken>, StoreError> {
     tx.query(
-        "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id
+        "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id,
+                CASE WHEN s.stop_reason = 'requested' THEN 1 ELSE 0 END AS stopped
          FROM agent_tokens a JOIN spaces s ON s.id = a.space_id WHERE s.state <> 'deleted'",
         &[],
     )?
@@ -143,7 +147,8 @@ pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<OwnedAgentToken>, StoreError> {
 /// Those of one space, none if it is deleted: for the directory.
 pub fn list_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<Vec<OwnedAgentToken>, StoreError> {
     tx.query(
-        "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id
+        "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id,
+                CASE WHEN s.stop_reason = 'requested' THEN 1 ELSE 0 END AS stopped
          FROM agent_tokens a JOIN spaces s ON s.id = a.space_id
          WHERE a.space_id = ?1 AND s.state <> 'deleted'",
         values![space],

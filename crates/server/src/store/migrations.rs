@@ -75,10 +75,15 @@ const MIGRATIONS: &[Migration] = &[
         name: "sealed headers",
         sql: include_str!("migrations/0010_sealed_headers.sql"),
     },
+    Migration {
+        version: 11,
+        name: "token parents",
+        sql: include_str!("migrations/0011_token_parents.sql"),
+    },
 ];
 
 /// The schema this program works with.
-pub const SCHEMA_VERSION: i64 = 9;
+pub const SCHEMA_VERSION: i64 = 10;
 
 /// Brings a database up to [`SCHEMA_VERSION`], each step in a transaction of its own. Servers that
 /// start at once take turns: each looks again what is left to do once it has its turn.

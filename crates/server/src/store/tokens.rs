@@ -19,6 +19,8 @@ pub struct TokenRow {
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub last_used_at: Option<Timestamp>,
+    /// The token it was made with.
+    pub parent_id: Option<TokenId>,
 }
 
 impl TokenRow {
@@ -32,6 +34,7 @@ impl TokenRow {
             created_at: row.get("created_at")?,
             expires_at: row.get("expires_at")?,
             last_used_at: row.get("last_used_at")?,
+            parent_id: row.get("parent_id")?,
         })
     }
 }
@@ -39,8 +42,8 @@ impl TokenRow {
 pub fn insert(tx: &mut Tx<'_>, token: &TokenRow) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO api_tokens
-         (id, user_id, name, hash, scopes, created_at, expires_at, last_used_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+         (id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         values![
             token.id,
             token.user_id,
@@ -49,7 +52,8 @@ pub fn insert(tx: &mut Tx<'_>, token: &TokenRow) -> Result<(), StoreError> {
             &token.scopes,
             token.created_at,
             token.expires_at,
-            token.last_used_at
+            token.last_used_at,
+            token.parent_id
         ],
     )?;
     Ok(())
@@ -57,7 +61,7 @@ pub fn insert(tx: &mut Tx<'_>, token: &TokenRow) -> Result<(), StoreError> {
 
 pub fn find(tx: &mut Tx<'_>, id: TokenId) -> Result<Option<TokenRow>, StoreError> {
     tx.query_opt(
-        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at
+        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id
          FROM api_tokens WHERE id = ?1",
         values![id],
     )?
@@ -71,7 +75,7 @@ pub fn list(
     page: PageRequest,
 ) -> Result<Page<TokenRow>, StoreError> {
     let rows = tx.query(
-        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at
+        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id
          FROM api_tokens WHERE user_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
         values![user, page.after(), page.limit()],
     )?;
@@ -82,7 +86,7 @@ pub fn list(
 /// All of one user: for the directory.
 pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<TokenRow>, StoreError> {
     tx.query(
-        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at
+        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id
          FROM api_tokens WHERE user_id = ?1",
         values![user],
     )?
@@ -94,7 +98,7 @@ pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<TokenRow>, Stor
 /// Everyone's: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<TokenRow>, StoreError> {
     tx.query(
-        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at
+        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id
          FROM api_tokens",
         &[],
     )?
@@ -111,8 +115,36 @@ pub fn count(tx: &mut Tx<'_>, user: UserId) -> Result<u64, StoreError> {
     .map(i64::unsigned_abs)
 }
 
-pub fn delete(tx: &mut Tx<'_>, id: TokenId) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM api_tokens WHERE id = ?1", values![id])?;
+/// Removes a token and all tokens made with it, directly or not; which.
+pub fn delete(tx: &mut Tx<'_>, id: TokenId) -> Result<Vec<TokenRow>, StoreError> {
+    tx.query(
+        "WITH RECURSIVE ended (id) AS (
+             SELECT id FROM api_tokens WHERE id = ?1
+             UNION
+             SELECT t.id FROM api_tokens t JOIN ended e ON t.parent_id = e.id
+         )
+         DELETE FROM api_tokens WHERE id IN (SELECT id FROM ended)
+         RETURNING id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id",
+        values![id],
+    )?
+    .iter()
+    .map(TokenRow::read)
+    .collect()
+}
+
+/// Those of one user with this name.
+pub fn list_named(tx: &mut Tx<'_>, user: UserId, name: &str) -> Result<Vec<TokenRow>, StoreError> {
+    let mut tokens = list_of_user(tx, user)?;
+    tokens.retain(|token| token.name == name);
+    Ok(tokens)
+}
+
+/// Makes tokens that were made with one token those of another.
+pub fn set_parent(tx: &mut Tx<'_>, before: TokenId, after: TokenId) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE api_tokens SET parent_id = ?2 WHERE parent_id = ?1",
+        values![before, after],
+    )?;
     Ok(())
 }
 

@@ -5,18 +5,25 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use tokio::{
     sync::{Notify, watch},
-    time::timeout,
+    time::{Instant, timeout},
 };
 
 /// How long to wait; whoever asks is answered from what is known then.
 const WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// Counts the looks that are taken at what other servers changed. All who wait share the next one,
-/// so that nobody can make this server ask more often than one question at a time.
+/// Looks that may be asked for at once, and per second after that.
+const EARLY_BURST: f64 = 8.0;
+const EARLY_PER_SECOND: f64 = 4.0;
+
+/// Counts the looks that are taken at what other servers changed. All who wait share the next one.
+/// Anybody can ask, with a made-up credential: only a few looks are taken early, and whoever asks
+/// for more waits for the next regular one, which comes within half a second.
 #[derive(Debug, Default)]
 pub struct CatchUp {
+    early: Mutex<EarlyLooks>,
     begun: AtomicU64,
     /// The last look that is done, and the last that found everything.
     done: watch::Sender<(u64, u64)>,
@@ -28,7 +35,9 @@ impl CatchUp {
     pub async fn now(&self) -> bool {
         let next = self.begun.load(Ordering::Acquire) + 1;
         let mut done = self.done.subscribe();
-        self.asked.notify_one();
+        if self.early.lock().take(next, Instant::now()) {
+            self.asked.notify_one();
+        }
         let looked = timeout(WAIT_MAX, done.wait_for(|&(done, _)| done >= next)).await;
         looked.is_ok_and(|looked| looked.is_ok_and(|looked| looked.1 >= next))
     }
@@ -51,5 +60,69 @@ impl CatchUp {
                 *found = number;
             }
         });
+    }
+}
+
+/// How many looks may still be taken early.
+#[derive(Debug)]
+struct EarlyLooks {
+    left: f64,
+    counted_at: Option<Instant>,
+    /// The last look that was asked for: asking for it again costs nothing.
+    asked: u64,
+}
+
+impl Default for EarlyLooks {
+    fn default() -> Self {
+        Self {
+            left: EARLY_BURST,
+            counted_at: None,
+            asked: 0,
+        }
+    }
+}
+
+impl EarlyLooks {
+    /// Whether the look of this number may be taken early, and must be asked for.
+    fn take(&mut self, number: u64, now: Instant) -> bool {
+        if number <= self.asked {
+            return false;
+        }
+        let elapsed = self.counted_at.map_or(0.0, |at| (now - at).as_secs_f64());
+        self.counted_at = Some(now);
+        self.left = (self.left + elapsed * EARLY_PER_SECOND).min(EARLY_BURST);
+        if self.left < 1.0 {
+            return false;
+        }
+        self.left -= 1.0;
+        self.asked = number;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_questions_brings_few_early_looks() {
+        let mut early = EarlyLooks::default();
+        let start = Instant::now();
+        // A thousand questions a second for ten seconds, each of which would be a look of its own.
+        let looks = (0..10_000_u32).filter(|&n| {
+            let now = start + Duration::from_millis(n.into());
+            early.take(u64::from(n) + 1, now)
+        });
+        let looks = looks.count();
+        assert!((40..=50).contains(&looks), "{looks}");
+    }
+
+    #[test]
+    fn questions_that_wait_for_the_same_look_ask_once() {
+        let mut early = EarlyLooks::default();
+        let now = Instant::now();
+        assert!(early.take(1, now));
+        assert!((0..100).all(|_| !early.take(1, now)));
+        assert!(early.take(2, now));
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     exit::{Exit, Failure, Outcome},
 };
 
-/// Revoke the current context's token and forget the context
+/// Revoke the current context's token, with all tokens made with it, and forget the context
 #[derive(clap::Args, Debug)]
 #[command(before_help = "  svc logout\n  svc logout --context prod")]
 pub struct Args {}

@@ -284,7 +284,9 @@ fn policy(server: &config::Server) -> Policy {
     policy.links.grace = Duration::from_secs_f64(server.grace_seconds);
     policy.links.heartbeat = Duration::from_secs(server.heartbeat_seconds.into());
     policy.links.drain = Duration::from_secs_f64(server.drain_seconds);
-    policy.identity.login.per_user_and_address = server.login_limit;
+    let slow_down = &mut policy.identity.login.slow_down;
+    slow_down.free = server.login_limit;
+    slow_down.wait_max = Duration::from_secs(server.login_wait_max_seconds.into());
     policy.identity.audit_retention = days(server.audit_retention_days);
     policy
 }

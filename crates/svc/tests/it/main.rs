@@ -63,6 +63,7 @@ mod proxies;
 mod quotas;
 mod registration;
 mod registration_replace;
+mod revocation;
 mod scale;
 mod scripts_checks;
 mod scripts_cli;

@@ -70,5 +70,60 @@ async fn a_cookie_is_secure_when_a_trusted_proxy_says_https() {
             "{trusted} {proto:?}: {cookie}"
         );
         assert!(attributes.contains(&"HttpOnly"), "{cookie}");
+        let is_bound = cookie.starts_with("__Host-svc_session=") && attributes.contains(&"Path=/");
+        assert_eq!(is_bound, expected, "{trusted} {proto:?}: {cookie}");
     }
+}
+
+#[tokio::test]
+async fn a_session_cookie_counts_by_the_connection_and_two_are_refused() {
+    let server = TestServer::builder()
+        .config("trusted_proxies = [\"127.0.0.0/8\"]")
+        .start()
+        .await;
+    let log_in = async |proto: &str, cookies: &str| {
+        let headers = [("x-forwarded-proto", proto), ("cookie", cookies)];
+        login(&server, ADMIN_PASSWORD, &headers).await.expect(200)
+    };
+    let cookie = |answer: &Answer| {
+        let cookie = answer.header("set-cookie").unwrap();
+        cookie.split(';').next().unwrap().to_owned()
+    };
+    let me = async |method: &str, path: &str, proto: &str, cookies: &str| {
+        let headers = [
+            ("x-forwarded-proto", proto),
+            ("cookie", cookies),
+            ("content-type", "application/json"),
+        ];
+        let body = r#"{"jsonrpc":"2.0","method":"rpc.discover","id":1}"#;
+        let http = server.http();
+        http.request(method, path, &headers, body).await.status
+    };
+    let (plain, secure) = (
+        cookie(&log_in("http", "").await),
+        cookie(&log_in("https", "").await),
+    );
+    let other = cookie(&log_in("https", "").await);
+    for (proto, cookies, expected) in [
+        ("http", plain.clone(), 200),
+        ("https", secure.clone(), 200),
+        // A page on a sibling domain can plant a plain cookie: it neither counts nor locks out.
+        ("https", plain.clone(), 401),
+        ("https", format!("{plain}; {secure}"), 200),
+        ("http", format!("{plain}; {secure}"), 401),
+        ("https", format!("{secure}; {other}"), 401),
+        ("http", format!("{plain}; {plain}"), 401),
+    ] {
+        for (method, path) in [("GET", "/api/auth/me"), ("POST", "/api/methods/call")] {
+            let status = me(method, path, proto, &cookies).await;
+            assert_eq!(status, expected, "{proto} {method} {path}: {cookies}");
+        }
+    }
+    // Logging in again is the way out: it removes the other cookie.
+    let answer = log_in("http", &format!("{plain}; {secure}")).await;
+    let set = answer.headers.get_all("set-cookie").iter();
+    let set: Vec<_> = set.map(|value| value.to_str().unwrap()).collect();
+    assert!(set[0].starts_with("svc_session=svc_ses_"), "{set:?}");
+    assert!(set[1].starts_with("__Host-svc_session=; "), "{set:?}");
+    assert!(set[1].contains("Max-Age=0") && set[1].contains("Secure"));
 }

@@ -257,3 +257,80 @@ async fn a_token_in_a_cookie_or_a_session_as_a_bearer_is_no_credential() {
     }
     assert_eq!(error_code(&ann.call("missing", json!({})).await), -32601);
 }
+
+/// A token of this user, made with the user's present token.
+async fn child(user: &TestUser, body: Value) -> (TestUser, Value) {
+    let record = user.post("/api/tokens", body).await.expect(201).json();
+    (user.with_token(record["token"].as_str().unwrap()), record)
+}
+
+#[tokio::test]
+async fn a_token_made_with_an_expiring_token_does_not_outlive_it() {
+    let mut server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let (expiring, parent) = child(&ann, json!({"name": "p", "expires_in_days": 2})).await;
+    let (_, shorter) = child(&expiring, json!({"name": "a", "expires_in_days": 1})).await;
+    assert!(shorter["expires_at"].as_str() < parent["expires_at"].as_str());
+    let (grandchild, same) = child(&expiring, json!({"name": "b"})).await;
+    assert_eq!(same["expires_at"], parent["expires_at"]);
+    let (_, third) = child(&grandchild, json!({"name": "c"})).await;
+    assert_eq!(third["expires_at"], parent["expires_at"]);
+    for maker in [&expiring, &grandchild] {
+        let longer = json!({"name": "d", "expires_in_days": 30});
+        let refused = maker.post("/api/tokens", longer).await.expect(403);
+        assert_eq!(refused.code(), "outlives_parent");
+        let expiry = parent["expires_at"].as_str().unwrap();
+        assert!(refused.text().contains(expiry), "{}", refused.text());
+    }
+    // An agent token never expires.
+    let space = ann.space("lab").await;
+    let rotate = format!("{}/agent-token", space.path());
+    for (path, body) in [("/api/spaces", json!({"name": "x"})), (&*rotate, json!({}))] {
+        let refused = expiring.post(path, body).await.expect(403);
+        assert_eq!(refused.code(), "expiring_credential", "{path}");
+    }
+    ann.with_token(&space.agent_token)
+        .get("/api/auth/me")
+        .await
+        .expect(200);
+    assert!(
+        !ann.get("/api/spaces")
+            .await
+            .text()
+            .contains(r#""name":"x""#)
+    );
+    server.expire_token(parent["id"].as_str().unwrap()).await;
+    expiring.get("/api/auth/me").await.expect(401);
+}
+
+#[tokio::test]
+async fn revoking_a_token_revokes_what_was_made_with_it() {
+    let mut server = TestServer::start().await;
+    let admin = server.admin().await;
+    let ann = server.user("ann").await;
+    let (parent, record) = child(&ann, json!({"name": "parent"})).await;
+    let (one, _) = child(&parent, json!({"name": "child"})).await;
+    let (two, _) = child(&one, json!({"name": "grandchild"})).await;
+    let (scoped, _) = child(&two, json!({"name": "scoped", "scopes": ["methods"]})).await;
+    let (sibling, _) = child(&ann, json!({"name": "sibling"})).await;
+    // A scoped token makes none, nor does an agent token.
+    let refused = scoped.post("/api/tokens", json!({"name": "x"})).await;
+    assert_eq!(refused.expect(403).code(), "scope_denied");
+    let agent = ann.with_token(&ann.space("lab").await.agent_token);
+    let refused = agent.post("/api/tokens", json!({"name": "x"})).await;
+    assert_eq!(refused.expect(403).code(), "agent_denied");
+    scoped.get("/api/methods").await.expect(200);
+    ann.delete(&format!("/api/tokens/{}", record["id"].as_str().unwrap()))
+        .await
+        .expect(204);
+    for ended in [&parent, &one, &two] {
+        ended.get("/api/auth/me").await.expect(401);
+    }
+    scoped.get("/api/methods").await.expect(401);
+    sibling.get("/api/auth/me").await.expect(200);
+    let revoked = admin.get("/api/audit?action=token.revoked").await.json();
+    let revoked = revoked["audit"].as_array().unwrap();
+    assert_eq!(revoked.len(), 4);
+    let with_parent = |entry: &&Value| entry["detail"]["revoked_with"] == record["id"];
+    assert_eq!(revoked.iter().filter(with_parent).count(), 3);
+}

@@ -59,7 +59,7 @@ export default function TokensPage() {
     ${created && html`<${CreatedDialog} token=${created} onClose=${() => setCreated(null)} />`}
     ${revoking && html`
       <${ConfirmDialog} title="Revoke this token?" action="Revoke token" onClose=${() => setRevoking(null)} onConfirm=${() => revoke(revoking, list)}>
-        <p>Whatever uses <strong class="mono anywhere">${revoking.name}</strong> is refused from its next request on. This cannot be undone.</p>
+        <p>Whatever uses <strong class="mono anywhere">${revoking.name}</strong> is refused from its next request on, and so are tokens that were made with it. This cannot be undone.</p>
       </${ConfirmDialog}>`}
   `;
 }

@@ -42,7 +42,14 @@ impl Fixture {
         let told = now.clone();
         let clock = Clock::from_fn(move || Timestamp(told.load(Ordering::SeqCst)));
         Self {
-            emitter: Emitter::new(store.clone(), hub.clone(), clock, per_second, storage),
+            emitter: Emitter::new(
+                store.clone(),
+                Arc::new(Directory::empty()),
+                hub.clone(),
+                clock,
+                per_second,
+                storage,
+            ),
             _folder: folder,
             store,
             hub,
@@ -107,7 +114,10 @@ async fn an_event_from_the_server_has_no_space_and_belongs_to_its_caller() {
 async fn an_event_from_an_agent_has_its_space() {
     let mut fixture = Fixture::new(None);
     let space_id = SpaceId(Uuid::now_v7());
-    fixture.caller.credential = Credential::Agent { space_id };
+    fixture.caller.credential = Credential::Agent {
+        space_id,
+        stopped: false,
+    };
     fixture.emit("x", json!({}), None).await.expect("emitted");
     let event = fixture.stored().await.remove(0);
     assert_eq!(event.space_id, space_id);

@@ -52,11 +52,9 @@ impl SinksService {
     /// Puts the event of a finished delivery at the end of the queue; the answer is its new place.
     pub async fn resend(&self, caller: &Caller, id: SinkId, n: u64) -> Result<Delivery, SinkError> {
         check_no_script(caller)?;
-        let who = caller.clone();
         let delivery = self
-            .store
-            .try_write(move |tx| {
-                let (_, row) = managed(tx, &who, id)?;
+            .write_as(caller, move |tx, who| {
+                let (_, row) = managed(tx, who, id)?;
                 let lane = lane_of(tx, &row)?;
                 let past = deliveries::find(tx, lane, n)?.ok_or(SinkError::DeliveryNotFound(n))?;
                 if past.state == DeliveryState::Pending {
@@ -72,7 +70,7 @@ impl SinksService {
                 });
                 let event = (event.id, event.r#type);
                 let place = enqueue(tx, lane, &event)?.ok_or(SinkError::QueueFull)?;
-                audit::append(tx, &entry(&who, "event_sink.resent", &row, detail))?;
+                audit::append(tx, &entry(who, "event_sink.resent", &row, detail))?;
                 deliveries::find(tx, lane, place)?.ok_or(SinkError::DeliveryNotFound(place))
             })
             .await?;
@@ -104,11 +102,9 @@ impl SinksService {
             ..events::Filter::default()
         };
         let past = self.matching(&row.patterns, filter).await?;
-        let who = caller.clone();
         let replayed = self
-            .store
-            .try_write(move |tx| {
-                let (_, row) = managed(tx, &who, id)?;
+            .write_as(caller, move |tx, who| {
+                let (_, row) = managed(tx, who, id)?;
                 let lane = lane_of(tx, &row)?;
                 if !row.active {
                     return Err(SinkError::Conflict(format!(
@@ -129,7 +125,7 @@ impl SinksService {
                     "name": row.name, "since": since, "until": until,
                     "queued": queued, "dropped": dropped,
                 });
-                audit::append(tx, &entry(&who, "event_sink.replayed", &row, detail))?;
+                audit::append(tx, &entry(who, "event_sink.replayed", &row, detail))?;
                 Ok(Replayed { queued, dropped })
             })
             .await?;

@@ -12,6 +12,7 @@ use svc_protocol::api::DeliveryState;
 
 use super::*;
 use crate::{
+    clock::Clock,
     events::{
         dispatch::emit_in,
         secrets::SecretKey,
@@ -73,6 +74,7 @@ impl Fixture {
             compute: Limits::default().compute_pool(),
         };
         let service = SinksService {
+            writer: CallerWriter::new(store.clone(), Clock::system()),
             store,
             hub: Hub::new(),
             deliverers: Arc::new(deliverers),

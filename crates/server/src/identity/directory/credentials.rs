@@ -70,6 +70,7 @@ impl Record {
             let credential = Credential::Token {
                 id: token.id,
                 scopes: token.scopes.clone(),
+                expires_at: token.expires_at,
             };
             let record = Self::new(
                 token.user_id,
@@ -98,6 +99,7 @@ impl Record {
             .map(|token| {
                 let credential = Credential::Agent {
                     space_id: token.space_id,
+                    stopped: token.stopped,
                 };
                 let record = Self::new(token.owner_id, credential, None, None);
                 (token.hash, record)
@@ -203,7 +205,7 @@ pub(in crate::identity) fn write_used(tx: &mut Tx<'_>, used: &[Used]) -> Result<
         match &used.credential {
             Credential::Token { id, .. } => tokens::set_last_used(tx, *id, used.at)?,
             Credential::Session { id } => sessions::set_last_used(tx, *id, used.at)?,
-            Credential::Agent { .. } | Credential::Script => {}
+            Credential::Agent { .. } | Credential::Script | Credential::Process => {}
         }
     }
     Ok(())

@@ -27,7 +27,7 @@ async fn a_token_lets_its_user_in_until_it_expires() {
         .authenticate(&text, fixture.now())
         .expect("lets in");
     assert_eq!(caller.user.name.as_str(), "admin");
-    let Credential::Token { id, scopes } = &caller.credential else {
+    let Credential::Token { id, scopes, .. } = &caller.credential else {
         panic!("{:?}", caller.credential);
     };
     assert_eq!(*id, token.id);
@@ -218,7 +218,8 @@ async fn an_agent_token_acts_as_the_owner_until_it_is_replaced() {
     let caller = directory
         .authenticate(&first, fixture.now())
         .expect("lets in");
-    assert_eq!(caller.credential, Credential::Agent { space_id });
+    let stopped = false;
+    assert_eq!(caller.credential, Credential::Agent { space_id, stopped });
     assert_eq!(caller.user.id, fixture.admin.user.id);
     let mut changes = directory.subscribe();
     let second = issue().await;

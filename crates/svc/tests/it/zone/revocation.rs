@@ -9,6 +9,7 @@ use std::{
 };
 
 use serde_json::json;
+use svc_core::credential::{CredentialKind, SECRET_BYTES};
 use svc_testkit::{TestPostgres, TestUser, TestZone, eventually, fixture};
 
 use super::{EFFECT_MAX, at_each};
@@ -99,5 +100,54 @@ async fn a_token_revoked_at_one_server_is_refused_by_all_within_a_second_under_l
         let accepted = calls.accepted.load(Ordering::SeqCst);
         println!("server {n}: {accepted} calls, the last one {after:?} after the revocation");
         assert!(after < EFFECT_MAX, "server {n} took a call {after:?} later");
+    }
+}
+
+/// A token as anybody can make it up: well-formed, and of nobody.
+fn made_up(n: usize) -> String {
+    let mut secret = [7; SECRET_BYTES];
+    secret[..8].copy_from_slice(&n.to_be_bytes());
+    CredentialKind::ApiToken.format(&secret)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_token_is_good_at_another_server_that_is_flooded_with_made_up_ones() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let zone = TestZone::start(postgres, 2).await;
+    let ann = zone.server(0).user("ann").await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let refused = Arc::new(AtomicUsize::new(0));
+    let mut flood = Vec::new();
+    for n in 0..16 {
+        let (stop, refused) = (stop.clone(), refused.clone());
+        let ann = ann.at(zone.server(1));
+        flood.push(tokio::spawn(async move {
+            let mut number = n;
+            while !stop.load(Ordering::SeqCst) {
+                number += 16;
+                let stranger = ann.with_token(&made_up(number));
+                stranger.get("/api/auth/me").await.expect(401);
+                refused.fetch_add(1, Ordering::SeqCst);
+            }
+        }));
+    }
+    eventually("the flood runs", SOON, || async {
+        refused.load(Ordering::SeqCst) >= 64
+    })
+    .await;
+    for _ in 0..5 {
+        let token = ann.new_token(&[]).await;
+        let made = Instant::now();
+        let fresh = ann.with_token(token["token"].as_str().unwrap());
+        let fresh = fresh.at(zone.server(1));
+        // The first answer counts: for many programs a refusal is final.
+        fresh.get("/api/auth/me").await.expect(200);
+        println!("good after {:?}", made.elapsed());
+    }
+    stop.store(true, Ordering::SeqCst);
+    for caller in flood {
+        caller.await.unwrap();
     }
 }

@@ -1,0 +1,129 @@
+//! The session cookie: its names, and which one counts.
+//!
+//! On a secure connection it is `__Host-svc_session`: browsers take a cookie with this prefix only
+//! from this very host, so that a page on a sibling domain cannot plant one. A plain `svc_session`
+//! is ignored there, or that page could lock users out. On a plain connection browsers do not send
+//! the other one; a request with both was not sent by a browser as we know it, and is refused.
+
+use http::{HeaderMap, HeaderValue, header};
+
+use crate::identity::Denied;
+
+/// On plain connections.
+pub const PLAIN: &str = "svc_session";
+/// On secure connections.
+pub const SECURE: &str = "__Host-svc_session";
+
+/// How every session begins; a token in a cookie is no credential.
+const SESSION_PREFIX: &str = "svc_ses_";
+
+/// The session that a request presents.
+pub fn find_session(headers: &HeaderMap, is_secure: bool) -> Result<Option<&str>, Denied> {
+    let counts = |name: &str| name == SECURE || (!is_secure && name == PLAIN);
+    let mut sessions = headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .filter(|(name, value)| counts(name) && value.starts_with(SESSION_PREFIX))
+        .map(|(_, value)| value);
+    let session = sessions.next();
+    match sessions.next() {
+        Some(_) => Err(Denied::TwoSessions),
+        None => Ok(session),
+    }
+}
+
+/// Sets the session cookie, and removes the one of the other name if the request has it.
+pub fn set_session(
+    request: &HeaderMap,
+    value: &str,
+    age_seconds: u64,
+    is_secure: bool,
+) -> Vec<HeaderValue> {
+    let (name, other) = match is_secure {
+        true => (SECURE, PLAIN),
+        false => (PLAIN, SECURE),
+    };
+    let mut cookies = vec![cookie(name, value, age_seconds, is_secure)];
+    if has(request, other) {
+        cookies.push(removal(other));
+    }
+    cookies
+}
+
+/// Removes the session cookie by both names.
+pub fn remove_sessions() -> Vec<HeaderValue> {
+    vec![removal(PLAIN), removal(SECURE)]
+}
+
+fn has(headers: &HeaderMap, wanted: &str) -> bool {
+    headers
+        .get_all(header::COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .any(|(name, _)| name == wanted)
+}
+
+fn removal(name: &str) -> HeaderValue {
+    cookie(name, "", 0, name == SECURE)
+}
+
+fn cookie(name: &str, value: &str, age_seconds: u64, is_secure: bool) -> HeaderValue {
+    let secure = if is_secure { "; Secure" } else { "" };
+    let text =
+        format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={age_seconds}{secure}");
+    HeaderValue::from_str(&text).expect("a session's secret is hexadecimal")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_session_counts_by_the_connection_and_two_are_refused() {
+        let find = |cookies: &[&str], is_secure| {
+            let mut headers = HeaderMap::new();
+            for cookie in cookies {
+                headers.append(header::COOKIE, cookie.parse().expect("a value"));
+            }
+            find_session(&headers, is_secure).map(|found| found.map(str::to_owned))
+        };
+        let is = |value: &str| Ok(Some(value.to_owned()));
+        let two = Err(Denied::TwoSessions);
+        for (cookies, plain, secure) in [
+            (
+                &["a=1; svc_session=svc_ses_p"][..],
+                is("svc_ses_p"),
+                Ok(None),
+            ),
+            (
+                &["__Host-svc_session=svc_ses_s"],
+                is("svc_ses_s"),
+                is("svc_ses_s"),
+            ),
+            (
+                &["svc_session=svc_ses_p; __Host-svc_session=svc_ses_s"],
+                two.clone(),
+                is("svc_ses_s"),
+            ),
+            (
+                &["svc_session=svc_ses_1", "svc_session=svc_ses_2"],
+                two.clone(),
+                Ok(None),
+            ),
+            (
+                &["__Host-svc_session=svc_ses_1; __Host-svc_session=svc_ses_2"],
+                two.clone(),
+                two.clone(),
+            ),
+            (&["svc_session=svc_pat_1"], Ok(None), Ok(None)),
+        ] {
+            assert_eq!(find(cookies, false), plain, "{cookies:?}");
+            assert_eq!(find(cookies, true), secure, "{cookies:?}");
+        }
+    }
+}

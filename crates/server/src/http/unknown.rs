@@ -1,0 +1,54 @@
+//! Credentials that nobody in the zone knew a moment ago, so that a client that repeats a revoked
+//! or made-up one does not make the server ask the database each time.
+//!
+//! A credential cannot be presented before it is made, so that one found unknown stays unknown.
+
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use crate::store::Hash;
+
+/// How long a credential is remembered.
+const REMEMBERED: Duration = Duration::from_secs(5);
+/// Credentials remembered; a further one takes the place of another.
+const PLACES: usize = 1_024;
+
+pub(super) struct UnknownCredentials(Mutex<Vec<Option<(Hash, Instant)>>>);
+
+impl Default for UnknownCredentials {
+    fn default() -> Self {
+        Self(Mutex::new(vec![None; PLACES]))
+    }
+}
+
+impl UnknownCredentials {
+    pub(super) fn contains(&self, key: &Hash, now: Instant) -> bool {
+        let found = self.0.lock()[place(key)];
+        found.is_some_and(|(known, until)| known == *key && now < until)
+    }
+
+    pub(super) fn insert(&self, key: Hash, now: Instant) {
+        self.0.lock()[place(&key)] = Some((key, now + REMEMBERED));
+    }
+}
+
+/// Keys are SHA-256: any of their bytes will do.
+fn place(key: &Hash) -> usize {
+    usize::from(u16::from_be_bytes([key[0], key[1]])) % PLACES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_credential_is_remembered_for_a_while() {
+        let unknown = UnknownCredentials::default();
+        let (one, other, now) = ([1; 32], [2; 32], Instant::now());
+        unknown.insert(one, now);
+        assert!(unknown.contains(&one, now));
+        assert!(!unknown.contains(&other, now));
+        assert!(!unknown.contains(&one, now + REMEMBERED));
+    }
+}

@@ -1,0 +1,137 @@
+//! The caller as a transaction sees them.
+//!
+//! Time passes between the moment a caller is resolved and the moment their change is made: the
+//! body arrives, a password is hashed, a script is checked, other writes come first. Meanwhile an
+//! administrator may have deactivated the user, revoked the credential or taken a role away. So
+//! every change that a caller asks for runs in [`Identity::change_as`] or [`CallerWriter::write`], which
+//! resolve the caller again from the database, inside the transaction. What the closure decides,
+//! it decides by the caller it is given, never by the one the request came with.
+
+use std::sync::Arc;
+
+use svc_core::Timestamp;
+
+use super::{
+    Identity,
+    caller::{Caller, Credential, User},
+    change::Affected,
+    directory::Denied,
+    error::IdentityError,
+};
+use crate::{
+    clock::Clock,
+    store::{Store, StoreError, Tx, agent_tokens, sessions, tokens, users},
+};
+
+impl Identity {
+    /// [`change`](Self::change) on behalf of a caller.
+    pub async fn change_as<T, E>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, Affected), E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + From<IdentityError> + Send + 'static,
+    {
+        let (caller, clock) = (caller.clone(), self.clock.clone());
+        self.change(move |tx| {
+            let caller = resolve(tx, &caller, clock.now())?;
+            work(tx, &caller)
+        })
+        .await
+    }
+
+    /// For services whose records the directory does not hold.
+    pub fn writer(&self) -> CallerWriter {
+        CallerWriter::new(self.store.clone(), self.clock.clone())
+    }
+}
+
+/// Makes the changes of callers that the directory does not hold. Cheap to clone.
+#[derive(Clone)]
+pub struct CallerWriter {
+    store: Store,
+    clock: Clock,
+}
+
+impl CallerWriter {
+    pub fn new(store: Store, clock: Clock) -> Self {
+        Self { store, clock }
+    }
+
+    /// A transaction on behalf of a caller.
+    pub async fn write<T, E>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + From<IdentityError> + Send + 'static,
+    {
+        let (caller, clock) = (caller.clone(), self.clock.clone());
+        let writing = move |tx: &mut Tx<'_>| {
+            let caller = resolve(tx, &caller, clock.now())?;
+            work(tx, &caller)
+        };
+        self.store.try_write(writing).await
+    }
+}
+
+/// Resolves a caller again. The error is 401 if the user or the credential no longer lets in, and
+/// 403 if the route's permission is lost.
+pub fn resolve(tx: &mut Tx<'_>, caller: &Caller, now: Timestamp) -> Result<Caller, IdentityError> {
+    if caller.credential == Credential::Process {
+        return Ok(caller.clone());
+    }
+    let profile = users::find_profile(tx, caller.user.id)?.ok_or(Denied::Unknown)?;
+    if !profile.active {
+        return Err(Denied::UserInactive.into());
+    }
+    let resolved = Caller {
+        credential: resolve_credential(tx, caller, now)?,
+        user: Arc::new(User::from(profile)),
+        ..caller.clone()
+    };
+    resolved.check_admission()?;
+    Ok(resolved)
+}
+
+fn resolve_credential(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    now: Timestamp,
+) -> Result<Credential, IdentityError> {
+    let user = caller.user.id;
+    let expires_at = match caller.credential {
+        Credential::Token { id, .. } => {
+            tokens::find(tx, id)?
+                .filter(|token| token.user_id == user && token.hash == caller.key)
+                .ok_or(Denied::Unknown)?
+                .expires_at
+        }
+        Credential::Session { id } => {
+            let session = sessions::find(tx, id)?
+                .filter(|session| session.user_id == user && session.hash == caller.key)
+                .ok_or(Denied::Unknown)?;
+            Some(session.expires_at)
+        }
+        Credential::Agent { space_id, .. } => {
+            let tokens = agent_tokens::list_of_space(tx, space_id)?;
+            let token = tokens
+                .iter()
+                .find(|token| token.owner_id == user && token.hash == caller.key)
+                .ok_or(Denied::Unknown)?;
+            return Ok(Credential::Agent {
+                space_id,
+                stopped: token.stopped,
+            });
+        }
+        Credential::Script | Credential::Process => None,
+    };
+    if expires_at.is_some_and(|expires_at| expires_at <= now) {
+        return Err(Denied::Expired.into());
+    }
+    Ok(caller.credential.clone())
+}

@@ -1,0 +1,220 @@
+//! Who may hash a password next. Hashing is slow on purpose and a few run at once, so that whoever
+//! asks for it often must not keep others from it: payers take turns, and none fills the queue.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    net::IpAddr,
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+use svc_core::UserId;
+use tokio::sync::oneshot;
+
+use super::login_limit::network;
+
+/// For whom a password is hashed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Payer {
+    /// Somebody who is not known yet.
+    Address(IpAddr),
+    User(UserId),
+    /// The first start.
+    Server,
+}
+
+impl Payer {
+    pub(super) fn address(address: IpAddr) -> Self {
+        Self::Address(network(address))
+    }
+}
+
+/// Hashing at one time, and the queue for it. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct HashQueue(Arc<Mutex<State>>);
+
+struct State {
+    /// Hashes that may begin.
+    free: usize,
+    waiting: usize,
+    waiting_max: usize,
+    waiting_per_payer: usize,
+    queues: HashMap<Payer, VecDeque<oneshot::Sender<Turn>>>,
+    /// Payers with somebody waiting, the next in turn first.
+    order: VecDeque<Payer>,
+}
+
+/// The right to hash one password; given on when dropped.
+pub(super) struct Turn(Option<HashQueue>);
+
+/// The queue is full, or the payer's share of it.
+#[derive(Debug)]
+pub(super) struct Full;
+
+impl HashQueue {
+    pub(super) fn new(concurrency: usize, waiting_max: usize, waiting_per_payer: usize) -> Self {
+        Self(Arc::new(Mutex::new(State {
+            free: concurrency,
+            waiting: 0,
+            waiting_max,
+            waiting_per_payer,
+            queues: HashMap::new(),
+            order: VecDeque::new(),
+        })))
+    }
+
+    /// Waits for a turn. Whoever stops waiting gives the turn to the next.
+    pub(super) async fn turn(&self, payer: Payer) -> Result<Turn, Full> {
+        let receiver = {
+            let mut state = self.0.lock();
+            if state.free > 0 && state.waiting == 0 {
+                state.free -= 1;
+                return Ok(Turn(Some(self.clone())));
+            }
+            state.enter(payer)?
+        };
+        // The sender is dropped only when another payer takes the place.
+        receiver.await.map_err(|_| Full)
+    }
+
+    /// Gives a free turn to the next who waits.
+    fn pass_on(&self) {
+        loop {
+            let next = {
+                let mut state = self.0.lock();
+                match state.next() {
+                    Some(next) => next,
+                    None => {
+                        state.free += 1;
+                        return;
+                    }
+                }
+            };
+            match next.send(Turn(Some(self.clone()))) {
+                Ok(()) => return,
+                // Whoever waited has gone. This loop passes the turn on, not its drop.
+                Err(mut unused) => unused.0 = None,
+            }
+        }
+    }
+}
+
+impl State {
+    fn enter(&mut self, payer: Payer) -> Result<oneshot::Receiver<Turn>, Full> {
+        self.forget_gone();
+        let own = self.queues.get(&payer).map_or(0, VecDeque::len);
+        if own >= self.waiting_per_payer {
+            return Err(Full);
+        }
+        if self.waiting >= self.waiting_max {
+            self.push_out(own)?;
+        }
+        let (sender, receiver) = oneshot::channel();
+        if own == 0 {
+            self.order.push_back(payer);
+        }
+        self.queues.entry(payer).or_default().push_back(sender);
+        self.waiting += 1;
+        Ok(receiver)
+    }
+
+    /// Takes the last place of the payer who has most, if that is more than `own` with one more.
+    fn push_out(&mut self, own: usize) -> Result<(), Full> {
+        let longest = self.queues.iter().max_by_key(|(_, queue)| queue.len());
+        let (&payer, length) = longest.map(|(p, q)| (p, q.len())).ok_or(Full)?;
+        if length <= own + 1 {
+            return Err(Full);
+        }
+        if let Some(queue) = self.queues.get_mut(&payer) {
+            queue.pop_back();
+            self.waiting -= 1;
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+        let payer = self.order.pop_front()?;
+        let queue = self.queues.get_mut(&payer)?;
+        let next = queue.pop_front();
+        if queue.is_empty() {
+            self.queues.remove(&payer);
+        } else {
+            self.order.push_back(payer);
+        }
+        self.waiting -= 1;
+        next
+    }
+
+    /// Frees the places of those who stopped waiting.
+    fn forget_gone(&mut self) {
+        self.queues.retain(|_, queue| {
+            queue.retain(|sender| !sender.is_closed());
+            !queue.is_empty()
+        });
+        let queues = &self.queues;
+        self.order.retain(|payer| queues.contains_key(payer));
+        self.waiting = self.queues.values().map(VecDeque::len).sum();
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if let Some(queue) = self.0.take() {
+            queue.pass_on();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::{FutureExt, future::BoxFuture};
+
+    use super::*;
+
+    fn payer(host: u8) -> Payer {
+        Payer::address(IpAddr::from([10, 0, 0, host]))
+    }
+
+    fn enter(queue: &HashQueue, payer: Payer) -> BoxFuture<'static, Result<Turn, Full>> {
+        let queue = queue.clone();
+        let mut waiting = async move { queue.turn(payer).await }.boxed();
+        // In the queue from here on.
+        match (&mut waiting).now_or_never() {
+            Some(result) => std::future::ready(result).boxed(),
+            None => waiting,
+        }
+    }
+
+    #[tokio::test]
+    async fn one_address_neither_fills_the_queue_nor_goes_first() {
+        let queue = HashQueue::new(1, 4, 3);
+        let first = queue.turn(payer(1)).await.expect("free");
+        let mut flood: Vec<_> = (0..3).map(|_| enter(&queue, payer(1))).collect();
+        assert!(queue.turn(payer(1)).await.is_err(), "its share is full");
+        let other = enter(&queue, payer(2));
+        // The queue is full; a third payer takes a place of the one who has most.
+        let third = enter(&queue, payer(3));
+        assert!(flood.pop().expect("three").await.is_err(), "pushed out");
+        drop(first);
+        let mut turns = Vec::new();
+        for waiting in [flood.remove(0), other, third, flood.remove(0)] {
+            let turn = waiting.await.expect("in this order");
+            turns.push("turn");
+            drop(turn);
+        }
+        assert_eq!(turns.len(), 4);
+    }
+
+    #[tokio::test]
+    async fn a_turn_of_somebody_who_left_goes_to_the_next() {
+        let queue = HashQueue::new(1, 4, 4);
+        let first = queue.turn(payer(1)).await.expect("free");
+        let gone = enter(&queue, payer(2));
+        let stays = enter(&queue, payer(3));
+        drop(gone);
+        drop(first);
+        let turn = stays.await.expect("its turn");
+        drop(turn);
+        assert_eq!(queue.0.lock().free, 1);
+    }
+}
