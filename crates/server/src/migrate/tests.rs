@@ -180,6 +180,7 @@ async fn an_older_source_is_brought_up_first() {
          ALTER TABLE event_sinks DROP COLUMN saved_power;
          DROP TABLE event_usage; DROP INDEX events_charged;
          ALTER TABLE events DROP COLUMN charged_to;
+         ALTER TABLE users DROP COLUMN quotas;
          DROP INDEX api_tokens_by_parent; ALTER TABLE api_tokens DROP COLUMN parent_id;
          DELETE FROM schema_migrations WHERE version > 4;
          INSERT INTO meta VALUES ('k', 'v')",
