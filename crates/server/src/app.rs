@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     clock::Clock,
     events::{emit::Emitter, history::History, hub::Hub, sinks_service::SinksService},
-    http::{AllowedHosts, BodyBudget},
     fair_pool::FairPool,
+    http::{AllowedHosts, BodyBudget},
     identity::{Directory, Identity},
     links::Links,
     mcp::Mcp,

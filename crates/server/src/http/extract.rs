@@ -117,7 +117,9 @@ async fn parse<T: DeserializeOwned + Send + 'static>(
     }
     let caller = parts.extensions.get::<Caller>();
     let user = caller.map_or(UserId::NIL, |caller| caller.user.id);
-    app.compute.run(user, move |_: &_| parse_record(&body)).await?
+    app.compute
+        .run(user, move |_: &_| parse_record(&body))
+        .await?
 }
 
 fn parse_record<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {

@@ -171,10 +171,13 @@ impl Caller {
             return Ok(());
         }
         let names: Vec<_> = self.needs.iter().map(|p| format!("`{p}`")).collect();
-        Err(IdentityError::permission_denied(format!(
-            "this needs the permission {}; ask an administrator for a role with it",
-            names.join(" or ")
-        )))
+        Err(IdentityError::forbidden(
+            "permission_denied",
+            format!(
+                "this needs the permission {}; ask an administrator for a role with it",
+                names.join(" or ")
+            ),
+        ))
     }
 
     pub fn viewer(&self) -> Viewer<'_> {

@@ -146,7 +146,7 @@ async fn restore(admin: &TestUser, mallory: &TestUser) {
 
 #[tokio::test]
 async fn a_body_that_comes_after_the_revocation_changes_nothing() {
-    let mut server = TestServer::start().await;
+    let server = TestServer::start().await;
     let admin = server.admin().await;
     let mallory = server.user_with("mallory", &["admin"], &[]).await;
     let (mut wrong, mut waited) = (Vec::new(), 0);

@@ -305,7 +305,7 @@ async fn a_token_made_with_an_expiring_token_does_not_outlive_it() {
 
 #[tokio::test]
 async fn revoking_a_token_revokes_what_was_made_with_it() {
-    let mut server = TestServer::start().await;
+    let server = TestServer::start().await;
     let admin = server.admin().await;
     let ann = server.user("ann").await;
     let (parent, record) = child(&ann, json!({"name": "parent"})).await;
