@@ -1,13 +1,13 @@
 //! Who may act on a space, and what may run in it.
 
-use svc_core::{Permission, Permissions, SpaceId};
+use svc_core::{Permission, Permissions, SpaceId, UserId};
 use svc_protocol::api::{NewSpace, Template};
 
 use super::SpaceError;
 use crate::{
-    identity::{Actor, Caller, power::check_saved},
+    identity::{Actor, Caller, Credential, power::check_saved},
     store::{
-        Tx,
+        StoreError, Tx, agent_tokens,
         spaces::{self, SpaceRow},
         templates,
     },
@@ -25,6 +25,23 @@ pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow
     }
     actor.check_user(tx, row.owner_id)?;
     Ok(row)
+}
+
+/// The user other than the owner who is behind a change to a space. An agent token that such a
+/// user made passes that on: with it the caller is the owner, and what it sets would otherwise
+/// outlive the maker's right.
+pub fn set_by(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    space: &SpaceRow,
+) -> Result<Option<UserId>, StoreError> {
+    if space.owner_id != caller.user.id {
+        return Ok(Some(caller.user.id));
+    }
+    match caller.credential {
+        Credential::Agent { .. } => agent_tokens::find_maker(tx, &caller.key),
+        _ => Ok(None),
+    }
 }
 
 /// Whether a space of a user who holds these permissions may run on the server.

@@ -4,7 +4,11 @@ use serde_json::json;
 use svc_core::{Id, Permission, SpaceId, UserId, credential::CredentialKind};
 use uuid::Uuid;
 
-use super::{SpaceError, access::managed, lifecycle::append};
+use super::{
+    SpaceError,
+    access::{managed, set_by},
+    lifecycle::append,
+};
 use crate::{
     clock,
     identity::{Affected, Caller, Identity, IdentityError, Secret},
@@ -53,7 +57,7 @@ pub async fn rotate(
     identity
         .change_as(caller, move |tx, caller| {
             let found = managed(tx, caller, space)?;
-            row.made_by = (found.owner_id != caller.user.id).then_some(caller.user.id);
+            row.made_by = set_by(tx, caller, &found)?;
             agent_tokens::replace(tx, &row)?;
             append(
                 tx,

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{
     SpaceError,
-    access::{check_local, check_template_power, managed},
+    access::{check_local, check_template_power, managed, set_by},
     agent_tokens::{self as tokens, new_agent_token},
     announce::announce,
     lifecycle::{self, append},
@@ -147,7 +147,7 @@ impl Spaces {
                 let row = managed(tx, caller, id)?;
                 if let Some(check) = patch.health_check {
                     spaces::update_health_check(tx, id, &check.unwrap_or_default())?;
-                    let by = (row.owner_id != caller.user.id).then_some(caller.user.id);
+                    let by = set_by(tx, &caller, &row)?;
                     spaces::set_health_check_by(tx, id, by)?;
                     // What another check found says nothing about this one.
                     spaces::set_health(tx, id, Health::Unknown)?;

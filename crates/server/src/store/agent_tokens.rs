@@ -102,6 +102,16 @@ pub fn replace(tx: &mut Tx<'_>, token: &AgentTokenRow) -> Result<(), StoreError>
     insert(tx, token)
 }
 
+/// The user other than the owner of the space who made a token, if such a user did.
+pub fn find_maker(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<UserId>, StoreError> {
+    let found = tx.query_opt(
+        "SELECT made_by FROM agent_tokens WHERE hash = ?1",
+        values![*hash],
+    )?;
+    let maker = found.map(|row| row.get::<Option<UserId>>("made_by"));
+    Ok(maker.transpose()?.flatten())
+}
+
 /// Revokes every token of a space.
 pub fn delete_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, StoreError> {
     tx.execute(
