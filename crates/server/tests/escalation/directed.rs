@@ -1,0 +1,90 @@
+//! Holes that random sequences found or would seldom find, each as a sequence of its own.
+
+use serde_json::{Value, json};
+
+use crate::{
+    model::{Cred, Kind},
+    runtime,
+    world::{Answer, Presents, World},
+};
+
+/// A user of the server under test, with a session.
+struct Someone {
+    id: String,
+    role: String,
+    session: Cred,
+}
+
+async fn someone(world: &World, permissions: &[&str]) -> Someone {
+    let role = world.name("role");
+    let body = json!({"name": role, "permissions": permissions});
+    let created = world.as_root("POST", "/api/roles", body).await;
+    let (name, password) = (world.name("u"), "a long enough password");
+    let body = json!({"username": name, "password": password, "roles": [role]});
+    let user = world.as_root("POST", "/api/users", body).await;
+    let login = json!({"username": name, "password": password});
+    let answer = world
+        .send("POST", "/api/auth/login", &Presents::Nothing, Some(login))
+        .await;
+    Someone {
+        id: user.str("id"),
+        role: created.str("id"),
+        session: cred(
+            answer.cookie.expect("a session"),
+            Kind::Session { id: String::new() },
+        ),
+    }
+}
+
+fn cred(value: String, kind: Kind) -> Cred {
+    Cred {
+        value,
+        subject: 0,
+        holder: 0,
+        kind,
+        expires_at: None,
+        parent: None,
+        maker: None,
+        ended: false,
+    }
+}
+
+async fn post(world: &World, path: &str, by: &Cred, body: Value) -> Answer {
+    let presents = Presents::Cred(by);
+    world.send("POST", path, &presents, Some(body)).await
+}
+
+#[test]
+fn escalation_an_agent_token_that_rotates_itself_ends_with_the_right_of_its_maker() {
+    runtime().block_on(async {
+        let world = World::start().await;
+        let owner = someone(&world, &["use_spaces"]).await;
+        let manager = someone(&world, &["use_spaces", "manage_spaces"]).await;
+        let space = post(
+            &world,
+            "/api/spaces",
+            &owner.session,
+            json!({"name": "lab"}),
+        )
+        .await;
+        let path = format!("/api/spaces/{}/agent-token", space.str("id"));
+        let agent = |answer: &Answer| cred(answer.str("agent_token"), Kind::Agent { space: 0 });
+
+        let first = post(&world, &path, &manager.session, json!({})).await;
+        let second = post(&world, &path, &agent(&first), json!({})).await;
+        assert_eq!(second.status, 200, "{}", second.text);
+        let second = agent(&second);
+        let me = async || {
+            let presents = Presents::Cred(&second);
+            let answer = world.send("GET", "/api/auth/me", &presents, None).await;
+            (answer.status, answer.str("id"))
+        };
+        assert_eq!(me().await, (200, owner.id.clone()));
+
+        let role = format!("/api/roles/{}", manager.role);
+        let body = json!({"permissions": ["use_spaces"]});
+        world.as_root("PATCH", &role, body).await;
+        assert_eq!(me().await.0, 401, "the manager still acts as the owner");
+        world.stop().await;
+    });
+}

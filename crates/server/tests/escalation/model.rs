@@ -1,0 +1,382 @@
+//! What the test knows about users, credentials and resources, and the rules it derives from that.
+//!
+//! Nothing here uses the product's own rules: permissions are a bit set of this file, and who may
+//! do what is written down again in `rules` and `views`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Every permission of the product, by name. A test compares the list with the server's.
+pub const PERMISSIONS: [&str; 12] = [
+    "use_spaces",
+    "manage_spaces",
+    "use_methods",
+    "use_mcp",
+    "manage_own_event_sinks",
+    "manage_global_event_sinks",
+    "manage_scripts",
+    "manage_templates",
+    "manage_users",
+    "manage_groups",
+    "manage_roles",
+    "view_audit",
+];
+
+/// The built-in roles are the first ones of every sequence.
+pub const ROLE_USER: usize = 0;
+pub const ROLE_ADMIN: usize = 1;
+
+/// A set of permissions.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Perms(pub u32);
+
+impl Perms {
+    pub const ALL: Self = Self((1 << PERMISSIONS.len()) - 1);
+
+    pub fn of(names: &[&str]) -> Self {
+        names.iter().fold(Self(0), |set, name| {
+            let at = PERMISSIONS.iter().position(|known| known == name);
+            Self(set.0 | 1 << at.unwrap_or_else(|| panic!("unknown permission `{name}`")))
+        })
+    }
+
+    pub fn names(self) -> Vec<&'static str> {
+        let held = |&(at, _): &(usize, &&str)| self.0 & (1 << at) != 0;
+        let all = PERMISSIONS.iter().enumerate();
+        all.filter(held).map(|(_, name)| *name).collect()
+    }
+
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub fn without(self, other: Self) -> Self {
+        Self(self.closed().0 & !other.closed().0)
+    }
+
+    /// Managing global sinks includes managing own ones.
+    pub fn closed(self) -> Self {
+        if self.0 & Self::of(&["manage_global_event_sinks"]).0 != 0 {
+            self.union(Self::of(&["manage_own_event_sinks"]))
+        } else {
+            self
+        }
+    }
+
+    pub fn covers(self, other: Self) -> bool {
+        other.without(self).0 == 0
+    }
+
+    pub fn has(self, name: &str) -> bool {
+        self.covers(Self::of(&[name]))
+    }
+
+    pub fn has_any(self, names: &[&str]) -> bool {
+        names.is_empty() || names.iter().any(|name| self.has(name))
+    }
+}
+
+impl std::fmt::Display for Perms {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{{{}}}", self.names().join(", "))
+    }
+}
+
+pub type UserIx = usize;
+pub type CredIx = usize;
+
+pub struct User {
+    pub id: String,
+    pub name: String,
+    pub active: bool,
+    pub deleted: bool,
+    pub roles: Vec<usize>,
+    pub groups: Vec<usize>,
+    pub password: String,
+    /// People who know the password.
+    pub known_by: BTreeSet<UserIx>,
+}
+
+pub struct Role {
+    pub id: String,
+    pub name: String,
+    pub perms: Perms,
+    pub deleted: bool,
+}
+
+pub struct Group {
+    pub id: String,
+    pub name: String,
+    pub deleted: bool,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub enum Kind {
+    Session { id: String },
+    Token { id: String, scopes: Vec<String> },
+    Agent { space: usize },
+}
+
+pub struct Cred {
+    pub value: String,
+    /// The user it authenticates as.
+    pub subject: UserIx,
+    /// The person who received it.
+    pub holder: UserIx,
+    pub kind: Kind,
+    /// Milliseconds of the server's clock.
+    pub expires_at: Option<i64>,
+    /// The token it was made with.
+    pub parent: Option<CredIx>,
+    /// The other user who made an agent token for its space. It ends with their right to do so.
+    pub maker: Option<UserIx>,
+    /// Revoked, replaced or logged out.
+    pub ended: bool,
+}
+
+pub struct Space {
+    pub id: String,
+    pub name: String,
+    pub owner: UserIx,
+    pub stopped: bool,
+    pub deleted: bool,
+    pub startup: Option<usize>,
+    /// The template it was made from.
+    pub template: Option<usize>,
+}
+
+pub struct Script {
+    pub id: String,
+    pub kind: &'static str,
+    pub global: bool,
+    pub owner: UserIx,
+    /// Who wrote the source that is stored now, and what they held then.
+    pub saver: UserIx,
+    pub saver_perms: Perms,
+    /// The global library that the source imports.
+    pub imports: Option<usize>,
+    pub name: String,
+    pub deleted: bool,
+}
+
+pub struct Sink {
+    pub id: String,
+    pub global: bool,
+    pub owner: UserIx,
+    pub kind: &'static str,
+    pub script: Option<usize>,
+    pub deleted: bool,
+}
+
+pub struct Template {
+    pub id: String,
+    /// Who saved it last, and what they held then.
+    pub saver: UserIx,
+    pub saver_perms: Perms,
+    /// Whether it has a health check, and a startup script.
+    pub check: bool,
+    pub script: bool,
+    pub deleted: bool,
+}
+
+pub struct Method {
+    pub name: String,
+    pub owner: UserIx,
+    pub space: usize,
+    pub shared: bool,
+    /// `None`: shared with everybody.
+    pub groups: Option<Vec<usize>>,
+}
+
+pub struct Event {
+    pub id: String,
+}
+
+/// Code that a person chose and that runs as another user.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Control {
+    pub author: UserIx,
+    pub runs_as: UserIx,
+}
+
+#[derive(Default)]
+pub struct Model {
+    pub now: i64,
+    pub users: Vec<User>,
+    pub roles: Vec<Role>,
+    pub groups: Vec<Group>,
+    pub creds: Vec<Cred>,
+    pub spaces: Vec<Space>,
+    pub scripts: Vec<Script>,
+    pub sinks: Vec<Sink>,
+    pub templates: Vec<Template>,
+    pub methods: Vec<Method>,
+    pub events: Vec<Event>,
+    pub controls: BTreeSet<Control>,
+    /// Whose a marker is.
+    pub owners: BTreeMap<String, UserIx>,
+}
+
+impl Model {
+    /// What a user's roles hold, whether the user is active or not.
+    pub fn perms(&self, user: UserIx) -> Perms {
+        let roles = self.users[user].roles.iter().map(|&role| &self.roles[role]);
+        let held = roles.filter(|role| !role.deleted).map(|role| role.perms);
+        held.fold(Perms::default(), Perms::union).closed()
+    }
+
+    pub fn works(&self, user: UserIx) -> bool {
+        self.users[user].active && !self.users[user].deleted
+    }
+
+    /// Whether a credential must still be accepted.
+    pub fn is_alive(&self, cred: CredIx) -> bool {
+        let cred = &self.creds[cred];
+        let expired = cred.expires_at.is_some_and(|at| at <= self.now);
+        !cred.ended
+            && !expired
+            && self.works(cred.subject)
+            && self.space_allows(cred)
+            && cred
+                .parent
+                .is_none_or(|parent| self.is_alive_itself(parent))
+    }
+
+    /// A token's descendants end with it; its user's state is checked once.
+    fn is_alive_itself(&self, cred: CredIx) -> bool {
+        let cred = &self.creds[cred];
+        let expired = cred.expires_at.is_some_and(|at| at <= self.now);
+        !cred.ended
+            && !expired
+            && cred
+                .parent
+                .is_none_or(|parent| self.is_alive_itself(parent))
+    }
+
+    fn space_allows(&self, cred: &Cred) -> bool {
+        match cred.kind {
+            Kind::Agent { space } => !self.spaces[space].stopped && !self.spaces[space].deleted,
+            _ => true,
+        }
+    }
+
+    pub fn is_of_stopped_space(&self, cred: CredIx) -> bool {
+        match self.creds[cred].kind {
+            Kind::Agent { space } => self.spaces[space].stopped && !self.spaces[space].deleted,
+            _ => false,
+        }
+    }
+
+    /// Everything a person can do, by whatever they know or control.
+    pub fn authority(&self, person: UserIx) -> Perms {
+        let mut held = Perms::default();
+        for (index, cred) in self.creds.iter().enumerate() {
+            if cred.holder == person && self.is_alive(index) {
+                held = held.union(self.perms(cred.subject));
+            }
+        }
+        for (index, user) in self.users.iter().enumerate() {
+            if self.works(index) && user.known_by.contains(&person) {
+                held = held.union(self.perms(index));
+            }
+        }
+        for control in &self.controls {
+            if control.author == person && self.works(control.runs_as) {
+                held = held.union(self.perms(control.runs_as));
+            }
+        }
+        held.closed()
+    }
+
+    pub fn sees_method(&self, user: UserIx, method: &Method) -> bool {
+        if method.owner == user {
+            return true;
+        }
+        let in_group = |groups: &Vec<usize>| {
+            let mut groups = groups.iter().filter(|&&group| !self.groups[group].deleted);
+            groups.any(|group| self.users[user].groups.contains(group))
+        };
+        method.shared
+            && self.perms(user).has("use_methods")
+            && method.groups.as_ref().is_none_or(in_group)
+    }
+
+    pub fn end_sessions(&mut self, user: UserIx, keep: Option<CredIx>) {
+        for (index, cred) in self.creds.iter_mut().enumerate() {
+            let is_session = matches!(cred.kind, Kind::Session { .. });
+            if is_session && cred.subject == user && Some(index) != keep {
+                cred.ended = true;
+            }
+        }
+    }
+
+    /// Ends agent tokens whose maker could not make them any more.
+    pub fn end_lost_agent_tokens(&mut self) {
+        let lost: Vec<_> = (0..self.creds.len())
+            .filter(|&cred| {
+                let Cred { maker, subject, .. } = self.creds[cred];
+                maker.is_some_and(|maker| {
+                    let held = self.perms(maker);
+                    let may = held.has("manage_spaces") && held.covers(self.perms(subject));
+                    !self.works(maker) || !may
+                })
+            })
+            .collect();
+        lost.into_iter()
+            .for_each(|cred| self.creds[cred].ended = true);
+    }
+
+    pub fn live_users(&self) -> Vec<UserIx> {
+        (0..self.users.len())
+            .filter(|&user| !self.users[user].deleted)
+            .collect()
+    }
+
+    pub fn live_roles(&self) -> Vec<usize> {
+        (0..self.roles.len())
+            .filter(|&role| !self.roles[role].deleted)
+            .collect()
+    }
+
+    pub fn live_groups(&self) -> Vec<usize> {
+        (0..self.groups.len())
+            .filter(|&group| !self.groups[group].deleted)
+            .collect()
+    }
+
+    pub fn live_spaces(&self) -> Vec<usize> {
+        (0..self.spaces.len())
+            .filter(|&space| !self.spaces[space].deleted)
+            .collect()
+    }
+
+    pub fn live_scripts(&self, wanted: impl Fn(&Script) -> bool) -> Vec<usize> {
+        (0..self.scripts.len())
+            .filter(|&script| !self.scripts[script].deleted && wanted(&self.scripts[script]))
+            .collect()
+    }
+
+    pub fn live_sinks(&self) -> Vec<usize> {
+        (0..self.sinks.len())
+            .filter(|&sink| !self.sinks[sink].deleted)
+            .collect()
+    }
+
+    pub fn live_templates(&self) -> Vec<usize> {
+        (0..self.templates.len())
+            .filter(|&template| !self.templates[template].deleted)
+            .collect()
+    }
+
+    /// Users for whom a script runs without their doing: at the start of a space, or in a sink.
+    pub fn runs_for(&self, script: usize) -> Vec<UserIx> {
+        let spaces = self.spaces.iter().filter(|space| !space.deleted);
+        let spaces = spaces.filter(|space| space.startup == Some(script));
+        let sinks = self.sinks.iter().filter(|sink| !sink.deleted);
+        let sinks = sinks.filter(|sink| sink.script == Some(script));
+        let users = spaces
+            .map(|space| space.owner)
+            .chain(sinks.map(|sink| sink.owner));
+        let users: BTreeSet<_> = users.collect();
+        users.into_iter().collect()
+    }
+}

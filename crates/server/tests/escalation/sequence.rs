@@ -1,0 +1,317 @@
+//! One sequence: a fresh population, then random requests, each judged.
+
+mod credentials;
+mod population;
+
+use serde_json::Value;
+
+use crate::{
+    effects,
+    model::{CredIx, Kind, Model, UserIx},
+    rng::Rng,
+    rules::{self, Caller, Violation, needed},
+    steps::{Act, CHANGES, Draft, Plan},
+    views::{self, LOOKS},
+    world::{Answer, Presents, World},
+};
+
+/// The first user of a sequence holds everything.
+const OWNER: UserIx = 0;
+
+/// Why a sequence failed, and how it went.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    pub violation: Violation,
+    pub log: Vec<String>,
+}
+
+/// How often each route was asked and how often it succeeded.
+pub type Coverage = std::collections::BTreeMap<String, (u64, u64)>;
+
+pub struct Sequence<'a> {
+    world: &'a World,
+    model: Model,
+    log: Vec<String>,
+    gaps: Vec<String>,
+    pub coverage: Coverage,
+    pub requests: u64,
+}
+
+/// The seeds of the steps of a sequence.
+pub fn step_seeds(seed: u64) -> Vec<u64> {
+    let mut rng = Rng::new(seed);
+    let count = 5 + rng.below(26);
+    (0..count).map(|_| rng.next()).collect()
+}
+
+impl<'a> Sequence<'a> {
+    pub fn new(world: &'a World, gaps: Vec<String>) -> Self {
+        Self {
+            world,
+            model: Model::default(),
+            log: Vec::new(),
+            gaps,
+            coverage: Coverage::new(),
+            requests: 0,
+        }
+    }
+
+    /// Runs the sequence of `seed` with these of its steps.
+    pub async fn run(&mut self, seed: u64, steps: &[u64]) -> Result<(), Failure> {
+        let outcome = self.run_steps(seed, steps).await;
+        // The next sequence knows nothing of these methods.
+        for method in &self.model.methods {
+            self.world.withdraw(&self.model.spaces[method.space].id);
+        }
+        outcome
+    }
+
+    async fn run_steps(&mut self, seed: u64, steps: &[u64]) -> Result<(), Failure> {
+        let mut rng = Rng::new(!seed);
+        self.populate(&mut rng).await?;
+        for &step in steps {
+            self.step(step).await?;
+        }
+        self.check_credentials().await?;
+        // By then every token that expires has expired.
+        self.pass_days(25);
+        self.check_credentials().await
+    }
+
+    fn pass_days(&mut self, days: i64) {
+        self.world.pass_days(days);
+        self.log.push(format!("{days} days pass"));
+    }
+
+    async fn step(&mut self, seed: u64) -> Result<(), Failure> {
+        let mut rng = Rng::new(seed);
+        if rng.percent(4) {
+            let days = 1 + rng.below(12);
+            self.pass_days(days as i64);
+        }
+        if rng.percent(30) {
+            self.look(&mut rng).await?;
+        } else {
+            self.change(&mut rng).await?;
+        }
+        if rng.percent(25) {
+            self.use_ended(&mut rng).await?;
+        }
+        Ok(())
+    }
+
+    /// A credential for a route: usually one that opens it.
+    fn choose(&self, rng: &mut Rng, (method, route): (&str, &str)) -> CredIx {
+        let needs = needed(method, route);
+        let for_agents = rules::is_for_agents(method, route);
+        let all: Vec<_> = (0..self.model.creds.len()).collect();
+        let opens = |&cred: &CredIx| {
+            let record = &self.model.creds[cred];
+            let scoped = matches!(&record.kind, Kind::Token { scopes, .. } if !scopes.is_empty());
+            !scoped && self.model.is_alive(cred) && self.model.perms(record.subject).has_any(needs)
+        };
+        let opening: Vec<_> = all.iter().copied().filter(opens).collect();
+        // The owner of everything breaks no rule: others act more often.
+        let others: Vec<_> = opening
+            .iter()
+            .copied()
+            .filter(|&cred| self.model.creds[cred].holder != OWNER)
+            .collect();
+        let drawn = match rng.below(20) {
+            0..=1 => None,
+            2..=4 => rng.pick(&opening),
+            _ => rng.pick(&others).or_else(|| rng.pick(&opening)),
+        };
+        drawn.unwrap_or_else(|| rng.pick(&all).expect("users have credentials"))
+    }
+
+    fn caller(&self, cred: CredIx) -> Caller {
+        let record = &self.model.creds[cred];
+        Caller {
+            person: record.holder,
+            subject: record.subject,
+            cred: Some(cred),
+            perms: self.model.perms(record.subject),
+        }
+    }
+
+    async fn change(&mut self, rng: &mut Rng) -> Result<(), Failure> {
+        let total: usize = CHANGES.iter().map(|row| row.2).sum();
+        let mut at = rng.below(total);
+        let row = CHANGES.iter().find(|row| {
+            let hit = at < row.2;
+            at = at.saturating_sub(row.2);
+            hit
+        });
+        let (method, route, _, generate) = row.expect("weights add up");
+        let cred = self.choose(rng, (method, route));
+        let caller = self.caller(cred);
+        let mut draft = Draft {
+            rng,
+            model: &self.model,
+            world: self.world,
+            person: caller.person,
+            subject: caller.subject,
+        };
+        match generate(&mut draft) {
+            Some(plan) => self
+                .request(caller, (method, route), plan)
+                .await
+                .map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a request, judges the answer, and takes the change in.
+    async fn request(
+        &mut self,
+        caller: Caller,
+        (method, route): (&str, &str),
+        plan: Plan,
+    ) -> Result<Answer, Failure> {
+        let Plan { path, body, act } = plan;
+        let sent = format!("{path} {}", body.clone().unwrap_or_default());
+        self.model.now = self.world.now();
+        let before = self.authorities();
+        let anonymous = matches!(act, Act::Login { .. } | Act::Never(_));
+        let answer = self.send(&caller, anonymous, (method, &path), body).await;
+        self.note(&caller, (method, route), &sent, &answer);
+        let mut found = rules::judge_route(&self.model, &caller, (method, &path), &answer);
+        let mut made = None;
+        if answer.is_success() {
+            self.own_markers(&caller, &sent);
+            found.extend(rules::judge(&self.model, &caller, &act, &answer));
+            if let Act::DeleteSpace { space } = act {
+                self.world.withdraw(&self.model.spaces[space].id);
+                self.model.methods.retain(|method| method.space != space);
+            }
+            made = effects::apply(&mut self.model, &caller, act, &answer);
+            if let Some(cred) = made {
+                self.learn_session(cred).await;
+                found.extend(self.judge_new(&caller, cred));
+            }
+            found.extend(self.judge_growth(&caller, &before));
+        }
+        found.extend(views::judge_markers(
+            &self.model,
+            &caller,
+            &path,
+            &sent,
+            &answer,
+        ));
+        found.extend(self.judge_leaks(made, &answer));
+        self.settle(found)?;
+        Ok(answer)
+    }
+
+    async fn send(
+        &mut self,
+        caller: &Caller,
+        anonymous: bool,
+        (method, path): (&str, &str),
+        body: Option<Value>,
+    ) -> Answer {
+        self.requests += 1;
+        let presents = match caller.cred {
+            Some(cred) if !anonymous => Presents::Cred(&self.model.creds[cred]),
+            _ => Presents::Nothing,
+        };
+        self.world.send(method, path, &presents, body).await
+    }
+
+    fn note(
+        &mut self,
+        caller: &Caller,
+        (method, route): (&str, &str),
+        sent: &str,
+        answer: &Answer,
+    ) {
+        let entry = self
+            .coverage
+            .entry(format!("{method} {route}"))
+            .or_default();
+        entry.0 += 1;
+        entry.1 += u64::from(answer.is_success());
+        let with = caller.cred.map(|cred| rules::name_of(&self.model, cred));
+        let code = answer.json["code"].as_str().unwrap_or_default();
+        self.log.push(format!(
+            "person {} with {}: {method} {sent} -> {} {code}",
+            caller.person,
+            with.unwrap_or_default(),
+            answer.status,
+        ));
+    }
+
+    /// What a caller writes is theirs.
+    fn own_markers(&mut self, caller: &Caller, sent: &str) {
+        for marker in views::markers(sent) {
+            let owners = &mut self.model.owners;
+            owners.entry(marker.to_owned()).or_insert(caller.subject);
+        }
+    }
+
+    /// The id of a new session, by which it can be ended.
+    async fn learn_session(&mut self, cred: CredIx) {
+        let record = &self.model.creds[cred];
+        if !matches!(record.kind, Kind::Session { .. }) {
+            return;
+        }
+        let presents = Presents::Cred(record);
+        let answer = self
+            .world
+            .send("GET", "/api/auth/sessions", &presents, None)
+            .await;
+        let sessions = answer.json["sessions"].as_array();
+        let current = sessions
+            .into_iter()
+            .flatten()
+            .find(|session| session["current"] == true)
+            .and_then(|session| session["id"].as_str());
+        let id = current.unwrap_or_default().to_owned();
+        self.model.creds[cred].kind = Kind::Session { id };
+    }
+
+    async fn look(&mut self, rng: &mut Rng) -> Result<(), Failure> {
+        let (route, look) = LOOKS[rng.below(LOOKS.len())];
+        let cred = self.choose(rng, ("GET", route));
+        let caller = self.caller(cred);
+        let mut draft = Draft {
+            rng,
+            model: &self.model,
+            world: self.world,
+            person: caller.person,
+            subject: caller.subject,
+        };
+        let Some(path) = look(&mut draft) else {
+            return Ok(());
+        };
+        self.model.now = self.world.now();
+        let answer = self.send(&caller, false, ("GET", &path), None).await;
+        self.note(&caller, ("GET", route), &path, &answer);
+        let bare = path.split('?').next().unwrap_or_default();
+        let mut found = rules::judge_route(&self.model, &caller, ("GET", bare), &answer);
+        if answer.is_success() {
+            found.extend(views::judge_look(&self.model, &caller, route, &answer));
+        }
+        found.extend(views::judge_markers(
+            &self.model,
+            &caller,
+            bare,
+            &path,
+            &answer,
+        ));
+        found.extend(self.judge_leaks(None, &answer));
+        self.settle(found)
+    }
+
+    fn settle(&self, found: Vec<Violation>) -> Result<(), Failure> {
+        let mut found = found.into_iter();
+        match found.find(|violation| !self.gaps.iter().any(|gap| gap == violation.rule)) {
+            None => Ok(()),
+            Some(violation) => Err(Failure {
+                violation,
+                log: self.log.clone(),
+            }),
+        }
+    }
+}

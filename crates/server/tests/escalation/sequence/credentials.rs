@@ -1,0 +1,167 @@
+//! Who holds which credential, what it opens, and when it ends.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{Failure, Sequence};
+use crate::{
+    model::{CredIx, Kind, Perms},
+    rng::Rng,
+    rules::{self, Caller, Violation},
+    steps::Draft,
+    views::LOOKS,
+    world::Answer,
+};
+
+impl Sequence<'_> {
+    pub(super) fn authorities(&self) -> Vec<Perms> {
+        (0..self.model.users.len())
+            .map(|person| self.model.authority(person))
+            .collect()
+    }
+
+    /// Nobody gains by a request more than its caller held.
+    pub(super) fn judge_growth(&self, caller: &Caller, before: &[Perms]) -> Vec<Violation> {
+        let after = self.authorities();
+        let grown = after.iter().enumerate().map(|(person, after)| {
+            let before = before.get(person).copied().unwrap_or_default();
+            (person, after.without(before))
+        });
+        grown
+            .filter(|(_, grown)| !caller.perms.covers(*grown))
+            .map(|(person, grown)| Violation {
+                rule: "authority.growth",
+                text: format!(
+                    "person {person} gained {grown} by a caller with {}",
+                    caller.perms
+                ),
+            })
+            .collect()
+    }
+
+    /// A credential of another user needs all that the user holds.
+    pub(super) fn judge_new(&self, caller: &Caller, cred: CredIx) -> Vec<Violation> {
+        let record = &self.model.creds[cred];
+        let mut found = Vec::new();
+        let other = self.model.perms(record.subject);
+        let by_password = matches!(record.kind, Kind::Session { .. });
+        if !by_password && record.subject != caller.subject && !caller.perms.covers(other) {
+            let text = format!(
+                "a caller with {} received {}, who holds {other}",
+                caller.perms,
+                rules::name_of(&self.model, cred)
+            );
+            found.push(Violation {
+                rule: "credential.beyond",
+                text,
+            });
+        }
+        let end = record
+            .parent
+            .and_then(|parent| rules::end_of(&self.model, parent));
+        if end.is_some_and(|end| record.expires_at.is_none_or(|own| own > end)) {
+            let text = "a token outlives the one that it was made with".to_owned();
+            found.push(Violation {
+                rule: "credential.outlives_parent",
+                text,
+            });
+        }
+        found
+    }
+
+    /// No answer holds a credential but the one that it made.
+    pub(super) fn judge_leaks(&self, made: Option<CredIx>, answer: &Answer) -> Vec<Violation> {
+        let expected = made.map(|cred| self.model.creds[cred].value.as_str());
+        let kinds = ["svc_pat_", "svc_agt_", "svc_ses_", "svc_set_"];
+        let texts = answer.cookie.iter().chain([&answer.text]);
+        let leaks = texts.flat_map(|text| {
+            kinds
+                .into_iter()
+                .flat_map(move |kind| text.match_indices(kind).map(move |(at, _)| &text[at..]))
+        });
+        leaks
+            .filter(|found| expected.is_none_or(|value| !found.starts_with(value)))
+            .map(|_| Violation {
+                rule: "credential.leak",
+                text: "an answer holds a credential that it did not make".to_owned(),
+            })
+            .collect()
+    }
+
+    /// A credential that has ended opens nothing, whatever is asked.
+    pub(super) async fn use_ended(&mut self, rng: &mut Rng) -> Result<(), Failure> {
+        self.model.now = self.world.now();
+        let ended: Vec<_> = (0..self.model.creds.len())
+            .filter(|&cred| !self.model.is_alive(cred))
+            .collect();
+        let Some(cred) = rng.pick(&ended) else {
+            return Ok(());
+        };
+        let caller = self.caller(cred);
+        let (_, look) = LOOKS[rng.below(LOOKS.len())];
+        let mut draft = Draft {
+            rng,
+            model: &self.model,
+            world: self.world,
+            person: caller.person,
+            subject: caller.subject,
+        };
+        let path = look(&mut draft).unwrap_or_else(|| "/api/auth/me".to_owned());
+        let answer = self.send(&caller, false, ("GET", &path), None).await;
+        self.settle(self.judge_ended(cred, &path, &answer))
+    }
+
+    fn judge_ended(&self, cred: CredIx, path: &str, answer: &Answer) -> Vec<Violation> {
+        let stopped = self.model.is_of_stopped_space(cred);
+        // The agent of a stopped space is known, and refused.
+        if answer.status == 401 || stopped && answer.status == 403 {
+            return Vec::new();
+        }
+        let rule = rules::ended_rule(&self.model, cred);
+        let name = rules::name_of(&self.model, cred);
+        let text = format!("{name} has ended; GET {path} answered {}", answer.status);
+        vec![Violation { rule, text }]
+    }
+
+    /// Every credential opens what it should and nothing else.
+    pub(super) async fn check_credentials(&mut self) -> Result<(), Failure> {
+        self.model.now = self.world.now();
+        for cred in 0..self.model.creds.len() {
+            let caller = self.caller(cred);
+            let answer = self
+                .send(&caller, false, ("GET", "/api/auth/me"), None)
+                .await;
+            if !self.model.is_alive(cred) {
+                self.settle(self.judge_ended(cred, "/api/auth/me", &answer))?;
+                continue;
+            }
+            let scoped = matches!(&self.model.creds[cred].kind, Kind::Token { scopes, .. } if !scopes.is_empty());
+            let held = answer.json["permissions"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            let held: BTreeSet<_> = held.iter().filter_map(Value::as_str).collect();
+            let as_expected = match scoped {
+                true => answer.status == 403,
+                false => {
+                    answer.status == 200
+                        && answer.json["id"] == self.model.users[caller.subject].id.as_str()
+                        && Perms::of(&held.into_iter().collect::<Vec<_>>()).closed() == caller.perms
+                }
+            };
+            if !as_expected {
+                let name = rules::name_of(&self.model, cred);
+                let text = format!(
+                    "{name} with {}: {} {}",
+                    caller.perms, answer.status, answer.text
+                );
+                self.settle(vec![Violation {
+                    rule: "model.credential",
+                    text,
+                }])?;
+            }
+        }
+        Ok(())
+    }
+}

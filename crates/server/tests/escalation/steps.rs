@@ -1,0 +1,340 @@
+//! A request for every changing route, made from the state of the model.
+
+mod code;
+mod identity;
+mod spaces;
+
+use serde_json::{Value, json};
+
+use crate::{
+    model::{CredIx, Model, Perms, UserIx},
+    rng::Rng,
+    world::World,
+};
+
+/// What a request does if it succeeds.
+pub enum Act {
+    /// Nothing that the model keeps.
+    Other,
+    /// Must never succeed.
+    Never(&'static str),
+    Login {
+        user: UserIx,
+        password: String,
+    },
+    Logout,
+    ChangePassword {
+        password: String,
+        right: bool,
+    },
+    EndSession {
+        cred: CredIx,
+    },
+    EndOtherSessions,
+    NewUser {
+        name: String,
+        password: String,
+        roles: Vec<usize>,
+        groups: Vec<usize>,
+        active: bool,
+    },
+    PatchUser(UserChange),
+    DeleteUser {
+        user: UserIx,
+    },
+    NewGroup {
+        name: String,
+    },
+    RenameGroup {
+        group: usize,
+        name: String,
+    },
+    DeleteGroup {
+        group: usize,
+    },
+    NewRole {
+        name: String,
+        perms: Perms,
+    },
+    PatchRole {
+        role: usize,
+        perms: Perms,
+    },
+    DeleteRole {
+        role: usize,
+    },
+    NewToken {
+        scopes: Vec<String>,
+    },
+    DeleteToken {
+        cred: CredIx,
+    },
+    NewSpace {
+        name: String,
+        startup: Option<usize>,
+        template: Option<usize>,
+    },
+    PatchSpace {
+        space: usize,
+        startup: Option<usize>,
+    },
+    DeleteSpace {
+        space: usize,
+    },
+    StartSpace {
+        space: usize,
+    },
+    StopSpace {
+        space: usize,
+    },
+    RotateAgent {
+        space: usize,
+    },
+    NewTemplate {
+        check: bool,
+        script: Option<bool>,
+    },
+    PatchTemplate {
+        template: usize,
+        check: bool,
+        script: Option<bool>,
+    },
+    DeleteTemplate {
+        template: usize,
+    },
+    NewScript {
+        name: String,
+        kind: &'static str,
+        global: bool,
+        imports: Option<usize>,
+    },
+    PatchScript {
+        script: usize,
+        imports: Option<usize>,
+    },
+    DeleteScript {
+        script: usize,
+    },
+    RunScript {
+        script: usize,
+    },
+    Call {
+        method: usize,
+    },
+    Emit,
+    NewSink {
+        kind: &'static str,
+        global: bool,
+        script: Option<usize>,
+    },
+    /// Changes a sink, or uses what it sends or runs.
+    ManageSink {
+        sink: usize,
+        script: Option<usize>,
+    },
+    DeleteSink {
+        sink: usize,
+    },
+}
+
+pub struct UserChange {
+    pub user: UserIx,
+    pub roles: Option<Vec<usize>>,
+    pub groups: Option<Vec<usize>>,
+    pub active: Option<bool>,
+    pub password: Option<String>,
+}
+
+pub struct Plan {
+    pub path: String,
+    pub body: Option<Value>,
+    pub act: Act,
+}
+
+/// Whoever makes the next request, and what it is drawn from.
+pub struct Draft<'a> {
+    pub rng: &'a mut Rng,
+    pub model: &'a Model,
+    pub world: &'a World,
+    /// The person who acts, and the user that their credential stands for.
+    pub person: UserIx,
+    pub subject: UserIx,
+}
+
+type Generator = fn(&mut Draft<'_>) -> Option<Plan>;
+
+/// Every changing route, with how often it is drawn.
+#[rustfmt::skip]
+pub const CHANGES: &[(&str, &str, usize, Generator)] = &[
+    ("POST",   "/api/auth/setup", 1, identity::setup),
+    ("POST",   "/api/auth/login", 6, identity::login),
+    ("POST",   "/api/auth/logout", 2, identity::logout),
+    ("POST",   "/api/auth/password", 4, identity::password),
+    ("DELETE", "/api/auth/sessions", 1, identity::end_other_sessions),
+    ("DELETE", "/api/auth/sessions/{id}", 2, identity::end_session),
+    ("POST",   "/api/users", 6, identity::new_user),
+    ("PATCH",  "/api/users/{id}", 16, identity::patch_user),
+    ("DELETE", "/api/users/{id}", 3, identity::delete_user),
+    ("POST",   "/api/groups", 3, identity::new_group),
+    ("PATCH",  "/api/groups/{id}", 3, identity::rename_group),
+    ("DELETE", "/api/groups/{id}", 2, identity::delete_group),
+    ("POST",   "/api/roles", 4, identity::new_role),
+    ("PATCH",  "/api/roles/{id}", 10, identity::patch_role),
+    ("DELETE", "/api/roles/{id}", 4, identity::delete_role),
+    ("POST",   "/api/tokens", 10, identity::new_token),
+    ("DELETE", "/api/tokens/{id}", 5, identity::delete_token),
+    ("POST",   "/api/spaces", 8, spaces::new_space),
+    ("PATCH",  "/api/spaces/{id}", 8, spaces::patch_space),
+    ("DELETE", "/api/spaces/{id}", 3, spaces::delete_space),
+    ("POST",   "/api/spaces/{id}/start", 5, spaces::start_space),
+    ("POST",   "/api/spaces/{id}/stop", 5, spaces::stop_space),
+    ("POST",   "/api/spaces/{id}/agent-token", 8, spaces::rotate_agent),
+    ("POST",   "/api/templates", 3, spaces::new_template),
+    ("PATCH",  "/api/templates/{id}", 4, spaces::patch_template),
+    ("DELETE", "/api/templates/{id}", 2, spaces::delete_template),
+    ("POST",   "/api/scripts", 3, code::new_script),
+    ("PATCH",  "/api/scripts/{id}", 4, code::patch_script),
+    ("DELETE", "/api/scripts/{id}", 3, code::delete_script),
+    ("POST",   "/api/scripts/{id}/run", 2, code::run_script),
+    ("POST",   "/api/methods/call", 4, code::call),
+    ("POST",   "/mcp", 3, code::mcp),
+    ("POST",   "/api/events/emit", 4, code::emit),
+    ("POST",   "/api/event-sinks", 5, code::new_sink),
+    ("POST",   "/api/event-sinks/preview", 3, code::preview),
+    ("PATCH",  "/api/event-sinks/{id}", 5, code::patch_sink),
+    ("DELETE", "/api/event-sinks/{id}", 3, code::delete_sink),
+    ("POST",   "/api/event-sinks/{id}/test", 4, code::test_sink),
+    ("POST",   "/api/event-sinks/{id}/rotate-secret", 3, code::rotate_secret),
+    ("POST",   "/api/event-sinks/{id}/replay", 2, code::replay),
+    ("POST",   "/api/event-sinks/{id}/deliveries/{n}/resend", 2, code::resend),
+];
+
+fn plan(path: impl Into<String>, body: Value, act: Act) -> Option<Plan> {
+    Some(Plan {
+        path: path.into(),
+        body: Some(body),
+        act,
+    })
+}
+
+fn bare(path: impl Into<String>, act: Act) -> Option<Plan> {
+    Some(Plan {
+        path: path.into(),
+        body: None,
+        act,
+    })
+}
+
+impl Draft<'_> {
+    fn name(&self, kind: char) -> String {
+        format!("{}z", self.world.name(&format!("zq{kind}")))
+    }
+
+    fn secret(&self) -> String {
+        format!("a long password {}", self.world.name(""))
+    }
+
+    fn user(&mut self) -> UserIx {
+        let users = self.model.live_users();
+        self.rng.pick(&users).expect("somebody is left")
+    }
+
+    fn role(&mut self) -> Option<usize> {
+        self.rng.pick(&self.model.live_roles())
+    }
+
+    fn group(&mut self) -> Option<usize> {
+        self.rng.pick(&self.model.live_groups())
+    }
+
+    /// A space of anybody, or one of the subject's own.
+    fn space(&mut self) -> Option<usize> {
+        let mut spaces = self.model.live_spaces();
+        if self.rng.percent(30) {
+            spaces.retain(|&space| self.model.spaces[space].owner == self.subject);
+        }
+        self.rng.pick(&spaces)
+    }
+
+    fn sink(&mut self) -> Option<usize> {
+        let mut sinks = self.model.live_sinks();
+        if self.rng.percent(70) {
+            sinks.retain(|&sink| {
+                let sink = &self.model.sinks[sink];
+                sink.global || sink.owner == self.subject
+            });
+        }
+        self.rng.pick(&sinks)
+    }
+
+    /// Often what the subject holds, so that requests succeed; sometimes anything.
+    fn perms(&mut self) -> Perms {
+        let held = self.model.perms(self.subject);
+        let drawn = Perms(self.rng.next() as u32 & Perms::ALL.0);
+        match self.rng.below(4) {
+            0 => Perms(drawn.0 & self.rng.next() as u32),
+            1 => held,
+            _ => Perms(drawn.0 & held.0),
+        }
+    }
+
+    fn role_names(&self, roles: &[usize]) -> Vec<&str> {
+        roles
+            .iter()
+            .map(|&role| self.model.roles[role].name.as_str())
+            .collect()
+    }
+
+    fn group_names(&self, groups: &[usize]) -> Vec<&str> {
+        groups
+            .iter()
+            .map(|&group| self.model.groups[group].name.as_str())
+            .collect()
+    }
+
+    fn startup(&mut self) -> Option<usize> {
+        let mut scripts = self.model.live_scripts(|script| script.kind == "startup");
+        if self.rng.percent(80) {
+            scripts.retain(|&script| {
+                let script = &self.model.scripts[script];
+                script.global || script.owner == self.subject
+            });
+        }
+        self.rng.pick(&scripts)
+    }
+
+    fn script_id(&self, script: Option<usize>) -> Value {
+        json!(script.map(|script| &self.model.scripts[script].id))
+    }
+
+    fn health_check(&mut self) -> Value {
+        match self.rng.below(3) {
+            0 => json!({"type": "tcp", "port": 80}),
+            1 => json!({"type": "http", "url": "http://127.0.0.1/"}),
+            _ => json!({"type": "command", "command": "true"}),
+        }
+    }
+
+    /// A script says as whom it runs, and carries a marker that only its readers may see.
+    fn source(&mut self, kind: &str, global: bool) -> (String, Option<usize>) {
+        let marker = self.name(if global { 't' } else { 'c' });
+        let libraries = self
+            .model
+            .live_scripts(|script| script.kind == "library" && script.global);
+        let imports = match kind {
+            "tool" if self.rng.percent(30) => self.rng.pick(&libraries),
+            _ => None,
+        };
+        let import =
+            imports.map(|library| format!("import {}\n", self.model.scripts[library].name));
+        let import = import.unwrap_or_default();
+        let body = match kind {
+            "tool" => {
+                "from svc import api\ndef main(params):\n    return api.request('GET', '/api/auth/me')\n"
+            }
+            "library" => "value = 1\n",
+            _ => "print('hello')\n",
+        };
+        (format!("# {marker}\n{import}{body}"), imports)
+    }
+}

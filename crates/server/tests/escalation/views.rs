@@ -1,0 +1,318 @@
+//! Who may see what.
+//!
+//! Every name, source and payload that the test makes holds a marker, `zq<kind><number>z`. No
+//! answer of any route may hold the marker of something that the caller must not see.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::{
+    model::{Kind, Model},
+    rules::{Caller, Violation},
+    steps::Draft,
+    world::Answer,
+};
+
+type Look = fn(&mut Draft<'_>) -> Option<String>;
+
+/// Every reading route that needs a credential.
+#[rustfmt::skip]
+pub const LOOKS: &[(&str, Look)] = &[
+    ("/metrics", |_| fixed("/metrics")),
+    ("/api/auth/me", |_| fixed("/api/auth/me")),
+    ("/api/auth/sessions", |_| fixed("/api/auth/sessions")),
+    ("/api/users", |_| fixed("/api/users")),
+    ("/api/users/{id}", |draft| user(draft, "")),
+    ("/api/users/{id}/access", |draft| user(draft, "/access")),
+    ("/api/groups", |_| fixed("/api/groups")),
+    ("/api/groups/{id}", group),
+    ("/api/roles", |_| fixed("/api/roles")),
+    ("/api/roles/{id}", role),
+    ("/api/permissions", |_| fixed("/api/permissions")),
+    ("/api/tokens", |_| fixed("/api/tokens")),
+    ("/api/spaces", |_| fixed("/api/spaces")),
+    ("/api/spaces/{id}", |draft| space(draft, "")),
+    ("/api/spaces/{id}/logs", |draft| space(draft, "/logs")),
+    ("/api/templates", |_| fixed("/api/templates")),
+    ("/api/templates/{id}", template),
+    ("/api/scripts", |_| fixed("/api/scripts")),
+    ("/api/scripts/{id}", script),
+    ("/api/servers", |_| fixed("/api/servers")),
+    ("/api/stats", |_| fixed("/api/stats?scope=server")),
+    ("/api/methods", |_| fixed("/api/methods")),
+    ("/api/openrpc.json", |_| fixed("/api/openrpc.json")),
+    ("/api/events", |_| fixed("/api/events")),
+    ("/api/events/{id}", |draft| event(draft, "")),
+    ("/api/events/{id}/deliveries", |draft| event(draft, "/deliveries")),
+    ("/api/event-sinks", |_| fixed("/api/event-sinks")),
+    ("/api/event-sinks/{id}", |draft| sink(draft, "")),
+    ("/api/event-sinks/{id}/deliveries", |draft| sink(draft, "/deliveries")),
+    ("/api/audit", |_| fixed("/api/audit")),
+];
+
+/// Reading routes without records of users: pages, health, documents, and streams, which tests of
+/// their own cover.
+pub const NOT_LOOKED_AT: &[&str] = &[
+    "/healthz",
+    "/readyz",
+    "/api/openapi.json",
+    "/",
+    "/web/{*path}",
+    "/{*path}",
+    "/api/auth/state",
+    "/mcp",
+    "/api/events/stream",
+    "/agent/link",
+];
+
+fn fixed(path: &str) -> Option<String> {
+    Some(path.to_owned())
+}
+
+fn user(draft: &mut Draft<'_>, rest: &str) -> Option<String> {
+    let user = draft.rng.pick(&draft.model.live_users())?;
+    Some(format!("/api/users/{}{rest}", draft.model.users[user].id))
+}
+
+fn group(draft: &mut Draft<'_>) -> Option<String> {
+    let group = draft.rng.pick(&draft.model.live_groups())?;
+    Some(format!("/api/groups/{}", draft.model.groups[group].id))
+}
+
+fn role(draft: &mut Draft<'_>) -> Option<String> {
+    let role = draft.rng.pick(&draft.model.live_roles())?;
+    Some(format!("/api/roles/{}", draft.model.roles[role].id))
+}
+
+fn space(draft: &mut Draft<'_>, rest: &str) -> Option<String> {
+    let space = draft.rng.pick(&draft.model.live_spaces())?;
+    Some(format!(
+        "/api/spaces/{}{rest}",
+        draft.model.spaces[space].id
+    ))
+}
+
+fn template(draft: &mut Draft<'_>) -> Option<String> {
+    let template = draft.rng.pick(&draft.model.live_templates())?;
+    Some(format!(
+        "/api/templates/{}",
+        draft.model.templates[template].id
+    ))
+}
+
+fn script(draft: &mut Draft<'_>) -> Option<String> {
+    let script = draft.rng.pick(&draft.model.live_scripts(|_| true))?;
+    Some(format!("/api/scripts/{}", draft.model.scripts[script].id))
+}
+
+fn event(draft: &mut Draft<'_>, rest: &str) -> Option<String> {
+    let events: Vec<_> = (0..draft.model.events.len()).collect();
+    let event = draft.rng.pick(&events)?;
+    Some(format!(
+        "/api/events/{}{rest}",
+        draft.model.events[event].id
+    ))
+}
+
+fn sink(draft: &mut Draft<'_>, rest: &str) -> Option<String> {
+    let sink = draft.rng.pick(&draft.model.live_sinks())?;
+    Some(format!(
+        "/api/event-sinks/{}{rest}",
+        draft.model.sinks[sink].id
+    ))
+}
+
+/// Every marker of a text.
+pub fn markers(text: &str) -> BTreeSet<&str> {
+    let starts = text.match_indices("zq").map(|(at, _)| at);
+    let marker = |at: usize| {
+        let rest = &text[at..];
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric());
+        let word = &rest[..end.unwrap_or(rest.len())];
+        let digits = word.get(3..word.len().saturating_sub(1))?;
+        let numbered = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        (numbered && word.ends_with('z')).then_some(word)
+    };
+    starts.filter_map(marker).collect()
+}
+
+/// What an answer shows that the caller must not see. `sent` is what the caller wrote themselves.
+pub fn judge_markers(
+    model: &Model,
+    caller: &Caller,
+    path: &str,
+    sent: &str,
+    answer: &Answer,
+) -> Vec<Violation> {
+    let known = markers(sent);
+    let shown = markers(&answer.text).into_iter();
+    let hidden =
+        shown.filter(|marker| !known.contains(marker) && !sees(model, caller, path, marker));
+    hidden
+        .map(|marker| Violation {
+            rule: "view.record",
+            text: format!(
+                "`{marker}` was shown to user {} with {}",
+                caller.subject, caller.perms
+            ),
+        })
+        .collect()
+}
+
+/// The table of who sees what, by the kind of the marker.
+fn sees(model: &Model, caller: &Caller, path: &str, marker: &str) -> bool {
+    let is_owner = model.owners.get(marker) == Some(&caller.subject);
+    let has = |permissions: &[&str]| caller.perms.has_any(permissions);
+    match marker.as_bytes()[2] {
+        // Space names, and events: history, streams, and everything that global sinks receive.
+        b'p' => is_owner || has(&["manage_spaces", "view_audit", "manage_global_event_sinks"]),
+        b'e' => is_owner || has(&["view_audit", "manage_global_event_sinks"]),
+        // Names of own scripts, sinks and tokens: the audit log has them too.
+        b's' | b'k' | b'o' => is_owner || has(&["view_audit"]),
+        // Sources of own scripts.
+        b'c' => is_owner,
+        // Global scripts.
+        b't' => true,
+        b'l' => has(&["manage_global_event_sinks", "view_audit"]),
+        b'a' => has(&[
+            "use_spaces",
+            "manage_spaces",
+            "manage_templates",
+            "view_audit",
+        ]),
+        b'g' => {
+            let group = model.groups.iter().position(|group| group.name == marker);
+            let shares = |group| {
+                let own = model
+                    .methods
+                    .iter()
+                    .filter(|method| method.owner == caller.subject);
+                own.flat_map(|method| &method.groups)
+                    .flatten()
+                    .any(|&other| other == group)
+            };
+            let member = |group| model.users[caller.subject].groups.contains(&group);
+            has(&["manage_groups", "manage_users", "view_audit"])
+                || group.is_some_and(|group| member(group) || shares(group))
+        }
+        b'r' => {
+            let mut roles = model.users[caller.subject].roles.iter();
+            has(&["manage_roles", "manage_users", "view_audit"])
+                || roles.any(|&role| model.roles[role].name == marker)
+        }
+        b'm' => {
+            let access = path.starts_with("/api/users/") && path.ends_with("/access");
+            let method = model.methods.iter().find(|method| method.name == marker);
+            access || method.is_some_and(|method| model.sees_method(caller.subject, method))
+        }
+        _ => false,
+    }
+}
+
+/// Lists and records by their owner.
+pub fn judge_look(model: &Model, caller: &Caller, route: &str, answer: &Answer) -> Vec<Violation> {
+    let id = model.users[caller.subject].id.as_str();
+    let all = |permission| caller.perms.has(permission);
+    let own = |record: &Value| record["owner_id"] == id;
+    let mut found = Vec::new();
+    let mut each = |list: &str, allowed: &dyn Fn(&Value) -> bool| {
+        let one = std::slice::from_ref(&answer.json);
+        let records = answer.json[list].as_array().map_or(one, Vec::as_slice);
+        for record in records.iter().filter(|record| !allowed(record)) {
+            let text = format!("{route} showed {record} to user {} ({id})", caller.subject);
+            found.push(Violation {
+                rule: "view.list",
+                text,
+            });
+        }
+    };
+    match route {
+        "/api/spaces" | "/api/spaces/{id}" => {
+            each("spaces", &|record| own(record) || all("manage_spaces"));
+        }
+        "/api/scripts" | "/api/scripts/{id}" => {
+            each("scripts", &|record| {
+                own(record) || record["owner"] == "global"
+            });
+        }
+        "/api/event-sinks" | "/api/event-sinks/{id}" => {
+            each("event_sinks", &|record| match record["owner"].as_str() {
+                Some("global") => all("manage_global_event_sinks"),
+                _ => own(record),
+            })
+        }
+        "/api/events" | "/api/events/{id}" => {
+            each("events", &|record| own(record) || all("view_audit"));
+        }
+        "/api/tokens" => each("tokens", &|record| has_credential(model, caller, record)),
+        "/api/auth/sessions" => each("sessions", &|record| has_credential(model, caller, record)),
+        "/api/auth/me" => each("", &|record| record["id"] == id),
+        "/api/stats" => each("", &|_| all("view_audit")),
+        _ => {}
+    }
+    found.extend(judge_power(model, caller, route, answer));
+    found
+}
+
+/// Views of what runs for another user, and what an agent is given to run.
+fn judge_power(model: &Model, caller: &Caller, route: &str, answer: &Answer) -> Vec<Violation> {
+    let covers = |user| user == caller.subject || caller.perms.covers(model.perms(user));
+    let agent = caller
+        .cred
+        .is_some_and(|cred| matches!(model.creds[cred].kind, Kind::Agent { .. }));
+    let mut found = Vec::new();
+    let mut broken = |rule, text: String| found.push(Violation { rule, text });
+    match route {
+        "/api/spaces/{id}/logs" => {
+            let space = model
+                .spaces
+                .iter()
+                .find(|space| answer.path.contains(&space.id));
+            if let Some(space) = space.filter(|space| !covers(space.owner)) {
+                broken(
+                    "power.space",
+                    format!("the log of a space of user {}", space.owner),
+                );
+            }
+        }
+        "/api/event-sinks/{id}/deliveries" => {
+            let sink = model
+                .sinks
+                .iter()
+                .find(|sink| answer.path.contains(&sink.id));
+            if let Some(sink) = sink.filter(|sink| !covers(sink.owner)) {
+                broken(
+                    "power.sink",
+                    format!("deliveries of a sink of user {}", sink.owner),
+                );
+            }
+        }
+        "/api/scripts" | "/api/scripts/{id}" if agent => {
+            let given = model
+                .scripts
+                .iter()
+                .filter(|script| answer.text.contains(&script.id));
+            let given = given.filter(|script| script.global && script.saver != caller.subject);
+            for script in given.filter(|script| !script.saver_perms.covers(caller.perms)) {
+                let text = format!(
+                    "an agent of user {} with {} was given a script saved by user {} with {}",
+                    caller.subject, caller.perms, script.saver, script.saver_perms
+                );
+                broken("code.runs_for_stronger", text);
+            }
+        }
+        _ => {}
+    }
+    found
+}
+
+fn has_credential(model: &Model, caller: &Caller, record: &Value) -> bool {
+    model.creds.iter().any(|cred| {
+        let id = match &cred.kind {
+            Kind::Session { id } | Kind::Token { id, .. } => id.as_str(),
+            Kind::Agent { .. } => return false,
+        };
+        cred.subject == caller.subject && record["id"] == id
+    })
+}
