@@ -147,7 +147,7 @@ impl Spaces {
                 let row = managed(tx, caller, id)?;
                 if let Some(check) = patch.health_check {
                     spaces::update_health_check(tx, id, &check.unwrap_or_default())?;
-                    let by = set_by(tx, &caller, &row)?;
+                    let by = set_by(tx, caller, &row)?;
                     spaces::set_health_check_by(tx, id, by)?;
                     // What another check found says nothing about this one.
                     spaces::set_health(tx, id, Health::Unknown)?;

@@ -108,7 +108,11 @@ impl<'a> Sequence<'a> {
         let opens = |&cred: &CredIx| {
             let record = &self.model.creds[cred];
             let scoped = matches!(&record.kind, Kind::Token { scopes, .. } if !scopes.is_empty());
-            !scoped && self.model.is_alive(cred) && self.model.perms(record.subject).has_any(needs)
+            let is_agent = matches!(record.kind, Kind::Agent { .. });
+            !scoped
+                && (for_agents || !is_agent)
+                && self.model.is_alive(cred)
+                && self.model.perms(record.subject).has_any(needs)
         };
         let opening: Vec<_> = all.iter().copied().filter(opens).collect();
         // The owner of everything breaks no rule: others act more often.

@@ -212,6 +212,8 @@ impl World {
             self.app.registry.clone(),
             self.app.directory.clone(),
             self.app.store.clone(),
+            self.app.quotas,
+            self.app.compute.clone(),
         );
         let checked = publisher.check(&live, register).await;
         let published = publisher.publish(checked.expect("a valid registration"), |_| ());
@@ -276,6 +278,7 @@ fn options(folder: &Path) -> Options {
         data_dir: folder.to_owned(),
         tls: None,
         trusted_proxies: vec![],
+        allowed_hosts: vec![],
         allow_local_spaces: false,
         wildcard_domain: None,
         public_url: None,

@@ -178,8 +178,8 @@ impl Sequence<'_> {
 
     async fn publish(&mut self, rng: &mut Rng, person: UserIx) {
         let spaces = self.model.live_spaces().into_iter();
-        let own = spaces.filter(|&space| self.model.spaces[space].owner == person);
-        let Some(space) = own.last().filter(|_| rng.percent(60)) else {
+        let mut own = spaces.filter(|&space| self.model.spaces[space].owner == person);
+        let Some(space) = own.next_back().filter(|_| rng.percent(60)) else {
             return;
         };
         let name = format!("{}z", self.world.name("zqm"));
