@@ -83,7 +83,7 @@ const MIGRATIONS: &[Migration] = &[
 ];
 
 /// The schema this program works with.
-pub const SCHEMA_VERSION: i64 = 10;
+pub const SCHEMA_VERSION: i64 = 11;
 
 /// Brings a database up to [`SCHEMA_VERSION`], each step in a transaction of its own. Servers that
 /// start at once take turns: each looks again what is left to do once it has its turn.
