@@ -60,6 +60,11 @@ impl Admission {
         }
     }
 
+    fn is_revoked(&self) -> bool {
+        self.directory.has_changed_since(&self.caller)
+            && self.directory.readmit(&self.caller, clock::now()).is_err()
+    }
+
     /// Waits until the caller is revoked.
     async fn revoked(&mut self) {
         loop {
@@ -123,7 +128,11 @@ impl Reporting {
             while let Some(report) = self.reports.find_next() {
                 self.tell(&report);
             }
-            return Some(answer);
+            // The answer of a revoked caller's call is not for them.
+            return Some(match self.admission.is_revoked() {
+                true => Answer::Revoked,
+                false => answer,
+            });
         }
         None
     }

@@ -90,7 +90,7 @@ async fn a_script_method_server_does_not_read_ahead() {
     let svc = svc_testkit::svc_program();
     let registration = RegistrationToml::of(
         &svc,
-        &["run-script", "--json-rpc", "--workers", "1", "setup.py"],
+        &["run-script", "--workers", "1", "--json-rpc", "setup.py"],
     )
     .timeout(120)
     .with(method("slow", "slow").shared());
@@ -106,7 +106,10 @@ async fn a_script_method_server_does_not_read_ahead() {
 
 #[tokio::test]
 async fn a_user_who_fills_the_queue_leaves_room_for_others() {
-    let server = TestServer::start().await;
+    let server = TestServer::builder()
+        .config("max_unfinished_body_bytes = 2147483648")
+        .start()
+        .await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let space = ann.space("lab").await;
     let registration = fixture()

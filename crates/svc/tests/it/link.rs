@@ -198,7 +198,10 @@ async fn large_calls(user: &TestUser, method: &str, count: usize) -> Vec<i64> {
 
 #[tokio::test]
 async fn an_agent_that_does_not_read_cannot_fill_the_servers_memory() {
-    let server = TestServer::start().await;
+    let server = TestServer::builder()
+        .config("max_unfinished_body_bytes = 2147483648")
+        .start()
+        .await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let (good, bad) = (ann.space("good").await, ben.space("bad").await);
     let _agent = good.publish(fixture().plain("echo")).await;

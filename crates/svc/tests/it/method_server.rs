@@ -117,7 +117,10 @@ async fn closing_stdout_counts_as_exit() {
 
 #[tokio::test]
 async fn a_method_server_that_never_reads_times_out_and_is_replaceable() {
-    let server = TestServer::start().await;
+    let server = TestServer::builder()
+        .config("max_unfinished_body_bytes = 2147483648")
+        .start()
+        .await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
     let agent = space

@@ -98,7 +98,8 @@ async fn pages_hold_the_list_in_order_and_end_with_null() {
 async fn methods_that_come_and_go_between_pages_neither_repeat_nor_hide_others() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
-    let agent = ann.space("lab").await.agent().await;
+    let space = ann.space("lab").await;
+    let agent = space.agent().await;
     let register = async |names: &[&str]| {
         let methods = names.iter().map(|name| method(name, "echo"));
         let file = methods.fold(fixture(), |file, method| file.with(method));

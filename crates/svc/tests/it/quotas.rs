@@ -268,7 +268,8 @@ async fn a_registration_beyond_the_quota_of_methods_is_refused() {
     in_attic.register(with(&["d"])).await.expect(6);
     // A method that two spaces offer is one method.
     in_attic.register(with(&["a"])).await.expect(0);
-    let of_bob = bob.space("lab").await.agent().await;
+    let bobs = bob.space("lab").await;
+    let of_bob = bobs.agent().await;
     of_bob.register(with(&["a", "b", "c"])).await.expect(0);
 
     // In effect for the next registration.
