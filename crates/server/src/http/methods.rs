@@ -13,7 +13,7 @@ use serde::Deserialize;
 use super::{
     body_budget::Account,
     error::{ApiError, ApiResult, protect},
-    extract::{PAYLOAD_TIME_MAX, Query, read_body, require_json},
+    extract::{PAYLOAD_TIME_MAX, Query, Received, read_body, require_json},
 };
 use crate::{
     app::App,
@@ -68,16 +68,17 @@ where
     B: HttpBody<Data = Bytes> + Send,
     B::Error: Into<BoxError>,
 {
-    let bytes_max = app.limits.call_bytes_max;
     async move {
         let reservation = app.bodies.begin(Account::User(caller.user.id));
-        let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
-        if body.waited {
+        let bytes_max = app.limits.call_bytes_max;
+        let Received { bytes, waited } =
+            read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
+        if waited {
             *caller = app.directory.readmit(caller, app.clock.now())?;
         }
         let answer = app
             .calls
-            .answer(caller, &body.bytes)
+            .answer(caller, &bytes)
             .await
             .map_err(rate_limited)?;
         if app.directory.has_changed_since(caller) {

@@ -341,9 +341,18 @@ mod tests {
     #[test]
     fn a_full_table_refuses() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
-        for _ in 0..CALLS_MAX {
-            assert!(enter(&mut table, &counter, false).is_some());
+        // Each user takes what is free, alone half of it, until nothing is left.
+        let mut of_users = Vec::new();
+        while of_users.iter().sum::<usize>() < CALLS_MAX {
+            let user = u32::try_from(of_users.len()).expect("few users");
+            let insert = |_: &usize| {
+                table
+                    .insert(user, InFlight::new(&counter), false, None)
+                    .is_some()
+            };
+            of_users.push((0..CALLS_MAX).take_while(insert).count());
         }
+        assert_eq!(of_users[0], CALLS_MAX / 2);
         assert!(enter(&mut table, &counter, false).is_none());
         table.clear();
         assert_eq!(count(&counter), 0);

@@ -60,7 +60,8 @@ struct Shared {
     /// Bytes of answers so far.
     answered: AtomicUsize,
     /// The answer to `rpc.discover`, built once however often it is asked.
-    discovered: OnceLock<bytes::Bytes>,
+    /// Boxed: few bodies ask for it, and the room would be a part of every call.
+    discovered: OnceLock<Box<bytes::Bytes>>,
 }
 
 /// A call's answer as it goes to the caller: the bytes of `result` or of `error`.
@@ -179,7 +180,7 @@ impl Calls {
         let mut out = Vec::new();
         let running = self.metrics.call_started();
         let reply = if request.method == DISCOVER {
-            let document = shared.discovered.get().cloned();
+            let document = shared.discovered.get().map(|document| (**document).clone());
             document.map(Reply::Result).ok_or(RpcError::Unavailable)
         } else {
             self.route(
@@ -215,7 +216,7 @@ impl Calls {
     /// that ask for it are answered as unavailable.
     async fn prepare(&self, caller: &Caller, shared: &Shared) {
         if let Ok(document) = self.openrpc.document(caller).await {
-            let _ = shared.discovered.set(document.into());
+            let _ = shared.discovered.set(Box::new(document.into()));
         }
     }
 

@@ -21,20 +21,21 @@ INSERT INTO scripts VALUES
     ('sc1', 'u1', 'u1', 'go', 'tool', '', 'x = ''?1 $1''', NULL, 1, 1, '[]');
 INSERT INTO event_sinks VALUES
     ('k1', 'u1', 'u1', 'hook', '', '["*"]', 'webhook', 1, '{}', X'0102', NULL, NULL, 1,
-        NULL),
-    ('k2', 'global', 'u1', 'all', '', '["*"]', 'webhook', 1, '{}', X'03', X'', 5, 1, '[]');
+        NULL, X'05'),
+    ('k2', 'global', 'u1', 'all', '', '["*"]', 'webhook', 1, '{}', X'03', X'', 5, 1, '[]', NULL);
 INSERT INTO lanes VALUES
     ('l1', 'sink', 'u1', 'u1', 'k1', NULL, '["*"]', '[]', 1, 450, 3, 0, 0, 1,
         '01890a5d-ac96-774b-bcce-b302099a8057', 9999999999999, 7, 0, 'webhook'),
     ('l2', 'sink', 'global', 'u1', 'k2', NULL, '["*"]', '[]', 1, 450, 0, 0, 0, 0, NULL, 0, 0, 2, 'webhook');
 INSERT INTO lane_declarations VALUES ('l1', 'sp1');
-INSERT INTO servers VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'http://a', '0', 1, 1, 0, 0);
+INSERT INTO servers VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'http://a', '0', 1, 1, 0, 0, 1);
+INSERT INTO event_usage VALUES ('u1', 4096), ('global', 512);
 INSERT INTO zone_changes VALUES (1, 1, 'groups', '');
 INSERT INTO idempotency_keys VALUES ('u1', 'key', X'04', 'e00001', 'a', 5);
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
 INSERT INTO events SELECT printf('e%05d', i), 'a', -i, 'u1', '', '{}',
-    '{"text":"Grüße 🦀 ' || i || '"}' FROM n;
+    '{"text":"Grüße 🦀 ' || i || '"}', CASE WHEN i = 7 THEN 'global' END FROM n;
 
 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 450)
 INSERT INTO deliveries SELECT lanes.id, i, printf('e%05d', i), 'a',

@@ -233,7 +233,7 @@ async fn a_result_is_not_given_to_a_caller_who_was_revoked_while_they_waited() {
 #[tokio::test]
 async fn a_tool_call_answered_as_a_stream_ends_with_its_credential() {
     let mut server = TestServer::start().await;
-    let (admin, ann, _space, _agent) = holding(&mut server).await;
+    let (admin, ann, _space, mut agent) = holding(&mut server).await;
     let call = json!({
         "jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "hold", "arguments": {}, "_meta": {"progressToken": "t"}},
@@ -256,6 +256,8 @@ async fn a_tool_call_answered_as_a_stream_ends_with_its_credential() {
     assert!(stream.next(SOON).await.is_none(), "the stream ends");
     // One second, and what a busy machine adds.
     assert!(revoked.elapsed() < Duration::from_secs(4));
+    // Its owner is deactivated, so that the agent ends by itself.
+    agent.process().wait_for_exit(SOON).await;
 }
 
 #[tokio::test]

@@ -263,7 +263,7 @@ fn an_owner_publishes_as_many_distinct_methods_as_the_quota_allows() {
     let registry = Registry::default();
     let (one, two, of_bob) = (space(1, ANN), space(2, ANN), space(3, BOB));
     let publish = |space: &Arc<LiveSpace>, names: &[&str], limit: u64| {
-        let methods: Vec<_> = names.iter().map(|name| (*name, "", "private")).collect();
+        let methods: Vec<_> = names.iter().map(|name| (*name, "d", "private")).collect();
         let mut publication = publication(space, &methods, None);
         publication.quotas.methods = limit;
         publish(&registry, &publication).map(|_| ())
@@ -297,10 +297,14 @@ fn methods_taken_from_another_space_do_not_count_twice() {
     let (registry, one, two) = (Registry::default(), space(1, ANN), space(2, ANN));
     publish(
         &registry,
-        &publication(&one, &[("a.b", "", "private"), ("c", "", "private")], None),
+        &publication(
+            &one,
+            &[("a.b", "d", "private"), ("c", "d", "private")],
+            None,
+        ),
     )
     .expect("first");
-    // `a-b` is the same MCP tool as `a.b`, which ends with the replacement.
+    // `a_b` is the same MCP tool as `a.b`, which ends with the replacement.
     let taking = Publication {
         replace_conflicting: true,
         quotas: Quotas {
@@ -309,7 +313,7 @@ fn methods_taken_from_another_space_do_not_count_twice() {
         },
         ..publication(
             &two,
-            &[("a-b", "", "private"), ("c", "new", "private")],
+            &[("a_b", "d", "private"), ("c", "new", "private")],
             None,
         )
     };
@@ -323,7 +327,7 @@ fn the_definitions_of_an_owner_have_a_limit_in_bytes() {
     let registry = Registry::default();
     let (one, two) = (space(1, ANN), space(2, ANN));
     let megabytes = |space: &Arc<LiveSpace>, name: &str, megabytes: usize| {
-        let mut publication = publication(space, &[(name, "", "private")], None);
+        let mut publication = publication(space, &[(name, "d", "private")], None);
         publication.quotas.methods = 10;
         let (definition, _) = &mut publication.methods[0];
         let definition = Arc::get_mut(definition).expect("not shared yet");
