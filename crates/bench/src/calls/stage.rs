@@ -15,6 +15,8 @@ use super::{
 
 pub const SMALL: usize = 100;
 const LARGE: usize = 16 * 1024;
+/// So many are within the quotas of a user.
+const FEW_METHODS: usize = 10_000;
 /// Methods of one simulated agent.
 const METHODS_PER_LINK: usize = 1_000;
 
@@ -39,7 +41,13 @@ pub struct Service {
 
 impl Service {
     pub async fn start(others: usize) -> anyhow::Result<Self> {
-        let server = TestServer::builder().large_quotas().start().await;
+        let server = TestServer::builder();
+        // A build from before quotas, which `compare` starts too, does not know the setting.
+        let server = match others > FEW_METHODS {
+            true => server.large_quotas(),
+            false => server,
+        };
+        let server = server.start().await;
         let ann = server.user("ann").await;
         let space = ann.space("lab").await;
         let program = std::env::current_exe()?;
