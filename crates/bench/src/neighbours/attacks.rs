@@ -48,7 +48,7 @@ attacks! {
     Templates "templates" "20 previews and checks/s of a heavy body template",
     History "history" "20 readers/s of the largest page of the event history",
     Streams "streams" "20 new event streams/s with 100 patterns each",
-    WrongPasswords "wrong-passwords" "20 logins/s with a wrong password for the victim's name",
+    WrongPasswords "wrong-passwords" "20 logins/s from another address with a wrong password for the victim's name",
     MadeUpTokens "made-up-tokens" "500 requests/s with a made-up token",
     Registrations "registrations" "2 registrations/s of 1,000 methods with schemas",
     HealthFlaps "health-flaps" "500 reports/s of a changed health",

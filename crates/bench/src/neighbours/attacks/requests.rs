@@ -1,12 +1,19 @@
 //! Attacks by requests that are answered, or refused, one by one.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::ensure;
 use bytes::Bytes;
+use http_body_util::Full;
+use hyper_util::rt::TokioIo;
 use serde_json::json;
 use svc_core::credential::{CredentialKind, SECRET_BYTES};
 use tokio::{
+    net::TcpSocket,
     sync::{Semaphore, oneshot},
     time::{MissedTickBehavior, interval},
 };
@@ -23,6 +30,9 @@ const HISTORY_EVENTS: usize = 400;
 const HISTORY_BYTES: usize = 250 * 1024;
 const EMIT_BYTES: usize = 64 * 1024;
 
+/// Where wrong passwords come from: at one address they would slow each other down by design.
+const ATTACKER_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+
 /// A request of the attack, and how often.
 struct Shot {
     per_second: u32,
@@ -30,6 +40,32 @@ struct Shot {
     path: String,
     headers: Vec<(&'static str, String)>,
     body: Bytes,
+    /// Another address of this machine than the victim's.
+    from: Option<IpAddr>,
+}
+
+/// A request on a connection from a given address.
+async fn send_from(
+    from: IpAddr,
+    to: SocketAddr,
+    mut request: http::Request<Full<Bytes>>,
+) -> Result<(), String> {
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    let socket = TcpSocket::new_v4().map_err(|error| text(&error))?;
+    socket
+        .bind((from, 0).into())
+        .map_err(|error| text(&error))?;
+    let stream = socket.connect(to).await.map_err(|error| text(&error))?;
+    let host = to.to_string().parse().map_err(|_| "no host".to_owned())?;
+    request.headers_mut().insert(http::header::HOST, host);
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| text(&error))?;
+    tokio::select! {
+        answer = sender.send_request(request) => drop(answer),
+        _ = connection => {}
+    }
+    Ok(())
 }
 
 pub async fn run(attack: Attack, brief: &Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
@@ -43,19 +79,17 @@ pub async fn run(attack: Attack, brief: &Brief, ready: oneshot::Sender<()>) -> a
         let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
             continue;
         };
-        let (shot, http) = (Arc::clone(&shot), brief.http());
+        let (shot, http, address) = (Arc::clone(&shot), brief.http(), brief.address);
         tokio::spawn(async move {
-            let headers: Vec<_> = shot
-                .headers
-                .iter()
-                .map(|(name, value)| (*name, value.as_str()))
-                .collect();
             let mut request = http::Request::builder().method(shot.method).uri(&shot.path);
-            for (name, value) in headers {
-                request = request.header(name, value);
+            for (name, value) in &shot.headers {
+                request = request.header(*name, value);
             }
             if let Ok(request) = request.body(shot.body.clone().into()) {
-                let _ = http.try_send(request).await;
+                let _ = match shot.from {
+                    Some(from) => send_from(from, address, request).await.map(drop),
+                    None => http.try_send(request).await.map(drop),
+                };
             }
             drop(place);
         });
@@ -73,6 +107,7 @@ fn shot(attack: Attack, brief: &Brief) -> Shot {
         path,
         headers: vec![json(), own()],
         body: body.into(),
+        from: None,
     };
     let get = |per_second, path: String, bearer: (&'static str, String)| Shot {
         per_second,
@@ -80,6 +115,7 @@ fn shot(attack: Attack, brief: &Brief) -> Shot {
         path,
         headers: vec![bearer],
         body: Bytes::new(),
+        from: None,
     };
     match attack {
         Attack::Batches => {
@@ -99,10 +135,7 @@ fn shot(attack: Attack, brief: &Brief) -> Shot {
         }
         Attack::Templates => {
             let template = r#"{"x":[{% for a in range(400) %}{% for b in range(400) %}${{ a * b }},{% endfor %}{% endfor %}0]}"#;
-            let body = json!({
-                "type": "webhook", "webhook": {"body_template": template},
-                "event_type": "custom.x", "payload": {},
-            });
+            let body = json!({"type": "webhook", "body_template": template});
             post(20, "/api/event-sinks/preview".to_owned(), body.to_string())
         }
         Attack::History => get(20, "/api/events?limit=500".to_owned(), own()),
@@ -110,6 +143,7 @@ fn shot(attack: Attack, brief: &Brief) -> Shot {
             let body = json!({"username": brief.victim, "password": "not the password"});
             Shot {
                 headers: vec![json()],
+                from: Some(ATTACKER_ADDRESS),
                 ..post(20, "/api/auth/login".to_owned(), body.to_string())
             }
         }
