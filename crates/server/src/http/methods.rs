@@ -59,6 +59,10 @@ pub async fn call(
 /// or while the method works gets no answer; the head is not kept, and nothing else that decided
 /// about them can change. A block and not an `async fn`, which would keep what
 /// it is given twice.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "an `async fn` would store its arguments twice"
+)]
 pub fn answer<B>(
     app: &App,
     caller: &mut Caller,
