@@ -134,7 +134,12 @@ fn shot(attack: Attack, brief: &Brief) -> Shot {
             get(10, format!("/api/methods?q={words}"), own())
         }
         Attack::Templates => {
-            let template = r#"{"x":[{% for a in range(400) %}{% for b in range(400) %}${{ a * b }},{% endfor %}{% endfor %}0]}"#;
+            // It runs until it has done too much work.
+            let numbers: Vec<_> = (0..200).map(|n| n.to_string()).collect();
+            let list = numbers.join(",");
+            let template = format!(
+                "[{{% for a in [{list}] %}}{{% for b in [{list}] %}}{{% if a == b %}}{{% endif %}}{{% endfor %}}{{% endfor %}}1]"
+            );
             let body = json!({"type": "webhook", "body_template": template});
             post(20, "/api/event-sinks/preview".to_owned(), body.to_string())
         }
