@@ -198,12 +198,16 @@ impl<T> FairQueue<T> {
                 Turn::Bytes(bytes)
                     if after != self.current && flow.credit < self.items[first].bytes =>
                 {
-                    self.current = after;
-                    self.flows[after].credit += bytes.get();
+                    self.give_turn(after, bytes);
                 }
                 _ => return Some(first),
             }
         }
+    }
+
+    fn give_turn(&mut self, flow: usize, bytes: NonZeroUsize) {
+        self.current = flow;
+        self.flows[flow].credit += bytes.get();
     }
 
     fn add_flow(&mut self, name: u32) -> usize {
@@ -280,7 +284,10 @@ impl<T> FairQueue<T> {
         self.flows[flow.before].after = flow.after;
         self.flows[flow.after].before = flow.before;
         if self.current == index {
-            self.current = flow.after;
+            match self.turn {
+                Turn::Item => self.current = flow.after,
+                Turn::Bytes(bytes) => self.give_turn(flow.after, bytes),
+            }
         }
     }
 }
