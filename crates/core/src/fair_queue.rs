@@ -113,6 +113,9 @@ impl<T> FairQueue<T> {
         if self.items.is_empty() {
             return None;
         }
+        if self.flows[self.current].name == name {
+            return Some(self.current);
+        }
         self.by_name.get(&name).copied()
     }
 

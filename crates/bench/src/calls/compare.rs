@@ -26,6 +26,11 @@ const ROUNDS_MIN: usize = 9;
 /// Slices of a round; a round's figure is their sum.
 const SLICES: usize = 4;
 
+const PROCESSES: [&str; 3] = ["server", "agent", "method server"];
+
+/// Microseconds of CPU of each process, per call.
+type PerCall = [f64; PROCESSES.len()];
+
 /// Where a service of another process is reached.
 #[derive(Serialize, Deserialize)]
 struct Host {
@@ -76,18 +81,21 @@ pub async fn run(old: &Path, rounds: usize) -> anyhow::Result<()> {
     }
     let cores = Cores::arrange(&cases, true);
     let mut shuffle = Shuffle::seeded();
-    let mut per_call: Vec<Vec<f64>> = vec![Vec::new(); cases.len()];
+    let mut per_call: Vec<Vec<PerCall>> = vec![Vec::new(); cases.len()];
     for round in 0..=rounds {
-        let mut sums = vec![0.0; cases.len()];
+        let mut sums = vec![PerCall::default(); cases.len()];
         for _ in 0..SLICES {
             for index in shuffle.order(cases.len()) {
-                sums[index] += cases[index].slice(&cores).await?.cpu.iter().sum::<f64>();
+                let slice = cases[index].slice(&cores).await?;
+                for (sum, cpu) in sums[index].iter_mut().zip(slice.cpu) {
+                    *sum += cpu / SLICES as f64;
+                }
             }
         }
         // The first round warms up.
         if round > 0 {
-            for (sum, all) in sums.iter().zip(&mut per_call) {
-                all.push(sum / SLICES as f64);
+            for (sum, all) in sums.into_iter().zip(&mut per_call) {
+                all.push(sum);
             }
         }
         eprint!("\rround {round} of {rounds}");
@@ -116,18 +124,24 @@ fn start(program: &Path) -> anyhow::Result<(Child, Host)> {
     Ok((child, host))
 }
 
-fn print(names: &[&str], per_call: &[Vec<f64>]) {
+fn print(names: &[&str], per_call: &[Vec<PerCall>]) {
     println!(
-        "CPU per call of server, agent and method server at {CONNECTIONS} connections, {} rounds of {SLICES} slices",
+        "CPU per call at {CONNECTIONS} connections, {} rounds of {SLICES} slices",
         per_call[0].len()
     );
-    for (name, times) in names.iter().zip(per_call) {
-        let (low, middle, high) = quartiles(times.clone());
-        println!("  {name:<12}{middle:>8.2} us (quartiles {low:.2} to {high:.2})");
+    let sum = |round: &PerCall| round.iter().sum::<f64>();
+    for (name, rounds) in names.iter().zip(per_call) {
+        let (low, middle, high) = quartiles(rounds.iter().map(sum).collect());
+        let processes = PROCESSES.iter().enumerate().map(|(index, process)| {
+            let (_, middle, _) = quartiles(rounds.iter().map(|round| round[index]).collect());
+            format!("{process} {middle:.2}")
+        });
+        let processes = processes.collect::<Vec<_>>().join(", ");
+        println!("  {name:<12}{middle:>8.2} us (quartiles {low:.2} to {high:.2}): {processes}");
     }
-    for (name, times) in names.iter().zip(per_call).skip(1) {
-        let ratios = times.iter().zip(&per_call[0]).map(|(one, old)| one / old);
-        let (low, middle, high) = quartiles(ratios.collect());
+    for (name, rounds) in names.iter().zip(per_call).skip(1) {
+        let pairs = rounds.iter().zip(&per_call[0]);
+        let (low, middle, high) = quartiles(pairs.map(|(one, old)| sum(one) / sum(old)).collect());
         println!("  {name} / old: {middle:.3} (quartiles {low:.3} to {high:.3})");
     }
 }

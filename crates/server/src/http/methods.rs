@@ -57,8 +57,7 @@ pub async fn call(
 
 /// Answers calls, whichever way the request came. A caller who is revoked while their body arrives
 /// or while the method works gets no answer; the head is not kept, and nothing else that decided
-/// about them can change. A block and not an `async fn`, which would keep what
-/// it is given twice.
+/// about them can change.
 #[expect(
     clippy::manual_async_fn,
     reason = "an `async fn` would store its arguments twice"

@@ -77,7 +77,7 @@ impl Link {
 
     pub fn number_of(&self, user: UserId) -> UserNumber {
         // The lower half is as random as the whole.
-        UserNumber(self.numbers.hash_one(user) as u32)
+        UserNumber(self.numbers.hash_one(user.0.as_u128()) as u32)
     }
 
     pub fn names_users(&self) -> bool {
