@@ -7,7 +7,7 @@
 import { createInterface } from "node:readline";
 import { setTimeout as wait } from "node:timers/promises";
 
-// What a caller gets to see: a code, a message, and data that a program can act on.
+// An error for the caller: a code, a message, and data that a program can act on.
 class MethodError extends Error {
   constructor(code, message, data) {
     super(message);
@@ -41,7 +41,7 @@ const methods = {
     return [...tasks.values()].filter((task) => done === undefined || task.done === done);
   },
 
-  // Stands for slow work: other calls are answered meanwhile.
+  // Simulates slow work: other calls are answered meanwhile.
   async remind({ in_ms = 1000 } = {}) {
     await wait(in_ms);
     return { open: methods.list({ done: false }).length };
@@ -81,7 +81,7 @@ async function handle(line) {
     return answer({ error: { code: -32600, message: "Invalid Request" } }, request?.id ?? null);
   }
   const said = await outcome(request);
-  // Without an id it is a notification: do the work, say nothing.
+  // Without an id it is a notification: do the work, write no answer.
   if ("id" in request) answer(said, request.id);
 }
 

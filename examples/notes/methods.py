@@ -1,6 +1,6 @@
-"""What this space publishes, in Python; `methods.toml` beside it says the same.
+"""The registration of this space in Python; `methods.toml` is the same registration in TOML.
 
-    svc methods validate methods.py     check it, nothing else
+    svc methods validate methods.py     only check it
     svc methods register methods.py     publish it; replaces what the space published before
 """
 
@@ -13,7 +13,7 @@ server = Server("svc", args=["run-script", "--json-rpc", "setup.py"], timeout=10
 note = s.object(id=s.integer(minimum=1), text=s.string(), tags=s.array(s.string()))
 notes = s.object(count=s.integer(), notes=s.array({"type": "object"}))
 
-# Private, the default: only you see it, under this very name.
+# Private, the default: only you see it, under this name.
 server.method(
     name="notes.add",
     local_name="add_note",  # what setup.py routes to a handler
@@ -63,7 +63,7 @@ server.method(
     result=s.object(sum=s.number()),
 )
 
-# `{{space}}` becomes the name of the space: every space has its own.
+# `{{space}}` becomes the name of the space, so every space has its own method.
 server.method(
     name="{{space}}.hello",
     local_name="hello",

@@ -1,8 +1,8 @@
-"""The handlers: each takes the params as a dict and returns what JSON can say.
+"""The handlers: each takes the params as a dict and returns a JSON value.
 
-Every request runs in a fresh evaluator, many at once, so what is to last is in a file: one note
-to a line, in the folder of the registration. Lines are only ever added, each in one write: a
-note's number is that of its line, and two notes written at once cannot get in each other's way.
+Every request runs in a fresh evaluator, many at once, so the notes are kept in a file: one note per
+line, in the folder of the registration. Lines are only added, each in one write: the number of a
+note is the number of its line, and two notes that are written at once do not disturb each other.
 """
 
 import json

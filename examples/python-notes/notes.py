@@ -2,8 +2,8 @@
 """A method server: a notebook kept in memory.
 
 It is an ordinary program. Each line on stdin is a JSON-RPC request, each line on stdout is a
-response with the same `id`. Responses may come in any order, so every request has a thread of
-its own and a slow one holds nobody up. Logs go to stderr; `svc methods logs` shows them.
+response with the same `id`. Responses may come in any order, so every request has its own thread
+and a slow one does not delay the others. Logs go to stderr; `svc methods logs` shows them.
 """
 
 import json
@@ -13,7 +13,7 @@ import time
 
 
 class MethodError(Exception):
-    """What a caller gets to see: a code, a message, and data that a program can act on."""
+    """An error for the caller: a code, a message, and data that a program can act on."""
 
     def __init__(self, code, message, data=None):
         super().__init__(message)
@@ -45,7 +45,7 @@ class Notebook:
             return self._notes[id]
 
     def search(self, query, delay_ms=0):
-        time.sleep(delay_ms / 1000)  # Stands for slow work: other calls are answered meanwhile.
+        time.sleep(delay_ms / 1000)  # Simulates slow work: other calls are answered meanwhile.
         with self._lock:
             notes = list(self._notes.values())
         word = query.lower()
@@ -62,7 +62,7 @@ STDOUT_LOCK = threading.Lock()
 
 
 def answer(response):
-    """Writes one whole line at a time, and at once: a response in a buffer reaches nobody."""
+    """Writes one whole line and flushes it: a response in a buffer does not reach the caller."""
     with STDOUT_LOCK:
         sys.stdout.write(json.dumps(response) + "\n")
         sys.stdout.flush()
@@ -88,7 +88,7 @@ def outcome(request):
 
 
 def read(line):
-    """The request of a line; None if it is none, which must not end the program."""
+    """The request of a line; None if the line is not a request, which must not end the program."""
     try:
         request = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -103,7 +103,7 @@ def read(line):
 
 def handle(request):
     said = outcome(request)
-    if "id" in request:  # Without an id it is a notification: do the work, say nothing.
+    if "id" in request:  # Without an id it is a notification: do the work, write no answer.
         answer({"jsonrpc": "2.0", **said, "id": request["id"]})
 
 
