@@ -4,8 +4,8 @@
 // response with the same `id`. Handlers are async, so responses may come in any order. Logs go to
 // stderr, never to stdout; `svc methods logs` shows them.
 
-import { createInterface } from "node:readline";
-import { setTimeout as wait } from "node:timers/promises";
+import { createInterface } from 'node:readline';
+import { setTimeout as wait } from 'node:timers/promises';
 
 // What a caller gets to see: a code, a message, and data that a program can act on.
 class MethodError extends Error {
@@ -22,8 +22,8 @@ const tasks = new Map();
 const methods = {
   add({ title } = {}) {
     // The schema tells callers what to send; checking it is the method server's work.
-    if (typeof title !== "string" || title === "") {
-      throw new MethodError(-32602, "a task needs a title", { field: "title" });
+    if (typeof title !== 'string' || title === '') {
+      throw new MethodError(-32602, 'a task needs a title', { field: 'title' });
     }
     const task = { id: tasks.size + 1, title, done: false };
     tasks.set(task.id, task);
@@ -60,12 +60,12 @@ async function outcome({ method, params }) {
       return { error: { code: failed.code, message: failed.message, data: failed.data } };
     }
     console.error(`${method} failed:`, failed); // A bug in one method must not end the others.
-    return { error: { code: -32603, message: "internal error" } };
+    return { error: { code: -32603, message: 'internal error' } };
   }
 }
 
 function answer(said, id) {
-  process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...said, id }) + "\n");
+  process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...said, id }) + '\n');
 }
 
 async function handle(line) {
@@ -74,17 +74,17 @@ async function handle(line) {
     request = JSON.parse(line);
   } catch (failed) {
     // A line that is not JSON must not end the program.
-    console.error("a line is not JSON:", failed.message);
-    return answer({ error: { code: -32700, message: "Parse error" } }, null);
+    console.error('a line is not JSON:', failed.message);
+    return answer({ error: { code: -32700, message: 'Parse error' } }, null);
   }
-  if (typeof request !== "object" || request === null || typeof request.method !== "string") {
-    return answer({ error: { code: -32600, message: "Invalid Request" } }, request?.id ?? null);
+  if (typeof request !== 'object' || request === null || typeof request.method !== 'string') {
+    return answer({ error: { code: -32600, message: 'Invalid Request' } }, request?.id ?? null);
   }
   const said = await outcome(request);
   // Without an id it is a notification: do the work, say nothing.
-  if ("id" in request) answer(said, request.id);
+  if ('id' in request) answer(said, request.id);
 }
 
-console.error("the task list is open");
+console.error('the task list is open');
 // End of file on stdin means: stop. Node then ends by itself, after the last running handler.
-createInterface({ input: process.stdin, terminal: false }).on("line", handle);
+createInterface({ input: process.stdin, terminal: false }).on('line', handle);

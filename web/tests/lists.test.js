@@ -26,13 +26,26 @@ test('rows that are pushed off the first page stay, rows that are gone go', () =
   const shown = followedBy(['d', 'c'], ['c', 'b', 'a'], id);
   assert.deepEqual(shown, ['d', 'c', 'b', 'a']);
   assert.deepEqual(renewed(shown, ['e', 'd'], id), ['e', 'd', 'c', 'b', 'a']);
-  assert.deepEqual(renewed(renewed(shown, ['f', 'e'], id), ['h', 'g'], id), ['h', 'g', 'f', 'e', 'd', 'c', 'b', 'a'], 'a whole page of new ones, twice');
+  assert.deepEqual(
+    renewed(renewed(shown, ['f', 'e'], id), ['h', 'g'], id),
+    ['h', 'g', 'f', 'e', 'd', 'c', 'b', 'a'],
+    'a whole page of new ones, twice',
+  );
   assert.deepEqual(renewed(['d', 'c', 'b', 'a'], ['d', 'b'], id), ['d', 'b', 'a'], '`c` was deleted');
   assert.deepEqual(renewed(renewed(shown, ['e', 'd'], id), ['e', 'd'], id), ['e', 'd', 'c', 'b', 'a']);
 });
 
 /** @param {number} number */
-const event = (number) => rowOf({ event_id: String(number).padStart(6, '0'), event_type: 'custom.x', event_ts: '', owner_id: '', space_id: '', actor: { id: null, username: null, kind: 'user' }, data: { number } });
+const event = (number) =>
+  rowOf({
+    event_id: String(number).padStart(6, '0'),
+    event_type: 'custom.x',
+    event_ts: '',
+    owner_id: '',
+    space_id: '',
+    actor: { id: null, username: null, kind: 'user' },
+    data: { number },
+  });
 /** Newest first. @param {number} from @param {number} to */
 const events = (from, to) => Array.from({ length: from - to + 1 }, (_, index) => event(from - index));
 /** @param {TailAction[]} actions */
@@ -44,27 +57,43 @@ test('events of the stream and of the history are one list, whichever comes firs
   assert.deepEqual(numbers(merge([event(1), event(3)], [event(2), event(3)])), [3, 2, 1]);
   assert.equal(event(7).brief, '{"number":7}');
 
-  const early = after({ type: 'asked' }, { type: 'came', events: [event(4)], paused: false }, { type: 'page', events: events(3, 2), cursor: 'older' });
+  const early = after(
+    { type: 'asked' },
+    { type: 'came', events: [event(4)], paused: false },
+    { type: 'page', events: events(3, 2), cursor: 'older' },
+  );
   assert.deepEqual([numbers(early.events), early.cursor], [[4, 3, 2], 'older']);
   assert.deepEqual(numbers(reduce(early, { type: 'older', events: events(2, 1), cursor: null }).events), [4, 3, 2, 1]);
 
-  const paused = after({ type: 'came', events: [event(4)], paused: true }, { type: 'page', events: events(4, 2), cursor: null, paused: true });
+  const paused = after(
+    { type: 'came', events: [event(4)], paused: true },
+    { type: 'page', events: events(4, 2), cursor: null, paused: true },
+  );
   assert.deepEqual([numbers(paused.events), numbers(paused.held)], [[4, 3, 2], []]);
 });
 
 test('after a break the list has no hole, and what came since stays', () => {
   const before = after({ type: 'page', events: events(20, 11), cursor: 'a' });
-  const again = (/** @type {TailAction[]} */ ...actions) => [/** @type {TailAction} */ ({ type: 'asked' }), ...actions].reduce(reduce, before);
+  const again = (/** @type {TailAction[]} */ ...actions) =>
+    [/** @type {TailAction} */ ({ type: 'asked' }), ...actions].reduce(reduce, before);
 
-  const joined = again({ type: 'came', events: [event(23)], paused: false }, { type: 'page', events: events(22, 19), cursor: 'b' });
+  const joined = again(
+    { type: 'came', events: [event(23)], paused: false },
+    { type: 'page', events: events(22, 19), cursor: 'b' },
+  );
   assert.deepEqual([numbers(joined.events)?.slice(0, 4), joined.cursor], [[23, 22, 21, 20], 'a']);
 
   // The stream's own event is in the page too: that joins it to nothing.
-  const missed = again({ type: 'came', events: [event(31)], paused: false }, { type: 'page', events: events(30, 27), cursor: 'b' });
+  const missed = again(
+    { type: 'came', events: [event(31)], paused: false },
+    { type: 'page', events: events(30, 27), cursor: 'b' },
+  );
   assert.deepEqual([numbers(missed.events), missed.cursor], [[31, 30, 29, 28, 27], 'b']);
 
-  const wasEmpty = [/** @type {TailAction} */ ({ type: 'asked' }), /** @type {TailAction} */ ({ type: 'page', events: events(9, 5), cursor: 'c' })]
-    .reduce(reduce, after({ type: 'page', events: [], cursor: null }));
+  const wasEmpty = [
+    /** @type {TailAction} */ ({ type: 'asked' }),
+    /** @type {TailAction} */ ({ type: 'page', events: events(9, 5), cursor: 'c' }),
+  ].reduce(reduce, after({ type: 'page', events: [], cursor: null }));
   assert.deepEqual([numbers(wasEmpty.events), wasEmpty.cursor], [[9, 8, 7, 6, 5], 'c']);
 });
 
@@ -79,5 +108,9 @@ test('the tail keeps so many rows and no more', () => {
   const flooded = reduce(full, { type: 'came', events: events(451 + MOST_HELD, 451), paused: true });
   assert.ok(flooded.overflowed);
   assert.equal((flooded.events?.length ?? 0) + flooded.held.length, MOST_ROWS);
-  assert.deepEqual(numbers(reduce(flooded, { type: 'resumed' }).events), numbers(events(451 + MOST_HELD, 452)), 'nothing behind what is missing');
+  assert.deepEqual(
+    numbers(reduce(flooded, { type: 'resumed' }).events),
+    numbers(events(451 + MOST_HELD, 452)),
+    'nothing behind what is missing',
+  );
 });

@@ -12,18 +12,44 @@ const BIG = '12345678901234567890';
 test('signing in leads to a page of ours only', () => {
   const of = (/** @type {string} */ next) => safeNext(next, 'https://svc.example');
   assert.equal(of('/events?pattern=custom.*'), '/events?pattern=custom.*');
-  for (const next of ['', 'events', '//evil.com', '/\\evil.com', '/.//evil.com', '/x/..//evil.com', 'https://evil.com', 'javascript:alert(1)', '/\t/evil.com', '/login', '/login?next=/login', '/login/', '/setup?token=x']) {
+  for (const next of [
+    '',
+    'events',
+    '//evil.com',
+    '/\\evil.com',
+    '/.//evil.com',
+    '/x/..//evil.com',
+    'https://evil.com',
+    'javascript:alert(1)',
+    '/\t/evil.com',
+    '/login',
+    '/login?next=/login',
+    '/login/',
+    '/setup?token=x',
+  ]) {
     assert.equal(of(next), '/', next);
   }
 });
 
 test('a changed sink is told by what changed', () => {
-  const before = newDraft({ name: 'a', patterns: 'x\ny', url: 'https://e.org', headers: [newHeader('A', '1'), newHeader('constructor', '2')] });
+  const before = newDraft({
+    name: 'a',
+    patterns: 'x\ny',
+    url: 'https://e.org',
+    headers: [newHeader('A', '1'), newHeader('constructor', '2')],
+  });
   assert.deepEqual(patchOf(before, { ...before }), {});
   assert.deepEqual(patchOf(before, { ...before, name: ' a ', patterns: 'x, y' }), {}, 'only written differently');
-  assert.deepEqual(patchOf(before, { ...before, description: 'd', patterns: 'x' }), { description: 'd', patterns: ['x'] });
-  assert.deepEqual(patchOf(before, { ...before, headers: [newHeader('A', '3'), newHeader('B', '4')] }), { webhook: { headers: { A: '3', B: '4', constructor: null } } });
-  assert.deepEqual(patchOf(before, { ...before, templated: true, template: '{}' }), { webhook: { body_template: '{}' } });
+  assert.deepEqual(patchOf(before, { ...before, description: 'd', patterns: 'x' }), {
+    description: 'd',
+    patterns: ['x'],
+  });
+  assert.deepEqual(patchOf(before, { ...before, headers: [newHeader('A', '3'), newHeader('B', '4')] }), {
+    webhook: { headers: { A: '3', B: '4', constructor: null } },
+  });
+  assert.deepEqual(patchOf(before, { ...before, templated: true, template: '{}' }), {
+    webhook: { body_template: '{}' },
+  });
   const script = newDraft({ type: 'script', source: 'a' });
   assert.deepEqual(patchOf(script, { ...script, stored: true, scriptId: 'id' }), { script: { script_id: 'id' } });
 });
@@ -40,8 +66,14 @@ test('an event to try with goes as it was typed', () => {
 test('a schema goes as it was typed, and only if it was', () => {
   const draft = { name: ' sum ', description: '', source: 's', schema: `{"default": ${BIG}}` };
   assert.equal(bodyOf(draft, 'tool'), `{"name":"sum","description":"","source":"s","params_schema":${draft.schema}}`);
-  assert.equal(bodyOf(draft, 'tool', { before: { ...draft, source: 'old' } }), '{"name":"sum","description":"","source":"s"}');
-  assert.equal(bodyOf({ ...draft, schema: ' ' }, 'tool', { before: draft, more: { kind: 'tool' } }), '{"name":"sum","description":"","source":"s","kind":"tool","params_schema":null}');
+  assert.equal(
+    bodyOf(draft, 'tool', { before: { ...draft, source: 'old' } }),
+    '{"name":"sum","description":"","source":"s"}',
+  );
+  assert.equal(
+    bodyOf({ ...draft, schema: ' ' }, 'tool', { before: draft, more: { kind: 'tool' } }),
+    '{"name":"sum","description":"","source":"s","kind":"tool","params_schema":null}',
+  );
   assert.equal(bodyOf(draft, 'sink'), '{"name":"sum","description":"","source":"s"}');
   assert.throws(() => bodyOf({ ...draft, schema: '{' }, 'tool'), /params schema is no JSON/);
 });

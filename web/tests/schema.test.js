@@ -9,8 +9,18 @@ import { initialOf, resolve, shapeOf } from '../app/src/pages/method/schema.js';
 import { cliOf, curlOf, pythonLiteral, shellQuote, typescriptOf } from '../app/src/pages/method/snippets.js';
 
 test('only patterns that cannot take long are tried', () => {
-  for (const pattern of ['^[a-z]+$', String.raw`^\d{4}-\d{2}-\d{2}$`, 'ab?c', '^x{2,9}', '']) assert.ok(isQuick(pattern), pattern);
-  const slow = ['a?'.repeat(60) + 'a'.repeat(60), '(a|a)'.repeat(35) + 'b', '(a+)+$', 'a|b', 'a*a*', String.raw`(.)\1`, '.*?x', 'a'.repeat(300)];
+  for (const pattern of ['^[a-z]+$', String.raw`^\d{4}-\d{2}-\d{2}$`, 'ab?c', '^x{2,9}', ''])
+    assert.ok(isQuick(pattern), pattern);
+  const slow = [
+    'a?'.repeat(60) + 'a'.repeat(60),
+    '(a|a)'.repeat(35) + 'b',
+    '(a+)+$',
+    'a|b',
+    'a*a*',
+    String.raw`(.)\1`,
+    '.*?x',
+    'a'.repeat(300),
+  ];
   for (const pattern of slow) assert.ok(!isQuick(pattern), pattern);
   const start = performance.now();
   for (const pattern of slow) assert.ok(matches(pattern, 'a'.repeat(60)), pattern);
@@ -34,13 +44,26 @@ test('a field says what is wrong with its value', () => {
 });
 
 test('references are followed, also in circles', () => {
-  const root = { $defs: { node: { type: 'object', required: ['next', 'n'], properties: { next: { $ref: '#/$defs/node' }, n: { type: 'integer', default: 3 } } } } };
+  const root = {
+    $defs: {
+      node: {
+        type: 'object',
+        required: ['next', 'n'],
+        properties: { next: { $ref: '#/$defs/node' }, n: { type: 'integer', default: 3 } },
+      },
+    },
+  };
   assert.equal(resolve({ $ref: '#/$defs/node' }, root).type, 'object');
   assert.deepEqual(resolve({ $ref: '#/$defs/nothing', title: 'x' }, root), { title: 'x' });
   assert.deepEqual(resolve({ $ref: '#/__proto__/x' }, root), {});
   const self = { $ref: '#' };
   assert.deepEqual(resolve(self, self), {});
-  const both = { allOf: [{ required: ['a'], properties: { a: {} } }, { required: ['b'], properties: { b: {} } }] };
+  const both = {
+    allOf: [
+      { required: ['a'], properties: { a: {} } },
+      { required: ['b'], properties: { b: {} } },
+    ],
+  };
   assert.deepEqual(resolve(both, both).required, ['a', 'b']);
 
   const first = initialOf({ $ref: '#/$defs/node' }, root);
@@ -50,7 +73,20 @@ test('references are followed, also in circles', () => {
 
 test('a form begins with the emptiest value that could be right', () => {
   const of = (/** @type {any} */ schema) => initialOf(schema, schema);
-  assert.deepEqual(of({ type: 'object', required: ['s', 'l', 'c'], properties: { s: { type: 'string' }, l: { type: 'array', minItems: 1, items: { type: 'boolean' } }, c: { const: 7 }, o: { type: 'string' }, d: { default: [1] } } }), { s: '', l: [false], c: 7, d: [1] });
+  assert.deepEqual(
+    of({
+      type: 'object',
+      required: ['s', 'l', 'c'],
+      properties: {
+        s: { type: 'string' },
+        l: { type: 'array', minItems: 1, items: { type: 'boolean' } },
+        c: { const: 7 },
+        o: { type: 'string' },
+        d: { default: [1] },
+      },
+    }),
+    { s: '', l: [false], c: 7, d: [1] },
+  );
   assert.equal(of({ type: ['string', 'null'] }), null);
   assert.equal(of({ type: 'integer' }), undefined);
   const odd = of(JSON.parse('{"type":"object","required":["__proto__"],"properties":{"__proto__":{"type":"string"}}}'));
@@ -58,13 +94,30 @@ test('a form begins with the emptiest value that could be right', () => {
 });
 
 test('a brief value is the beginning of the whole', () => {
-  for (const value of [null, 1, true, '', 'é"\n', [], {}, [1, [2, {}]], { a: { b: [null] }, c: 'x'.repeat(300) }, Array.from({ length: 99 }, (_, index) => index)]) {
+  for (const value of [
+    null,
+    1,
+    true,
+    '',
+    'é"\n',
+    [],
+    {},
+    [1, [2, {}]],
+    { a: { b: [null] }, c: 'x'.repeat(300) },
+    Array.from({ length: 99 }, (_, index) => index),
+  ]) {
     const whole = JSON.stringify(value);
-    for (const length of [5, 60, 120]) assert.equal(briefJson(value, length), whole.length > length ? `${whole.slice(0, length)}…` : whole);
+    for (const length of [5, 60, 120])
+      assert.equal(briefJson(value, length), whole.length > length ? `${whole.slice(0, length)}…` : whole);
   }
   assert.equal(briefJson(undefined), '');
   // Only what is shown is looked at.
-  const large = { first: 'x'.repeat(200), get never() { throw new Error('written out'); } };
+  const large = {
+    first: 'x'.repeat(200),
+    get never() {
+      throw new Error('written out');
+    },
+  };
   assert.ok(briefJson(large).endsWith('…'));
 });
 
@@ -76,7 +129,10 @@ test('a call copied elsewhere says the same, whatever it holds', () => {
   const call = { origin: 'http://localhost:1', name: "a'b", params: { text: '${x} `y` \\ "z"', on: true, none: null } };
   assert.ok(cliOf(call).startsWith(String.raw`svc method call 'a'\''b' '{"text":`));
   assert.ok(!curlOf(call).replaceAll(String.raw`'\''`, '').includes("a'b"));
-  assert.equal(pythonLiteral({ a: [true, null, 'x"y'], b: {} }), '{\n    "a": [\n        True,\n        None,\n        "x\\"y",\n    ],\n    "b": {},\n}');
+  assert.equal(
+    pythonLiteral({ a: [true, null, 'x"y'], b: {} }),
+    '{\n    "a": [\n        True,\n        None,\n        "x\\"y",\n    ],\n    "b": {},\n}',
+  );
   const body = /body: JSON\.stringify\(([^]*?)\),\n\}\);/.exec(typescriptOf(call))?.[1] ?? '';
   assert.deepEqual(JSON.parse(body), { jsonrpc: '2.0', method: call.name, params: call.params, id: 1 });
   assert.match(typescriptOf({ ...call, params: JSON.parse('{"__proto__":1}') }), /body: "\{/);

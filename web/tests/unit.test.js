@@ -9,17 +9,44 @@ import { eventParser } from '../app/src/lib/stream.js';
 import { findRoute } from '../app/src/routes.js';
 
 test('colours never change the text', () => {
-  const texts = ['def f(x):\n    """doc', "x = 'open\ny = 1_000 # c", '{"a": [1, true, "<b>"]', '{"a": "${{ event.type }} in $5", {% if x %}', '', '"""', '$ svc --help "x'];
+  const texts = [
+    'def f(x):\n    """doc',
+    "x = 'open\ny = 1_000 # c",
+    '{"a": [1, true, "<b>"]',
+    '{"a": "${{ event.type }} in $5", {% if x %}',
+    '',
+    '"""',
+    '$ svc --help "x',
+  ];
   for (const language of /** @type {const} */ (['python', 'json', 'template', 'shell', 'toml', 'javascript'])) {
-    for (const text of texts) assert.equal(highlight(text, language).map(([, part]) => part).join(''), text);
+    for (const text of texts)
+      assert.equal(
+        highlight(text, language)
+          .map(([, part]) => part)
+          .join(''),
+        text,
+      );
   }
 });
 
 test('colours know strings, keys and words', () => {
-  const kinds = (/** @type {string} */ text, /** @type {any} */ language) => highlight(text, language).filter(([kind]) => kind);
-  assert.deepEqual(kinds('def main(): return "x" # y', 'python'), [['keyword', 'def'], ['name', 'main'], ['keyword', 'return'], ['string', '"x"'], ['comment', '# y']]);
-  assert.deepEqual(kinds('{"a": "b", "n": -1.5, "t": true}', 'json').map(([kind]) => kind), ['key', 'string', 'key', 'number', 'key', 'literal']);
-  assert.deepEqual(kinds('{"a": ${{ event.data }}}', 'template'), [['key', '"a"'], ['meta', '${{ event.data }}']]);
+  const kinds = (/** @type {string} */ text, /** @type {any} */ language) =>
+    highlight(text, language).filter(([kind]) => kind);
+  assert.deepEqual(kinds('def main(): return "x" # y', 'python'), [
+    ['keyword', 'def'],
+    ['name', 'main'],
+    ['keyword', 'return'],
+    ['string', '"x"'],
+    ['comment', '# y'],
+  ]);
+  assert.deepEqual(
+    kinds('{"a": "b", "n": -1.5, "t": true}', 'json').map(([kind]) => kind),
+    ['key', 'string', 'key', 'number', 'key', 'literal'],
+  );
+  assert.deepEqual(kinds('{"a": ${{ event.data }}}', 'template'), [
+    ['key', '"a"'],
+    ['meta', '${{ event.data }}'],
+  ]);
 });
 
 test('a mistake in JSON is named by line and column', () => {
@@ -45,7 +72,10 @@ test('events arrive whole, however the text was cut', () => {
     const events = [];
     const parse = eventParser((event) => events.push(event));
     for (let at = 0; at < text.length; at += size) parse(text.slice(at, at + size));
-    assert.deepEqual(events, [{ id: '1', type: 'custom.a', data: { x: 1 } }, { id: '1', type: 'lagged', data: { missed: 2 } }]);
+    assert.deepEqual(events, [
+      { id: '1', type: 'custom.a', data: { x: 1 } },
+      { id: '1', type: 'lagged', data: { missed: 2 } },
+    ]);
   }
 });
 
@@ -66,7 +96,12 @@ test('a patch of quotas holds what was changed, and null for the value of the se
   const stored = { sinks: 500, spaces: 3 };
   assert.deepEqual(quotaPatch(stored, {}), {});
   assert.deepEqual(quotaPatch(stored, { sinks: '500', tokens: '' }), {});
-  assert.deepEqual(quotaPatch(stored, { sinks: ' 7 ', spaces: '', streams: '0' }), { sinks: 7, spaces: null, streams: 0 });
-  for (const text of ['-1', '1.5', 'many', '9007199254740992']) assert.throws(() => quotaPatch(stored, { sinks: text }), /whole number/, text);
+  assert.deepEqual(quotaPatch(stored, { sinks: ' 7 ', spaces: '', streams: '0' }), {
+    sinks: 7,
+    spaces: null,
+    streams: 0,
+  });
+  for (const text of ['-1', '1.5', 'many', '9007199254740992'])
+    assert.throws(() => quotaPatch(stored, { sinks: text }), /whole number/, text);
   assert.equal(new Set(QUOTAS.map(([name]) => name)).size, QUOTAS.length);
 });

@@ -20,13 +20,16 @@ export function PageHost() {
     let stale = false;
     const timer = setTimeout(() => setSlow(true), SLOW_MS);
     setFailure(null);
-    current.load().then(
-      (module) => !stale && setShown({ route: current, Page: module.default }),
-      (error) => !stale && setFailure(error),
-    ).finally(() => {
-      clearTimeout(timer);
-      if (!stale) setSlow(false);
-    });
+    current
+      .load()
+      .then(
+        (module) => !stale && setShown({ route: current, Page: module.default }),
+        (error) => !stale && setFailure(error),
+      )
+      .finally(() => {
+        clearTimeout(timer);
+        if (!stale) setSlow(false);
+      });
     return () => {
       stale = true;
       clearTimeout(timer);

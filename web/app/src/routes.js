@@ -110,6 +110,7 @@ function decode(part) {
 export function safeNext(next, origin) {
   const target = next.startsWith('/') && URL.canParse(next, origin) ? new URL(next, origin) : null;
   // A path of two slashes would be a host the next time it is read.
-  if (!target || target.origin !== origin || target.pathname.startsWith('//') || findRoute(target.pathname).open) return '/';
+  if (!target || target.origin !== origin || target.pathname.startsWith('//') || findRoute(target.pathname).open)
+    return '/';
   return target.pathname + target.search;
 }

@@ -90,12 +90,21 @@ function UserMenu() {
   const user = me.value;
   if (!user) return null;
   const chosen = theme.value;
-  const themes = /** @type {const} */ ([['system', 'monitor', 'System theme'], ['light', 'sun', 'Light theme'], ['dark', 'moon', 'Dark theme']]);
+  const themes = /** @type {const} */ ([
+    ['system', 'monitor', 'System theme'],
+    ['light', 'sun', 'Light theme'],
+    ['dark', 'moon', 'Dark theme'],
+  ]);
   const items = [
     { label: 'Change password', icon: 'lock', href: '/account' },
     { label: 'Sessions', icon: 'monitor', href: '/account#sessions' },
     'line',
-    ...themes.map(([value, icon, label]) => ({ label, icon, checked: chosen === value, onClick: () => setTheme(value) })),
+    ...themes.map(([value, icon, label]) => ({
+      label,
+      icon,
+      checked: chosen === value,
+      onClick: () => setTheme(value),
+    })),
     'line',
     { label: 'Sign out', icon: 'log-out', onClick: leave },
   ];

@@ -15,5 +15,11 @@ export async function check(page) {
   const violations = await page.evaluate(async () => (await /** @type {any} */ (window).axe.run(document)).violations);
   return violations
     .filter((/** @type {any} */ found) => ['serious', 'critical'].includes(found.impact))
-    .map((/** @type {any} */ found) => `${found.id}: ${found.help}\n  ${found.nodes.slice(0, 4).map((/** @type {any} */ node) => `${node.html}\n    ${node.failureSummary}`).join('\n  ')}`);
+    .map(
+      (/** @type {any} */ found) =>
+        `${found.id}: ${found.help}\n  ${found.nodes
+          .slice(0, 4)
+          .map((/** @type {any} */ node) => `${node.html}\n    ${node.failureSummary}`)
+          .join('\n  ')}`,
+    );
 }

@@ -20,9 +20,12 @@ import { see } from './scene.js';
 export function places({ facts }) {
   const { space, event, sink, script, ann } = facts;
   const method = facts.markup ? 'speak' : 'orders.create';
-  const text = (/** @type {string | RegExp} */ what) => (/** @type {Page} */ page) => page.getByRole('main').getByText(what).first();
-  const heading = (/** @type {string | RegExp} */ name) => (/** @type {Page} */ page) => page.getByRole('heading', { level: 1, name });
-  const dialog = (/** @type {string | RegExp} */ what) => (/** @type {Page} */ page) => page.getByRole('dialog').getByText(what).first();
+  const text = (/** @type {string | RegExp} */ what) => (/** @type {Page} */ page) =>
+    page.getByRole('main').getByText(what).first();
+  const heading = (/** @type {string | RegExp} */ name) => (/** @type {Page} */ page) =>
+    page.getByRole('heading', { level: 1, name });
+  const dialog = (/** @type {string | RegExp} */ what) => (/** @type {Page} */ page) =>
+    page.getByRole('dialog').getByText(what).first();
   return [
     { route: '/', path: '/', shows: text(event.type) },
     { route: '/methods', path: '/methods', shows: text(method) },
@@ -37,7 +40,12 @@ export function places({ facts }) {
     { route: '/sinks', path: '/sinks', shows: text(sink.name) },
     { route: '/sinks/new', path: '/sinks/new', shows: heading('New sink') },
     { route: '/sinks/:id', path: `/sinks/${sink.id}`, shows: heading(sink.name) },
-    { route: '/sinks/:id', name: 'sinks-id-settings', path: `/sinks/${sink.id}?tab=settings`, shows: text('Save changes') },
+    {
+      route: '/sinks/:id',
+      name: 'sinks-id-settings',
+      path: `/sinks/${sink.id}?tab=settings`,
+      shows: text('Save changes'),
+    },
     { route: '/scripts', path: '/scripts', shows: text(script.name) },
     { route: '/scripts/new', path: '/scripts/new', shows: heading('New script') },
     { route: '/scripts/:id', path: `/scripts/${script.id}`, shows: heading(script.name) },
@@ -64,7 +72,11 @@ export function places({ facts }) {
  */
 export async function windows(scene, options) {
   const { ann, cleo } = scene.facts;
-  const pages = { ann: await scene.open(ann, options), cleo: await scene.open(cleo, options), guest: await scene.open(null, options) };
+  const pages = {
+    ann: await scene.open(ann, options),
+    cleo: await scene.open(cleo, options),
+    guest: await scene.open(null, options),
+  };
   return (place) => pages[place.who ?? 'ann'];
 }
 

@@ -4,7 +4,13 @@ import { chromium } from 'playwright-core';
 
 import { Scene } from './scene.js';
 
-const ARGS = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'];
+const ARGS = [
+  '--no-sandbox',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--no-first-run',
+];
 
 const name = process.argv[2];
 const input = JSON.parse(process.env.SVC_FLOW ?? '{}');

@@ -36,14 +36,22 @@ export class Scene {
    * @returns {Promise<Page>}
    */
   async open(person, options) {
-    const context = await this.browser.newContext({ baseURL: this.url, viewport: { width: 1280, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'], ...options });
+    const context = await this.browser.newContext({
+      baseURL: this.url,
+      viewport: { width: 1280, height: 800 },
+      permissions: ['clipboard-read', 'clipboard-write'],
+      ...options,
+    });
     context.setDefaultTimeout(SOON_MS);
     if (person) {
-      const answer = await context.request.post('/api/auth/login', { data: { username: person.username, password: person.password } });
+      const answer = await context.request.post('/api/auth/login', {
+        data: { username: person.username, password: person.password },
+      });
       assert.equal(answer.status(), 200, await answer.text());
     }
     context.on('console', (message) => {
-      if (message.type() === 'error') this.errors.push(`${message.page()?.url()}: ${message.text()} (${message.location().url})`);
+      if (message.type() === 'error')
+        this.errors.push(`${message.page()?.url()}: ${message.text()} (${message.location().url})`);
     });
     context.on('weberror', (error) => this.errors.push(`${error.page()?.url()}: ${error.error().stack}`));
     const page = await context.newPage();

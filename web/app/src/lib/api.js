@@ -146,5 +146,6 @@ export const api = {
    * @param {(event: import('./stream.js').StreamEvent) => void} onEvent
    * @param {(state: import('./stream.js').StreamState, error?: ApiError) => void} [onState]
    */
-  stream: (path, onEvent, onState) => streamEvents(path, { onEvent, onState, open: (target, options) => raw('GET', target, undefined, options) }),
+  stream: (path, onEvent, onState) =>
+    streamEvents(path, { onEvent, onState, open: (target, options) => raw('GET', target, undefined, options) }),
 };

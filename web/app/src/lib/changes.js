@@ -26,5 +26,7 @@ export function anyChange(names, changes = {}) {
 
 /** What is left once these are saved; a tick that was set meanwhile stays. @param {Changes} [changes] @param {Changes} [saved] @returns {Changes} */
 export function withoutSaved(changes = {}, saved = {}) {
-  return Object.fromEntries(Object.entries(changes).filter(([name, on]) => !Object.hasOwn(saved, name) || saved[name] !== on));
+  return Object.fromEntries(
+    Object.entries(changes).filter(([name, on]) => !Object.hasOwn(saved, name) || saved[name] !== on),
+  );
 }

@@ -5,7 +5,9 @@
 import { parseJson } from './json.js';
 
 /** `rawJSON` and the source text in revivers came to browsers together; without them numbers are as exact as a double. */
-const json = /** @type {{rawJSON?: (text: string) => any, isRawJSON?: (value: any) => boolean}} */ (/** @type {unknown} */ (JSON));
+const json = /** @type {{rawJSON?: (text: string) => any, isRawJSON?: (value: any) => boolean}} */ (
+  /** @type {unknown} */ (JSON)
+);
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
@@ -53,9 +55,8 @@ export function kindOf(value) {
 export function parseExact(text) {
   const parsed = parseJson(text);
   if (!parsed.ok || !json.rawJSON) return parsed;
-  const revive = (/** @type {string} */ _key, /** @type {any} */ value, /** @type {{source?: string}} */ context) => (
-    typeof value === 'number' && context?.source !== undefined ? numberOf(context.source) : value
-  );
+  const revive = (/** @type {string} */ _key, /** @type {any} */ value, /** @type {{source?: string}} */ context) =>
+    typeof value === 'number' && context?.source !== undefined ? numberOf(context.source) : value;
   return { ok: true, value: JSON.parse(text, /** @type {any} */ (revive)) };
 }
 

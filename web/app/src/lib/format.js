@@ -22,7 +22,12 @@ export const clockTime = (time) => clock.format(new Date(time));
 /** @param {number} value */
 export const formatNumber = (value) => plain.format(value);
 
-const STEPS = /** @type {[number, string][]} */ ([[60, 's'], [60, 'min'], [24, 'h'], [30, 'd']]);
+const STEPS = /** @type {[number, string][]} */ ([
+  [60, 's'],
+  [60, 'min'],
+  [24, 'h'],
+  [30, 'd'],
+]);
 
 /**
  * "just now", "12 s ago", "in 3 d"; a date once it is a month away.

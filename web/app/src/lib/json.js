@@ -24,7 +24,8 @@ export function parseJson(text) {
 function reason(text, offset, error) {
   if (text.trim() === '') return 'Nothing is entered';
   if (offset >= text.trimEnd().length) return 'The JSON ends too early';
-  if (/["'\w]/.test(text[offset]) || '{}[],:'.includes(text[offset])) return `Unexpected ${JSON.stringify(text[offset])}`;
+  if (/["'\w]/.test(text[offset]) || '{}[],:'.includes(text[offset]))
+    return `Unexpected ${JSON.stringify(text[offset])}`;
   return /** @type {Error} */ (error).message.replace(/ in JSON.*/, '');
 }
 
@@ -110,4 +111,5 @@ export function briefJson(value, length = 120) {
 }
 
 /** A number that `lib/exact.js` kept as text. @param {object} value */
-const isRawNumber = (value) => /** @type {{isRawJSON?: (value: any) => boolean}} */ (/** @type {unknown} */ (JSON)).isRawJSON?.(value) ?? false;
+const isRawNumber = (value) =>
+  /** @type {{isRawJSON?: (value: any) => boolean}} */ (/** @type {unknown} */ (JSON)).isRawJSON?.(value) ?? false;

@@ -7,9 +7,27 @@ import htm from '/web/vendor/htm.js';
 
 export { Component, createContext, Fragment, h, render } from '/web/vendor/preact.js';
 export {
-  useCallback, useContext, useEffect, useErrorBoundary, useId, useLayoutEffect, useMemo, useReducer, useRef, useState,
+  useCallback,
+  useContext,
+  useEffect,
+  useErrorBoundary,
+  useId,
+  useLayoutEffect,
+  useMemo,
+  useReducer,
+  useRef,
+  useState,
 } from '/web/vendor/hooks.js';
-export { batch, computed, effect, signal, untracked, useComputed, useSignal, useSignalEffect } from '/web/vendor/signals.js';
+export {
+  batch,
+  computed,
+  effect,
+  signal,
+  untracked,
+  useComputed,
+  useSignal,
+  useSignalEffect,
+} from '/web/vendor/signals.js';
 
 /** @typedef {import('/web/vendor/preact.js').ComponentChildren} Children */
 /** @typedef {import('/web/vendor/preact.js').VNode<any>} Node */

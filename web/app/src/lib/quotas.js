@@ -23,7 +23,8 @@ export function quotaPatch(stored, typed) {
   const patch = {};
   for (const [name, text] of Object.entries(typed)) {
     const value = text.trim() === '' ? null : Number(text);
-    if (value !== null && !(Number.isSafeInteger(value) && value >= 0)) throw new Error(`“${text}” is not a whole number.`);
+    if (value !== null && !(Number.isSafeInteger(value) && value >= 0))
+      throw new Error(`“${text}” is not a whole number.`);
     if (value !== (stored[name] ?? null)) patch[name] = value;
   }
   return patch;

@@ -28,7 +28,9 @@ export const SLOW_MS = 300;
  * @returns {Resource<T>}
  */
 export function useResource(source, { every = 0, deps = [] } = {}) {
-  const [state, setState] = useState(/** @type {State<T>} */ ({ data: null, of: '', error: null, loading: source !== null }));
+  const [state, setState] = useState(
+    /** @type {State<T>} */ ({ data: null, of: '', error: null, loading: source !== null }),
+  );
   const [slow, setSlow] = useState(false);
   const key = typeof source === 'function' ? deps : [source];
   const question = JSON.stringify(key);
@@ -36,20 +38,32 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
   latest.current = { source, question };
   const running = useRef(/** @type {AbortController | null} */ (null));
 
-  const load = useMemo(() => async () => {
-    const { source: ask, question: of } = latest.current;
-    if (ask === null) return;
-    running.current?.abort();
-    const request = new AbortController();
-    running.current = request;
-    setState((old) => (old.loading ? old : { ...old, loading: true }));
-    try {
-      const data = typeof ask === 'string' ? await api.get(ask, undefined, { signal: request.signal }) : await ask(request.signal);
-      if (!request.signal.aborted) setState((old) => settled(old, data, of));
-    } catch (error) {
-      if (!request.signal.aborted) setState((old) => ({ data: old.of === of ? old.data : null, of, error: /** @type {ApiError} */ (error), loading: false }));
-    }
-  }, []);
+  const load = useMemo(
+    () => async () => {
+      const { source: ask, question: of } = latest.current;
+      if (ask === null) return;
+      running.current?.abort();
+      const request = new AbortController();
+      running.current = request;
+      setState((old) => (old.loading ? old : { ...old, loading: true }));
+      try {
+        const data =
+          typeof ask === 'string'
+            ? await api.get(ask, undefined, { signal: request.signal })
+            : await ask(request.signal);
+        if (!request.signal.aborted) setState((old) => settled(old, data, of));
+      } catch (error) {
+        if (!request.signal.aborted)
+          setState((old) => ({
+            data: old.of === of ? old.data : null,
+            of,
+            error: /** @type {ApiError} */ (error),
+            loading: false,
+          }));
+      }
+    },
+    [],
+  );
 
   useEffect(() => {
     void load();
@@ -67,11 +81,14 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
     return () => clearTimeout(timer);
   }, [waiting]);
 
-  const set = useMemo(() => (/** @type {T} */ data) => {
-    // An answer on its way may have been written before the change this one knows of.
-    running.current?.abort();
-    setState({ data, of: latest.current.question, error: null, loading: false });
-  }, []);
+  const set = useMemo(
+    () => (/** @type {T} */ data) => {
+      // An answer on its way may have been written before the change this one knows of.
+      running.current?.abort();
+      setState({ data, of: latest.current.question, error: null, loading: false });
+    },
+    [],
+  );
   const { of, ...shown } = state;
   return { ...shown, current: of === question, slow: slow && waiting, reload: load, set };
 }
@@ -135,7 +152,11 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
   const address = path === null ? null : withQuery(path, query);
   const first = useResource(address, { every });
   // Everything shown, once a second page was loaded; a cursor of undefined says that none was.
-  const none = { address, items: /** @type {T[]} */ ([]), cursor: /** @type {string | null | undefined} */ (undefined) };
+  const none = {
+    address,
+    items: /** @type {T[]} */ ([]),
+    cursor: /** @type {string | null | undefined} */ (undefined),
+  };
   const [rest, setRest] = useState(none);
   const [more, setMore] = useState({ busy: false, error: /** @type {ApiError | null} */ (null) });
   const asked = useRef(address);
@@ -143,15 +164,21 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
 
   // Pages loaded behind another question do not belong to this one, and neither does its cursor.
   const behind = rest.address === address ? rest : none;
-  const cursor = behind.cursor !== undefined ? behind.cursor : first.current ? first.data?.next_cursor ?? null : null;
+  const cursor = behind.cursor !== undefined ? behind.cursor : first.current ? (first.data?.next_cursor ?? null) : null;
   const items = useMemo(() => {
     if (!first.data) return null;
-    return behind.cursor === undefined || !first.current ? first.data[name] : renewed(behind.items, first.data[name], id);
+    return behind.cursor === undefined || !first.current
+      ? first.data[name]
+      : renewed(behind.items, first.data[name], id);
   }, [first.data, first.current, behind.items]);
   useEffect(() => {
     if (!first.data || !first.current) return;
     // Of this first page the next one may hold nothing.
-    setRest((old) => (old.address === address && old.cursor !== undefined ? kept({ ...old, items: renewed(old.items, first.data[name], id) }) : old));
+    setRest((old) =>
+      old.address === address && old.cursor !== undefined
+        ? kept({ ...old, items: renewed(old.items, first.data[name], id) })
+        : old,
+    );
   }, [first.data, first.current]);
 
   const loadMore = async () => {
@@ -161,7 +188,17 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
       const page = await api.get(address, { cursor });
       setMore({ busy: false, error: null });
       if (asked.current !== address) return;
-      setRest((old) => kept({ address, items: followedBy(old.address === address && old.cursor !== undefined ? old.items : items ?? [], page[name], id), cursor: page.next_cursor }));
+      setRest((old) =>
+        kept({
+          address,
+          items: followedBy(
+            old.address === address && old.cursor !== undefined ? old.items : (items ?? []),
+            page[name],
+            id,
+          ),
+          cursor: page.next_cursor,
+        }),
+      );
     } catch (error) {
       setMore({ busy: false, error: /** @type {ApiError} */ (error) });
     }
@@ -170,7 +207,15 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
     setRest(none);
     await first.reload();
   };
-  return { ...first, reload, items: /** @type {T[] | null} */ (items), hasMore: Boolean(cursor), loadMore, loadingMore: more.busy, moreError: more.error };
+  return {
+    ...first,
+    reload,
+    items: /** @type {T[] | null} */ (items),
+    hasMore: Boolean(cursor),
+    loadMore,
+    loadingMore: more.busy,
+    moreError: more.error,
+  };
 }
 
 /**

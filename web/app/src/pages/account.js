@@ -22,7 +22,10 @@ export default function AccountPage() {
     if (location.hash === '#sessions') document.getElementById('sessions')?.scrollIntoView();
   }, []);
   if (!user) return null;
-  const badges = (/** @type {string[]} */ names) => (names.length ? html`<span class="row">${names.map((name) => html`<${Badge} key=${name} mono>${name}</${Badge}>`)}</span>` : html`<span class="muted">none</span>`);
+  const badges = (/** @type {string[]} */ names) =>
+    names.length
+      ? html`<span class="row">${names.map((name) => html`<${Badge} key=${name} mono>${name}</${Badge}>`)}</span>`
+      : html`<span class="muted">none</span>`;
   return html`
     <${PageHeader} title="Account" description="Your password, and where you are signed in." />
     <div class="stack-large">
@@ -32,7 +35,10 @@ export default function AccountPage() {
           ['Roles', badges(user.roles)],
           ['Groups', badges(user.groups)],
           ['Permissions', badges(user.permissions)],
-          user.quotas && ['Limits', html`<span class="row">${QUOTAS.map(([name, label]) => html`<${Badge} key=${name}>${label}: ${formatNumber(user.quotas?.[name] ?? 0)}</${Badge}>`)}</span>`],
+          user.quotas && [
+            'Limits',
+            html`<span class="row">${QUOTAS.map(([name, label]) => html`<${Badge} key=${name}>${label}: ${formatNumber(user.quotas?.[name] ?? 0)}</${Badge}>`)}</span>`,
+          ],
         ]} />
       </${Card}>
       <${PasswordCard} />
@@ -72,26 +78,56 @@ function SessionsCard() {
   const [ending, setEnding] = useState(/** @type {Session | null} */ (null));
   const others = (list.items ?? []).filter((one) => !one.current).length;
   const columns = [
-    { key: 'browser', label: 'Browser', cell: (/** @type {Session} */ one) => html`<span title=${one.user_agent}>${browserOf(one.user_agent)}</span> ${one.current && html`<${Badge} tone="accent">this one</${Badge}>`}` },
+    {
+      key: 'browser',
+      label: 'Browser',
+      cell: (/** @type {Session} */ one) =>
+        html`<span title=${one.user_agent}>${browserOf(one.user_agent)}</span> ${one.current && html`<${Badge} tone="accent">this one</${Badge}>`}`,
+    },
     { key: 'address', label: 'Address', mono: true },
-    { key: 'created_at', label: 'Signed in', cell: (/** @type {Session} */ one) => html`<${Time} value=${one.created_at} />` },
-    { key: 'last_used_at', label: 'Last used', cell: (/** @type {Session} */ one) => html`<${Time} value=${one.last_used_at} none="never" />` },
-    { key: 'expires_at', label: 'Ends', cell: (/** @type {Session} */ one) => html`<${Time} value=${one.expires_at} />` },
-    { key: 'actions', label: 'Actions', hideLabel: true, shrink: true, cell: (/** @type {Session} */ one) => !one.current && html`<${Button} size="small" onClick=${() => setEnding(one)}>End</${Button}>` },
+    {
+      key: 'created_at',
+      label: 'Signed in',
+      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.created_at} />`,
+    },
+    {
+      key: 'last_used_at',
+      label: 'Last used',
+      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.last_used_at} none="never" />`,
+    },
+    {
+      key: 'expires_at',
+      label: 'Ends',
+      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.expires_at} />`,
+    },
+    {
+      key: 'actions',
+      label: 'Actions',
+      hideLabel: true,
+      shrink: true,
+      cell: (/** @type {Session} */ one) =>
+        !one.current && html`<${Button} size="small" onClick=${() => setEnding(one)}>End</${Button}>`,
+    },
   ];
   return html`
     <${Card} title="Sessions" id="sessions" flush description="Browsers that are signed in as you."
       actions=${others > 0 && html`<${Button} onClick=${() => setAsking(true)}>End all others</${Button}>`}>
       ${pendingOf(list) ?? html`<${ErrorNotice} error=${list.error} title="Not up to date" /><${Table} label="Sessions" columns=${columns} rows=${list.items} /><${Pagination} list=${list} />`}
     </${Card}>
-    ${ending && html`
+    ${
+      ending &&
+      html`
       <${ConfirmDialog} title="End this session?" action="End session" onClose=${() => setEnding(null)} onConfirm=${() => end(`/api/auth/sessions/${ending.id}`, list)}>
         <p>${browserOf(ending.user_agent)} at <span class="mono">${ending.address}</span> has to sign in again.</p>
-      </${ConfirmDialog}>`}
-    ${asking && html`
+      </${ConfirmDialog}>`
+    }
+    ${
+      asking &&
+      html`
       <${ConfirmDialog} title="End all other sessions?" action="End sessions" onClose=${() => setAsking(false)} onConfirm=${() => end('/api/auth/sessions', list)}>
         <p>Every browser but this one has to sign in again.</p>
-      </${ConfirmDialog}>`}
+      </${ConfirmDialog}>`
+    }
   `;
 }
 
@@ -104,7 +140,13 @@ async function end(path, list) {
 
 /** A short name for a browser; the whole text stands in the title. @param {string} agent */
 function browserOf(agent) {
-  const known = [['Edg/', 'Edge'], ['Firefox/', 'Firefox'], ['Chrom', 'Chrome'], ['Safari/', 'Safari'], ['curl/', 'curl']];
+  const known = [
+    ['Edg/', 'Edge'],
+    ['Firefox/', 'Firefox'],
+    ['Chrom', 'Chrome'],
+    ['Safari/', 'Safari'],
+    ['curl/', 'curl'],
+  ];
   const system = ['Windows', 'Android', 'iPhone', 'Mac OS X', 'Linux'].find((name) => agent.includes(name));
   const browser = known.find(([mark]) => agent.includes(mark))?.[1] ?? (agent.slice(0, 40) || 'unknown');
   return system ? `${browser} on ${system.replace(' OS X', '')}` : browser;

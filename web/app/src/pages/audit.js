@@ -22,10 +22,25 @@ await loadStyles('audit.css');
 
 /** @param {Map<string, string>} users */
 const columnsOf = (users) => [
-  { key: 'action', label: 'Action', shrink: true, cell: (/** @type {Entry} */ one) => html`<span class="mono">${one.action}</span>` },
+  {
+    key: 'action',
+    label: 'Action',
+    shrink: true,
+    cell: (/** @type {Entry} */ one) => html`<span class="mono">${one.action}</span>`,
+  },
   { key: 'actor', label: 'Actor', mono: true, shrink: true },
-  { key: 'target', label: 'Target', cell: (/** @type {Entry} */ one) => html`<span class="audit-target"><span class="muted">${one.target_type}</span> <span class="mono">${nameOf(one, users)}</span></span>` },
-  { key: 'detail', label: 'Detail', cell: (/** @type {Entry} */ one) => html`<span class="json-brief mono">${isEmpty(one.detail) ? '' : briefJson(one.detail, 90)}</span>` },
+  {
+    key: 'target',
+    label: 'Target',
+    cell: (/** @type {Entry} */ one) =>
+      html`<span class="audit-target"><span class="muted">${one.target_type}</span> <span class="mono">${nameOf(one, users)}</span></span>`,
+  },
+  {
+    key: 'detail',
+    label: 'Detail',
+    cell: (/** @type {Entry} */ one) =>
+      html`<span class="json-brief mono">${isEmpty(one.detail) ? '' : briefJson(one.detail, 90)}</span>`,
+  },
   { key: 'at', label: 'Time', shrink: true, cell: (/** @type {Entry} */ one) => html`<${Time} value=${one.at} />` },
 ];
 
@@ -38,7 +53,10 @@ export default function AuditPage() {
   const { actor, action, target_type, target_id } = query.all;
   // Kept while the filter stays the same: a moving "last hour" would be another question at every drawing.
   const range = useMemo(() => rangeOf(query.all), [query.all.range, query.all.since, query.all.until]);
-  const list = useList('/api/audit', 'audit', { query: { actor, action, target_type, target_id, ...range, limit: 50 }, every: 5_000 });
+  const list = useList('/api/audit', 'audit', {
+    query: { actor, action, target_type, target_id, ...range, limit: 50 },
+    every: 5_000,
+  });
   const users = useUserNames();
   const filtered = FILTERS.some((name) => query.get(name));
   const clear = () => query.set(Object.fromEntries(FILTERS.map((name) => [name, null])));
@@ -46,11 +64,14 @@ export default function AuditPage() {
     <${PageHeader} title="Audit" description="What was changed, by whom, and what went wrong with events. Newest first; new entries appear by themselves." />
     <${Filters} onClear=${filtered ? clear : null} />
     <${Card} flush class="audit-card">
-      ${pendingOf(list) ?? html`
+      ${
+        pendingOf(list) ??
+        html`
         <${ErrorNotice} error=${list.error} title="Not up to date" />
         <${Table} label="Audit entries" columns=${columnsOf(users)} rows=${list.items} onRow=${setShown} selected=${(/** @type {Entry} */ one) => one.id === shown?.id}
           empty=${html`<${EmptyState} icon="list" title=${filtered ? 'No entry matches' : 'No entries yet'} command=${commandOf(query.all)} action=${filtered && html`<${Button} onClick=${clear}>Clear filters</${Button}>`} />`} />
-        <${Pagination} list=${list} />`}
+        <${Pagination} list=${list} />`
+      }
     </${Card}>
     ${shown && html`<${Detail} entry=${shown} users=${users} onClose=${() => setShown(null)} />`}
   `;
@@ -59,12 +80,17 @@ export default function AuditPage() {
 /** Names by id, for entries that kept only the id; nobody without the permission to list users. @returns {Map<string, string>} */
 function useUserNames() {
   const users = useResource(can('manage_users') ? '/api/users?limit=1000' : null).data?.users;
-  return useMemo(() => new Map((users ?? []).map((/** @type {{id: string, username: string}} */ user) => [user.id, user.username])), [users]);
+  return useMemo(
+    () => new Map((users ?? []).map((/** @type {{id: string, username: string}} */ user) => [user.id, user.username])),
+    [users],
+  );
 }
 
 /** The same question on the command line. @param {Record<string, string>} asked */
 function commandOf({ actor, action, target_type, target_id }) {
-  const words = Object.entries({ actor, action, 'target-type': target_type, 'target-id': target_id }).filter(([, value]) => value && /^[\w.@-]+$/.test(value));
+  const words = Object.entries({ actor, action, 'target-type': target_type, 'target-id': target_id }).filter(
+    ([, value]) => value && /^[\w.@-]+$/.test(value),
+  );
   return ['svc audit list', ...words.map(([name, value]) => `--${name} ${value}`)].join(' ');
 }
 
@@ -82,7 +108,10 @@ function Detail({ entry, users, onClose }) {
         <${KeyValue} items=${[
           ['Time', html`<${Time} value=${entry.at} exact />`],
           ['Actor', html`<span class="mono">${entry.actor}</span>`],
-          ['Target', html`${entry.target_type} <span class="mono">${nameOf(entry, users)}</span>${page && html` <a href=${page}>open</a>`}`],
+          [
+            'Target',
+            html`${entry.target_type} <span class="mono">${nameOf(entry, users)}</span>${page && html` <a href=${page}>open</a>`}`,
+          ],
           ['Target id', html`<span class="mono small">${entry.target_id}</span>`],
           ['Entry id', html`<span class="mono small">${entry.id}</span>`],
         ]} />

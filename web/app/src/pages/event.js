@@ -31,7 +31,13 @@ export default function EventPage({ route }) {
       <${Card} title="Payload"><${Payload} text=${payload} /></${Card}>
       <${Card} title="Receivers" description="Sinks and methods that matched it, and how each delivery ended."><${Receivers} event=${event} /></${Card}>
     </div>
-    ${copying && html`<${EmitDialog} type=${event.event_type.replace(/^custom\./, '')} payload=${indentJson(payload)} onClose=${() => setCopying(false)}
-      onEmitted=${(/** @type {string} */ id) => { setCopying(false); navigate(`/events/${id}`); }} />`}
+    ${
+      copying &&
+      html`<${EmitDialog} type=${event.event_type.replace(/^custom\./, '')} payload=${indentJson(payload)} onClose=${() => setCopying(false)}
+      onEmitted=${(/** @type {string} */ id) => {
+        setCopying(false);
+        navigate(`/events/${id}`);
+      }} />`
+    }
   `;
 }

@@ -31,7 +31,12 @@ export default function EventsPage() {
   const pattern = query.get('pattern');
   const paused = query.get('paused') === '1';
   const problem = patternProblem(patternsOf(pattern));
-  const tail = useEventTail({ pattern: patternsOf(pattern).join(','), spaceId: query.get('space'), paused, off: problem !== '' });
+  const tail = useEventTail({
+    pattern: patternsOf(pattern).join(','),
+    spaceId: query.get('space'),
+    paused,
+    off: problem !== '',
+  });
   const [emitting, setEmitting] = useState(/** @type {{type?: string, payload?: string} | null} */ (null));
   const mayEmit = can('use_spaces', 'manage_spaces');
   const open = (/** @type {string | null} */ id) => query.set({ event: id }, { push: id !== null });
@@ -48,7 +53,13 @@ export default function EventsPage() {
     ${problem && html`<${ErrorNotice} error=${{ detail: problem }} />`}
     ${!problem && html`<${Tail} tail=${tail} filtered=${Boolean(pattern || query.get('space'))} mayEmit=${mayEmit} opened=${query.get('event')} onOpen=${open} />`}
     ${query.get('event') && html`<${EventDrawer} key=${query.get('event')} id=${query.get('event')} mayEmit=${mayEmit} onClose=${() => open(null)} onCopy=${setEmitting} />`}
-    ${emitting && html`<${EmitDialog} ...${emitting} onClose=${() => setEmitting(null)} onEmitted=${(/** @type {string} */ id) => { setEmitting(null); open(id); }} />`}
+    ${
+      emitting &&
+      html`<${EmitDialog} ...${emitting} onClose=${() => setEmitting(null)} onEmitted=${(/** @type {string} */ id) => {
+        setEmitting(null);
+        open(id);
+      }} />`
+    }
   `;
 }
 
@@ -58,7 +69,8 @@ function LinkState({ tail, paused }) {
   let state = html`<${Status} tone="good" pulse>Live</${Status}>`;
   if (link === 'failed') state = html`<${Status} tone="bad">Not live</${Status}>`;
   else if (link === 'waiting') state = html`<${Status} tone="warn" pulse>Reconnecting</${Status}>`;
-  else if (paused) state = html`<${Status} tone="warn">Paused${held.length > 0 && `, ${overflowed ? 'more than ' : ''}${plural(held.length, 'new event')}`}</${Status}>`;
+  else if (paused)
+    state = html`<${Status} tone="warn">Paused${held.length > 0 && `, ${overflowed ? 'more than ' : ''}${plural(held.length, 'new event')}`}</${Status}>`;
   else if (link === 'connecting') state = html`<${Status}>Connecting</${Status}>`;
   return html`<div class="tail-state" role="status">${state}</div>`;
 }
@@ -70,12 +82,37 @@ function Tail({ tail, filtered, mayEmit, opened, onOpen }) {
   if (tail.events === null && tail.error) return html`<${ErrorNotice} error=${tail.error} />`;
   if (tail.events === null) return slow ? html`<${Loading} />` : html`<div class="loading-space"></div>`;
   const columns = [
-    { key: 'event_type', label: 'Type', mono: true, cell: (/** @type {EventRow} */ event) => html`<span class=${tail.fresh.has(event.event_id) ? 'fresh' : undefined}>${event.event_type}</span>` },
-    { key: 'data', label: 'Payload', cell: (/** @type {EventRow} */ event) => html`<span class="json-brief mono">${event.brief}</span>` },
-    { key: 'actor', label: 'By', cell: (/** @type {EventRow} */ event) => html`<span class="mono nowrap">${event.actor.username ?? event.actor.kind}</span>` },
-    { key: 'event_ts', label: 'When', shrink: true, cell: (/** @type {EventRow} */ event) => html`<${Time} value=${event.event_ts} />` },
+    {
+      key: 'event_type',
+      label: 'Type',
+      mono: true,
+      cell: (/** @type {EventRow} */ event) =>
+        html`<span class=${tail.fresh.has(event.event_id) ? 'fresh' : undefined}>${event.event_type}</span>`,
+    },
+    {
+      key: 'data',
+      label: 'Payload',
+      cell: (/** @type {EventRow} */ event) => html`<span class="json-brief mono">${event.brief}</span>`,
+    },
+    {
+      key: 'actor',
+      label: 'By',
+      cell: (/** @type {EventRow} */ event) =>
+        html`<span class="mono nowrap">${event.actor.username ?? event.actor.kind}</span>`,
+    },
+    {
+      key: 'event_ts',
+      label: 'When',
+      shrink: true,
+      cell: (/** @type {EventRow} */ event) => html`<${Time} value=${event.event_ts} />`,
+    },
   ];
-  const list = { hasMore: tail.cursor !== null, loadMore: () => void more.run(), loadingMore: more.busy, moreError: more.error };
+  const list = {
+    hasMore: tail.cursor !== null,
+    loadMore: () => void more.run(),
+    loadingMore: more.busy,
+    moreError: more.error,
+  };
   return html`
     <div class="stack">
       <${ErrorNotice} error=${tail.error} />
@@ -92,7 +129,8 @@ function Tail({ tail, filtered, mayEmit, opened, onOpen }) {
 
 /** @param {{filtered: boolean, mayEmit: boolean}} props */
 function Empty({ filtered, mayEmit }) {
-  if (filtered) return html`<${EmptyState} icon="filter" title="Nothing matches yet"><p>Events that match appear here as they come.</p></${EmptyState}>`;
+  if (filtered)
+    return html`<${EmptyState} icon="filter" title="Nothing matches yet"><p>Events that match appear here as they come.</p></${EmptyState}>`;
   return html`
     <${EmptyState} icon="activity" title="No events yet" command=${mayEmit ? `svc event build.done '{"commit":"4f2a"}'` : undefined}>
       <p>They come when spaces start and stop, and whenever somebody emits one.</p>
@@ -109,16 +147,22 @@ function EventDrawer({ id, mayEmit, onClose, onCopy }) {
   };
   return html`
     <${Drawer} title=${data ? html`<span class="mono">${data.event.event_type}</span>` : 'Event'} onClose=${onClose}
-      footer=${data && html`
+      footer=${
+        data &&
+        html`
         ${mayEmit && data.event.event_type.startsWith('custom.') && html`<${Button} icon="copy" onClick=${copy}>Emit a copy</${Button}>`}
-        <${Button} href=${`/events/${id}`}>Open its page</${Button}>`}>
+        <${Button} href=${`/events/${id}`}>Open its page</${Button}>`
+      }>
       ${!data && pendingOf(loaded)}
-      ${data && html`
+      ${
+        data &&
+        html`
         <div class="stack-large">
           <${EventFacts} event=${data.event} />
           <section class="stack-small"><h3>Payload</h3><${Payload} text=${data.payload} /></section>
           <section class="stack-small"><h3>Receivers</h3><${Receivers} event=${data.event} /></section>
-        </div>`}
+        </div>`
+      }
     </${Drawer}>
   `;
 }

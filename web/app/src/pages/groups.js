@@ -43,10 +43,13 @@ export default function GroupsPage() {
       actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', group: null })}>New group</${Button}>`} />
     ${(groups.length > 0 || text) && html`<div class="toolbar"><${SearchInput} label="Search groups" value=${query.get('q')} onSearch=${(/** @type {string} */ q) => query.set({ q })} /></div>`}
     <${Card} flush>
-      ${pendingOf(list) ?? html`
+      ${
+        pendingOf(list) ??
+        html`
         <${ErrorNotice} error=${list.error} title="Not up to date" />
         <${Table} label="Groups" columns=${columnsOf(users.items, setOpen)} rows=${rows} empty=${html`<${NoGroups} filtered=${Boolean(text)} />`} />
-        <${Pagination} list=${list} />`}
+        <${Pagination} list=${list} />`
+      }
     </${Card}>
     ${open?.what === 'delete' && open.group && html`<${DeleteGroup} group=${open.group} members=${users.items?.filter(inGroup(open.group)).length} onDone=${changed} onClose=${() => setOpen(null)} />`}
     ${open && open.what !== 'delete' && html`<${NameGroup} group=${open.group} onDone=${changed} onClose=${() => setOpen(null)} />`}
@@ -55,7 +58,8 @@ export default function GroupsPage() {
 }
 
 /** @param {Group} group */
-const inGroup = (group) => (/** @type {import('./users/directory.js').User} */ user) => user.groups.includes(group.name);
+const inGroup = (group) => (/** @type {import('./users/directory.js').User} */ user) =>
+  user.groups.includes(group.name);
 
 /**
  * @param {import('./users/directory.js').User[] | null} users null: not allowed to see them, or not yet loaded
@@ -63,12 +67,32 @@ const inGroup = (group) => (/** @type {import('./users/directory.js').User} */ u
  */
 function columnsOf(users, setOpen) {
   const membersOf = (/** @type {Group} */ group) => (users ?? []).filter(inGroup(group)).map((user) => user.username);
-  const members = { key: 'members', label: 'Members', cell: (/** @type {Group} */ group) => html`<${MemberNames} names=${membersOf(group)} />` };
+  const members = {
+    key: 'members',
+    label: 'Members',
+    cell: (/** @type {Group} */ group) => html`<${MemberNames} names=${membersOf(group)} />`,
+  };
   return [
-    { key: 'name', label: 'Name', cell: (/** @type {Group} */ group) => html`<span class="mono strong">${group.name}</span>` },
+    {
+      key: 'name',
+      label: 'Name',
+      cell: (/** @type {Group} */ group) => html`<span class="mono strong">${group.name}</span>`,
+    },
     ...(users ? [members] : []),
-    { key: 'created_at', label: 'Created', shrink: true, cell: (/** @type {Group} */ group) => html`<${Time} value=${group.created_at} />` },
-    { key: 'actions', label: 'Actions', hideLabel: true, shrink: true, cell: (/** @type {Group} */ group) => html`<${RowActions} group=${group} members=${users !== null} setOpen=${setOpen} />` },
+    {
+      key: 'created_at',
+      label: 'Created',
+      shrink: true,
+      cell: (/** @type {Group} */ group) => html`<${Time} value=${group.created_at} />`,
+    },
+    {
+      key: 'actions',
+      label: 'Actions',
+      hideLabel: true,
+      shrink: true,
+      cell: (/** @type {Group} */ group) =>
+        html`<${RowActions} group=${group} members=${users !== null} setOpen=${setOpen} />`,
+    },
   ];
 }
 
@@ -93,7 +117,8 @@ function RowActions({ group, members, setOpen }) {
 /** @param {{filtered: boolean}} props */
 function NoGroups({ filtered }) {
   const query = useQuery();
-  if (filtered) return html`<${EmptyState} icon="search" title="No group matches" action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />`;
+  if (filtered)
+    return html`<${EmptyState} icon="search" title="No group matches" action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />`;
   return html`
     <${EmptyState} icon="layers" title="No groups yet" command="svc group create ops">
       Make one here or with the command line; then put users into it and name it in <code>groups</code> of a shared method.

@@ -56,7 +56,12 @@ async function findMethod(name, signal) {
   // A default or a constant may be a number that JavaScript would round.
   const { methods } = await api.get('/api/methods', { name }, { signal, exact: true });
   if (methods.length > 0) return methods[0];
-  throw new ApiError({ status: 404, code: 'not_found', detail: `There is no method \`${name}\`, or you may not see it.`, hint: 'A method is known while a space offers it.' });
+  throw new ApiError({
+    status: 404,
+    code: 'not_found',
+    detail: `There is no method \`${name}\`, or you may not see it.`,
+    hint: 'A method is known while a space offers it.',
+  });
 }
 
 /** @param {{method: Method}} props */
@@ -67,13 +72,19 @@ function Availability({ method }) {
 
 /** @param {{method: Method}} props */
 function About({ method }) {
-  const list = (/** @type {string[] | null} */ words) => html`<span class="row">${(words ?? []).map((word) => html`<${Badge} key=${word} mono>${word}</${Badge}>`)}</span>`;
+  const list = (/** @type {string[] | null} */ words) =>
+    html`<span class="row">${(words ?? []).map((word) => html`<${Badge} key=${word} mono>${word}</${Badge}>`)}</span>`;
   const running = inFlight(method);
   return html`
     <${Card}>
       <${KeyValue} class="method-facts" items=${[
         ['Owner', html`<span class="mono">${method.owner}</span>`],
-        ['Scope', method.scope === 'shared' ? html`<${Badge} tone="accent">shared</${Badge}> ${shownTo(method)}` : html`<${Badge}>private</${Badge}> <span class="muted">only its owner can call it</span>`],
+        [
+          'Scope',
+          method.scope === 'shared'
+            ? html`<${Badge} tone="accent">shared</${Badge}> ${shownTo(method)}`
+            : html`<${Badge}>private</${Badge}> <span class="muted">only its owner can call it</span>`,
+        ],
         ['Providers', html`${method.provider_count} ready`],
         running !== null && ['In flight', String(running)],
         method.keywords.length > 0 && ['Keywords', list(method.keywords)],
@@ -98,7 +109,11 @@ function Providers({ method }) {
   const mine = can('use_spaces', 'manage_spaces');
   const columns = [
     { key: 'space', label: 'Space', mono: true },
-    { key: 'state', label: 'State', cell: (/** @type {Provider} */ row) => html`<${Status} tone=${toneOf(row.state)}>${row.state}</${Status}>` },
+    {
+      key: 'state',
+      label: 'State',
+      cell: (/** @type {Provider} */ row) => html`<${Status} tone=${toneOf(row.state)}>${row.state}</${Status}>`,
+    },
     { key: 'in_flight', label: 'In flight', align: 'right' },
   ];
   const none = html`<p class="card-note muted">${method.provider_count > 0 ? 'Only the owner of a method sees which spaces offer it.' : 'No space offers it just now.'}</p>`;

@@ -29,17 +29,24 @@ export default function MethodsPage() {
   const resource = useResource(withQuery('/api/methods', { q }), { every: 4_000 });
   const filters = { owner: query.get('owner'), scope: query.get('scope') };
   const all = /** @type {Method[] | null} */ (resource.data?.methods ?? null);
-  const rows = all?.filter((method) => (!filters.owner || method.owner === filters.owner) && (!filters.scope || method.scope === filters.scope)) ?? [];
+  const rows =
+    all?.filter(
+      (method) =>
+        (!filters.owner || method.owner === filters.owner) && (!filters.scope || method.scope === filters.scope),
+    ) ?? [];
   const searching = Boolean(q || filters.owner || filters.scope);
   const clear = () => query.set({ q: null, owner: null, scope: null });
   return html`
     <${PageHeader} title="Methods" description="What you can call: your own methods, and those others share with you." />
     ${(searching || (all && all.length > 0)) && html`<${Filters} query=${query} owners=${ownersOf(all ?? [], filters.owner)} shown=${all ? rows.length : null} />`}
     ${resource.data && html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`}
-    ${pendingOf(resource) ?? html`
+    ${
+      pendingOf(resource) ??
+      html`
       <${Card} flush>
         ${rows.length === 0 ? html`<${None} searching=${searching} onClear=${clear} />` : html`<${Rows} key=${q} rows=${rows} />`}
-      </${Card}>`}
+      </${Card}>`
+    }
   `;
 }
 
@@ -53,7 +60,10 @@ function ownersOf(methods, chosen) {
 /** @param {{query: ReturnType<typeof useQuery>, owners: string[], shown: number | null}} props */
 function Filters({ query, owners, shown }) {
   const mine = me.value?.username;
-  const options = [{ value: '', label: 'Every owner' }, ...owners.map((name) => ({ value: name, label: name === mine ? `${name} (you)` : name }))];
+  const options = [
+    { value: '', label: 'Every owner' },
+    ...owners.map((name) => ({ value: name, label: name === mine ? `${name} (you)` : name })),
+  ];
   const scopes = [{ value: '', label: 'Every scope' }, 'private', 'shared'];
   return html`
     <div class="toolbar">
@@ -69,12 +79,35 @@ function Filters({ query, owners, shown }) {
 function Rows({ rows }) {
   const [limit, setLimit] = useState(PIECE);
   const columns = [
-    { key: 'name', label: 'Method', mono: true, cell: (/** @type {Method} */ method) => html`<span class="method-name">${breakable(method.name)}</span>` },
-    { key: 'description', label: 'Description', cell: (/** @type {Method} */ method) => html`<span class="method-summary" title=${method.description}>${method.description}</span>` },
+    {
+      key: 'name',
+      label: 'Method',
+      mono: true,
+      cell: (/** @type {Method} */ method) => html`<span class="method-name">${breakable(method.name)}</span>`,
+    },
+    {
+      key: 'description',
+      label: 'Description',
+      cell: (/** @type {Method} */ method) =>
+        html`<span class="method-summary" title=${method.description}>${method.description}</span>`,
+    },
     { key: 'owner', label: 'Owner', mono: true, shrink: true },
     { key: 'scope', label: 'Scope', shrink: true, cell: scopeOf },
-    { key: 'provider_count', label: 'Providers', shrink: true, cell: (/** @type {Method} */ method) => html`<${Status} tone=${method.provider_count > 0 ? 'good' : 'bad'}>${method.provider_count > 0 ? `${method.provider_count} ready` : 'none'}</${Status}>` },
-    { key: 'in_flight', label: 'In flight', align: 'right', shrink: true, cell: (/** @type {Method} */ method) => inFlight(method) ?? html`<span class="muted" title="Known to the owner only">–</span>` },
+    {
+      key: 'provider_count',
+      label: 'Providers',
+      shrink: true,
+      cell: (/** @type {Method} */ method) =>
+        html`<${Status} tone=${method.provider_count > 0 ? 'good' : 'bad'}>${method.provider_count > 0 ? `${method.provider_count} ready` : 'none'}</${Status}>`,
+    },
+    {
+      key: 'in_flight',
+      label: 'In flight',
+      align: 'right',
+      shrink: true,
+      cell: (/** @type {Method} */ method) =>
+        inFlight(method) ?? html`<span class="muted" title="Known to the owner only">–</span>`,
+    },
   ];
   return html`
     <${Table} label="Methods" columns=${columns} rows=${rows.slice(0, limit)} rowKey=${(/** @type {Method} */ method) => method.name}
@@ -95,8 +128,10 @@ function scopeOf(method) {
 
 /** @param {{searching: boolean, onClear: () => void}} props */
 function None({ searching, onClear }) {
-  if (searching) return html`<${EmptyState} icon="search" title="No method matches" action=${html`<${Button} onClick=${onClear}>Clear the search</${Button}>`}>All words must occur in its name, description or keywords.</${EmptyState}>`;
-  if (!can('use_spaces', 'manage_spaces')) return html`<${EmptyState} icon="function" title="No methods yet">Nobody shares a method with you so far.</${EmptyState}>`;
+  if (searching)
+    return html`<${EmptyState} icon="search" title="No method matches" action=${html`<${Button} onClick=${onClear}>Clear the search</${Button}>`}>All words must occur in its name, description or keywords.</${EmptyState}>`;
+  if (!can('use_spaces', 'manage_spaces'))
+    return html`<${EmptyState} icon="function" title="No methods yet">Nobody shares a method with you so far.</${EmptyState}>`;
   return html`
     <${EmptyState} icon="function" title="No methods yet" command="svc methods register methods.toml" action=${html`<${Button} href="/spaces" icon="box">Go to spaces</${Button}>`}>
       A space publishes methods. Run this where its agent runs, with a file that says which program answers them.

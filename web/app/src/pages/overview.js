@@ -37,13 +37,21 @@ export default function OverviewPage() {
   const server = everybody && query.get('scope') !== 'mine';
   const stats = useResource(server ? '/api/stats?scope=server' : '/api/stats', { every: EVERY_MS });
   const start = useGettingStarted(stats.data);
-  const scopes = [{ value: 'server', label: 'Everybody’s' }, { value: 'mine', label: 'Mine' }];
+  const scopes = [
+    { value: 'server', label: 'Everybody’s' },
+    { value: 'mine', label: 'Mine' },
+  ];
   return html`
     <${PageHeader} title="Overview" actions=${html`
       ${start.hidden && html`<${Button} kind="ghost" onClick=${start.show}>Getting started</${Button}>`}
-      ${everybody && html`<${Segmented} label="Whose calls" value=${server ? 'server' : 'mine'} options=${scopes}
-        onInput=${(/** @type {string} */ value) => query.set({ scope: value === 'mine' ? value : null })} />`}`} />
-    ${pendingOf(stats, { page: true }) ?? html`
+      ${
+        everybody &&
+        html`<${Segmented} label="Whose calls" value=${server ? 'server' : 'mine'} options=${scopes}
+        onInput=${(/** @type {string} */ value) => query.set({ scope: value === 'mine' ? value : null })} />`
+      }`} />
+    ${
+      pendingOf(stats, { page: true }) ??
+      html`
       <div class="stack-large">
         <${ErrorNotice} error=${stats.error} title="These numbers are not fresh" onRetry=${stats.reload} />
         ${!start.hidden && html`<${GettingStarted} start=${start} />`}
@@ -56,7 +64,8 @@ export default function OverviewPage() {
           ${stats.data.sinks && html`<${FailingCard} sinks=${stats.data.sinks} />`}
           <${ActivityCard} />
         </div>
-      </div>`}
+      </div>`
+    }
   `;
 }
 
@@ -65,7 +74,10 @@ function Counts({ stats }) {
   const { spaces, sinks } = stats;
   const calls = stats.minutes.reduce((sum, minute) => sum + minute.calls, 0);
   const errors = stats.minutes.reduce((sum, minute) => sum + minute.errors, 0);
-  const hints = [stats.calls_in_flight ? `${formatNumber(stats.calls_in_flight)} in flight` : '', errors ? `${formatNumber(errors)} failed` : 'none failed'];
+  const hints = [
+    stats.calls_in_flight ? `${formatNumber(stats.calls_in_flight)} in flight` : '',
+    errors ? `${formatNumber(errors)} failed` : 'none failed',
+  ];
   return html`
     <div class="stats overview-counts">
       ${spaces && html`<${Stat} label="Spaces running" href="/spaces" value=${formatNumber(spaces.deployed)} hint=${restOf(spaces)} />`}
@@ -79,12 +91,19 @@ function Counts({ stats }) {
 
 /** @param {NonNullable<Stats['spaces']>} spaces */
 function restOf({ created, stopped }) {
-  const rest = [created && `${formatNumber(created)} not started`, stopped && `${formatNumber(stopped)} stopped`].filter(Boolean);
+  const rest = [
+    created && `${formatNumber(created)} not started`,
+    stopped && `${formatNumber(stopped)} stopped`,
+  ].filter(Boolean);
   return rest.join(', ') || 'none stopped';
 }
 
 /** @param {NonNullable<Stats['sinks']>} sinks */
 function sinkHint({ total, active, queued, dropped }) {
-  const parts = [total > active && `${formatNumber(total - active)} off`, `${formatNumber(queued)} queued`, dropped && `${formatNumber(dropped)} dropped`];
+  const parts = [
+    total > active && `${formatNumber(total - active)} off`,
+    `${formatNumber(queued)} queued`,
+    dropped && `${formatNumber(dropped)} dropped`,
+  ];
   return parts.filter(Boolean).join(', ');
 }

@@ -34,20 +34,29 @@ export default function RolesPage() {
   const edit = useEdits(/** @type {Role[]} */ (list.items ?? []), list.reload);
   const text = query.get('q').trim().toLowerCase();
   const roles = /** @type {Role[]} */ (list.items ?? []).filter((role) => role.name.toLowerCase().includes(text));
-  const membersOf = users && ((/** @type {Role} */ role) => users.filter((/** @type {{roles: string[]}} */ user) => user.roles.includes(role.name)).length);
+  const membersOf =
+    users &&
+    ((/** @type {Role} */ role) =>
+      users.filter((/** @type {{roles: string[]}} */ user) => user.roles.includes(role.name)).length);
   const close = () => setOpen(null);
   return html`
     <${PageHeader} title="Roles" description="A role is a set of permissions. A user has those of all their roles. The built-in roles cannot be changed."
       actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', role: null })}>New role</${Button}>`} />
     <div class="toolbar"><${SearchInput} label="Search roles" value=${query.get('q')} onSearch=${(/** @type {string} */ q) => query.set({ q })} /></div>
     <${Card} flush>
-      ${pendingOf(list) ?? pendingOf(known) ?? html`
+      ${
+        pendingOf(list) ??
+        pendingOf(known) ??
+        html`
         <${ErrorNotice} error=${list.error} title="Not up to date" />
-        ${roles.length
-          ? html`<${Matrix} roles=${roles} permissions=${known.data.permissions} edits=${edit.edits} onToggle=${edit.toggle} membersOf=${membersOf}
+        ${
+          roles.length
+            ? html`<${Matrix} roles=${roles} permissions=${known.data.permissions} edits=${edit.edits} onToggle=${edit.toggle} membersOf=${membersOf}
               onRename=${(/** @type {Role} */ role) => setOpen({ what: 'rename', role })} onDelete=${(/** @type {Role} */ role) => setOpen({ what: 'delete', role })} />`
-          : html`<${EmptyState} icon="shield" title="No role matches" command="svc role create caller --permission use_methods,use_mcp" action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />`}
-        <${Pagination} list=${list} />`}
+            : html`<${EmptyState} icon="shield" title="No role matches" command="svc role create caller --permission use_methods,use_mcp" action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />`
+        }
+        <${Pagination} list=${list} />`
+      }
     </${Card}>
     <${SaveBar} edit=${edit} />
     ${open?.what === 'new' && html`<${NewRole} permissions=${known.data?.permissions ?? []} onDone=${list.reload} onClose=${close} />`}
@@ -126,7 +135,8 @@ function DeleteRole({ role, members, onDone, onClose }) {
     toast(`Role ${role.name} deleted`);
     await loadMe();
   };
-  const who = members === undefined ? 'Whoever has it loses' : `${plural(members, 'user')} ${members === 1 ? 'loses' : 'lose'}`;
+  const who =
+    members === undefined ? 'Whoever has it loses' : `${plural(members, 'user')} ${members === 1 ? 'loses' : 'lose'}`;
   return html`
     <${ConfirmDialog} title=${`Delete ${role.name}?`} action="Delete role" onConfirm=${remove} onClose=${onClose}>
       <p>${members === 0 ? 'No user has this role.' : `${who} what only this role gives, at once.`}</p>

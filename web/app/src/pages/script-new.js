@@ -19,7 +19,12 @@ await loadStyles('scripts.css');
 /** @typedef {import('./scripts/kinds.js').Kind} Kind */
 
 /** @param {Kind} kind @returns {import('./scripts/draft.js').Draft} */
-const starterOf = (kind) => ({ name: '', description: '', source: KINDS[kind].starter, schema: kind === 'tool' ? prettyJson(STARTER_SCHEMA) : '' });
+const starterOf = (kind) => ({
+  name: '',
+  description: '',
+  source: KINDS[kind].starter,
+  schema: kind === 'tool' ? prettyJson(STARTER_SCHEMA) : '',
+});
 
 export default function NewScriptPage() {
   const query = useQuery();
@@ -41,12 +46,17 @@ export default function NewScriptPage() {
   const choose = (/** @type {Kind} */ next) => {
     query.set({ kind: next });
     // What somebody wrote stays; what stood there to begin with makes room.
-    setDraft((old) => (old.source === KINDS[kind].starter ? { ...starterOf(next), name: old.name, description: old.description } : old));
+    setDraft((old) =>
+      old.source === KINDS[kind].starter ? { ...starterOf(next), name: old.name, description: old.description } : old,
+    );
   };
   const submit = async () => {
     setFault(null);
     try {
-      const script = await api.post('/api/scripts', bodyOf(draft, kind, { more: { kind, owner: everybody ? 'global' : 'user' } }));
+      const script = await api.post(
+        '/api/scripts',
+        bodyOf(draft, kind, { more: { kind, owner: everybody ? 'global' : 'user' } }),
+      );
       toast('Script created');
       setMade(script.id);
     } catch (error) {
@@ -74,12 +84,16 @@ function KindChoice({ value, onInput }) {
     <fieldset>
       <legend class="label kind-name">Kind</legend>
       <div class="kind-choice">
-        ${/** @type {[Kind, typeof KINDS['tool']][]} */ (Object.entries(KINDS)).map(([kind, { label, about }]) => html`
+        ${
+          /** @type {[Kind, typeof KINDS['tool']][]} */ (Object.entries(KINDS)).map(
+            ([kind, { label, about }]) => html`
           <label key=${kind} class="kind-option">
             <input type="radio" name="kind" value=${kind} checked=${kind === value} aria-label=${label} aria-describedby=${`kind-${kind}`} onChange=${() => onInput(kind)} />
             <span class="strong">${label}</span>
             <span class="kind-about" id=${`kind-${kind}`}>${withCode(about)}</span>
-          </label>`)}
+          </label>`,
+          )
+        }
       </div>
     </fieldset>
   `;

@@ -32,7 +32,10 @@ const BACK = { href: '/scripts', label: 'Scripts' };
 export default function ScriptPage({ route }) {
   const path = `/api/scripts/${encodeURIComponent(route.params.id)}`;
   const script = useResource((signal) => api.get(path, {}, { signal, exact: true }), { every: 10_000, deps: [path] });
-  return pendingOf(script, { page: true, back: BACK }) ?? html`<${Editor} key=${path} path=${path} script=${script.data} stale=${script.error} onSaved=${script.set} />`;
+  return (
+    pendingOf(script, { page: true, back: BACK }) ??
+    html`<${Editor} key=${path} path=${path} script=${script.data} stale=${script.error} onSaved=${script.set} />`
+  );
 }
 
 /** @param {{path: string, script: Script, stale: any, onSaved: (script: Script) => void}} props `stale`: why what is shown may no longer be true */
@@ -83,12 +86,15 @@ function Editor({ path, script, stale, onSaved }) {
           <${SourceField} draft=${edit.draft} onChange=${change} fault=${fault} readOnly=${!mayEdit} onSubmit=${mayEdit ? save.run : undefined} hint=${mayEdit ? 'Ctrl+S saves.' : ''} />
           <div class="script-fields"><${NameFields} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} /></div>
           ${script.kind === 'tool' && html`<${SchemaField} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} />`}
-          ${mayEdit && html`
+          ${
+            mayEdit &&
+            html`
             <${ErrorNotice} error=${save.error} />
             <div class="form-actions save-line">
               <${Button} type="submit" kind="primary" busy=${save.busy} disabled=${!edit.dirty}>Save</${Button}>
               ${edit.dirty && html`<${Button} onClick=${() => edit.discard(script)}>Discard changes</${Button}>`}
-            </div>`}
+            </div>`
+          }
         </form>
       </${Card}>
       <div class="stack-large">
@@ -160,10 +166,13 @@ function Head({ script, path, mayEdit, onGone }) {
       ${script.owner === 'global' && html`<${Badge}>global</${Badge}>`}
       ${!mayEdit && html`<${Badge} title="Changing a global script needs manage_scripts">read only</${Badge}>`}
     </${PageHeader}>
-    ${asking && html`
+    ${
+      asking &&
+      html`
       <${ConfirmDialog} title="Delete this script?" action="Delete script" onConfirm=${remove} onClose=${() => setAsking(false)}>
         <p><span class="mono">${script.name}</span> cannot be brought back. While a sink, a space or a template uses it, the server refuses.</p>
-      </${ConfirmDialog}>`}
+      </${ConfirmDialog}>`
+    }
   `;
 }
 
@@ -173,8 +182,11 @@ function About({ script }) {
   return html`
     <${Card} title="About">
       <div class="stack">
-        ${kind && html`<p class="muted">${withCode(kind.about)}</p>
-          <${CodeBlock} text=${kind.use(script.name)} label="how to use it" language=${script.kind === 'library' ? 'python' : undefined} prompt=${script.kind !== 'library'} />`}
+        ${
+          kind &&
+          html`<p class="muted">${withCode(kind.about)}</p>
+          <${CodeBlock} text=${kind.use(script.name)} label="how to use it" language=${script.kind === 'library' ? 'python' : undefined} prompt=${script.kind !== 'library'} />`
+        }
         <${KeyValue} items=${[
           ['Owner', script.owner === 'global' ? 'everybody (global)' : 'you'],
           ['Created', html`<${Time} value=${script.created_at} exact />`],

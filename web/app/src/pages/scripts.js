@@ -19,11 +19,38 @@ await loadStyles('scripts.css');
 /** @typedef {import('./scripts/kinds.js').Script} Script */
 
 const COLUMNS = [
-  { key: 'name', label: 'Name', cell: (/** @type {Script} */ one) => html`<span class="script-name"><span class="mono">${one.name}</span>${one.description && html`<span class="script-about">${one.description}</span>`}</span>` },
-  { key: 'kind', label: 'Kind', shrink: true, cell: (/** @type {Script} */ one) => html`<${Badge} tone=${one.kind === 'tool' ? 'accent' : 'neutral'}>${KINDS[one.kind]?.label ?? one.kind}</${Badge}>` },
-  { key: 'owner', label: 'Owner', shrink: true, cell: (/** @type {Script} */ one) => (one.owner === 'global' ? 'global' : 'you') },
-  { key: 'lines', label: 'Lines', align: /** @type {'right'} */ ('right'), shrink: true, cell: (/** @type {Script} */ one) => one.source.trimEnd().split('\n').length },
-  { key: 'updated_at', label: 'Changed', shrink: true, cell: (/** @type {Script} */ one) => html`<${Time} value=${one.updated_at} />` },
+  {
+    key: 'name',
+    label: 'Name',
+    cell: (/** @type {Script} */ one) =>
+      html`<span class="script-name"><span class="mono">${one.name}</span>${one.description && html`<span class="script-about">${one.description}</span>`}</span>`,
+  },
+  {
+    key: 'kind',
+    label: 'Kind',
+    shrink: true,
+    cell: (/** @type {Script} */ one) =>
+      html`<${Badge} tone=${one.kind === 'tool' ? 'accent' : 'neutral'}>${KINDS[one.kind]?.label ?? one.kind}</${Badge}>`,
+  },
+  {
+    key: 'owner',
+    label: 'Owner',
+    shrink: true,
+    cell: (/** @type {Script} */ one) => (one.owner === 'global' ? 'global' : 'you'),
+  },
+  {
+    key: 'lines',
+    label: 'Lines',
+    align: /** @type {'right'} */ ('right'),
+    shrink: true,
+    cell: (/** @type {Script} */ one) => one.source.trimEnd().split('\n').length,
+  },
+  {
+    key: 'updated_at',
+    label: 'Changed',
+    shrink: true,
+    cell: (/** @type {Script} */ one) => html`<${Time} value=${one.updated_at} />`,
+  },
 ];
 
 export default function ScriptsPage() {
@@ -32,7 +59,9 @@ export default function ScriptsPage() {
   const owner = query.get('owner');
   const words = query.get('q').toLowerCase().split(/\s+/).filter(Boolean);
   const list = useList('/api/scripts', 'scripts', { query: { kind, owner }, every: 10_000 });
-  const rows = (list.items ?? []).filter((/** @type {Script} */ one) => words.every((word) => `${one.name} ${one.description}`.toLowerCase().includes(word)));
+  const rows = (list.items ?? []).filter((/** @type {Script} */ one) =>
+    words.every((word) => `${one.name} ${one.description}`.toLowerCase().includes(word)),
+  );
   const filtered = Boolean(kind || owner || words.length);
   return html`
     <${PageHeader} title="Scripts" description="Python that the server and the spaces run by themselves: tools, sinks, libraries and startup scripts."
@@ -45,10 +74,13 @@ export default function ScriptsPage() {
         options=${[{ value: '', label: 'Yours and global' }, { value: 'user', label: 'Yours' }, { value: 'global', label: 'Global' }]} />
     </div>
     <${Card} flush>
-      ${pendingOf(list) ?? html`
+      ${
+        pendingOf(list) ??
+        html`
         <${ErrorNotice} error=${list.error} title="Not up to date" />
         <${Table} label="Scripts" columns=${COLUMNS} rows=${rows} rowHref=${(/** @type {Script} */ one) => `/scripts/${one.id}`} empty=${filtered ? html`<${NoMatch} />` : html`<${NoScripts} />`} />
-        <${Pagination} list=${list} />`}
+        <${Pagination} list=${list} />`
+      }
     </${Card}>
   `;
 }

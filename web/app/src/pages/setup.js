@@ -43,7 +43,11 @@ function SetupForm({ token, onRefused }) {
   const submit = async () => {
     if (password !== again) throw new Error('The two passwords differ.');
     try {
-      await api.post('/api/auth/setup', { setup_token: token, username: username.trim(), password }, { anonymous: true });
+      await api.post(
+        '/api/auth/setup',
+        { setup_token: token, username: username.trim(), password },
+        { anonymous: true },
+      );
     } catch (error) {
       // Somebody else may have used the link meanwhile.
       onRefused();
@@ -67,9 +71,11 @@ function SetupForm({ token, onRefused }) {
 function Done({ signedIn }) {
   return html`
     <p class="muted">This server is set up already: the one-time link has done its work.</p>
-    ${signedIn
-      ? html`<${Button} kind="primary" class="button-wide" href="/">Go to the overview</${Button}>`
-      : html`<${Button} kind="primary" class="button-wide" href="/login">Go to sign in</${Button}>`}
+    ${
+      signedIn
+        ? html`<${Button} kind="primary" class="button-wide" href="/">Go to the overview</${Button}>`
+        : html`<${Button} kind="primary" class="button-wide" href="/login">Go to sign in</${Button}>`
+    }
   `;
 }
 

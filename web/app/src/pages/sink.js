@@ -36,7 +36,9 @@ export default function SinkPage({ route }) {
   // Nothing is asked about a sink that is about to go: the answer would be a 404.
   const still = gone || dialog === 'delete';
   /** @type {SinkResource} */
-  const resource = useResource(still ? null : `/api/event-sinks/${encodeURIComponent(route.params.id)}`, { every: REFRESH_MS });
+  const resource = useResource(still ? null : `/api/event-sinks/${encodeURIComponent(route.params.id)}`, {
+    every: REFRESH_MS,
+  });
   const sink = resource.data;
   useDocumentTitle(sink?.name ?? 'Sink');
   if (!sink) return pendingOf(resource, { page: true, back: BACK });
@@ -76,7 +78,10 @@ function Header({ sink, resource, onDialog }) {
 /** @param {{sink: Sink, resource: SinkResource, still: boolean}} props */
 function Body({ sink, resource, still }) {
   const query = useQuery();
-  const tabs = [{ id: 'deliveries', label: hasQueue(sink) ? 'Deliveries' : 'Used by' }, { id: 'settings', label: 'Settings' }];
+  const tabs = [
+    { id: 'deliveries', label: hasQueue(sink) ? 'Deliveries' : 'Used by' },
+    { id: 'settings', label: 'Settings' },
+  ];
   const tab = query.get('tab') === 'settings' ? 'settings' : 'deliveries';
   const choose = (/** @type {string} */ id) => query.set({ tab: id === 'deliveries' ? null : id });
   const trouble = sink.active ? troubleOf(sink) : '';
@@ -130,12 +135,16 @@ function UsedBy({ sink }) {
   const pending = pendingOf(methods);
   if (pending) return pending;
   /** @type {{name: string, event_sinks: string[]}[]} */
-  const users = methods.data.methods.filter((/** @type {{event_sinks: string[]}} */ method) => method.event_sinks.includes(sink.name));
+  const users = methods.data.methods.filter((/** @type {{event_sinks: string[]}} */ method) =>
+    method.event_sinks.includes(sink.name),
+  );
   return html`
     <${Card} title="Methods that use it" description="It formats the params for methods that name it in event_sinks, where its patterns match.">
-      ${users.length === 0
-        ? html`<p class="muted">None of your methods names it. In a registration: <code>event_sinks = ["${sink.name}"]</code></p>`
-        : html`<ul class="stack-small">${users.map((method) => html`<li key=${method.name}><a class="mono" href=${`/methods/${encodeURIComponent(method.name)}`}>${method.name}</a></li>`)}</ul>`}
+      ${
+        users.length === 0
+          ? html`<p class="muted">None of your methods names it. In a registration: <code>event_sinks = ["${sink.name}"]</code></p>`
+          : html`<ul class="stack-small">${users.map((method) => html`<li key=${method.name}><a class="mono" href=${`/methods/${encodeURIComponent(method.name)}`}>${method.name}</a></li>`)}</ul>`
+      }
     </${Card}>
   `;
 }

@@ -36,7 +36,11 @@ export default function SpacePage({ route }) {
   const start = useAction(async () => {
     resource.set(await api.post(`/api/spaces/${space?.id}/start`));
     // Of an external space the agent comes by itself: it asks every few seconds.
-    toast(space?.runtime === 'local' ? `Space ${space.name} started` : `Space ${space?.name} started: its agent may link again`);
+    toast(
+      space?.runtime === 'local'
+        ? `Space ${space.name} started`
+        : `Space ${space?.name} started: its agent may link again`,
+    );
   });
   if (!space) return pendingOf(resource, { page: true, back: BACK });
   const gone = resource.error?.status === 404;
@@ -105,8 +109,14 @@ function StatusCard({ space }) {
         ['Registration', html`<${RegistrationStatus} space=${space} />`],
         ['Owner', html`<span class="mono">${space.owner}</span>`],
         ['Agent', space.runtime === 'local' ? 'run by this server' : 'run by its owner'],
-        Boolean(space.template_id) && ['Template', html`<span class="mono">${templates.data?.name ?? space.template_id}</span>`],
-        urls.length > 0 && ['Addresses', html`<ul class="stack-small">${urls.map(([name, url]) => html`<li key=${name}>${name}: ${safeLink(url) ? html`<a class="mono" href=${url} target="_blank" rel="noreferrer">${url}</a>` : html`<span class="mono">${url}</span>`}</li>`)}</ul>`],
+        Boolean(space.template_id) && [
+          'Template',
+          html`<span class="mono">${templates.data?.name ?? space.template_id}</span>`,
+        ],
+        urls.length > 0 && [
+          'Addresses',
+          html`<ul class="stack-small">${urls.map(([name, url]) => html`<li key=${name}>${name}: ${safeLink(url) ? html`<a class="mono" href=${url} target="_blank" rel="noreferrer">${url}</a>` : html`<span class="mono">${url}</span>`}</li>`)}</ul>`,
+        ],
         ['Created', html`<${Time} value=${space.created_at} />`],
         ['Id', html`<span class="mono small">${space.id}</span>`],
       ]} />

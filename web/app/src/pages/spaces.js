@@ -28,7 +28,11 @@ export default function SpacesPage() {
   const [made, setMade] = useState(/** @type {Space | null} */ (null));
   const filters = { q: query.get('q').toLowerCase(), state: query.get('state') };
   const all = /** @type {Space[]} */ (list.items ?? []);
-  const rows = all.filter((space) => (!filters.state || space.state === filters.state) && `${space.name} ${space.owner}`.toLowerCase().includes(filters.q));
+  const rows = all.filter(
+    (space) =>
+      (!filters.state || space.state === filters.state) &&
+      `${space.name} ${space.owner}`.toLowerCase().includes(filters.q),
+  );
   const ask = () => query.set({ new: '1' });
   const close = () => query.set({ new: null });
   const onMade = (/** @type {Space} */ space) => {
@@ -70,16 +74,26 @@ function Rows({ rows }) {
     { key: 'state', label: 'State', cell: (/** @type {Space} */ space) => html`<${StateStatus} space=${space} />` },
     { key: 'health', label: 'Health', cell: (/** @type {Space} */ space) => html`<${HealthStatus} space=${space} />` },
     { key: 'linked', label: 'Link', cell: (/** @type {Space} */ space) => html`<${LinkStatus} space=${space} />` },
-    { key: 'registration', label: 'Registration', cell: (/** @type {Space} */ space) => html`<${RegistrationStatus} space=${space} />` },
+    {
+      key: 'registration',
+      label: 'Registration',
+      cell: (/** @type {Space} */ space) => html`<${RegistrationStatus} space=${space} />`,
+    },
     ...(can('manage_spaces') ? [{ key: 'owner', label: 'Owner', mono: true }] : []),
-    { key: 'created_at', label: 'Created', shrink: true, cell: (/** @type {Space} */ space) => html`<${Time} value=${space.created_at} />` },
+    {
+      key: 'created_at',
+      label: 'Created',
+      shrink: true,
+      cell: (/** @type {Space} */ space) => html`<${Time} value=${space.created_at} />`,
+    },
   ];
   return html`<${Table} label="Spaces" columns=${columns} rows=${rows} rowHref=${(/** @type {Space} */ space) => `/spaces/${space.id}`} />`;
 }
 
 /** @param {{any: boolean, onClear: () => void, onNew: () => void}} props */
 function None({ any, onClear, onNew }) {
-  if (any) return html`<${EmptyState} icon="search" title="No space matches" action=${html`<${Button} onClick=${onClear}>Clear the search</${Button}>`} />`;
+  if (any)
+    return html`<${EmptyState} icon="search" title="No space matches" action=${html`<${Button} onClick=${onClear}>Clear the search</${Button}>`} />`;
   return html`
     <${EmptyState} icon="box" title="No spaces yet" command="svc space create lab" action=${html`<${Button} kind="primary" icon="plus" onClick=${onNew}>Create a space</${Button}>`}>
       A space is where your methods run. Create one, then start its agent there.

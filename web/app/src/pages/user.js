@@ -31,7 +31,10 @@ const BACK = { href: '/users', label: 'Users' };
 export default function UserPage({ route }) {
   const path = `/api/users/${encodeURIComponent(route.params.id)}`;
   const user = useResource(path, { every: 10_000 });
-  return pendingOf(user, { page: true, back: BACK }) ?? html`<${Person} key=${path} path=${path} user=${user.data} stale=${user.error} onChanged=${user.set} />`;
+  return (
+    pendingOf(user, { page: true, back: BACK }) ??
+    html`<${Person} key=${path} path=${path} user=${user.data} stale=${user.error} onChanged=${user.set} />`
+  );
 }
 
 /** @param {{path: string, user: User, stale: any, onChanged: (user: User) => void}} props `stale`: why what is shown may no longer be true */
@@ -50,16 +53,22 @@ function Person({ path, user, stale, onChanged }) {
       <${ErrorNotice} error=${stale} />
       ${!user.active && html`<${Notice} tone="warn" icon="lock" title="Inactive"><p>This user cannot sign in, and their tokens are refused. What stands below holds again once they are activated.</p></${Notice}>`}
       <${Membership} path=${path} user=${user} onChange=${change} />
-      ${pendingOf(access) ?? html`
+      ${
+        pendingOf(access) ??
+        html`
         <${ErrorNotice} error=${access.error} title="Not up to date" />
         <${PermissionsAccess} permissions=${access.data.permissions} />
-        <${MethodsAccess} access=${access.data} />`}
+        <${MethodsAccess} access=${access.data} />`
+      }
       <${QuotasCard} user=${user} onChange=${change} />
       <${Card} title="About">
         <${KeyValue} items=${[
           ['Created', html`<${Time} value=${user.created_at} exact />`],
           ['Id', html`<span class="mono small">${user.id}</span>`],
-          can('view_audit') && ['Audit', html`<a href=${`/audit?actor=${encodeURIComponent(user.username)}`}>What ${user.username} did</a>, <a href=${`/audit?target_type=user&target_id=${user.id}`}>what was done to this user</a>`],
+          can('view_audit') && [
+            'Audit',
+            html`<a href=${`/audit?actor=${encodeURIComponent(user.username)}`}>What ${user.username} did</a>, <a href=${`/audit?target_type=user&target_id=${user.id}`}>what was done to this user</a>`,
+          ],
         ]} />
       </${Card}>
     </div>
@@ -97,14 +106,20 @@ function Head({ path, user, onChange }) {
     </${PageHeader}>
     ${activate.error && html`<div class="toolbar"><${ErrorNotice} error=${activate.error} /></div>`}
     ${open === 'password' && html`<${SetPassword} user=${user} onChange=${onChange} onClose=${close} />`}
-    ${open === 'active' && html`
+    ${
+      open === 'active' &&
+      html`
       <${ConfirmDialog} title=${`Deactivate ${user.username}?`} action="Deactivate" onConfirm=${deactivate} onClose=${close}>
         <p>They are signed out at once and their tokens are refused until they are activated again. Nothing is deleted.</p>
-      </${ConfirmDialog}>`}
-    ${open === 'delete' && html`
+      </${ConfirmDialog}>`
+    }
+    ${
+      open === 'delete' &&
+      html`
       <${ConfirmDialog} title=${`Delete ${user.username}?`} action="Delete user" typed=${user.username} onConfirm=${remove} onClose=${close}>
         <p>Their tokens, sessions, sinks and scripts go with them. The server refuses while they own spaces, or global sinks or scripts run as them.</p>
-      </${ConfirmDialog}>`}
+      </${ConfirmDialog}>`
+    }
   `;
 }
 
@@ -139,11 +154,15 @@ function Membership({ path, user, onChange }) {
   const allGroups = useNames('groups', [user]);
   const [ticks, setTicks] = useState(/** @type {Ticks} */ ({ roles: {}, groups: {} }));
   const dirty = anyChange(user.roles, ticks.roles) || anyChange(user.groups, ticks.groups);
-  const tick = (/** @type {keyof Ticks} */ what) => (/** @type {string[]} */ names) => setTicks({ ...ticks, [what]: changesBetween(user[what], names) });
+  const tick = (/** @type {keyof Ticks} */ what) => (/** @type {string[]} */ names) =>
+    setTicks({ ...ticks, [what]: changesBetween(user[what], names) });
   useUnsaved(dirty);
   const save = useAction(async () => {
     await onChange(await patchOf(path, ticks));
-    setTicks((now) => ({ roles: withoutSaved(now.roles, ticks.roles), groups: withoutSaved(now.groups, ticks.groups) }));
+    setTicks((now) => ({
+      roles: withoutSaved(now.roles, ticks.roles),
+      groups: withoutSaved(now.groups, ticks.groups),
+    }));
     toast('Roles and groups saved');
   });
   const reset = () => {

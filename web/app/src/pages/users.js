@@ -25,11 +25,27 @@ await loadStyles('users.css');
 /** @typedef {import('./users/directory.js').User} User */
 
 const COLUMNS = [
-  { key: 'username', label: 'Name', cell: (/** @type {User} */ one) => html`<span class="mono">${one.username}</span>${one.id === me.value?.id && html` <${Badge} tone="accent">you</${Badge}>`}` },
-  { key: 'active', label: 'Status', shrink: true, cell: (/** @type {User} */ one) => html`<${Status} tone=${one.active ? 'good' : 'neutral'}>${one.active ? 'active' : 'inactive'}</${Status}>` },
+  {
+    key: 'username',
+    label: 'Name',
+    cell: (/** @type {User} */ one) =>
+      html`<span class="mono">${one.username}</span>${one.id === me.value?.id && html` <${Badge} tone="accent">you</${Badge}>`}`,
+  },
+  {
+    key: 'active',
+    label: 'Status',
+    shrink: true,
+    cell: (/** @type {User} */ one) =>
+      html`<${Status} tone=${one.active ? 'good' : 'neutral'}>${one.active ? 'active' : 'inactive'}</${Status}>`,
+  },
   { key: 'roles', label: 'Roles', cell: (/** @type {User} */ one) => html`<${Names} names=${one.roles} />` },
   { key: 'groups', label: 'Groups', cell: (/** @type {User} */ one) => html`<${Names} names=${one.groups} />` },
-  { key: 'created_at', label: 'Created', shrink: true, cell: (/** @type {User} */ one) => html`<${Time} value=${one.created_at} />` },
+  {
+    key: 'created_at',
+    label: 'Created',
+    shrink: true,
+    cell: (/** @type {User} */ one) => html`<${Time} value=${one.created_at} />`,
+  },
 ];
 
 export default function UsersPage() {
@@ -51,10 +67,13 @@ export default function UsersPage() {
       ${list.items && html`<span class="muted small" role="status">${plural(rows.length, 'user')}${list.hasMore ? ' so far' : ''}</span>`}
     </div>
     <${Card} flush>
-      ${pendingOf(list) ?? html`
+      ${
+        pendingOf(list) ??
+        html`
         <${ErrorNotice} error=${list.error} title="Not up to date" />
         <${Table} label="Users" columns=${COLUMNS} rows=${rows} rowHref=${(/** @type {User} */ one) => `/users/${one.id}`} empty=${html`<${NoMatch} />`} />
-        <${Pagination} list=${list} />`}
+        <${Pagination} list=${list} />`
+      }
     </${Card}>
     ${creating && html`<${NewUser} roles=${roles} groups=${groups} onClose=${() => setCreating(false)} />`}
   `;

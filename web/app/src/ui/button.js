@@ -17,7 +17,18 @@ import { Spinner, useSlow } from './spinner.js';
  * @param {any} [props.children]
  * @param {(event: any) => void} [props.onClick] and every other attribute of a button
  */
-export function Button({ kind = 'secondary', size = 'medium', icon, href, busy = false, disabled, type = 'button', class: className, children, ...rest }) {
+export function Button({
+  kind = 'secondary',
+  size = 'medium',
+  icon,
+  href,
+  busy = false,
+  disabled,
+  type = 'button',
+  class: className,
+  children,
+  ...rest
+}) {
   const slow = useSlow(busy);
   const classes = cx('button', `button-${kind}`, size === 'small' && 'button-small', className);
   const content = html`${slow ? html`<${Spinner} />` : icon && html`<${Icon} name=${icon} />`}${children}`;
@@ -30,7 +41,8 @@ export function Button({ kind = 'secondary', size = 'medium', icon, href, busy =
  */
 export function IconButton({ icon, label, size = 'medium', href, class: className, ...rest }) {
   const classes = cx('icon-button', size === 'small' && 'icon-button-small', className);
-  if (href) return html`<a class=${classes} href=${href} aria-label=${label} title=${label} ...${rest}><${Icon} name=${icon} /></a>`;
+  if (href)
+    return html`<a class=${classes} href=${href} aria-label=${label} title=${label} ...${rest}><${Icon} name=${icon} /></a>`;
   return html`<button type="button" class=${classes} aria-label=${label} title=${label} ...${rest}><${Icon} name=${icon} /></button>`;
 }
 
@@ -48,9 +60,11 @@ export function CopyButton({ text, label = 'Copy', children, class: className, k
     const timer = setTimeout(() => setState(''), COPIED_MS);
     return () => clearTimeout(timer);
   }, [state]);
-  const copy = async () => setState((await copyText(typeof text === 'function' ? text() : text)) ? 'Copied' : 'Not copied');
+  const copy = async () =>
+    setState((await copyText(typeof text === 'function' ? text() : text)) ? 'Copied' : 'Not copied');
   const icon = state === 'Copied' ? 'check' : 'copy';
   const status = html`<span class="visually-hidden" role="status">${state}</span>`;
-  if (children) return html`<${Button} kind=${kind} icon=${icon} class=${className} onClick=${copy}>${state || children}</${Button}>${status}`;
+  if (children)
+    return html`<${Button} kind=${kind} icon=${icon} class=${className} onClick=${copy}>${state || children}</${Button}>${status}`;
   return html`<${IconButton} icon=${icon} label=${state || label} size="small" class=${cx('copy-button', className)} onClick=${copy} />${status}`;
 }

@@ -15,14 +15,17 @@ export function Card({ title, description, actions, flush, class: className, lev
   const id = useId();
   return html`
     <section class=${cx('card', flush && 'card-flush', className)} id=${anchor} aria-labelledby=${title ? id : undefined}>
-      ${title && html`
+      ${
+        title &&
+        html`
         <header class="card-header">
           <div class="grow">
             <${`h${level}`} class="card-title" id=${id}>${title}</${`h${level}`}>
             ${description && html`<p class="card-description">${description}</p>`}
           </div>
           ${actions && html`<div class="actions">${actions}</div>`}
-        </header>`}
+        </header>`
+      }
       <div class="card-body">${children}</div>
     </section>
   `;

@@ -19,7 +19,10 @@ const MOST_SHOWN = 200_000;
  */
 export function CodeBlock({ text, language, label = 'text', prompt, wrap, tall, copy = true }) {
   const shown = text.slice(0, MOST_SHOWN);
-  const content = useMemo(() => (language ? tokens(shown, language) : prompt ? words(shown) : shown), [shown, language, prompt]);
+  const content = useMemo(
+    () => (language ? tokens(shown, language) : prompt ? words(shown) : shown),
+    [shown, language, prompt],
+  );
   return html`
     <div class=${cx('code-block', prompt && 'code-prompt', wrap && 'code-wrap', tall && 'code-tall')}>
       <pre tabindex="0" role="region" aria-label=${label}><code>${content}</code></pre>
@@ -34,10 +37,14 @@ export function CodeBlock({ text, language, label = 'text', prompt, wrap, tall, 
  * @param {import('../lib/highlight.js').Language} language
  */
 export function tokens(text, language) {
-  return highlight(text, language).map(([kind, part], index) => (kind ? html`<span key=${index} class=${`tok-${kind}`}>${part}</span>` : part));
+  return highlight(text, language).map(([kind, part], index) =>
+    kind ? html`<span key=${index} class=${`tok-${kind}`}>${part}</span>` : part,
+  );
 }
 
 /** A command does not break inside `--flag`, behind its hyphens. @param {string} text */
 function words(text) {
-  return text.split(/(\s+)/).map((part, index) => (part.startsWith('-') ? html`<span key=${index} class="nowrap">${part}</span>` : part));
+  return text
+    .split(/(\s+)/)
+    .map((part, index) => (part.startsWith('-') ? html`<span key=${index} class="nowrap">${part}</span>` : part));
 }

@@ -21,12 +21,27 @@ import { Field } from './field.js';
  * @param {boolean} [props.readOnly]
  * @param {() => void} [props.onSubmit] Ctrl or Cmd with Enter
  */
-export function CodeEditor({ label, value, onInput, language, hideLabel, hint, error, errorLine, rows = 8, maxRows = 32, readOnly, onSubmit }) {
+export function CodeEditor({
+  label,
+  value,
+  onInput,
+  language,
+  hideLabel,
+  hint,
+  error,
+  errorLine,
+  rows = 8,
+  maxRows = 32,
+  readOnly,
+  onSubmit,
+}) {
   const escaped = useRef(false);
   const lines = useMemo(() => value.split('\n').length, [value]);
   const coloured = useMemo(() => (language ? tokens(value, language) : value), [value, language]);
   const height = Math.min(Math.max(lines, rows), maxRows);
-  const note = readOnly ? hint : html`${hint}${hint ? ' ' : ''}<span class="editor-keys">Tab indents; Escape, then Tab leaves the field.</span>`;
+  const note = readOnly
+    ? hint
+    : html`${hint}${hint ? ' ' : ''}<span class="editor-keys">Tab indents; Escape, then Tab leaves the field.</span>`;
 
   const onKey = (/** @type {KeyboardEvent} */ event) => {
     const field = /** @type {HTMLTextAreaElement} */ (event.currentTarget);
@@ -49,7 +64,7 @@ export function CodeEditor({ label, value, onInput, language, hideLabel, hint, e
   return html`
     <${Field} ...${{ label, hideLabel, hint: note, error, class: 'editor-field' }}>
       ${(/** @type {any} */ wiring) => html`
-        <div class=${cx('editor', error && 'editor-invalid')} ref=${(/** @type {HTMLElement | null} */ box) => box && (box.style.height = `calc(${height} * var(--code-line) + 1.5rem + 2px)`)}>
+        <div class=${cx('editor', error && 'editor-invalid')} ref=${(/** @type {HTMLElement | null} */ box) => box && ((box.style.height = `calc(${height} * var(--code-line) + 1.5rem + 2px)`))}>
           <div class="editor-gutter" aria-hidden="true">
             ${Array.from({ length: lines }, (_, index) => html`<span key=${index} class=${index + 1 === errorLine ? 'editor-error-line' : undefined}>${index + 1}</span>`)}
           </div>
@@ -79,11 +94,17 @@ function indent(field, width, back) {
   const from = value.lastIndexOf('\n', start - 1) + 1;
   if (!back && !value.slice(start, end).includes('\n')) return insert(' '.repeat(width - ((start - from) % width)));
   const block = value.slice(from, end);
-  const moved = back ? block.replace(new RegExp(`^ {1,${width}}`, 'gm'), '') : block.replace(/^(?=.)/gm, ' '.repeat(width));
+  const moved = back
+    ? block.replace(new RegExp(`^ {1,${width}}`, 'gm'), '')
+    : block.replace(/^(?=.)/gm, ' '.repeat(width));
   if (moved === block) return undefined;
   field.setSelectionRange(from, end);
   insert(moved);
-  if (start === end) field.setSelectionRange(Math.max(from, start - (block.length - moved.length)), Math.max(from, start - (block.length - moved.length)));
+  if (start === end)
+    field.setSelectionRange(
+      Math.max(from, start - (block.length - moved.length)),
+      Math.max(from, start - (block.length - moved.length)),
+    );
   else field.setSelectionRange(from, from + moved.length);
   return undefined;
 }

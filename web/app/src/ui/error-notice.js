@@ -44,7 +44,11 @@ export function messageOf(error) {
  * @param {{error: any, title?: string, onRetry?: () => void, back?: {href: string, label: string}}} props
  */
 export function PageError({ error, title, onRetry, back }) {
-  const known = { 403: 'You are not allowed to see this', 404: 'There is nothing here', 0: 'The server is not answering' };
+  const known = {
+    403: 'You are not allowed to see this',
+    404: 'There is nothing here',
+    0: 'The server is not answering',
+  };
   const heading = title ?? known[/** @type {403} */ (error.status)] ?? 'Something went wrong';
   const code = error.status === 403 || error.status === 404 ? String(error.status) : '';
   return html`
@@ -69,7 +73,8 @@ export function PageError({ error, title, onRetry, back }) {
  */
 export function pendingOf(resource, { page = false, back } = {}) {
   if (resource.data !== null) return null;
-  if (resource.error && page) return html`<${PageError} error=${resource.error} onRetry=${resource.reload} back=${back} />`;
+  if (resource.error && page)
+    return html`<${PageError} error=${resource.error} onRetry=${resource.reload} back=${back} />`;
   if (resource.error) return html`<${ErrorNotice} error=${resource.error} onRetry=${resource.reload} />`;
   return resource.slow ? html`<p class="loading" role="status">Loading…</p>` : html`<div class="loading-space"></div>`;
 }

@@ -38,20 +38,48 @@ export function Field({ label, hideLabel, hint, error, optional, class: classNam
  */
 
 /** @param {Labelled & Input & {[attribute: string]: any}} props */
-export function TextInput({ label, hideLabel, hint, error, optional, class: className, value, onInput, mono, type = 'text', ...rest }) {
+export function TextInput({
+  label,
+  hideLabel,
+  hint,
+  error,
+  optional,
+  class: className,
+  value,
+  onInput,
+  mono,
+  type = 'text',
+  ...rest
+}) {
   return html`
     <${Field} ...${{ label, hideLabel, hint, error, optional, class: className }}>
-      ${(/** @type {Wiring} */ wiring) => html`<input class=${cx('input', mono && 'mono')} type=${type} value=${value ?? ''}
+      ${(
+        /** @type {Wiring} */ wiring,
+      ) => html`<input class=${cx('input', mono && 'mono')} type=${type} value=${value ?? ''}
         onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} ...${mono ? { spellcheck: false, autocapitalize: 'off' } : {}} ...${wiring} ...${rest} />`}
     </${Field}>
   `;
 }
 
 /** @param {Labelled & Input & {[attribute: string]: any}} props */
-export function Textarea({ label, hideLabel, hint, error, optional, class: className, value, onInput, mono, rows = 4, ...rest }) {
+export function Textarea({
+  label,
+  hideLabel,
+  hint,
+  error,
+  optional,
+  class: className,
+  value,
+  onInput,
+  mono,
+  rows = 4,
+  ...rest
+}) {
   return html`
     <${Field} ...${{ label, hideLabel, hint, error, optional, class: className }}>
-      ${(/** @type {Wiring} */ wiring) => html`<textarea class=${cx('input', mono && 'mono')} rows=${rows} value=${value ?? ''}
+      ${(
+        /** @type {Wiring} */ wiring,
+      ) => html`<textarea class=${cx('input', mono && 'mono')} rows=${rows} value=${value ?? ''}
         spellcheck=${!mono} onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} ...${wiring} ...${rest}></textarea>`}
     </${Field}>
   `;
@@ -60,7 +88,18 @@ export function Textarea({ label, hideLabel, hint, error, optional, class: class
 /**
  * @param {Labelled & {value: string, onInput: (value: string) => void, options: (string | {value: string, label: string, disabled?: boolean})[], [attribute: string]: any}} props
  */
-export function Select({ label, hideLabel, hint, error, optional, class: className, value, onInput, options, ...rest }) {
+export function Select({
+  label,
+  hideLabel,
+  hint,
+  error,
+  optional,
+  class: className,
+  value,
+  onInput,
+  options,
+  ...rest
+}) {
   const rows = options.map((option) => (typeof option === 'string' ? { value: option, label: option } : option));
   return html`
     <${Field} ...${{ label, hideLabel, hint, error, optional, class: className }}>

@@ -15,7 +15,16 @@ import { ErrorNotice } from './error-notice.js';
  * @param {string} [props.class]
  * @param {any} [props.children]
  */
-export function Form({ onSubmit, submit, onCancel, disabled, wideButton, kind = 'primary', class: className, children }) {
+export function Form({
+  onSubmit,
+  submit,
+  onCancel,
+  disabled,
+  wideButton,
+  kind = 'primary',
+  class: className,
+  children,
+}) {
   const { run, busy, error } = useAction(onSubmit);
   const send = (/** @type {Event} */ event) => {
     event.preventDefault();

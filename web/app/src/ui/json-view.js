@@ -20,7 +20,8 @@ export function JsonView({ value, label = 'JSON', depth = 2, copy = true }) {
 
 /** @param {{name?: string, value: any, depth: number}} props */
 function JsonNode({ name, value, depth }) {
-  if (value === null || typeof value !== 'object' || isExact(value)) return html`<div class="json-line"><${Name} name=${name} /><${Scalar} value=${value} /></div>`;
+  if (value === null || typeof value !== 'object' || isExact(value))
+    return html`<div class="json-line"><${Name} name=${name} /><${Scalar} value=${value} /></div>`;
   return html`<${Branch} name=${name} value=${value} depth=${depth} />`;
 }
 
@@ -32,25 +33,31 @@ function Branch({ name, value, depth }) {
   const names = Object.keys(value);
   const [first, last] = list ? '[]' : '{}';
   const size = list ? `${names.length} items` : `${names.length} keys`;
-  if (names.length === 0) return html`<div class="json-line"><${Name} name=${name} /><span class="json-mark">${first}${last}</span></div>`;
+  if (names.length === 0)
+    return html`<div class="json-line"><${Name} name=${name} /><span class="json-mark">${first}${last}</span></div>`;
   return html`
     <div class="json-branch">
       <button type="button" class="json-toggle" aria-expanded=${open} onClick=${() => setOpen(!open)}>
         <${Icon} name="chevron-right" size=${12} /><${Name} name=${name} /><span class="json-mark">${first}</span>${!open && html`<span class="json-size">${size}</span><span class="json-mark">${last}</span>`}
       </button>
-      ${open && html`
+      ${
+        open &&
+        html`
         <div class="json-members">
           ${names.slice(0, limit).map((key) => html`<${JsonNode} key=${key} name=${list ? undefined : key} value=${value[key]} depth=${depth - 1} />`)}
           ${names.length > limit && html`<button type="button" class="json-more" onClick=${() => setLimit(limit + PIECE)}>${names.length - limit} more</button>`}
         </div>
-        <div class="json-line json-mark">${last}</div>`}
+        <div class="json-line json-mark">${last}</div>`
+      }
     </div>
   `;
 }
 
 /** @param {{name?: string}} props */
 function Name({ name }) {
-  return name === undefined ? null : html`<span class="tok-key">${JSON.stringify(name)}</span><span class="json-mark">: </span>`;
+  return name === undefined
+    ? null
+    : html`<span class="tok-key">${JSON.stringify(name)}</span><span class="json-mark">: </span>`;
 }
 
 /** @param {{value: any}} props */

@@ -52,9 +52,12 @@ export function Menu({ items, label, children, up, class: className }) {
       <button type="button" class=${cx('menu-button', !children && 'icon-button')} aria-haspopup="menu" aria-expanded=${open} aria-controls=${open ? id : undefined} aria-label=${children ? undefined : label} onClick=${() => setOpen(!open)}>
         ${children ?? html`<${Icon} name="more" />`}
       </button>
-      ${open && html`<ul class=${cx('menu-list', up && 'menu-up')} role="menu" id=${id} aria-label=${label}>
+      ${
+        open &&
+        html`<ul class=${cx('menu-list', up && 'menu-up')} role="menu" id=${id} aria-label=${label}>
         ${items.map((item, index) => html`<${Item} key=${index} item=${item} onDone=${close} />`)}
-      </ul>`}
+      </ul>`
+      }
     </div>
   `;
 }
@@ -70,9 +73,11 @@ function Item({ item, onDone }) {
     onClick?.();
   };
   return html`<li role="none">
-    ${href
-      ? html`<a class="menu-item" tabindex="-1" href=${href} onClick=${onDone} ...${choice}>${content}</a>`
-      : html`<button type="button" class=${cx('menu-item', danger && 'menu-danger')} tabindex="-1" onClick=${act} ...${choice}>${content}</button>`}
+    ${
+      href
+        ? html`<a class="menu-item" tabindex="-1" href=${href} onClick=${onDone} ...${choice}>${content}</a>`
+        : html`<button type="button" class=${cx('menu-item', danger && 'menu-danger')} tabindex="-1" onClick=${act} ...${choice}>${content}</button>`
+    }
   </li>`;
 }
 
@@ -85,6 +90,9 @@ function entries(root) {
 function move(root, key) {
   const all = entries(root);
   const at = all.indexOf(/** @type {HTMLElement} */ (document.activeElement));
-  const to = { ArrowDown: (at + 1) % all.length, ArrowUp: (at - 1 + all.length) % all.length, Home: 0, End: all.length - 1 }[key] ?? 0;
+  const to =
+    { ArrowDown: (at + 1) % all.length, ArrowUp: (at - 1 + all.length) % all.length, Home: 0, End: all.length - 1 }[
+      key
+    ] ?? 0;
   all[to]?.focus();
 }

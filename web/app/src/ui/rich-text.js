@@ -6,5 +6,7 @@ import { html } from '../lib/preact.js';
  * @param {string} text
  */
 export function withCode(text) {
-  return String(text).split(/`([^`\n]+)`/).map((part, index) => (index % 2 ? html`<code key=${index}>${part}</code>` : part));
+  return String(text)
+    .split(/`([^`\n]+)`/)
+    .map((part, index) => (index % 2 ? html`<code key=${index}>${part}</code>` : part));
 }

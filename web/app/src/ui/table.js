@@ -40,13 +40,17 @@ export function Table({ label, columns, rows, rowKey, rowHref, onRow, selected, 
           ${columns.map((column) => html`<th key=${column.key} scope="col" class=${cellClass(column)}>${column.hideLabel ? html`<span class="visually-hidden">${column.label}</span>` : column.label}</th>`)}
         </tr></thead>
         <tbody>
-          ${rows.map((row) => html`
+          ${rows.map(
+            (row) => html`
             <tr key=${key(row)} class=${cx((rowHref?.(row) || onRow) && 'row-link', selected?.(row) && 'row-selected')}>
-              ${columns.map((column, index) => html`
+              ${columns.map(
+                (column, index) => html`
                 <td key=${column.key} class=${cellClass(column)} data-label=${column.hideLabel ? undefined : column.label}>
                   ${index === 0 ? firstCell(row, column, rowHref, onRow) : cellOf(row, column)}
-                </td>`)}
-            </tr>`)}
+                </td>`,
+              )}
+            </tr>`,
+          )}
         </tbody>
       </table>
     </div>
@@ -54,7 +58,13 @@ export function Table({ label, columns, rows, rowKey, rowHref, onRow, selected, 
 }
 
 /** @param {Column<any>} column */
-const cellClass = (column) => cx(column.align === 'right' && 'right', column.mono && 'mono', column.shrink && 'shrink', column.hideLabel && 'cell-actions') || undefined;
+const cellClass = (column) =>
+  cx(
+    column.align === 'right' && 'right',
+    column.mono && 'mono',
+    column.shrink && 'shrink',
+    column.hideLabel && 'cell-actions',
+  ) || undefined;
 /** @param {any} row @param {Column<any>} column */
 const cellOf = (row, column) => (column.cell ? column.cell(row) : row[column.key]);
 
@@ -67,7 +77,8 @@ const cellOf = (row, column) => (column.cell ? column.cell(row) : row[column.key
 function firstCell(row, column, rowHref, onRow) {
   const href = rowHref?.(row);
   if (href) return html`<a class="cover-link" href=${href}>${cellOf(row, column)}</a>`;
-  if (onRow) return html`<button type="button" class="cover-link" onClick=${() => onRow(row)}>${cellOf(row, column)}</button>`;
+  if (onRow)
+    return html`<button type="button" class="cover-link" onClick=${() => onRow(row)}>${cellOf(row, column)}</button>`;
   return cellOf(row, column);
 }
 

@@ -36,11 +36,13 @@ export function Toasts() {
   }, [newest]);
   return html`
     <div class="toasts" role="status" aria-live="polite" popover="manual" ref=${ref}>
-      ${toasts.value.map((one) => html`
+      ${toasts.value.map(
+        (one) => html`
         <div key=${one.id} class=${`toast toast-${one.kind}`}>
           <${Icon} name=${one.kind === 'good' ? 'check' : 'alert'} /><p class="grow">${one.text}</p>
           <${IconButton} icon="close" label="Dismiss" size="small" onClick=${() => close(one.id)} />
-        </div>`)}
+        </div>`,
+      )}
     </div>
   `;
 }

@@ -99,7 +99,12 @@ async function call(page) {
   await see(outcome.getByText('3', { exact: true }));
 
   // The same call for elsewhere.
-  for (const [tab, holds] of [['curl', '/api/methods/call'], ['CLI', 'svc method call orders.total'], ['Python', 'orders.total'], ['TypeScript', 'fetch']]) {
+  for (const [tab, holds] of [
+    ['curl', '/api/methods/call'],
+    ['CLI', 'svc method call orders.total'],
+    ['Python', 'orders.total'],
+    ['TypeScript', 'fetch'],
+  ]) {
     await page.getByRole('tab', { name: tab }).click();
     await see(page.getByRole('tabpanel').getByText(holds));
   }

@@ -7,7 +7,22 @@ import { see } from '../scene.js';
 /** @typedef {import('playwright-core').Page} Page */
 
 /** Pages that have none of it to show; everywhere else it must be seen. */
-const WITHOUT = ['sinks-new', 'scripts-new', 'users', 'users-id', 'groups', 'roles', 'login', 'setup', 'not-found', 'forbidden', 'tokens', 'tokens-new', 'spaces', 'spaces-new'];
+const WITHOUT = [
+  'sinks-new',
+  'scripts-new',
+  'users',
+  'users-id',
+  'groups',
+  'roles',
+  'login',
+  'setup',
+  'not-found',
+  'forbidden',
+  'tokens',
+  'tokens-new',
+  'spaces',
+  'spaces-new',
+];
 
 /** @param {import('../scene.js').Scene} scene */
 export default async function hostile(scene) {
@@ -33,9 +48,15 @@ export default async function hostile(scene) {
   await page.goto(`/events?event=${event.id}`);
   await see(page.getByRole('dialog').getByRole('link', { name: sink.name }));
   await expectHarmless(page, 'the drawer of an event');
-  for (const [of, id] of [['a webhook', sink.id], ['a script', printer.id]]) {
+  for (const [of, id] of [
+    ['a webhook', sink.id],
+    ['a script', printer.id],
+  ]) {
     await page.goto(`/sinks/${id}`);
-    await page.getByRole('button', { name: /custom\.said/ }).first().click();
+    await page
+      .getByRole('button', { name: /custom\.said/ })
+      .first()
+      .click();
     await see(page.getByRole('dialog').getByText(markup));
     await expectHarmless(page, `a delivery of ${of}`);
     await page.goto(`/sinks/${id}?tab=settings`);
@@ -57,14 +78,29 @@ export default async function hostile(scene) {
 
 /** Whether the markup is on the page, as text or in a field. @param {Page} page @param {string} markup */
 function holds(page, markup) {
-  return page.waitForFunction((text) => {
-    const fields = [...document.querySelectorAll('input, textarea')].map((field) => /** @type {HTMLInputElement} */ (field).value);
-    return document.body.innerText.includes(text) || fields.some((value) => value.includes(text));
-  }, markup, { timeout: 5_000 }).then(() => true, () => false);
+  return page
+    .waitForFunction(
+      (text) => {
+        const fields = [...document.querySelectorAll('input, textarea')].map(
+          (field) => /** @type {HTMLInputElement} */ (field).value,
+        );
+        return document.body.innerText.includes(text) || fields.some((value) => value.includes(text));
+      },
+      markup,
+      { timeout: 5_000 },
+    )
+    .then(
+      () => true,
+      () => false,
+    );
 }
 
 /** @param {Page} page @param {string} where */
 async function expectHarmless(page, where) {
-  const found = await page.evaluate(() => ({ images: document.querySelectorAll('img, iframe, object').length, hacked: 'hacked' in window, handlers: document.querySelectorAll('[onerror], [onclick], [onload]').length }));
+  const found = await page.evaluate(() => ({
+    images: document.querySelectorAll('img, iframe, object').length,
+    hacked: 'hacked' in window,
+    handlers: document.querySelectorAll('[onerror], [onclick], [onload]').length,
+  }));
   assert.deepEqual(found, { images: 0, hacked: false, handlers: 0 }, where);
 }

@@ -112,5 +112,7 @@ function hasRing(page) {
 
 /** The browser's own bar is part of the round, and shows as the body. @param {Page} page */
 function isInDialog(page) {
-  return page.evaluate(() => document.activeElement === document.body || document.activeElement?.closest('dialog') !== null);
+  return page.evaluate(
+    () => document.activeElement === document.body || document.activeElement?.closest('dialog') !== null,
+  );
 }

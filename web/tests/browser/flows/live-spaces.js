@@ -28,5 +28,6 @@ export default async function liveSpaces(scene) {
   await scene.meanwhile('stop the agent');
   await see(row.getByText('stopped', { exact: true }));
   await see(one.getByRole('button', { name: 'Start', exact: true }));
-  for (const page of [list, one]) assert.ok(await page.evaluate(() => 'sameDocument' in window), 'all of it without a reload');
+  for (const page of [list, one])
+    assert.ok(await page.evaluate(() => 'sameDocument' in window), 'all of it without a reload');
 }

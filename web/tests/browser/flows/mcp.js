@@ -25,12 +25,18 @@ export default async function mcp(scene) {
   await page.getByLabel('Token name').fill('editor');
   await page.getByRole('button', { name: 'Create token' }).click();
   await see(page.getByText('Token editor created'));
-  for (const [client, holds] of [['Cursor', 'mcpServers'], ['VS Code', 'servers'], ['Claude Code', 'claude mcp add']]) {
+  for (const [client, holds] of [
+    ['Cursor', 'mcpServers'],
+    ['VS Code', 'servers'],
+    ['Claude Code', 'claude mcp add'],
+  ]) {
     await page.getByRole('tab', { name: client }).click();
     const configuration = page.getByRole('region', { name: `${client} configuration` });
     await see(configuration.getByText(holds));
     assert.match(await configuration.innerText(), /svc_pat_\w+/);
   }
-  const token = /svc_pat_\w+/.exec(await page.getByRole('region', { name: 'Claude Code configuration' }).innerText())?.[0];
+  const token = /svc_pat_\w+/.exec(
+    await page.getByRole('region', { name: 'Claude Code configuration' }).innerText(),
+  )?.[0];
   await scene.meanwhile('use the token', token);
 }

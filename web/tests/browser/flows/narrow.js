@@ -30,7 +30,9 @@ export default async function narrow(scene) {
 /** The first element that sticks out, to find it by. @param {import('playwright-core').Page} page */
 function widest(page) {
   return page.evaluate(() => {
-    const out = [...document.querySelectorAll('main *')].find((element) => element.getBoundingClientRect().right > innerWidth + 1);
+    const out = [...document.querySelectorAll('main *')].find(
+      (element) => element.getBoundingClientRect().right > innerWidth + 1,
+    );
     return out ? out.outerHTML.slice(0, 160) : '';
   });
 }

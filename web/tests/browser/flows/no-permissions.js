@@ -7,8 +7,14 @@ import { see, seeNo, seePage } from '../scene.js';
 const FOR_ALL = ['Overview', 'Methods', 'Events', 'Scripts', 'Tokens'];
 /** Pages with a permission, and a word of the data on each. */
 const CLOSED = [
-  ['/spaces', 'warehouse'], ['/tools', 'orders_create'], ['/sinks', 'old-crm'], ['/sinks/new', 'Patterns'],
-  ['/users', 'cleo'], ['/groups', 'packers'], ['/roles', 'auditor'], ['/audit', 'event_sink.created'],
+  ['/spaces', 'warehouse'],
+  ['/tools', 'orders_create'],
+  ['/sinks', 'old-crm'],
+  ['/sinks/new', 'Patterns'],
+  ['/users', 'cleo'],
+  ['/groups', 'packers'],
+  ['/roles', 'auditor'],
+  ['/audit', 'event_sink.created'],
 ];
 
 /** @param {import('../scene.js').Scene} scene */
@@ -20,7 +26,12 @@ export default async function noPermissions(scene) {
   await seePage(page, 'Overview');
   assert.deepEqual(await nav.getByRole('link').allInnerTexts(), FOR_ALL);
 
-  for (const [path, word] of [...CLOSED, [`/spaces/${space.id}`, space.name], [`/sinks/${sink.id}`, sink.name], [`/users/${scene.facts.ann_id}`, ann.username]]) {
+  for (const [path, word] of [
+    ...CLOSED,
+    [`/spaces/${space.id}`, space.name],
+    [`/sinks/${sink.id}`, sink.name],
+    [`/users/${scene.facts.ann_id}`, ann.username],
+  ]) {
     await page.goto(path);
     await seePage(page, 'You are not allowed to see this');
     await see(page.getByRole('main').getByText('403'));
@@ -62,7 +73,8 @@ export default async function noPermissions(scene) {
   const boss = await scene.open(ann);
   await boss.goto('/');
   const entries = boss.getByRole('navigation', { name: 'Main' });
-  for (const entry of ['Spaces', 'MCP', 'Sinks', 'Users', 'Groups', 'Roles', 'Audit']) await see(entries.getByRole('link', { name: entry }));
+  for (const entry of ['Spaces', 'MCP', 'Sinks', 'Users', 'Groups', 'Roles', 'Audit'])
+    await see(entries.getByRole('link', { name: entry }));
   await boss.goto('/events');
   await see(boss.getByRole('button', { name: /emit/i }));
   for (const [path, word] of CLOSED) {

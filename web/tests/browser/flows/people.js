@@ -58,7 +58,11 @@ async function newRole(page) {
   await form.getByRole('button', { name: 'Create role' }).click();
   await seeNo(form);
   assert.ok(await page.getByRole('checkbox', { name: 'reader: view_audit' }).isChecked());
-  assert.equal(await page.getByRole('checkbox', { name: /^admin: / }).count(), 0, 'the built-in roles cannot be changed');
+  assert.equal(
+    await page.getByRole('checkbox', { name: /^admin: / }).count(),
+    0,
+    'the built-in roles cannot be changed',
+  );
 }
 
 /** @param {Page} page */

@@ -13,7 +13,11 @@ export default async function screenshots(scene) {
   await mkdir(folder, { recursive: true });
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     for (const width of [1280, 390]) {
-      const windowOf = await windows(scene, { colorScheme, reducedMotion: 'reduce', viewport: { width, height: HEIGHT } });
+      const windowOf = await windows(scene, {
+        colorScheme,
+        reducedMotion: 'reduce',
+        viewport: { width, height: HEIGHT },
+      });
       for (const place of places(scene)) {
         const page = windowOf(place);
         await visit(page, place);

@@ -44,7 +44,9 @@ export default async function signIn(scene) {
 
   // Ben's attempts are used up by somebody else's guesses.
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const answer = await page.request.post('/api/auth/login', { data: { username: ben.username, password: `guess ${attempt}` } });
+    const answer = await page.request.post('/api/auth/login', {
+      data: { username: ben.username, password: `guess ${attempt}` },
+    });
     assert.equal(answer.status(), 401);
   }
   await name.fill(ben.username);

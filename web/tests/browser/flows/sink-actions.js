@@ -27,7 +27,10 @@ export default async function sinkActions(scene) {
 
   await page.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('menuitem', { name: 'Rotate secret' }).click();
-  await page.getByRole('dialog', { name: 'Rotate the signing secret?' }).getByRole('button', { name: 'Rotate secret' }).click();
+  await page
+    .getByRole('dialog', { name: 'Rotate the signing secret?' })
+    .getByRole('button', { name: 'Rotate secret' })
+    .click();
   const rotated = page.getByRole('dialog', { name: 'New signing secret' });
   assert.match((await rotated.getByRole('region', { name: 'secret', exact: true }).innerText()).trim(), /^whsec_/);
   await rotated.getByRole('button', { name: 'Done' }).click();

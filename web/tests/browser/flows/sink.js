@@ -49,7 +49,10 @@ export default async function sink(scene) {
   await drawer.getByRole('link', { name: 'desk' }).click();
   await seePage(page, 'desk');
   assert.equal(page.url(), address);
-  const row = page.getByRole('table', { name: 'Deliveries' }).getByRole('row').filter({ hasText: 'custom.order.shipped' });
+  const row = page
+    .getByRole('table', { name: 'Deliveries' })
+    .getByRole('row')
+    .filter({ hasText: 'custom.order.shipped' });
   await see(row.getByText('delivered'));
   await row.getByRole('button', { name: /custom\.order\.shipped/ }).click();
   const delivery = page.getByRole('dialog', { name: 'Delivery #1' });

@@ -9,14 +9,67 @@ export const FILTERS = ['actor', 'action', 'target_type', 'target_id', 'range', 
 
 /** The server compares whole words, so both lists are offered; any other word may be typed as well. */
 const ACTIONS = [
-  'agent_token.rotated', 'event_sink.created', 'event_sink.dead', 'event_sink.deleted', 'event_sink.disabled', 'event_sink.dropped', 'event_sink.enabled', 'event_sink.replayed', 'event_sink.resent',
-  'event_sink.secret_rotated', 'event_sink.tested', 'event_sink.updated', 'event_sink.withheld', 'group.created', 'group.deleted', 'group.updated', 'login.failed', 'role.created', 'role.deleted',
-  'role.updated', 'script.created', 'script.deleted', 'script.updated', 'session.created', 'session.deleted', 'space.created', 'space.deleted', 'space.started', 'space.stopped', 'space.updated',
-  'template.created', 'template.deleted', 'template.updated', 'token.created', 'token.revoked', 'user.activated', 'user.created', 'user.deactivated', 'user.deleted', 'user.password_changed', 'user.updated',
+  'agent_token.rotated',
+  'event_sink.created',
+  'event_sink.dead',
+  'event_sink.deleted',
+  'event_sink.disabled',
+  'event_sink.dropped',
+  'event_sink.enabled',
+  'event_sink.replayed',
+  'event_sink.resent',
+  'event_sink.secret_rotated',
+  'event_sink.tested',
+  'event_sink.updated',
+  'event_sink.withheld',
+  'group.created',
+  'group.deleted',
+  'group.updated',
+  'login.failed',
+  'role.created',
+  'role.deleted',
+  'role.updated',
+  'script.created',
+  'script.deleted',
+  'script.updated',
+  'session.created',
+  'session.deleted',
+  'space.created',
+  'space.deleted',
+  'space.started',
+  'space.stopped',
+  'space.updated',
+  'template.created',
+  'template.deleted',
+  'template.updated',
+  'token.created',
+  'token.revoked',
+  'user.activated',
+  'user.created',
+  'user.deactivated',
+  'user.deleted',
+  'user.password_changed',
+  'user.updated',
 ];
-const TARGET_TYPES = ['event_sink', 'group', 'method_subscription', 'role', 'script', 'session', 'space', 'template', 'token', 'user'];
+const TARGET_TYPES = [
+  'event_sink',
+  'group',
+  'method_subscription',
+  'role',
+  'script',
+  'session',
+  'space',
+  'template',
+  'token',
+  'user',
+];
 
-const RANGES = /** @type {[string, string, number][]} */ ([['1h', 'Last hour', 3_600_000], ['24h', 'Last 24 hours', 86_400_000], ['7d', 'Last 7 days', 604_800_000], ['30d', 'Last 30 days', 2_592_000_000]]);
+const RANGES = /** @type {[string, string, number][]} */ ([
+  ['1h', 'Last hour', 3_600_000],
+  ['24h', 'Last 24 hours', 86_400_000],
+  ['7d', 'Last 7 days', 604_800_000],
+  ['30d', 'Last 30 days', 2_592_000_000],
+]);
 
 /**
  * What the server is asked for: two moments.

@@ -15,7 +15,9 @@ const PAGES = {
 /** @param {Entry} entry */
 export function pageOf(entry) {
   const [path, ...permissions] = PAGES[entry.target_type] ?? [];
-  return path && !entry.action.endsWith('.deleted') && can(...permissions) ? path + encodeURIComponent(entry.target_id) : null;
+  return path && !entry.action.endsWith('.deleted') && can(...permissions)
+    ? path + encodeURIComponent(entry.target_id)
+    : null;
 }
 
 /**

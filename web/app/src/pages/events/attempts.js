@@ -26,11 +26,14 @@ export function AttemptLine({ attempt, n, to = '', open = true }) {
         <span class="muted small">${n ? `attempt ${n}, ` : ''}${formatDuration(attempt.ms)}, <${Time} value=${attempt.at} /></span>
       </p>
       ${attempt.error && html`<p class="attempt-error">${withCode(attempt.error)}</p>`}
-      ${attempt.output && html`
+      ${
+        attempt.output &&
+        html`
         <details class="attempt-output" open=${open}>
           <summary>${what}</summary>
           <${CodeBlock} text=${attempt.output} label=${`${what.toLowerCase()}${n ? ` of attempt ${n}` : ''}${where(to)}`} wrap />
-        </details>`}
+        </details>`
+      }
     </div>
   `;
 }

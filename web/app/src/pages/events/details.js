@@ -23,9 +23,18 @@ export function EventFacts({ event }) {
   const mine = event.owner_id === me.value?.id;
   const space = event.space_id !== NO_SPACE;
   return html`<${KeyValue} items=${[
-    ['Event id', html`<span class="event-id"><span class="mono anywhere">${event.event_id}</span><${CopyButton} text=${event.event_id} label="Copy event id" /></span>`],
-    ['Time', html`<${Time} value=${event.event_ts} exact /> <span class="muted">(<${Time} value=${event.event_ts} />)</span>`],
-    ['Emitted by', html`${event.actor.username ? html`<span class="mono">${event.actor.username}</span>` : 'the server'} <${Badge}>${event.actor.kind}</${Badge}>`],
+    [
+      'Event id',
+      html`<span class="event-id"><span class="mono anywhere">${event.event_id}</span><${CopyButton} text=${event.event_id} label="Copy event id" /></span>`,
+    ],
+    [
+      'Time',
+      html`<${Time} value=${event.event_ts} exact /> <span class="muted">(<${Time} value=${event.event_ts} />)</span>`,
+    ],
+    [
+      'Emitted by',
+      html`${event.actor.username ? html`<span class="mono">${event.actor.username}</span>` : 'the server'} <${Badge}>${event.actor.kind}</${Badge}>`,
+    ],
     ['Space', spaceOf(event, space)],
     !mine && ['Owner', html`<span class="mono anywhere">${event.owner_id}</span>`],
   ]} />`;

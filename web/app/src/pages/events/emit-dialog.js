@@ -17,7 +17,8 @@ export function EmitDialog({ type: firstType = '', payload: firstPayload = '{\n 
   // The same event sent twice by a bad connection is one event; a changed one is another.
   const key = useMemo(newKey, [type, payload]);
   const name = type.trim().replace(/^custom\./, '');
-  const typeProblem = name && !/^[\w-]+(\.[\w-]+)*$/.test(name) ? 'Letters, digits, _ and -, in parts joined by dots.' : '';
+  const typeProblem =
+    name && !/^[\w-]+(\.[\w-]+)*$/.test(name) ? 'Letters, digits, _ and -, in parts joined by dots.' : '';
   const parsed = parseJson(payload.trim() || '{}');
   const payloadProblem = problemOf(parsed);
 

@@ -4,7 +4,14 @@
 export const COMMON_PATTERNS = ['*', 'custom.*', 'space.*', 'space.unhealthy'];
 
 /** The types the server itself emits; everything else begins with `custom.`. */
-const SYSTEM_TYPES = ['space.created', 'space.started', 'space.stopped', 'space.deleted', 'space.healthy', 'space.unhealthy'];
+const SYSTEM_TYPES = [
+  'space.created',
+  'space.started',
+  'space.stopped',
+  'space.deleted',
+  'space.healthy',
+  'space.unhealthy',
+];
 
 /** The nil id: the event was emitted from outside of any space. */
 export const NO_SPACE = '00000000-0000-0000-0000-000000000000';
@@ -14,7 +21,10 @@ export const NO_SPACE = '00000000-0000-0000-0000-000000000000';
  * @param {string} text
  */
 export function patternsOf(text) {
-  return text.split(/[,\n]/).map((part) => part.trim()).filter(Boolean);
+  return text
+    .split(/[,\n]/)
+    .map((part) => part.trim())
+    .filter(Boolean);
 }
 
 /**

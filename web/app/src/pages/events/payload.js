@@ -18,11 +18,14 @@ const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
  * @returns {import('../../lib/resource.js').Resource<LoadedEvent>}
  */
 export function useEvent(id) {
-  return useResource(async (signal) => {
-    const response = await api.raw('GET', `/api/events/${encodeURIComponent(id)}`, undefined, { signal });
-    const text = await response.text();
-    return { event: JSON.parse(text), payload: payloadText(text) };
-  }, { deps: [id] });
+  return useResource(
+    async (signal) => {
+      const response = await api.raw('GET', `/api/events/${encodeURIComponent(id)}`, undefined, { signal });
+      const text = await response.text();
+      return { event: JSON.parse(text), payload: payloadText(text) };
+    },
+    { deps: [id] },
+  );
 }
 
 /** `data` is the last member of an event, and none of those before it has one of that name. @param {string} text */

@@ -29,7 +29,16 @@ export const MOST_HELD = 200;
 
 /** @returns {TailState} */
 export const empty = () => ({
-  events: null, held: [], overflowed: false, fresh: new Set(), loaded: false, cursor: null, mark: null, trimmed: false, link: 'connecting', error: null,
+  events: null,
+  held: [],
+  overflowed: false,
+  fresh: new Set(),
+  loaded: false,
+  cursor: null,
+  mark: null,
+  trimmed: false,
+  link: 'connecting',
+  error: null,
 });
 
 /** @param {EventRecord} event @returns {EventRow} */
@@ -50,22 +59,35 @@ export function merge(one, other) {
 /** @param {TailState} state @param {TailAction} action @returns {TailState} */
 export function reduce(state, action) {
   switch (action.type) {
-    case 'reset': return empty();
-    case 'link': return { ...state, link: action.link, error: action.link === 'failed' ? action.error : state.error };
-    case 'failed': return { ...state, error: action.error };
-    case 'asked': return { ...state, mark: state.mark ?? newestOf(state) };
-    case 'resumed': return resumed(state);
-    case 'came': return came(state, action.events, action.paused);
-    case 'older': return bounded({ ...state, events: merge(state.events ?? [], unknown(state, action.events)), cursor: action.cursor });
-    case 'page': return page(state, action.events, action.cursor, action.paused ?? false);
-    default: return state;
+    case 'reset':
+      return empty();
+    case 'link':
+      return { ...state, link: action.link, error: action.link === 'failed' ? action.error : state.error };
+    case 'failed':
+      return { ...state, error: action.error };
+    case 'asked':
+      return { ...state, mark: state.mark ?? newestOf(state) };
+    case 'resumed':
+      return resumed(state);
+    case 'came':
+      return came(state, action.events, action.paused);
+    case 'older':
+      return bounded({
+        ...state,
+        events: merge(state.events ?? [], unknown(state, action.events)),
+        cursor: action.cursor,
+      });
+    case 'page':
+      return page(state, action.events, action.cursor, action.paused ?? false);
+    default:
+      return state;
   }
 }
 
 /** @param {TailState} state */
 function newestOf({ events, held, loaded }) {
   // Before the first page there is nothing that could have a gap behind it; '' is older than any.
-  return loaded ? (held[0] ?? events?.[0])?.event_id ?? '' : null;
+  return loaded ? ((held[0] ?? events?.[0])?.event_id ?? '') : null;
 }
 
 /** @param {TailState} state @param {EventRow[]} events */
@@ -81,14 +103,20 @@ function came(state, events, paused) {
   const fresh = new Set([...added.map((event) => event.event_id), ...state.fresh].slice(0, MOST_ROWS));
   if (!paused) return bounded({ ...state, fresh, events: merge(state.events ?? [], added) });
   const held = merge(state.held, added);
-  return bounded({ ...state, fresh, held: held.slice(0, MOST_HELD), overflowed: state.overflowed || held.length > MOST_HELD });
+  return bounded({
+    ...state,
+    fresh,
+    held: held.slice(0, MOST_HELD),
+    overflowed: state.overflowed || held.length > MOST_HELD,
+  });
 }
 
 /** @param {TailState} state @returns {TailState} */
 function resumed(state) {
   if (state.held.length === 0) return state;
   // Behind what is held some are missing: what was shown before would seem to follow it.
-  if (state.overflowed) return { ...state, events: state.held, held: [], overflowed: false, cursor: null, trimmed: true };
+  if (state.overflowed)
+    return { ...state, events: state.held, held: [], overflowed: false, cursor: null, trimmed: true };
   return bounded({ ...state, events: merge(state.held, state.events ?? []), held: [] });
 }
 
@@ -98,7 +126,12 @@ function page(state, events, cursor, paused) {
   const last = events.length > 0 ? events[events.length - 1].event_id : '';
   if (!state.loaded) {
     const all = merge(state.events ?? [], events);
-    return bounded({ ...known, events: all, held: state.held.filter((event) => !all.some((one) => one.event_id === event.event_id)), cursor });
+    return bounded({
+      ...known,
+      events: all,
+      held: state.held.filter((event) => !all.some((one) => one.event_id === event.event_id)),
+      cursor,
+    });
   }
   if (cursor === null || state.mark === null || state.mark >= last) return came(known, events, paused);
   // More was missed than one page holds: what is older than the page would seem to follow it.

@@ -60,7 +60,8 @@ function follow({ pattern, spaceId, query, request, isPaused, tell }) {
     tell({ type: 'asked' });
     try {
       const page = await api.get('/api/events', query, request);
-      if (!request.signal.aborted) tell({ type: 'page', events: page.events.map(rowOf), cursor: page.next_cursor, paused: isPaused() });
+      if (!request.signal.aborted)
+        tell({ type: 'page', events: page.events.map(rowOf), cursor: page.next_cursor, paused: isPaused() });
     } catch (error) {
       if (!request.signal.aborted) tell({ type: 'failed', error });
     }
@@ -71,19 +72,23 @@ function follow({ pattern, spaceId, query, request, isPaused, tell }) {
     waiting = [];
   };
   const path = `/api/events/stream${pattern ? `?pattern=${encodeURIComponent(pattern)}` : ''}`;
-  const stop = api.stream(path, ({ type, data }) => {
-    // Too slow for the stream: what was missed is in the history.
-    if (type === 'lagged') return void load();
-    if (spaceId && data.space_id !== spaceId) return undefined;
-    waiting.unshift(rowOf(data));
-    waiting.length = Math.min(waiting.length, MOST_ROWS);
-    timer ||= window.setTimeout(flush, FLUSH_MS);
-    return undefined;
-  }, (link, error) => {
-    tell({ type: 'link', link, error });
-    // The history is asked once the stream is open: nothing falls between the two.
-    if (link === 'open') void load();
-  });
+  const stop = api.stream(
+    path,
+    ({ type, data }) => {
+      // Too slow for the stream: what was missed is in the history.
+      if (type === 'lagged') return void load();
+      if (spaceId && data.space_id !== spaceId) return undefined;
+      waiting.unshift(rowOf(data));
+      waiting.length = Math.min(waiting.length, MOST_ROWS);
+      timer ||= window.setTimeout(flush, FLUSH_MS);
+      return undefined;
+    },
+    (link, error) => {
+      tell({ type: 'link', link, error });
+      // The history is asked once the stream is open: nothing falls between the two.
+      if (link === 'open') void load();
+    },
+  );
   return () => {
     stop();
     request.abort();

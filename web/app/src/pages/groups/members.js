@@ -36,9 +36,11 @@ export function Members({ group, users, onDone, onClose }) {
         <${TextInput} label="Search users" hideLabel type="search" placeholder="Search users" value=${text} onInput=${setText} autocomplete="off" />
         <${ErrorNotice} error=${save.error} />
         <ul class="member-list" aria-label="Users">
-          ${shown.map((user) => html`
+          ${shown.map(
+            (user) => html`
             <li key=${user.id}><${Checkbox} label=${html`<span class="mono">${user.username}</span>${!user.active && html` <span class="muted small">inactive</span>`}`}
-              checked=${changes[user.id] ?? isMember(user)} onChange=${(/** @type {boolean} */ on) => setChanges({ ...changes, [user.id]: on })} /></li>`)}
+              checked=${changes[user.id] ?? isMember(user)} onChange=${(/** @type {boolean} */ on) => setChanges({ ...changes, [user.id]: on })} /></li>`,
+          )}
         </ul>
         ${shown.length === 0 && html`<p class="muted">No user matches.</p>`}
         <p class="muted small" role="status">${pending.length > 0 ? `${plural(pending.length, 'change')} to save.` : ''}</p>

@@ -28,32 +28,51 @@ const NAME_MAX = 32;
 /** @type {Client[]} */
 export const CLIENTS = [
   {
-    id: 'claude-code', label: 'Claude Code', language: 'shell', write: claudeCode,
+    id: 'claude-code',
+    label: 'Claude Code',
+    language: 'shell',
+    write: claudeCode,
     place: 'Run this command in your shell.',
     missing: `Set \`${TOKEN_VARIABLE}\` to a token first.`,
   },
   {
-    id: 'claude-desktop', label: 'Claude Desktop', language: 'json', write: (entry) => pretty(claudeDesktop(entry)),
-    place: 'Merge this into `claude_desktop_config.json` (Settings, Developer, Edit Config) and restart Claude. It needs Node.js.',
+    id: 'claude-desktop',
+    label: 'Claude Desktop',
+    language: 'json',
+    write: (entry) => pretty(claudeDesktop(entry)),
+    place:
+      'Merge this into `claude_desktop_config.json` (Settings, Developer, Edit Config) and restart Claude. It needs Node.js.',
     missing: `Put a token for \`${PLACEHOLDER}\`.`,
   },
   {
-    id: 'cursor', label: 'Cursor', language: 'json', write: (entry) => pretty(cursor(entry)),
+    id: 'cursor',
+    label: 'Cursor',
+    language: 'json',
+    write: (entry) => pretty(cursor(entry)),
     place: 'Put this into `.cursor/mcp.json`, or `~/.cursor/mcp.json` for all projects.',
     missing: `Set \`${TOKEN_VARIABLE}\` to a token.`,
   },
   {
-    id: 'vscode', label: 'VS Code', language: 'json', write: (entry) => pretty(vscode(entry)),
+    id: 'vscode',
+    label: 'VS Code',
+    language: 'json',
+    write: (entry) => pretty(vscode(entry)),
     place: 'Put this into `.vscode/mcp.json`.',
     missing: 'VS Code will ask for a token.',
   },
   {
-    id: 'codex', label: 'Codex', language: 'toml', write: codex,
+    id: 'codex',
+    label: 'Codex',
+    language: 'toml',
+    write: codex,
     place: 'Add this to `~/.codex/config.toml`.',
     missing: `Set \`${TOKEN_VARIABLE}\` to a token.`,
   },
   {
-    id: 'json', label: 'Other', language: 'json', write: (entry) => pretty(other(entry)),
+    id: 'json',
+    label: 'Other',
+    language: 'json',
+    write: (entry) => pretty(other(entry)),
     place: 'Put this where your client keeps its MCP servers.',
     missing: `Put a token for \`${PLACEHOLDER}\`.`,
   },
@@ -109,7 +128,11 @@ function codex(entry) {
 
 /** @param {Entry} entry */
 function other(entry) {
-  return { mcpServers: { [entry.name]: { type: 'http', url: entry.url, headers: { Authorization: bearer(entry, PLACEHOLDER) } } } };
+  return {
+    mcpServers: {
+      [entry.name]: { type: 'http', url: entry.url, headers: { Authorization: bearer(entry, PLACEHOLDER) } },
+    },
+  };
 }
 
 /** Encrypted, or not leaving this machine. @param {string} url */

@@ -71,7 +71,9 @@ function TokenForm({ suggested, onToken, onCancel }) {
     onToken(await api.post('/api/tokens', { name: name.trim(), scopes: ['mcp'], expires_in_days: expiry.days() }));
     toast('Token created');
     // The button that was pressed is gone; the keyboard goes on at what took its place.
-    requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector('.mcp-made button'))?.focus());
+    requestAnimationFrame(() =>
+      /** @type {HTMLElement | null} */ (document.querySelector('.mcp-made button'))?.focus(),
+    );
   };
   return html`
     <${Form} submit="Create token" class="mcp-token-form" onSubmit=${submit} onCancel=${onCancel}>
@@ -87,9 +89,13 @@ function Configuration({ client, entry }) {
     <div class="stack-small">
       <p class="muted">${withCode(client.place)} ${entry.token === null && withCode(client.missing)}</p>
       <${CodeBlock} text=${client.write(entry)} language=${client.language} label=${`${client.label} configuration`} wrap tall />
-      ${client.id === 'codex' && entry.token !== null && html`
+      ${
+        client.id === 'codex' &&
+        entry.token !== null &&
+        html`
         <p class="muted">Codex takes tokens from variables only. Set it where Codex starts:</p>
-        <${CodeBlock} text=${exportCommand(entry.token)} label="variable" prompt />`}
+        <${CodeBlock} text=${exportCommand(entry.token)} label="variable" prompt />`
+      }
     </div>
   `;
 }

@@ -31,11 +31,14 @@ export function ToolsCard() {
   return html`
     <${Card} title="My tools" flush description=${resource.data && `${plural(tools.length, 'tool')} for whoever holds one of your tokens.`}
       actions=${tools.length > 0 && html`<${SearchInput} label="Search tools" value=${q} onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />`}>
-      ${pendingOf(resource) ?? html`
+      ${
+        pendingOf(resource) ??
+        html`
         <${ErrorNotice} error=${resource.error} />
         <${Taken} origins=${origins} />
         <${Table} label="Tools" rows=${shown} rowKey=${(/** @type {Tool} */ tool) => tool.name} onRow=${(/** @type {Tool} */ tool) => show(tool.name)}
-          selected=${(/** @type {Tool} */ tool) => tool === open} columns=${columns(origins)} empty=${html`<${Empty} filtered=${tools.length > 0} />`} />`}
+          selected=${(/** @type {Tool} */ tool) => tool === open} columns=${columns(origins)} empty=${html`<${Empty} filtered=${tools.length > 0} />`} />`
+      }
       ${open && html`<${ToolDrawer} tool=${open} origins=${origins[open.name] ?? []} onClose=${() => show(null)} />`}
     </${Card}>
   `;
@@ -44,9 +47,23 @@ export function ToolsCard() {
 /** @param {Origins} origins */
 function columns(origins) {
   return [
-    { key: 'name', label: 'Tool', shrink: true, cell: (/** @type {Tool} */ tool) => html`<span class="mono mcp-name">${tool.name}</span>` },
-    { key: 'description', label: 'Description', cell: (/** @type {Tool} */ tool) => tool.description || html`<span class="muted">none</span>` },
-    { key: 'source', label: 'From', shrink: true, cell: (/** @type {Tool} */ tool) => html`<${From} origins=${origins[tool.name] ?? []} />` },
+    {
+      key: 'name',
+      label: 'Tool',
+      shrink: true,
+      cell: (/** @type {Tool} */ tool) => html`<span class="mono mcp-name">${tool.name}</span>`,
+    },
+    {
+      key: 'description',
+      label: 'Description',
+      cell: (/** @type {Tool} */ tool) => tool.description || html`<span class="muted">none</span>`,
+    },
+    {
+      key: 'source',
+      label: 'From',
+      shrink: true,
+      cell: (/** @type {Tool} */ tool) => html`<${From} origins=${origins[tool.name] ?? []} />`,
+    },
   ];
 }
 
@@ -84,7 +101,8 @@ function Taken({ origins }) {
 
 /** @param {{filtered: boolean}} props */
 function Empty({ filtered }) {
-  if (filtered) return html`<${EmptyState} icon="search" level=${3} title="No tool matches" action=${html`<${Button} href="/tools">Show all tools</${Button}>`} />`;
+  if (filtered)
+    return html`<${EmptyState} icon="search" level=${3} title="No tool matches" action=${html`<${Button} href="/tools">Show all tools</${Button}>`} />`;
   return html`
     <${EmptyState} icon="plug" level=${3} title="No tools yet" command="svc methods register methods.toml">
       A method is a tool with <code>mcp_tool = true</code> in its registration; so is every stored script of the kind <a href="/scripts">tool</a>.
@@ -95,7 +113,10 @@ function Empty({ filtered }) {
 /** @param {Tool} tool @param {string} q */
 function matches(tool, q) {
   const text = `${tool.name} ${tool.description ?? ''}`.toLowerCase();
-  return q.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+  return q
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
 }
 
 /** @param {AbortSignal} signal @returns {Promise<{tools: Tool[], origins: Origins}>} */
@@ -114,7 +135,11 @@ async function listTools(signal) {
   const tools = [];
   let cursor;
   do {
-    const answer = await api.post('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list', params: cursor ? { cursor } : {} }, { signal });
+    const answer = await api.post(
+      '/mcp',
+      { jsonrpc: '2.0', id: 1, method: 'tools/list', params: cursor ? { cursor } : {} },
+      { signal },
+    );
     if (answer.error) throw new Error(answer.error.message);
     tools.push(...answer.result.tools);
     cursor = answer.result.nextCursor;

@@ -16,11 +16,13 @@ import { itemSchema, shapeOf } from './schema.js';
 export function complaint({ kind, schema, nullable }, value, required) {
   if (value === undefined) return required ? 'Required.' : '';
   if (value === null && nullable) return '';
-  if (kind === 'choice') return schema.enum.some((/** @type {any} */ one) => sameJson(one, value)) ? '' : 'Not one of the allowed values.';
+  if (kind === 'choice')
+    return schema.enum.some((/** @type {any} */ one) => sameJson(one, value)) ? '' : 'Not one of the allowed values.';
   if (kind === 'string') return ofString(schema, value);
   if (kind === 'integer' || kind === 'number') return ofNumber(kind, schema, value);
   if (kind === 'array') return ofArray(schema, value);
-  if ((kind === 'boolean' || kind === 'object') && kindOf(value) !== kind) return `Is ${a(kindOf(value))}, should be ${a(kind)}.`;
+  if ((kind === 'boolean' || kind === 'object') && kindOf(value) !== kind)
+    return `Is ${a(kindOf(value))}, should be ${a(kind)}.`;
   return '';
 }
 
@@ -34,7 +36,8 @@ const count = (number, word) => `${number} ${word}${number === 1 ? '' : 's'}`;
 function ofString(schema, value) {
   if (typeof value !== 'string') return `Is ${a(kindOf(value))}, should be a string.`;
   const length = [...value].length;
-  if (length < schema.minLength) return schema.minLength === 1 ? 'Must not be empty.' : `At least ${count(schema.minLength, 'character')}.`;
+  if (length < schema.minLength)
+    return schema.minLength === 1 ? 'Must not be empty.' : `At least ${count(schema.minLength, 'character')}.`;
   if (length > schema.maxLength) return `At most ${count(schema.maxLength, 'character')}.`;
   return matches(schema.pattern, value) ? '' : 'Does not match the pattern.';
 }
@@ -46,8 +49,10 @@ function ofNumber(kind, schema, value) {
   if (kind === 'integer' && !Number.isInteger(amount)) return 'Not a whole number.';
   if (amount < schema.minimum) return `At least ${schema.minimum}.`;
   if (amount > schema.maximum) return `At most ${schema.maximum}.`;
-  if (typeof schema.exclusiveMinimum === 'number' && amount <= schema.exclusiveMinimum) return `More than ${schema.exclusiveMinimum}.`;
-  if (typeof schema.exclusiveMaximum === 'number' && amount >= schema.exclusiveMaximum) return `Less than ${schema.exclusiveMaximum}.`;
+  if (typeof schema.exclusiveMinimum === 'number' && amount <= schema.exclusiveMinimum)
+    return `More than ${schema.exclusiveMinimum}.`;
+  if (typeof schema.exclusiveMaximum === 'number' && amount >= schema.exclusiveMaximum)
+    return `Less than ${schema.exclusiveMaximum}.`;
   return '';
 }
 
@@ -56,7 +61,8 @@ function ofArray(schema, value) {
   if (!Array.isArray(value)) return `Is ${a(kindOf(value))}, should be an array.`;
   if (value.length < schema.minItems) return `At least ${count(schema.minItems, 'item')}.`;
   if (value.length > schema.maxItems) return `At most ${count(schema.maxItems, 'item')}.`;
-  if (schema.uniqueItems === true && new Set(value.map((one) => JSON.stringify(one))).size < value.length) return 'Items must differ.';
+  if (schema.uniqueItems === true && new Set(value.map((one) => JSON.stringify(one))).size < value.length)
+    return 'Items must differ.';
   return '';
 }
 
@@ -110,7 +116,12 @@ export function typeText(part, root, depth = 0) {
   }
   if (kind !== 'raw') return kind + or;
   const variants = schema.anyOf ?? schema.oneOf;
-  if (Array.isArray(variants) && depth < 3) return [...new Set(variants.slice(0, MOST_VARIANTS).map((variant) => typeText(variant, root, depth + 1)))].join(' or ') || 'any';
+  if (Array.isArray(variants) && depth < 3)
+    return (
+      [...new Set(variants.slice(0, MOST_VARIANTS).map((variant) => typeText(variant, root, depth + 1)))].join(
+        ' or ',
+      ) || 'any'
+    );
   const types = [schema.type].flat().filter((type) => typeof type === 'string');
   return types.join(' or ') || 'any';
 }
@@ -137,7 +148,8 @@ export function limitsOf(schema) {
     ['pattern', (value) => `pattern ${value}`],
   ];
   // An old draft writes `exclusiveMinimum: true`, which says nothing by itself.
-  const sayable = (/** @type {string} */ name) => ['string', 'number'].includes(typeof schema[name]) || (name === 'uniqueItems' && schema[name] === true);
+  const sayable = (/** @type {string} */ name) =>
+    ['string', 'number'].includes(typeof schema[name]) || (name === 'uniqueItems' && schema[name] === true);
   return words.filter(([name]) => sayable(name)).map(([name, say]) => say(schema[name]));
 }
 

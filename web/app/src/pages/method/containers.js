@@ -37,9 +37,11 @@ export function Members({ path, schema, value, onChange }) {
   const others = Object.keys(value ?? {}).filter((name) => !known.has(name));
   const free = schema.additionalProperties !== undefined && schema.additionalProperties !== false;
   return html`
-    ${rows.slice(0, MOST_FIELDS).map(([name, part, required]) => html`
+    ${rows.slice(0, MOST_FIELDS).map(
+      ([name, part, required]) => html`
       <${SchemaField} key=${name} name=${name} path=${`${path}/${name}`} part=${part} required=${required}
-        value=${value && Object.hasOwn(value, name) ? value[name] : undefined} onChange=${(/** @type {any} */ next) => onChange(withMember(value, name, next, rows))} />`)}
+        value=${value && Object.hasOwn(value, name) ? value[name] : undefined} onChange=${(/** @type {any} */ next) => onChange(withMember(value, name, next, rows))} />`,
+    )}
     ${rows.length > MOST_FIELDS && html`<p class="hint">${rows.length - MOST_FIELDS} more are not shown: write them into the JSON.</p>`}
     ${others.length > 0 && html`<p class="hint">Also in the JSON: <span class="mono anywhere">${others.slice(0, 20).join(', ')}</span>${schema.additionalProperties === false && ', which the schema does not know'}.</p>`}
     ${free && others.length === 0 && html`<p class="hint">Other keys are allowed: write them into the JSON.</p>`}
@@ -70,16 +72,20 @@ export function ArrayField({ name, path, shape, required, value, onChange, error
   const { schema } = shape;
   const items = value ?? [];
   const add = () => onChange([...items, initialOf(itemSchema(schema, items.length), root) ?? null]);
-  if (value === undefined) return html`<${Absent} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull} onAdd=${() => (schema.minItems > 0 ? onChange(initialOf({ ...schema, default: undefined }, root)) : add())} />`;
-  const replace = (/** @type {number} */ index, /** @type {any} */ next) => onChange(items.map((/** @type {any} */ old, /** @type {number} */ at) => (at === index ? next ?? null : old)));
+  if (value === undefined)
+    return html`<${Absent} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull} onAdd=${() => (schema.minItems > 0 ? onChange(initialOf({ ...schema, default: undefined }, root)) : add())} />`;
+  const replace = (/** @type {number} */ index, /** @type {any} */ next) =>
+    onChange(items.map((/** @type {any} */ old, /** @type {number} */ at) => (at === index ? (next ?? null) : old)));
   return html`
     <${Group} name=${name} shape=${shape} required=${required} error=${error} onRemove=${required ? undefined : () => onChange(undefined)}>
-      ${items.slice(0, MOST_ITEMS).map((/** @type {any} */ item, /** @type {number} */ index) => html`
+      ${items.slice(0, MOST_ITEMS).map(
+        (/** @type {any} */ item, /** @type {number} */ index) => html`
         <div class="schema-item" key=${index}>
           <div class="grow"><${SchemaField} name=${`${name} ${index + 1}`} path=${`${path}/${index}`} part=${itemSchema(schema, index)} required value=${itemValue(item, itemSchema(schema, index), root)}
             onChange=${(/** @type {any} */ next) => replace(index, next)} /></div>
           <${IconButton} icon="trash" label=${`Remove ${name} ${index + 1}`} onClick=${() => onChange(items.filter((/** @type {any} */ _, /** @type {number} */ at) => at !== index))} />
-        </div>`)}
+        </div>`,
+      )}
       ${items.length > MOST_ITEMS && html`<p class="hint">${items.length - MOST_ITEMS} more are in the JSON.</p>`}
       <div><${Button} size="small" icon="plus" disabled=${items.length >= schema.maxItems} onClick=${add}>Add to ${name}</${Button}></div>
     </${Group}>

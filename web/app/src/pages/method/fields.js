@@ -21,8 +21,14 @@ import { fits, initialOf, shapeOf } from './schema.js';
 
 /** @type {Record<import('./schema.js').Kind, any>} */
 const FIELDS = {
-  choice: ChoiceField, string: StringField, integer: NumberField, number: NumberField, boolean: BooleanField,
-  array: ArrayField, object: ObjectField, raw: RawField,
+  choice: ChoiceField,
+  string: StringField,
+  integer: NumberField,
+  number: NumberField,
+  boolean: BooleanField,
+  array: ArrayField,
+  object: ObjectField,
+  raw: RawField,
 };
 
 /**

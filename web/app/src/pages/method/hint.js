@@ -11,7 +11,9 @@ export function Hint({ shape, required, note }) {
   const { schema } = shape;
   const type = typeText(schema, root);
   const usual = defaultText(schema);
-  const words = [required ? 'required' : 'optional', ...limitsOf(schema), usual && `default ${usual}`, note].filter(Boolean);
+  const words = [required ? 'required' : 'optional', ...limitsOf(schema), usual && `default ${usual}`, note].filter(
+    Boolean,
+  );
   return html`
     <span class="schema-hint"><span class="mono">${type}${shape.nullable && !type.endsWith('null') ? ' or null' : ''}</span>, ${words.join(', ')}</span>
     ${typeof schema.description === 'string' && html`<span class="schema-description">${withCode(schema.description)}</span>`}

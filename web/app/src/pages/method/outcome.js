@@ -21,7 +21,8 @@ export function Outcome({ call }) {
 function Shown({ answer }) {
   const { outcome } = answer;
   if ('problem' in outcome) return html`<${NoAnswer} problem=${outcome.problem} />`;
-  if ('cancelled' in outcome) return html`<${Notice} tone="neutral" title="Cancelled"><p>If the call had reached the method, it may have done its work.</p></${Notice}>`;
+  if ('cancelled' in outcome)
+    return html`<${Notice} tone="neutral" title="Cancelled"><p>If the call had reached the method, it may have done its work.</p></${Notice}>`;
   const facts = html`<span class="muted small">${formatDuration(answer.ms)} · ${formatBytes(answer.bytes)}</span>`;
   if ('error' in outcome) return html`<${Failure} error=${outcome.error} facts=${facts} />`;
   return html`
@@ -57,8 +58,13 @@ function Failure({ error, facts }) {
 function hintOf({ code, data }) {
   const reason = data?.reason;
   if (code === -32601 && data === undefined) return 'It is gone, or you may not see it any more.';
-  if (code === -32000 && reason === 'unavailable') return 'No space can take the call now. Nothing was done: try again.';
-  if (code === -32001 && reason === 'timeout') return data.sent ? 'The method did not answer in time. It may have done its work.' : 'The call did not get to the method in time. Nothing was done: try again.';
-  if (code === -32002 && reason === 'interrupted') return 'The method server or its link ended during the call. It may have done its work.';
+  if (code === -32000 && reason === 'unavailable')
+    return 'No space can take the call now. Nothing was done: try again.';
+  if (code === -32001 && reason === 'timeout')
+    return data.sent
+      ? 'The method did not answer in time. It may have done its work.'
+      : 'The call did not get to the method in time. Nothing was done: try again.';
+  if (code === -32002 && reason === 'interrupted')
+    return 'The method server or its link ended during the call. It may have done its work.';
   return '';
 }

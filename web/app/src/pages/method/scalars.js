@@ -20,8 +20,19 @@ export function StringField(props) {
   const change = (/** @type {string} */ text) => onChange(text === '' && !required ? undefined : text);
   // A single line would drop the line breaks of what the JSON beside it holds.
   const several = schema.maxLength > LONG || /\n/.test(value ?? '') || typeof schema.contentMediaType === 'string';
-  const common = { label: name, hint: hintOf(props), error, value, onInput: change, placeholder: exampleOf(schema), disabled: isNull, 'aria-required': required };
-  return several ? html`<${Textarea} ...${common} rows=${4} />` : html`<${TextInput} ...${common} autocomplete="off" />`;
+  const common = {
+    label: name,
+    hint: hintOf(props),
+    error,
+    value,
+    onInput: change,
+    placeholder: exampleOf(schema),
+    disabled: isNull,
+    'aria-required': required,
+  };
+  return several
+    ? html`<${Textarea} ...${common} rows=${4} />`
+    : html`<${TextInput} ...${common} autocomplete="off" />`;
 }
 
 /** @param {Props} props */
@@ -41,7 +52,11 @@ export function BooleanField(props) {
     return html`<${Checkbox} label=${name} checked=${value === true} onChange=${onChange} disabled=${isNull}
       hint=${html`<${Hint} shape=${shape} required=${required} note=${note} />`} class="schema-check" />`;
   }
-  const options = [{ value: '', label: 'not set' }, { value: 'true', label: 'true' }, { value: 'false', label: 'false' }];
+  const options = [
+    { value: '', label: 'not set' },
+    { value: 'true', label: 'true' },
+    { value: 'false', label: 'false' },
+  ];
   return html`<${Select} label=${name} hint=${hintOf(props)} options=${options} value=${value === undefined ? '' : String(value)} disabled=${isNull}
     onInput=${(/** @type {string} */ text) => onChange(text === '' ? undefined : text === 'true')} />`;
 }
@@ -51,10 +66,14 @@ export function ChoiceField(props) {
   const { name, shape, required, value, onChange, error, isNull } = props;
   const choices = shape.schema.enum.slice(0, 1_000);
   // By their place: the values may be of any kind, and two may read alike.
-  const options = choices.map((/** @type {any} */ choice, /** @type {number} */ index) => ({ value: String(index), label: typeof choice === 'string' ? choice || '""' : JSON.stringify(choice) }));
+  const options = choices.map((/** @type {any} */ choice, /** @type {number} */ index) => ({
+    value: String(index),
+    label: typeof choice === 'string' ? choice || '""' : JSON.stringify(choice),
+  }));
   const at = choices.findIndex((/** @type {any} */ choice) => sameJson(choice, value));
   if (value === undefined || !required) options.unshift({ value: '', label: 'not set' });
-  if (value !== undefined && at < 0) options.unshift({ value: 'other', label: `${JSON.stringify(value)} (not allowed)` });
+  if (value !== undefined && at < 0)
+    options.unshift({ value: 'other', label: `${JSON.stringify(value)} (not allowed)` });
   const chosen = value === undefined ? '' : at < 0 ? 'other' : String(at);
   const change = (/** @type {string} */ index) => {
     if (index !== 'other') onChange(index === '' ? undefined : choices[Number(index)]);

@@ -73,7 +73,9 @@ function Facts({ part, root }) {
   const usual = defaultText(schema);
   const choices = kind === 'choice' ? schema.enum.slice(0, 12) : [];
   return html`
-    <span class="mono">${typeText(part, root)}</span>${limitsOf(schema).map((limit) => `, ${limit}`).join('')}
+    <span class="mono">${typeText(part, root)}</span>${limitsOf(schema)
+      .map((limit) => `, ${limit}`)
+      .join('')}
     ${choices.map((/** @type {any} */ choice, /** @type {number} */ index) => html` <code key=${index}>${JSON.stringify(choice)}</code>`)}
     ${kind === 'choice' && schema.enum.length > choices.length && ' …'}
     ${usual && html`, default <code>${usual}</code>`}
@@ -91,7 +93,12 @@ function partsOf(part, root) {
   if (kind === 'object') return propertiesOf(schema);
   if (kind === 'array') {
     const tuple = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
-    if (tuple.length > 0) return tuple.map((/** @type {any} */ one, /** @type {number} */ index) => [`[${index}]`, one, index < (schema.minItems ?? 0)]);
+    if (tuple.length > 0)
+      return tuple.map((/** @type {any} */ one, /** @type {number} */ index) => [
+        `[${index}]`,
+        one,
+        index < (schema.minItems ?? 0),
+      ]);
     const items = shapeOf(itemSchema(schema, 0), root);
     return items.kind === 'object' ? propertiesOf(items.schema) : [];
   }

@@ -34,19 +34,32 @@ export function resolve(schema, root) {
   return whole;
 }
 
-const LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'minItems', 'maxItems'];
+const LIMITS = [
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minLength',
+  'maxLength',
+  'minItems',
+  'maxItems',
+];
 
 /** Limits are compared with, so they are ordinary numbers; only values keep theirs as written. @param {Schema} schema @returns {Schema} */
 function withPlainLimits(schema) {
   const written = LIMITS.filter((name) => isExact(schema[name]));
-  return written.length > 0 ? { ...schema, ...Object.fromEntries(written.map((name) => [name, Number(numberText(schema[name]))])) } : schema;
+  return written.length > 0
+    ? { ...schema, ...Object.fromEntries(written.map((name) => [name, Number(numberText(schema[name]))])) }
+    : schema;
 }
 
 /** @param {Schema} base @param {Schema} more @returns {Schema} */
 function join(base, more) {
   const both = { ...base, ...more };
   if (base.properties && more.properties) both.properties = { ...base.properties, ...more.properties };
-  if (Array.isArray(base.required) && Array.isArray(more.required)) both.required = [...new Set([...base.required, ...more.required])];
+  if (Array.isArray(base.required) && Array.isArray(more.required))
+    both.required = [...new Set([...base.required, ...more.required])];
   return both;
 }
 
@@ -89,7 +102,13 @@ export function shapeOf(part, root, depth = 0) {
   if ('const' in schema) return { kind: 'choice', schema: { ...schema, enum: [schema.const] }, nullable: false };
   if (Array.isArray(schema.enum) && schema.enum.length > 0) return { kind: 'choice', schema, nullable: false };
   const variants = schema.anyOf ?? schema.oneOf;
-  if (Array.isArray(variants)) return shapeOfVariants(schema, variants.map((variant) => resolve(variant, root)), root, depth);
+  if (Array.isArray(variants))
+    return shapeOfVariants(
+      schema,
+      variants.map((variant) => resolve(variant, root)),
+      root,
+      depth,
+    );
   const types = Array.isArray(schema.type) ? schema.type : [schema.type ?? impliedType(schema)];
   const others = types.filter((type) => type !== 'null');
   const nullable = others.length < types.length;
@@ -108,14 +127,17 @@ export function shapeOf(part, root, depth = 0) {
  */
 function shapeOfVariants(schema, variants, root, depth) {
   const { anyOf, oneOf, ...own } = schema;
-  const isNull = (/** @type {Schema} */ variant) => variant.type === 'null' || ('const' in variant && variant.const === null);
+  const isNull = (/** @type {Schema} */ variant) =>
+    variant.type === 'null' || ('const' in variant && variant.const === null);
   const others = variants.filter((variant) => !isNull(variant));
   if (variants.length > 0 && variants.every((variant) => 'const' in variant)) {
     return { kind: 'choice', schema: { ...own, enum: variants.map((variant) => variant.const) }, nullable: false };
   }
   if (others.length !== 1 || depth >= DEEPEST_VARIANT) return { kind: 'raw', schema, nullable: false };
   const only = shapeOf(join(others[0], own), root, depth + 1);
-  return only.kind === 'raw' ? { kind: 'raw', schema, nullable: false } : { ...only, nullable: only.nullable || others.length < variants.length };
+  return only.kind === 'raw'
+    ? { kind: 'raw', schema, nullable: false }
+    : { ...only, nullable: only.nullable || others.length < variants.length };
 }
 
 /** @param {Schema} schema */
@@ -127,13 +149,17 @@ function impliedType(schema) {
 
 /** Whether the form can show something of an object; one of free keys is raw JSON. @param {Schema} schema */
 function hasFields(schema) {
-  return (isObject(schema.properties) && Object.keys(schema.properties).length > 0) || schema.additionalProperties === false;
+  return (
+    (isObject(schema.properties) && Object.keys(schema.properties).length > 0) || schema.additionalProperties === false
+  );
 }
 
 /** @param {Schema} schema an object @returns {[name: string, part: any, required: boolean][]} required ones first */
 export function propertiesOf(schema) {
   const required = Array.isArray(schema.required) ? schema.required : [];
-  const rows = Object.entries(isObject(schema.properties) ? schema.properties : {}).map(([name, part]) => /** @type {[string, any, boolean]} */ ([name, part, required.includes(name)]));
+  const rows = Object.entries(isObject(schema.properties) ? schema.properties : {}).map(
+    ([name, part]) => /** @type {[string, any, boolean]} */ ([name, part, required.includes(name)]),
+  );
   return rows.sort((a, b) => Number(b[2]) - Number(a[2]));
 }
 
@@ -142,7 +168,7 @@ export function itemSchema(schema, index) {
   // Before 2020-12 a list of `items` was what `prefixItems` is now.
   const tuple = schema.prefixItems ?? (Array.isArray(schema.items) ? schema.items : []);
   if (Array.isArray(tuple) && index < tuple.length) return tuple[index];
-  return Array.isArray(schema.items) ? schema.additionalItems ?? {} : schema.items ?? {};
+  return Array.isArray(schema.items) ? (schema.additionalItems ?? {}) : (schema.items ?? {});
 }
 
 /** A required part of a required part and so on: here it ends. */

@@ -15,7 +15,9 @@ export function shellQuote(text) {
 
 /** @param {Call} call */
 function request({ name, params }) {
-  return JSON.stringify(params === undefined ? { jsonrpc: '2.0', method: name, id: 1 } : { jsonrpc: '2.0', method: name, params, id: 1 });
+  return JSON.stringify(
+    params === undefined ? { jsonrpc: '2.0', method: name, id: 1 } : { jsonrpc: '2.0', method: name, params, id: 1 },
+  );
 }
 
 /** @param {Call} call */
@@ -35,7 +37,12 @@ export function cliOf({ name, params }) {
 
 /** @param {Call} call */
 export function pythonOf({ origin, name, params }) {
-  const members = [['jsonrpc', '2.0'], ['method', name], ...(params === undefined ? [] : [['params', params]]), ['id', 1]];
+  const members = [
+    ['jsonrpc', '2.0'],
+    ['method', name],
+    ...(params === undefined ? [] : [['params', params]]),
+    ['id', 1],
+  ];
   return [
     'import json',
     'import os',

@@ -28,7 +28,9 @@ export function TryIt({ method }) {
     event.preventDefault();
     send();
   };
-  const form = params.shape && html`
+  const form =
+    params.shape &&
+    html`
     <${FormContext.Provider} value=${{ root: params.schema, tried, report }}>
       <div class="try-form stack" role="group" aria-label="Params">
         <${Fields} shape=${params.shape} value=${params.value} onChange=${params.change} />
@@ -57,12 +59,15 @@ export function TryIt({ method }) {
 
 /** @param {import('./types.js').Method} method */
 function noForm(method) {
-  return method.params_schema ? 'The schema leaves the params open, so there is no form: write them as JSON.' : 'The method declares no params schema, so there is no form: write its params as JSON.';
+  return method.params_schema
+    ? 'The schema leaves the params open, so there is no form: write them as JSON.'
+    : 'The method declares no params schema, so there is no form: write its params as JSON.';
 }
 
 /** @param {{shape: import('./schema.js').Shape, value: any, onChange: (value: any) => void}} props */
 function Fields({ shape, value, onChange }) {
-  if (shape.kind === 'array') return html`<${ArrayField} name="params" path="" shape=${shape} required value=${Array.isArray(value) ? value : undefined} onChange=${onChange} error="" />`;
+  if (shape.kind === 'array')
+    return html`<${ArrayField} name="params" path="" shape=${shape} required value=${Array.isArray(value) ? value : undefined} onChange=${onChange} error="" />`;
   const none = Object.keys(shape.schema.properties ?? {}).length === 0;
   if (none) return html`<p class="muted">This method takes no params.</p>`;
   return html`<${Members} path="" schema=${shape.schema} value=${kindOf(value) === 'object' ? value : undefined} onChange=${onChange} />`;
@@ -86,7 +91,10 @@ function useParams(declared) {
     start.current = first;
   }, [first]);
 
-  const parsed = useMemo(() => (text.trim() === '' ? /** @type {const} */ ({ ok: true, value: undefined }) : parseExact(text)), [text]);
+  const parsed = useMemo(
+    () => (text.trim() === '' ? /** @type {const} */ ({ ok: true, value: undefined }) : parseExact(text)),
+    [text],
+  );
   const last = useRef(/** @type {any} */ (undefined));
   if (parsed.ok) last.current = parsed.value;
   const wrong = parsed.ok && parsed.value !== undefined && !['object', 'array', 'null'].includes(kindOf(parsed.value));
@@ -107,10 +115,14 @@ function useParams(declared) {
 /** Fields whose text is no JSON: the value does not know of them, so a call would send something else. */
 function useProblems() {
   const [problems, setProblems] = useState(/** @type {Record<string, string>} */ ({}));
-  const report = useMemo(() => (/** @type {string} */ path, /** @type {string} */ message) => setProblems((old) => {
-    if ((old[path] ?? '') === message) return old;
-    const { [path]: _, ...others } = old;
-    return message ? { ...others, [path]: message } : others;
-  }), []);
+  const report = useMemo(
+    () => (/** @type {string} */ path, /** @type {string} */ message) =>
+      setProblems((old) => {
+        if ((old[path] ?? '') === message) return old;
+        const { [path]: _, ...others } = old;
+        return message ? { ...others, [path]: message } : others;
+      }),
+    [],
+  );
   return { report, problem: Object.values(problems)[0] ?? '' };
 }

@@ -50,12 +50,14 @@ function EventList({ live }) {
   return html`
     <${ErrorNotice} error=${error} />
     <ol class="overview-list" aria-label="Latest events">
-      ${events.map((event) => html`
+      ${events.map(
+        (event) => html`
         <li key=${event.event_id} class="overview-row">
           <a class="mono anywhere" href=${`/events/${event.event_id}`}>${event.event_type}</a>
           <span class="muted small overview-when">${event.actor.username}, <${Time} value=${event.event_ts} /></span>
           <span class="mono small muted truncate">${briefJson(event.data)}</span>
-        </li>`)}
+        </li>`,
+      )}
     </ol>
   `;
 }
@@ -64,15 +66,20 @@ function EventList({ live }) {
 
 function AuditList() {
   const list = useList('/api/audit', 'audit', { query: { limit: SHOWN }, every: AUDIT_EVERY_MS });
-  return pendingOf(list) ?? html`
+  return (
+    pendingOf(list) ??
+    html`
     <${ErrorNotice} error=${list.error} />
     <ol class="overview-list" aria-label="Latest audit entries">
-      ${(list.items ?? []).map((/** @type {AuditEntry} */ entry) => html`
+      ${(list.items ?? []).map(
+        (/** @type {AuditEntry} */ entry) => html`
         <li key=${entry.id} class="overview-row">
           <span class="mono anywhere">${entry.action}</span>
           <span class="muted small overview-when">${entry.actor}, <${Time} value=${entry.at} /></span>
           <span class="mono small muted truncate">${briefJson(entry.detail)}</span>
-        </li>`)}
+        </li>`,
+      )}
     </ol>
-  `;
+  `
+  );
 }

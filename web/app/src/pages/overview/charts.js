@@ -16,7 +16,10 @@ export function CallsChart({ minutes }) {
   const [at, setAt] = useState(/** @type {number | null} */ (null));
   const shown = minutes[at ?? minutes.length - 1];
   const errors = minutes.reduce((sum, minute) => sum + minute.errors, 0);
-  const words = top === 0 ? 'no calls in the last hour' : `${formatNumber(shown.calls)} in this minute, at most ${formatNumber(top)}, ${formatNumber(errors)} failed in the hour`;
+  const words =
+    top === 0
+      ? 'no calls in the last hour'
+      : `${formatNumber(shown.calls)} in this minute, at most ${formatNumber(top)}, ${formatNumber(errors)} failed in the hour`;
   return html`
     <${ChartCard} title="Calls per minute" value=${formatNumber(shown.calls)} when=${whenOf(minutes, at)} top=${top ? formatNumber(top) : ''} onPoint=${setAt}
       note=${html`${top === 0 ? 'no calls yet' : shown.errors ? html`<span class="tone-bad overview-bad">${plural(shown.errors, 'failure')}</span>` : 'no failures'}`}
@@ -29,7 +32,8 @@ export function CallsChart({ minutes }) {
 /** @param {{minute: Minute, index: number, count: number, top: number, on: boolean}} props */
 function Bar({ minute, index, count, top, on }) {
   const step = WIDTH / count;
-  const tall = (/** @type {number} */ calls) => (top === 0 || calls === 0 ? 0 : Math.max(2, (calls / top) * (HEIGHT - 4)));
+  const tall = (/** @type {number} */ calls) =>
+    top === 0 || calls === 0 ? 0 : Math.max(2, (calls / top) * (HEIGHT - 4));
   const box = { x: round(index * step + step * 0.14), width: round(step * 0.72), rx: 1 };
   if (minute.calls === 0) return html`<rect ...${box} class="bar-zero" y=${HEIGHT - 1.5} height="1.5" />`;
   return html`
@@ -46,7 +50,9 @@ export function LatencyChart({ minutes }) {
   const shown = at === null ? latest : minutes[at];
   const step = WIDTH / minutes.length;
   const y = (/** @type {number} */ ms) => round(HEIGHT - 3 - (ms / (top || 1)) * (HEIGHT - 6));
-  const words = latest ? `latest ${formatDuration(latest.p95_ms ?? 0)}, at most ${formatDuration(top)}` : 'no calls in the last hour';
+  const words = latest
+    ? `latest ${formatDuration(latest.p95_ms ?? 0)}, at most ${formatDuration(top)}`
+    : 'no calls in the last hour';
   return html`
     <${ChartCard} title="Latency, p95" value=${shown?.p95_ms != null ? formatDuration(shown.p95_ms) : '–'} when=${shown ? whenOf(minutes, minutes.indexOf(shown)) : ''}
       note=${shown?.p50_ms != null ? `half within ${formatDuration(shown.p50_ms)}` : 'no calls'} top=${top ? formatDuration(top) : ''} onPoint=${setAt}

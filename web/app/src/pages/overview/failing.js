@@ -11,9 +11,11 @@ import { Time } from '../../ui/time.js';
 export function FailingCard({ sinks }) {
   return html`
     <${Card} title="Failing sinks" flush>
-      ${sinks.failing.length > 0
-        ? html`<ul class="overview-list" aria-label="Failing sinks">${sinks.failing.map((sink) => html`<${Row} key=${sink.id} sink=${sink} />`)}</ul>`
-        : html`<${Quiet} any=${sinks.total > 0} />`}
+      ${
+        sinks.failing.length > 0
+          ? html`<ul class="overview-list" aria-label="Failing sinks">${sinks.failing.map((sink) => html`<${Row} key=${sink.id} sink=${sink} />`)}</ul>`
+          : html`<${Quiet} any=${sinks.total > 0} />`
+      }
     </${Card}>
   `;
 }

@@ -31,7 +31,14 @@ export function useGettingStarted(stats) {
   }, [stats, rest.data, kept]);
   // Before both answers are there, a list of open steps would be a lie.
   const ready = !open || rest.data !== null || rest.error !== null;
-  return { steps, done: kept.done, hidden: kept.hidden, ready, hide: () => keep({ ...kept, hidden: true }), show: () => keep({ ...kept, hidden: false }) };
+  return {
+    steps,
+    done: kept.done,
+    hidden: kept.hidden,
+    ready,
+    hide: () => keep({ ...kept, hidden: true }),
+    show: () => keep({ ...kept, hidden: false }),
+  };
 }
 
 /** @typedef {{hidden: boolean, done: string[]}} Kept */
@@ -57,11 +64,17 @@ export function GettingStarted({ start }) {
   return html`
     <${Card} title="Getting started" flush=${!all} description=${!all && `${done} of ${start.steps.length} done`}
       actions=${html`<${Button} kind=${all ? 'secondary' : 'ghost'} onClick=${start.hide}>Hide</${Button}>`}>
-      ${all ? html`<${Status} tone="good">All ${done} steps done</${Status}>` : html`<ol class="overview-steps" aria-label="Getting started">
-        ${start.steps.map((step) => html`
+      ${
+        all
+          ? html`<${Status} tone="good">All ${done} steps done</${Status}>`
+          : html`<ol class="overview-steps" aria-label="Getting started">
+        ${start.steps.map(
+          (step) => html`
           <${Step} key=${step.id} step=${step} done=${start.done.includes(step.id)} open=${step.id === current}
-            onOpen=${() => setOpened(step.id)} />`)}
-      </ol>`}
+            onOpen=${() => setOpened(step.id)} />`,
+        )}
+      </ol>`
+      }
     </${Card}>
   `;
 }
@@ -76,12 +89,15 @@ function Step({ step, done, open, onOpen }) {
         <span class="grow">${step.title}<span class="visually-hidden">${done ? ', done' : ', to do'}</span></span>
         <${Icon} name="chevron-right" size=${14} />
       </button>
-      ${open && html`
+      ${
+        open &&
+        html`
         <div class="overview-step-body stack" id=${id}>
           <p class="muted">${step.text}</p>
           ${step.command && html`<${CodeBlock} text=${step.command} label="command of this step" prompt />`}
           <div class="actions"><${Button} href=${step.href} size="small">${step.go}</${Button}></div>
-        </div>`}
+        </div>`
+      }
     </li>
   `;
 }

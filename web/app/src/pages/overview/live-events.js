@@ -24,14 +24,18 @@ export function useLiveEvents(limit) {
         if (!leaving.signal.aborted) setError(failure);
       }
     };
-    const stop = api.stream('/api/events/stream', ({ type, data }) => {
-      if (type === 'lagged') void read();
-      else if (data?.event_id) add([data]);
-    }, (now, failure) => {
-      setState(now);
-      if (now === 'open') void read();
-      if (now === 'failed') setError(failure);
-    });
+    const stop = api.stream(
+      '/api/events/stream',
+      ({ type, data }) => {
+        if (type === 'lagged') void read();
+        else if (data?.event_id) add([data]);
+      },
+      (now, failure) => {
+        setState(now);
+        if (now === 'open') void read();
+        if (now === 'failed') setError(failure);
+      },
+    );
     return () => {
       stop();
       leaving.abort();

@@ -28,24 +28,36 @@ export function Matrix({ roles, permissions, edits, onToggle, membersOf, onRenam
           ${roles.map((role) => html`<th key=${role.id} scope="col"><span class="mono">${role.name}</span>${role.builtin && html`<${Badge}><${Icon} name="lock" size=${11} /> built in</${Badge}>`}</th>`)}
         </tr></thead>
         <tbody>
-          ${permissions.map((permission) => html`
+          ${permissions.map(
+            (permission) => html`
             <tr key=${permission}>
               <th scope="row" class="matrix-name"><span class="mono">${permission}</span>${MEANING[permission] && html`<span class="permission-about">${MEANING[permission]}</span>`}</th>
               ${roles.map((role) => html`<${Cell} key=${role.id} role=${role} permission=${permission} held=${withChanges(role.permissions, edits[role.id])} onToggle=${onToggle} />`)}
-            </tr>`)}
+            </tr>`,
+          )}
         </tbody>
         <tfoot>
-          ${membersOf && html`<tr>
+          ${
+            membersOf &&
+            html`<tr>
             <th scope="row" class="matrix-name">Users</th>
             ${roles.map((role) => html`<td key=${role.id}><a href=${`/users?role=${encodeURIComponent(role.name)}`}>${plural(membersOf(role), 'user')}</a></td>`)}
-          </tr>`}
+          </tr>`
+          }
           <tr>
             <th scope="row" class="matrix-name">Actions</th>
-            ${roles.map((role) => html`<td key=${role.id}>${role.builtin ? html`<span class="muted">–</span>` : html`
+            ${roles.map(
+              (role) =>
+                html`<td key=${role.id}>${
+                  role.builtin
+                    ? html`<span class="muted">–</span>`
+                    : html`
               <span class="matrix-actions">
                 <${Button} size="small" aria-label=${`Rename ${role.name}`} onClick=${() => onRename(role)}>Rename</${Button}>
                 <${Button} size="small" aria-label=${`Delete ${role.name}`} onClick=${() => onDelete(role)}>Delete</${Button}>
-              </span>`}</td>`)}
+              </span>`
+                }</td>`,
+            )}
           </tr>
         </tfoot>
       </table>

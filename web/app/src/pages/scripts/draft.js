@@ -5,11 +5,20 @@ import { parseJson, prettyJson } from '../../lib/json.js';
 
 /** @param {import('./kinds.js').Script} script @returns {Draft} */
 export function draftOf(script) {
-  return { name: script.name, description: script.description, source: script.source, schema: script.params_schema === null ? '' : prettyJson(script.params_schema) };
+  return {
+    name: script.name,
+    description: script.description,
+    source: script.source,
+    schema: script.params_schema === null ? '' : prettyJson(script.params_schema),
+  };
 }
 
 /** @param {Draft} one @param {Draft} other */
-export const sameDraft = (one, other) => one.name === other.name && one.description === other.description && one.source === other.source && one.schema === other.schema;
+export const sameDraft = (one, other) =>
+  one.name === other.name &&
+  one.description === other.description &&
+  one.source === other.source &&
+  one.schema === other.schema;
 
 /**
  * The body the API takes, as text: a schema goes as it was typed, so that no number in it changes.
@@ -20,7 +29,12 @@ export const sameDraft = (one, other) => one.name === other.name && one.descript
  * @returns {string}
  */
 export function bodyOf(draft, kind, { more = {}, before = null } = {}) {
-  const body = JSON.stringify({ name: draft.name.trim(), description: draft.description, source: draft.source, ...more });
+  const body = JSON.stringify({
+    name: draft.name.trim(),
+    description: draft.description,
+    source: draft.source,
+    ...more,
+  });
   if (kind !== 'tool' || draft.schema === before?.schema) return body;
   return `${body.slice(0, -1)},"params_schema":${schemaOf(draft)}}`;
 }

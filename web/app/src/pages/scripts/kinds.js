@@ -9,7 +9,8 @@ export const KINDS = {
   tool: {
     label: 'Tool',
     about: 'Runs on the server for a caller. It defines `main(params)`, and MCP clients see it as a tool.',
-    starter: 'def main(params):\n    name = params.get("name", "world")\n    print("greeting", name)\n    return {"greeting": f"Hello, {name}!"}\n',
+    starter:
+      'def main(params):\n    name = params.get("name", "world")\n    print("greeting", name)\n    return {"greeting": f"Hello, {name}!"}\n',
     use: (name) => `svc script run ${quote(name)} '{}'`,
   },
   sink: {
@@ -27,15 +28,27 @@ export const KINDS = {
   startup: {
     label: 'Startup',
     about: 'Run by the agent of a space when it starts, before the methods are registered.',
-    starter: 'import os\n\nif not os.path.exists("inbox"):\n    os.mkdir("inbox")\nprint("prepared", os.getenv("SVC_SPACE_NAME"))\n',
+    starter:
+      'import os\n\nif not os.path.exists("inbox"):\n    os.mkdir("inbox")\nprint("prepared", os.getenv("SVC_SPACE_NAME"))\n',
     use: (name) => `svc space update lab --startup-script ${quote(name)}`,
   },
 };
 
-export const STARTER_SCHEMA = { type: 'object', properties: { name: { type: 'string', description: 'Whom to greet' } } };
+export const STARTER_SCHEMA = {
+  type: 'object',
+  properties: { name: { type: 'string', description: 'Whom to greet' } },
+};
 
 /** The types a made-up event can have; any other type gets an empty payload. */
-export const EVENT_TYPES = ['space.unhealthy', 'space.healthy', 'space.created', 'space.started', 'space.stopped', 'space.deleted', 'custom.hello'];
+export const EVENT_TYPES = [
+  'space.unhealthy',
+  'space.healthy',
+  'space.created',
+  'space.started',
+  'space.stopped',
+  'space.deleted',
+  'custom.hello',
+];
 
 /** @param {Kind} kind */
 export const isRunnable = (kind) => kind === 'tool' || kind === 'sink';
@@ -53,7 +66,9 @@ function quote(text) {
 export function faultOf(error) {
   if (error?.code !== 'invalid_script') return null;
   const place = /^[^\n]*?\.py:(\d+): ([^]*)$/.exec(error.detail);
-  return place ? { line: Number(place[1]), message: `Line ${place[1]}: ${place[2]}` } : { line: null, message: error.detail };
+  return place
+    ? { line: Number(place[1]), message: `Line ${place[1]}: ${place[2]}` }
+    : { line: null, message: error.detail };
 }
 
 /**
@@ -64,7 +79,8 @@ export function faultOf(error) {
  */
 export function sampleOf(schema, depth = 0) {
   if (!schema || typeof schema !== 'object') return depth === 0 ? {} : null;
-  for (const known of [schema.default, schema.examples?.[0], schema.enum?.[0], schema.const]) if (known !== undefined) return known;
+  for (const known of [schema.default, schema.examples?.[0], schema.enum?.[0], schema.const])
+    if (known !== undefined) return known;
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
   // A schema may refer to itself without end.
   if (type === 'object' || schema.properties || depth === 0) {
@@ -72,5 +88,9 @@ export function sampleOf(schema, depth = 0) {
     return Object.fromEntries(members.map(([name, member]) => [name, sampleOf(member, depth + 1)]));
   }
   if (type === 'array') return depth > 4 ? [] : [sampleOf(schema.items, depth + 1)];
-  return { string: '', integer: schema.minimum ?? 1, number: schema.minimum ?? 1, boolean: false }[/** @type {'string'} */ (type)] ?? null;
+  return (
+    { string: '', integer: schema.minimum ?? 1, number: schema.minimum ?? 1, boolean: false }[
+      /** @type {'string'} */ (type)
+    ] ?? null
+  );
 }

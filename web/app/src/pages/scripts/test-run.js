@@ -39,7 +39,12 @@ export function TestRun({ script, path, dirty, onSave, onFault }) {
     const answer = readRun(await (await api.raw('POST', `${path}/run`, body)).text());
     setRan(answer);
     const own = answer.error?.line && answer.error.file === `${script.name}.py`;
-    if (own) onFault({ ran: true, line: answer.error?.line ?? null, message: `Line ${answer.error?.line}, in the last run: ${answer.error?.message}` });
+    if (own)
+      onFault({
+        ran: true,
+        line: answer.error?.line ?? null,
+        message: `Line ${answer.error?.line}, in the last run: ${answer.error?.message}`,
+      });
   });
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -48,9 +53,11 @@ export function TestRun({ script, path, dirty, onSave, onFault }) {
   return html`
     <${Card} title="Test run" description=${tool ? 'Calls main as you.' : 'Runs it as you, with a made-up event.'}>
       <form class="form" onSubmit=${submit}>
-        ${tool
-          ? html`<${CodeEditor} label="Params" language="json" rows=${5} maxRows=${16} value=${params} onInput=${setParams} error=${parsed.ok ? '' : parsed.message} errorLine=${parsed.ok ? null : parsed.line} onSubmit=${() => parsed.ok && void run()} />`
-          : html`<${EventType} value=${eventType} onInput=${setEventType} />`}
+        ${
+          tool
+            ? html`<${CodeEditor} label="Params" language="json" rows=${5} maxRows=${16} value=${params} onInput=${setParams} error=${parsed.ok ? '' : parsed.message} errorLine=${parsed.ok ? null : parsed.line} onSubmit=${() => parsed.ok && void run()} />`
+            : html`<${EventType} value=${eventType} onInput=${setEventType} />`
+        }
         <div class="form-actions"><${Button} type="submit" kind="primary" icon="play" busy=${busy} disabled=${tool && !parsed.ok}>${dirty ? 'Save and run' : 'Run'}</${Button}></div>
       </form>
       <div aria-live="polite" class="run-outcome">
@@ -75,12 +82,15 @@ function Outcome({ ran, tool }) {
   const took = formatDuration(ran.ms);
   return html`
     <p><${Status} tone=${ran.error ? 'bad' : 'good'}>${ran.error ? `Failed after ${took}` : `Succeeded in ${took}`}</${Status}></p>
-    ${ran.error && html`
+    ${
+      ran.error &&
+      html`
       <div class="stack-small">
         <h3>Error</h3>
         <p class="run-error">${ran.error.message}</p>
         ${ran.error.traceback && html`<${CodeBlock} text=${ran.error.traceback} label="traceback" />`}
-      </div>`}
+      </div>`
+    }
     ${tool && !ran.error && html`<div class="stack-small"><h3>Result</h3><${CodeBlock} text=${ran.result} language="json" label="result" wrap /></div>`}
     <div class="stack-small">
       <h3>Output</h3>
@@ -95,8 +105,13 @@ function Outcome({ ran, tool }) {
  */
 function readRun(text) {
   const { rawJSON } = /** @type {any} */ (JSON);
-  const keep = (/** @type {string} */ _key, /** @type {any} */ value, /** @type {{source?: string} | undefined} */ context) => {
-    const inexact = typeof value === 'number' && context?.source !== undefined && rawJSON && String(value) !== context.source;
+  const keep = (
+    /** @type {string} */ _key,
+    /** @type {any} */ value,
+    /** @type {{source?: string} | undefined} */ context,
+  ) => {
+    const inexact =
+      typeof value === 'number' && context?.source !== undefined && rawJSON && String(value) !== context.source;
     return inexact ? rawJSON(context.source) : value;
   };
   const { result } = JSON.parse(text, /** @type {any} */ (keep));

@@ -22,7 +22,9 @@ import { SampleFields, useSample } from './sample.js';
 /** @param {{sink: Sink, onClose: () => void}} props */
 export function TestDialog({ sink, onClose }) {
   const [sample, changeSample] = useSample();
-  const [result, setResult] = useState(/** @type {{body: string, attempt?: import('../events/attempts.js').Attempt} | null} */ (null));
+  const [result, setResult] = useState(
+    /** @type {{body: string, attempt?: import('../events/attempts.js').Attempt} | null} */ (null),
+  );
   const suggestion = exampleType(sink.patterns[0]);
   const ask = askWith(sample, suggestion);
   const test = useAction(async (/** @type {boolean} */ dry) => {
@@ -56,7 +58,10 @@ export function ReplayDialog({ sink, onClose, onDone }) {
   const [result, setResult] = useState(/** @type {{queued: number, dropped: number} | null} */ (null));
   const submit = async () => {
     setResult(null);
-    const replayed = await api.post(`/api/event-sinks/${sink.id}/replay`, { since: utcTime(since), until: utcTime(until) });
+    const replayed = await api.post(`/api/event-sinks/${sink.id}/replay`, {
+      since: utcTime(since),
+      until: utcTime(until),
+    });
     onDone();
     // What was left out needs another go from here; else there is nothing more to do.
     if (replayed.dropped > 0) return setResult(replayed);
@@ -69,10 +74,13 @@ export function ReplayDialog({ sink, onClose, onDone }) {
         <p class="muted">Queues every past event that matches <span class="mono">${sink.name}</span> again, oldest first, also those it has had. It stops when the queue is full.</p>
         <${TextInput} label="Since" type="datetime-local" step="1" value=${since} onInput=${setSince} hint="Left empty: the last 24 hours." />
         <${TextInput} label="Until" type="datetime-local" step="1" optional value=${until} onInput=${setUntil} />
-        <div role="status">${result && html`
+        <div role="status">${
+          result &&
+          html`
           <${Notice} tone="warn" icon="alert">
             <p>${plural(result.queued, 'event')} queued, ${result.dropped} left out because the queue was full. Go on with a later start once it is empty.</p>
-          </${Notice}>`}</div>
+          </${Notice}>`
+        }</div>
       </${Form}>
     </${Dialog}>
   `;
@@ -97,7 +105,8 @@ export function RotateDialog({ sink, onClose }) {
         <p class="muted small">The old one goes on signing beside it until ${exactTime(rotated.previous_until)}.</p>
       </${SecretDialog}>`;
   }
-  const submit = async () => setRotated(await api.post(`/api/event-sinks/${sink.id}/rotate-secret`, { overlap_hours: Number(hours) }));
+  const submit = async () =>
+    setRotated(await api.post(`/api/event-sinks/${sink.id}/rotate-secret`, { overlap_hours: Number(hours) }));
   return html`
     <${Dialog} title="Rotate the signing secret?" onClose=${onClose}>
       <${Form} submit="Rotate secret" onSubmit=${submit} onCancel=${onClose}>

@@ -38,8 +38,21 @@ export const newHeader = (name = '', value = '') => ({ key: ++lastKey, name, val
 /** @param {Partial<Draft>} given @returns {Draft} */
 export function newDraft(given) {
   return {
-    name: '', description: '', type: 'webhook', owner: 'user', active: true, patterns: '', url: '', headers: [], secret: '',
-    templated: false, template: TEMPLATE, stored: false, scriptId: '', source: SOURCE, ...given,
+    name: '',
+    description: '',
+    type: 'webhook',
+    owner: 'user',
+    active: true,
+    patterns: '',
+    url: '',
+    headers: [],
+    secret: '',
+    templated: false,
+    template: TEMPLATE,
+    stored: false,
+    scriptId: '',
+    source: SOURCE,
+    ...given,
   };
 }
 
@@ -64,13 +77,17 @@ export function draftOf(sink) {
 }
 
 /** @param {Draft} draft */
-const headersOf = (draft) => Object.fromEntries(draft.headers.filter((header) => header.name.trim()).map((header) => [header.name.trim(), header.value]));
+const headersOf = (draft) =>
+  Object.fromEntries(
+    draft.headers.filter((header) => header.name.trim()).map((header) => [header.name.trim(), header.value]),
+  );
 /** @param {Draft} draft */
 export const templateOf = (draft) => (draft.templated && draft.type !== 'script' ? draft.template : null);
 
 /** The part of the configuration that belongs to the type. @param {Draft} draft @returns {Record<string, any>} */
 function partOf(draft) {
-  if (draft.type === 'webhook') return { webhook: { url: draft.url.trim(), headers: headersOf(draft), body_template: templateOf(draft) } };
+  if (draft.type === 'webhook')
+    return { webhook: { url: draft.url.trim(), headers: headersOf(draft), body_template: templateOf(draft) } };
   if (draft.type === 'json-rpc') return { json_rpc: { body_template: templateOf(draft) } };
   return { script: draft.stored ? { script_id: draft.scriptId } : { source: draft.source } };
 }
@@ -80,8 +97,13 @@ export function bodyOf(draft) {
   const part = partOf(draft);
   if (draft.type === 'webhook' && draft.secret.trim()) part.webhook.secret = draft.secret.trim();
   return {
-    name: draft.name.trim(), description: draft.description.trim(), type: draft.type, owner: draft.owner, active: draft.active,
-    patterns: patternsOf(draft.patterns), ...part,
+    name: draft.name.trim(),
+    description: draft.description.trim(),
+    type: draft.type,
+    owner: draft.owner,
+    active: draft.active,
+    patterns: patternsOf(draft.patterns),
+    ...part,
   };
 }
 

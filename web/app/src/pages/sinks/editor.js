@@ -31,8 +31,12 @@ export function SinkEditor({ draft, change, onSubmit, submit, disabled, isNew = 
   const [sample, changeSample] = useSample();
   const preview = usePreview(draft, sample);
   const patterns = patternsOf(draft.patterns);
-  const incomplete = !draft.name.trim() || patterns.length === 0 || patternProblem(patterns) !== ''
-    || (draft.type === 'webhook' && !draft.url.trim()) || (draft.type === 'script' && draft.stored && !draft.scriptId);
+  const incomplete =
+    !draft.name.trim() ||
+    patterns.length === 0 ||
+    patternProblem(patterns) !== '' ||
+    (draft.type === 'webhook' && !draft.url.trim()) ||
+    (draft.type === 'script' && draft.stored && !draft.scriptId);
   const editing = { draft, change };
   return html`
     <div class="sink-editor">
@@ -61,9 +65,12 @@ function NewFields({ draft, change }) {
   return html`
     <${Segmented} label="Type" hideLabel=${false} value=${draft.type} onInput=${(/** @type {any} */ type) => change({ type })}
       options=${Object.entries(TYPE_NAMES).map(([value, label]) => ({ value, label }))} />
-    ${can('manage_global_event_sinks') && html`
+    ${
+      can('manage_global_event_sinks') &&
+      html`
       <${Segmented} label="Takes events of" hideLabel=${false} value=${draft.owner} onInput=${(/** @type {any} */ owner) => change({ owner })}
-        options=${[{ value: 'user', label: 'Mine only' }, { value: 'global', label: 'Everyone (global)' }]} />`}
+        options=${[{ value: 'user', label: 'Mine only' }, { value: 'global', label: 'Everyone (global)' }]} />`
+    }
     <${Checkbox} label="Active" checked=${draft.active} onChange=${(/** @type {boolean} */ active) => change({ active })} hint="An inactive sink takes no new events." />
   `;
 }

@@ -28,7 +28,13 @@ export function usePreview(draft, sample) {
   const patterns = patternsOf(draft.patterns);
   const event = askWith(sample, exampleType(patterns[0]));
   const usable = patterns.length > 0 && !patternProblem(patterns);
-  const ask = event && bodyWith(event, { type: draft.type, patterns: usable ? patterns : undefined, body_template: templateOf(draft) ?? undefined });
+  const ask =
+    event &&
+    bodyWith(event, {
+      type: draft.type,
+      patterns: usable ? patterns : undefined,
+      body_template: templateOf(draft) ?? undefined,
+    });
   useEffect(() => {
     if (!ask) return undefined;
     const request = new AbortController();
@@ -53,7 +59,12 @@ export function usePreview(draft, sample) {
 export function PreviewCard({ draft, preview, sample, changeSample }) {
   const patterns = patternsOf(draft.patterns);
   const { result, error } = preview;
-  const about = draft.type === 'script' ? 'The event as the script sees it' : draft.type === 'json-rpc' ? 'Params of the method' : 'Body of the request';
+  const about =
+    draft.type === 'script'
+      ? 'The event as the script sees it'
+      : draft.type === 'json-rpc'
+        ? 'Params of the method'
+        : 'Body of the request';
   // A refused template is said at the template, where it can be mended.
   const shown = error?.code === 'invalid_template' && draft.templated ? null : error;
   return html`
@@ -63,11 +74,14 @@ export function PreviewCard({ draft, preview, sample, changeSample }) {
         <div class="stack" aria-live="polite">
           <${ErrorNotice} error=${shown} />
           ${result && patterns.length > 0 && html`<${Matches} patterns=${patterns} result=${result} />`}
-          ${result && html`
+          ${
+            result &&
+            html`
             <section class="stack-small">
               <h3>Preview</h3>
               ${error ? html`<p class="muted small">The preview waits until the mistake is gone.</p>` : html`<p class="muted small">${about}</p><${CodeBlock} text=${indentJson(result.body)} language="json" label="preview" wrap />`}
-            </section>`}
+            </section>`
+          }
         </div>
       </div>
     </${Card}>
@@ -80,9 +94,11 @@ function Matches({ patterns, result }) {
   return html`
     <section class="stack-small">
       <h3>Patterns</h3>
-      <p>${matched.length
-        ? html`<${Status} tone="good">Takes <code>${result.event_type}</code></${Status}>`
-        : html`<${Status} tone="warn">Does not take <code>${result.event_type}</code></${Status}>`}</p>
+      <p>${
+        matched.length
+          ? html`<${Status} tone="good">Takes <code>${result.event_type}</code></${Status}>`
+          : html`<${Status} tone="warn">Does not take <code>${result.event_type}</code></${Status}>`
+      }</p>
       <ul class="matches" aria-label="Patterns tried">
         ${patterns.map((pattern, index) => {
           const hit = matched.includes(pattern);

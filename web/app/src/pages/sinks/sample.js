@@ -23,12 +23,21 @@ export function SampleFields({ sample, change, suggestion }) {
   /** @type {Recent[]} */
   const events = recent.data?.events ?? [];
   const parsed = sample.data.trim() ? parseJson(sample.data) : null;
-  const options = [{ value: '', label: 'A made-up event' }, ...events.map((event) => ({ value: event.event_id, label: `${event.event_type}, ${relativeTime(event.event_ts)}` }))];
+  const options = [
+    { value: '', label: 'A made-up event' },
+    ...events.map((event) => ({
+      value: event.event_id,
+      label: `${event.event_type}, ${relativeTime(event.event_ts)}`,
+    })),
+  ];
   return html`
     <${Select} label="Sample event" value=${sample.eventId} onInput=${(/** @type {string} */ eventId) => change({ eventId })} options=${options} />
-    ${!sample.eventId && html`
+    ${
+      !sample.eventId &&
+      html`
       <${TextInput} label="Event type" mono autocomplete="off" value=${sample.type} placeholder=${suggestion} onInput=${(/** @type {string} */ type) => change({ type })} />
       <${CodeEditor} label="Event data" language="json" value=${sample.data} onInput=${(/** @type {string} */ data) => change({ data })} rows=${3}
-        hint="Left empty, the server makes some up." error=${parsed && !parsed.ok ? parsed.message : ''} errorLine=${parsed && !parsed.ok ? parsed.line : null} />`}
+        hint="Left empty, the server makes some up." error=${parsed && !parsed.ok ? parsed.message : ''} errorLine=${parsed && !parsed.ok ? parsed.line : null} />`
+    }
   `;
 }

@@ -31,12 +31,15 @@ export function LogCard({ id }) {
   return html`
     <${Card} title="Log" id="log" flush actions=${actions} description="What the method server writes to stderr, and what the agent says about it.">
       <${ErrorNotice} error=${error} />
-      ${lines !== null && (lines.length === 0
-        ? html`<${EmptyState} level=${3} icon="terminal" title="Nothing logged yet">
+      ${
+        lines !== null &&
+        (lines.length === 0
+          ? html`<${EmptyState} level=${3} icon="terminal" title="Nothing logged yet">
             <p>Lines appear here as they are written. Where the agent runs, this follows them:</p>
             <${CodeBlock} text="svc methods logs -f" label="command that follows the log" prompt />
           </${EmptyState}>`
-        : html`<${Lines} lines=${lines} follow=${!paused} />`)}
+          : html`<${Lines} lines=${lines} follow=${!paused} />`)
+      }
     </${Card}>
   `;
 }
@@ -55,12 +58,14 @@ function Lines({ lines, follow }) {
   };
   return html`
     <div class="log" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label="Log lines" aria-live="off">
-      ${lines.map((line) => html`
+      ${lines.map(
+        (line) => html`
         <div class="log-line" key=${line.n}>
           <time class="log-time" datetime=${line.at} title=${exactTime(line.at)}>${clockTime(line.at)}</time>
           <span class=${`log-source log-${line.source}`}>${line.source}</span>
           <span class="log-text">${line.line}</span>
-        </div>`)}
+        </div>`,
+      )}
     </div>
   `;
 }

@@ -25,7 +25,10 @@ export function SettingsCard({ space, onChanged }) {
       <${KeyValue} items=${[
         ['Startup script', startup],
         ['Health check', html`<span class="mono">${checkText(space.health_check)}</span>`],
-        space.health_check.type !== 'none' && ['Checked', `every ${space.health_check.interval_seconds} s, waits ${space.health_check.timeout_seconds} s; unhealthy after ${space.health_check.failures} failures in a row`],
+        space.health_check.type !== 'none' && [
+          'Checked',
+          `every ${space.health_check.interval_seconds} s, waits ${space.health_check.timeout_seconds} s; unhealthy after ${space.health_check.failures} failures in a row`,
+        ],
       ]} />
     </${Card}>
     ${editing && html`<${SettingsDialog} space=${space} scripts=${scripts.data?.scripts ?? []} onClose=${() => setEditing(false)} onChanged=${onChanged} />`}
@@ -51,19 +54,31 @@ function SettingsDialog({ space, scripts, onClose, onChanged }) {
   const was = space.health_check;
   const [script, setScript] = useState(space.startup_script_id ?? '');
   const [check, setCheck] = useState({
-    type: /** @type {string} */ (was.type), port: String(was.port ?? ''), url: was.url ?? '', command: was.command ?? '',
-    interval_seconds: String(was.interval_seconds), timeout_seconds: String(was.timeout_seconds), failures: String(was.failures),
+    type: /** @type {string} */ (was.type),
+    port: String(was.port ?? ''),
+    url: was.url ?? '',
+    command: was.command ?? '',
+    interval_seconds: String(was.interval_seconds),
+    timeout_seconds: String(was.timeout_seconds),
+    failures: String(was.failures),
   });
-  const put = (/** @type {keyof typeof check} */ name) => (/** @type {string} */ value) => setCheck({ ...check, [name]: value });
+  const put = (/** @type {keyof typeof check} */ name) => (/** @type {string} */ value) =>
+    setCheck({ ...check, [name]: value });
   const submit = async () => {
     const health = written(check);
     // What nobody changed may come from the template, and stays with it.
-    const patch = { ...(script !== (space.startup_script_id ?? '') && { startup_script_id: script || null }), ...(!sameCheck(health, was) && { health_check: health }) };
+    const patch = {
+      ...(script !== (space.startup_script_id ?? '') && { startup_script_id: script || null }),
+      ...(!sameCheck(health, was) && { health_check: health }),
+    };
     onChanged(await api.patch(`/api/spaces/${space.id}`, patch));
     toast('Settings saved');
     onClose();
   };
-  const options = [{ value: '', label: 'None' }, ...scripts.map((one) => ({ value: one.id, label: one.owner === 'global' ? `${one.name} (global)` : one.name }))];
+  const options = [
+    { value: '', label: 'None' },
+    ...scripts.map((one) => ({ value: one.id, label: one.owner === 'global' ? `${one.name} (global)` : one.name })),
+  ];
   if (script && !scripts.some((one) => one.id === script)) options.push({ value: script, label: script });
   return html`
     <${Dialog} title="Edit settings" onClose=${onClose}>
@@ -73,12 +88,15 @@ function SettingsDialog({ space, scripts, onClose, onChanged }) {
         ${check.type === 'tcp' && html`<${TextInput} label="Port" value=${check.port} onInput=${put('port')} type="number" min="1" max="65535" required />`}
         ${check.type === 'http' && html`<${TextInput} label="Address" mono value=${check.url} onInput=${put('url')} placeholder="http://127.0.0.1:3000/healthz" required />`}
         ${check.type === 'command' && html`<${TextInput} label="Command" mono value=${check.command} onInput=${put('command')} required />`}
-        ${check.type !== 'none' && html`
+        ${
+          check.type !== 'none' &&
+          html`
           <div class="field-row">
             <${TextInput} label="Every (s)" type="number" min="1" value=${check.interval_seconds} onInput=${put('interval_seconds')} required />
             <${TextInput} label="Waits (s)" type="number" min="1" value=${check.timeout_seconds} onInput=${put('timeout_seconds')} required />
             <${TextInput} label="Failures" type="number" min="1" value=${check.failures} onInput=${put('failures')} required />
-          </div>`}
+          </div>`
+        }
       </${Form}>
     </${Dialog}>
   `;
@@ -87,8 +105,17 @@ function SettingsDialog({ space, scripts, onClose, onChanged }) {
 /** Only what the type takes. @param {Record<string, string>} check */
 function written({ type, port, url, command, interval_seconds: interval, timeout_seconds: timeout, failures }) {
   const probe = { tcp: { port: Number(port) }, http: { url }, command: { command } }[type];
-  return { type, ...probe, interval_seconds: Number(interval), timeout_seconds: Number(timeout), failures: Number(failures) };
+  return {
+    type,
+    ...probe,
+    interval_seconds: Number(interval),
+    timeout_seconds: Number(timeout),
+    failures: Number(failures),
+  };
 }
 
 /** @param {Record<string, any>} one @param {Record<string, any>} other */
-const sameCheck = (one, other) => ['type', 'port', 'url', 'command', 'interval_seconds', 'timeout_seconds', 'failures'].every((name) => one[name] === other[name]);
+const sameCheck = (one, other) =>
+  ['type', 'port', 'url', 'command', 'interval_seconds', 'timeout_seconds', 'failures'].every(
+    (name) => one[name] === other[name],
+  );

@@ -31,9 +31,11 @@ export function AgentDialog({ title, space, token, onClose }) {
           <p class="muted">To publish methods at once, name their file:</p>
           <${CodeBlock} text=${`${agentCommand(token)} --methods-file methods.toml`} label="agent command with methods" prompt />
         </div>
-        <p role="status">${data?.linked
-          ? html`<${Status} tone="good">The agent is linked</${Status}>`
-          : html`<${Status} tone="accent" pulse>Waiting for the agent of <span class="mono">${space.name}</span> to link…</${Status}>`}</p>
+        <p role="status">${
+          data?.linked
+            ? html`<${Status} tone="good">The agent is linked</${Status}>`
+            : html`<${Status} tone="accent" pulse>Waiting for the agent of <span class="mono">${space.name}</span> to link…</${Status}>`
+        }</p>
       </div>
     </${Dialog}>
   `;

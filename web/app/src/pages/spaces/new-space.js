@@ -17,7 +17,12 @@ export function NewSpaceDialog({ onClose, onMade }) {
   const [script, setScript] = useState('');
   const [runtime, setRuntime] = useState('external');
   const submit = async () => {
-    const body = { name: name.trim(), ...(template && { template_id: template }), ...(script && { startup_script_id: script }), ...(runtime === 'local' && { runtime }) };
+    const body = {
+      name: name.trim(),
+      ...(template && { template_id: template }),
+      ...(script && { startup_script_id: script }),
+      ...(runtime === 'local' && { runtime }),
+    };
     onMade(await api.post('/api/spaces', body));
   };
   const chosen = templates.data?.templates.find((/** @type {any} */ one) => one.id === template);
@@ -30,8 +35,11 @@ export function NewSpaceDialog({ onClose, onMade }) {
         <${ErrorNotice} error=${templates.error} title="Templates could not be loaded" />
         <${Select} label="Startup script" value=${script} onInput=${setScript} hint="The agent runs it when it starts."
           options=${[{ value: '', label: chosen?.startup_script_id ? 'As the template says' : 'None' }, ...(scripts.data?.scripts ?? []).map(named)]} />
-        ${can('manage_spaces') && html`<${Select} label="Who starts its agent" value=${runtime} onInput=${setRuntime}
-          options=${[{ value: 'external', label: 'I do, with a command' }, { value: 'local', label: 'This server, as its own child' }]} />`}
+        ${
+          can('manage_spaces') &&
+          html`<${Select} label="Who starts its agent" value=${runtime} onInput=${setRuntime}
+          options=${[{ value: 'external', label: 'I do, with a command' }, { value: 'local', label: 'This server, as its own child' }]} />`
+        }
       </${Form}>
     </${Dialog}>
   `;
@@ -43,6 +51,9 @@ const named = (one) => ({ value: one.id, label: one.owner === 'global' ? `${one.
 /** @param {{ports: {name: string, port: number}[], health_check: {type: string} | null}} template */
 function templateText(template) {
   const ports = template.ports.map((port) => `${port.name} ${port.port}`).join(', ');
-  const check = template.health_check && template.health_check.type !== 'none' ? `health check ${template.health_check.type}` : 'no health check';
+  const check =
+    template.health_check && template.health_check.type !== 'none'
+      ? `health check ${template.health_check.type}`
+      : 'no health check';
   return `${ports ? `Ports: ${ports}` : 'No ports'}; ${check}.`;
 }

@@ -54,15 +54,19 @@ export function HealthStatus({ space }) {
 
 /** A space that should be linked and is not is worth a colour; one that is stopped is not. @param {{space: Space}} props */
 export function LinkStatus({ space }) {
-  if (space.linked) return html`<${Status} tone="good" title="The agent is connected to this server">linked</${Status}>`;
+  if (space.linked)
+    return html`<${Status} tone="good" title="The agent is connected to this server">linked</${Status}>`;
   return html`<${Status} tone=${space.state === 'deployed' ? 'bad' : 'neutral'} title="No agent is connected to this server">not linked</${Status}>`;
 }
 
 /** @param {{space: Space}} props */
 export function RegistrationStatus({ space }) {
   const { registration } = space;
-  if (registration.state === 'active') return html`<${Status} tone="good">${plural(registration.methods, 'method')}</${Status}>`;
-  if (registration.state === 'waiting') return html`<${Status} tone="warn" title="The link is lost; the methods wait for it">${plural(registration.methods, 'method')} waiting</${Status}>`;
-  if (registration.state === 'refused') return html`<${Status} tone="bad" title=${registration.error}>refused</${Status}>`;
+  if (registration.state === 'active')
+    return html`<${Status} tone="good">${plural(registration.methods, 'method')}</${Status}>`;
+  if (registration.state === 'waiting')
+    return html`<${Status} tone="warn" title="The link is lost; the methods wait for it">${plural(registration.methods, 'method')} waiting</${Status}>`;
+  if (registration.state === 'refused')
+    return html`<${Status} tone="bad" title=${registration.error}>refused</${Status}>`;
   return html`<${Status}>none</${Status}>`;
 }

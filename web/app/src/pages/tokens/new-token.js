@@ -19,7 +19,8 @@ export function NewTokenDialog({ onClose, onCreated }) {
   const [scopes, setScopes] = useState(['methods']);
   const expiry = useExpiry();
   const submit = async () => {
-    if (access === 'scopes' && scopes.length === 0) throw new Error('Choose at least one scope, or let the token reach everything.');
+    if (access === 'scopes' && scopes.length === 0)
+      throw new Error('Choose at least one scope, or let the token reach everything.');
     const body = { name: name.trim(), scopes: access === 'scopes' ? scopes : [], expires_in_days: expiry.days() };
     onCreated(await api.post('/api/tokens', body));
   };
@@ -30,11 +31,15 @@ export function NewTokenDialog({ onClose, onCreated }) {
         <div class="stack-small">
           <${Segmented} label="Reaches" hideLabel=${false} value=${access} onInput=${setAccess}
             options=${[{ value: 'scopes', label: 'Chosen scopes' }, { value: 'all', label: 'Everything you do' }]} />
-          ${access === 'all'
-            ? html`<p class="hint">All your permissions, now and later. Prefer scopes where they are enough.</p>`
-            : SCOPES.map(({ name: scope, opens }) => html`
+          ${
+            access === 'all'
+              ? html`<p class="hint">All your permissions, now and later. Prefer scopes where they are enough.</p>`
+              : SCOPES.map(
+                  ({ name: scope, opens }) => html`
               <${Checkbox} key=${scope} label=${html`<span class="mono">${scope}</span>`} hint=${opens} checked=${scopes.includes(scope)}
-                onChange=${(/** @type {boolean} */ on) => setScopes(toggled(scopes, scope, on))} />`)}
+                onChange=${(/** @type {boolean} */ on) => setScopes(toggled(scopes, scope, on))} />`,
+                )
+          }
         </div>
         <${ExpiryFields} expiry=${expiry} />
       </${Form}>

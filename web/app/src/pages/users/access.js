@@ -14,12 +14,30 @@ import { Names } from './fields.js';
 /** @typedef {{name: string, owner: string, through: 'everyone' | 'group', groups: string[]}} Reached */
 
 const roleHref = (/** @type {string} */ name) => (can('manage_roles') ? `/roles?q=${encodeURIComponent(name)}` : null);
-const groupHref = (/** @type {string} */ name) => (can('manage_groups') ? `/groups?q=${encodeURIComponent(name)}` : null);
+const groupHref = (/** @type {string} */ name) =>
+  can('manage_groups') ? `/groups?q=${encodeURIComponent(name)}` : null;
 
 const PERMISSION_COLUMNS = [
-  { key: 'name', label: 'Permission', cell: (/** @type {Held} */ one) => html`<span class="permission"><span class="mono">${one.name}</span>${MEANING[one.name] && html`<span class="permission-about">${MEANING[one.name]}</span>`}</span>` },
-  { key: 'held', label: 'Held', shrink: true, cell: (/** @type {Held} */ one) => (one.roles.length ? html`<span class="held"><${Icon} name="check" /> yes</span>` : html`<span class="muted">no</span>`) },
-  { key: 'roles', label: 'Through roles', cell: (/** @type {Held} */ one) => html`<${Names} names=${one.roles} none="–" href=${roleHref} />` },
+  {
+    key: 'name',
+    label: 'Permission',
+    cell: (/** @type {Held} */ one) =>
+      html`<span class="permission"><span class="mono">${one.name}</span>${MEANING[one.name] && html`<span class="permission-about">${MEANING[one.name]}</span>`}</span>`,
+  },
+  {
+    key: 'held',
+    label: 'Held',
+    shrink: true,
+    cell: (/** @type {Held} */ one) =>
+      one.roles.length
+        ? html`<span class="held"><${Icon} name="check" /> yes</span>`
+        : html`<span class="muted">no</span>`,
+  },
+  {
+    key: 'roles',
+    label: 'Through roles',
+    cell: (/** @type {Held} */ one) => html`<${Names} names=${one.roles} none="–" href=${roleHref} />`,
+  },
 ];
 
 /** @param {{permissions: Held[]}} props */
@@ -35,7 +53,14 @@ export function PermissionsAccess({ permissions }) {
 const METHOD_COLUMNS = [
   { key: 'name', label: 'Method', mono: true },
   { key: 'owner', label: 'Owner', mono: true },
-  { key: 'through', label: 'Through', cell: (/** @type {Reached} */ one) => (one.through === 'everyone' ? html`<${Badge}>everyone</${Badge}>` : html`<${Names} names=${one.groups} href=${groupHref} />`) },
+  {
+    key: 'through',
+    label: 'Through',
+    cell: (/** @type {Reached} */ one) =>
+      one.through === 'everyone'
+        ? html`<${Badge}>everyone</${Badge}>`
+        : html`<${Names} names=${one.groups} href=${groupHref} />`,
+  },
 ];
 
 /** @param {{access: {username: string, methods: Reached[], own_methods: number, permissions: Held[]}}} props */

@@ -9,7 +9,8 @@ import { Checkbox, TextInput } from '../../ui/field.js';
  * @param {{label: string, names: string[], chosen: string[], onChange: (names: string[]) => void, none: any, hints?: Record<string, any>, disabled?: boolean}} props
  */
 export function Choice({ label, names, chosen, onChange, none, hints = {}, disabled }) {
-  const toggle = (/** @type {string} */ name, /** @type {boolean} */ on) => onChange(on ? [...chosen, name] : chosen.filter((one) => one !== name));
+  const toggle = (/** @type {string} */ name, /** @type {boolean} */ on) =>
+    onChange(on ? [...chosen, name] : chosen.filter((one) => one !== name));
   return html`
     <fieldset class="stack-small">
       <legend class="label choice-name">${label}</legend>
@@ -43,7 +44,8 @@ function makePassword() {
   const fair = 256 - (256 % ALPHABET.length);
   let text = '';
   while (text.length < 20) {
-    for (const byte of crypto.getRandomValues(new Uint8Array(32))) if (byte < fair && text.length < 20) text += ALPHABET[byte % ALPHABET.length];
+    for (const byte of crypto.getRandomValues(new Uint8Array(32)))
+      if (byte < fair && text.length < 20) text += ALPHABET[byte % ALPHABET.length];
   }
   return text;
 }
@@ -54,6 +56,8 @@ export function Names({ names, none = 'none', href }) {
   return html`<span class="names">${names.map((name) => {
     const target = href?.(name);
     const badge = html`<${Badge} mono>${name}</${Badge}>`;
-    return target ? html`<a key=${name} class="name-link" href=${target}>${badge}</a>` : html`<span key=${name}>${badge}</span>`;
+    return target
+      ? html`<a key=${name} class="name-link" href=${target}>${badge}</a>`
+      : html`<span key=${name}>${badge}</span>`;
   })}</span>`;
 }

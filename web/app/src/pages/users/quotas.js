@@ -35,8 +35,13 @@ export function QuotasCard({ user, onChange }) {
     <${Card} title="Quotas" description="How much this user may have. An empty field means the server's value.">
       <form class="form" onSubmit=${submit}>
         <div class="stats">
-          ${QUOTAS.map(([name, label]) => html`<${TextInput} key=${name} label=${label} inputmode="numeric" pattern="[0-9]*" placeholder="server's value" disabled=${refused}
-            value=${typed[name] ?? String(stored[name] ?? '')} onInput=${(/** @type {string} */ text) => setTyped({ ...typed, [name]: text })} />`)}
+          ${QUOTAS.map(
+            ([
+              name,
+              label,
+            ]) => html`<${TextInput} key=${name} label=${label} inputmode="numeric" pattern="[0-9]*" placeholder="server's value" disabled=${refused}
+            value=${typed[name] ?? String(stored[name] ?? '')} onInput=${(/** @type {string} */ text) => setTyped({ ...typed, [name]: text })} />`,
+          )}
         </div>
         ${refused && html`<p class="muted small">Only an administrator changes their own quotas.</p>`}
         <${ErrorNotice} error=${save.error} />
