@@ -65,7 +65,7 @@ async function outcome({ method, params }) {
 }
 
 function answer(said, id) {
-  process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...said, id }) + '\n');
+  process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...said, id })}\n`);
 }
 
 async function handle(line) {

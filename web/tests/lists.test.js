@@ -4,7 +4,7 @@ import { test } from 'node:test';
 
 import { anyChange, changesBetween, withChanges, withoutSaved } from '../app/src/lib/changes.js';
 import { followedBy, renewed } from '../app/src/lib/pages.js';
-import { empty, merge, MOST_HELD, MOST_ROWS, reduce, rowOf } from '../app/src/pages/events/tail-state.js';
+import { empty, MOST_HELD, MOST_ROWS, merge, reduce, rowOf } from '../app/src/pages/events/tail-state.js';
 
 /** @typedef {import('../app/src/pages/events/tail-state.js').TailAction} TailAction */
 
@@ -51,7 +51,7 @@ const events = (from, to) => Array.from({ length: from - to + 1 }, (_, index) =>
 /** @param {TailAction[]} actions */
 const after = (...actions) => actions.reduce(reduce, empty());
 /** @param {import('../app/src/pages/events/tail-state.js').EventRow[] | null} rows */
-const numbers = (rows) => rows && rows.map((row) => Number(row.event_id));
+const numbers = (rows) => (rows === null ? null : rows.map((row) => Number(row.event_id)));
 
 test('events of the stream and of the history are one list, whichever comes first', () => {
   assert.deepEqual(numbers(merge([event(1), event(3)], [event(2), event(3)])), [3, 2, 1]);

@@ -1,11 +1,10 @@
 // Where a page goes, and what it sends.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-
-import { safeNext } from '../app/src/routes.js';
 import { bodyOf } from '../app/src/pages/scripts/draft.js';
 import { askWith, bodyWith } from '../app/src/pages/sinks/ask.js';
 import { newDraft, newHeader, patchOf } from '../app/src/pages/sinks/draft.js';
+import { safeNext } from '../app/src/routes.js';
 
 const BIG = '12345678901234567890';
 

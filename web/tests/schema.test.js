@@ -1,9 +1,8 @@
 // Schemas and patterns that others wrote.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-
-import { briefJson } from '../app/src/lib/json.js';
 import { parseExact } from '../app/src/lib/exact.js';
+import { briefJson } from '../app/src/lib/json.js';
 import { complaint, isQuick, matches } from '../app/src/pages/method/check.js';
 import { initialOf, resolve, shapeOf } from '../app/src/pages/method/schema.js';
 import { cliOf, curlOf, pythonLiteral, shellQuote, typescriptOf } from '../app/src/pages/method/snippets.js';
@@ -13,7 +12,7 @@ test('only patterns that cannot take long are tried', () => {
     assert.ok(isQuick(pattern), pattern);
   const slow = [
     'a?'.repeat(60) + 'a'.repeat(60),
-    '(a|a)'.repeat(35) + 'b',
+    `${'(a|a)'.repeat(35)}b`,
     '(a+)+$',
     'a|b',
     'a*a*',
@@ -133,7 +132,7 @@ test('a call copied elsewhere says the same, whatever it holds', () => {
     pythonLiteral({ a: [true, null, 'x"y'], b: {} }),
     '{\n    "a": [\n        True,\n        None,\n        "x\\"y",\n    ],\n    "b": {},\n}',
   );
-  const body = /body: JSON\.stringify\(([^]*?)\),\n\}\);/.exec(typescriptOf(call))?.[1] ?? '';
+  const body = /body: JSON\.stringify\(([\s\S]*?)\),\n\}\);/.exec(typescriptOf(call))?.[1] ?? '';
   assert.deepEqual(JSON.parse(body), { jsonrpc: '2.0', method: call.name, params: call.params, id: 1 });
   assert.match(typescriptOf({ ...call, params: JSON.parse('{"__proto__":1}') }), /body: "\{/);
 });

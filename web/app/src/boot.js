@@ -1,5 +1,5 @@
 // A classic script in the head, so that a chosen theme is there before anything is painted.
-(function () {
+(() => {
   const chosen = localStorage.getItem('svc.theme');
   if (chosen === 'light' || chosen === 'dark') document.documentElement.dataset.theme = chosen;
 })();

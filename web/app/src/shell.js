@@ -4,8 +4,8 @@ import { cx, html, useEffect, useRef, useState } from './lib/preact.js';
 import { setTheme, theme } from './lib/theme.js';
 import { Link, mayLeave, navigate, route } from './router.js';
 import { ROUTES } from './routes.js';
-import { Icon, Logo } from './ui/icon.js';
 import { IconButton } from './ui/button.js';
+import { Icon, Logo } from './ui/icon.js';
 import { Menu } from './ui/menu.js';
 import { toast } from './ui/toasts.js';
 

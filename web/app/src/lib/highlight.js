@@ -60,7 +60,7 @@ const PATTERNS = {
   toml: new RegExp(
     [
       String.raw`(?<comment>#[^\n]*)`,
-      String.raw`(?<string>"""[^]*?(?:"""|$)|${SINGLE_OR_DOUBLE})`,
+      `(?<string>"""[^]*?(?:"""|$)|${SINGLE_OR_DOUBLE})`,
       String.raw`(?<meta>^[ \t]*\[\[?[^\]\n]*\]?\]?)`,
       String.raw`(?<key>^[ \t]*[\w.-]+(?=\s*=))`,
       String.raw`(?<literal>\b(?:true|false)\b)`,

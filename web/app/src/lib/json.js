@@ -29,6 +29,7 @@ function reason(text, offset, error) {
   return /** @type {Error} */ (error).message.replace(/ in JSON.*/, '');
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them in strings
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|true\b|false\b|null\b/y;
 const SPACE = /[ \t\r\n]*/y;

@@ -2,10 +2,10 @@
  * The vendored runtime in one place. The paths are absolute because `tsconfig.json` maps them to
  * the packages' types, which it cannot do for relative ones.
  */
-import { h } from '/web/vendor/preact.js';
-import htm from '/web/vendor/htm.js';
 
-export { Component, createContext, Fragment, h, render } from '/web/vendor/preact.js';
+import htm from '/web/vendor/htm.js';
+import { h } from '/web/vendor/preact.js';
+
 export {
   useCallback,
   useContext,
@@ -18,6 +18,7 @@ export {
   useRef,
   useState,
 } from '/web/vendor/hooks.js';
+export { Component, createContext, Fragment, h, render } from '/web/vendor/preact.js';
 export {
   batch,
   computed,

@@ -13,7 +13,7 @@ import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { JsonView } from '../ui/json-view.js';
 import { Pagination, Table } from '../ui/table.js';
 import { Time } from '../ui/time.js';
-import { Filters, FILTERS, rangeOf } from './audit/filters.js';
+import { FILTERS, Filters, rangeOf } from './audit/filters.js';
 import { nameOf, pageOf } from './audit/target.js';
 
 await loadStyles('audit.css');

@@ -7,9 +7,9 @@ import { navigate, useQuery } from '../router.js';
 import { safeNext } from '../routes.js';
 import { CodeBlock } from '../ui/code-block.js';
 import { Notice } from '../ui/error-notice.js';
-import { Logo } from '../ui/icon.js';
 import { TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
+import { Logo } from '../ui/icon.js';
 
 export default function LoginPage() {
   const next = safeNext(useQuery().get('next', '/'), location.origin);

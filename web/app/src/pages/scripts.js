@@ -1,6 +1,7 @@
 /** Stored scripts: yours and the global ones. */
 import { html } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
+import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Badge } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
@@ -12,7 +13,6 @@ import { SearchInput } from '../ui/search-input.js';
 import { Pagination, Table } from '../ui/table.js';
 import { Time } from '../ui/time.js';
 import { KINDS } from './scripts/kinds.js';
-import { loadStyles } from '../lib/styles.js';
 
 await loadStyles('scripts.css');
 

@@ -39,6 +39,9 @@ export function CodeEditor({
   const lines = useMemo(() => value.split('\n').length, [value]);
   const coloured = useMemo(() => (language ? tokens(value, language) : value), [value, language]);
   const height = Math.min(Math.max(lines, rows), maxRows);
+  const setHeight = (/** @type {HTMLElement | null} */ box) => {
+    if (box) box.style.height = `calc(${height} * var(--code-line) + 1.5rem + 2px)`;
+  };
   const note = readOnly
     ? hint
     : html`${hint}${hint ? ' ' : ''}<span class="editor-keys">Tab indents; Escape, then Tab leaves the field.</span>`;
@@ -64,7 +67,7 @@ export function CodeEditor({
   return html`
     <${Field} ...${{ label, hideLabel, hint: note, error, class: 'editor-field' }}>
       ${(/** @type {any} */ wiring) => html`
-        <div class=${cx('editor', error && 'editor-invalid')} ref=${(/** @type {HTMLElement | null} */ box) => box && ((box.style.height = `calc(${height} * var(--code-line) + 1.5rem + 2px)`))}>
+        <div class=${cx('editor', error && 'editor-invalid')} ref=${setHeight}>
           <div class="editor-gutter" aria-hidden="true">
             ${Array.from({ length: lines }, (_, index) => html`<span key=${index} class=${index + 1 === errorLine ? 'editor-error-line' : undefined}>${index + 1}</span>`)}
           </div>

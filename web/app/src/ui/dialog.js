@@ -2,8 +2,9 @@
  * Dialogs and drawers on the browser's own `<dialog>`: it traps the focus, makes the rest inert,
  * and closes with Escape. One is open as long as it is rendered.
  */
-import { cx, html, useEffect, useId, useRef, useState } from '../lib/preact.js';
+
 import { useAction } from '../lib/action.js';
+import { cx, html, useEffect, useId, useRef, useState } from '../lib/preact.js';
 import { Button, IconButton } from './button.js';
 import { ErrorNotice } from './error-notice.js';
 import { TextInput } from './field.js';

@@ -1,6 +1,6 @@
 import { cx, html } from '../lib/preact.js';
-import { ErrorNotice } from './error-notice.js';
 import { Button } from './button.js';
+import { ErrorNotice } from './error-notice.js';
 
 /**
  * @template T

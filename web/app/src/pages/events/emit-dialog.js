@@ -1,6 +1,6 @@
 import { api } from '../../lib/api.js';
-import { html, useMemo, useState } from '../../lib/preact.js';
 import { parseJson } from '../../lib/json.js';
+import { html, useMemo, useState } from '../../lib/preact.js';
 import { CodeEditor } from '../../ui/code-editor.js';
 import { Dialog } from '../../ui/dialog.js';
 import { TextInput } from '../../ui/field.js';

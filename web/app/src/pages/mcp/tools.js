@@ -155,7 +155,10 @@ async function listTools(signal) {
 function originsOf(methods, scripts) {
   /** @type {Origins} */
   const origins = {};
-  const add = (/** @type {string} */ tool, /** @type {Origin} */ origin) => (origins[tool] ??= []).push(origin);
+  const add = (/** @type {string} */ tool, /** @type {Origin} */ origin) => {
+    origins[tool] ??= [];
+    origins[tool].push(origin);
+  };
   for (const { mcp_tool_name: tool, name } of methods) {
     if (tool) add(tool, { kind: 'method', name, href: `/methods/${encodeURIComponent(name)}` });
   }

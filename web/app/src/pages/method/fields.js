@@ -1,11 +1,11 @@
 /** A form made from a schema. The value is the only state: whatever it holds can be shown, and no field keeps a copy. */
 import { html, useContext } from '../../lib/preact.js';
 import { Checkbox } from '../../ui/field.js';
-import { ArrayField, ObjectField } from './containers.js';
 import { complaint } from './check.js';
+import { ArrayField, ObjectField } from './containers.js';
 import { FormContext } from './form-context.js';
-import { BooleanField, ChoiceField, NumberField, StringField } from './scalars.js';
 import { RawField } from './raw-field.js';
+import { BooleanField, ChoiceField, NumberField, StringField } from './scalars.js';
 import { fits, initialOf, shapeOf } from './schema.js';
 
 /**

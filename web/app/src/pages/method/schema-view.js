@@ -1,10 +1,10 @@
 /** A schema to read: names, types, limits and descriptions in a list that opens where it nests. */
 import { html, useState } from '../../lib/preact.js';
 import { Badge } from '../../ui/badge.js';
-import { JsonView } from '../../ui/json-view.js';
-import { Segmented } from '../../ui/field.js';
-import { withCode } from '../../ui/rich-text.js';
 import { Card } from '../../ui/card.js';
+import { Segmented } from '../../ui/field.js';
+import { JsonView } from '../../ui/json-view.js';
+import { withCode } from '../../ui/rich-text.js';
 import { defaultText, limitsOf, typeText } from './check.js';
 import { itemSchema, propertiesOf, shapeOf } from './schema.js';
 

@@ -69,7 +69,7 @@ function lookup(root, ref) {
   /** @type {any} */
   let at = root;
   for (const part of ref.slice(1).split('/').slice(1)) {
-    const key = unescape(part);
+    const key = unescapeStep(part);
     if (at === null || typeof at !== 'object' || !Object.hasOwn(at, key)) return undefined;
     at = at[key];
   }
@@ -77,7 +77,7 @@ function lookup(root, ref) {
 }
 
 /** One step of a JSON pointer. @param {string} part */
-function unescape(part) {
+function unescapeStep(part) {
   const text = part.replaceAll('~1', '/').replaceAll('~0', '~');
   try {
     return decodeURIComponent(text);

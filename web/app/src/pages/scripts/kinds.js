@@ -65,7 +65,7 @@ function quote(text) {
  */
 export function faultOf(error) {
   if (error?.code !== 'invalid_script') return null;
-  const place = /^[^\n]*?\.py:(\d+): ([^]*)$/.exec(error.detail);
+  const place = /^[^\n]*?\.py:(\d+): ([\s\S]*)$/.exec(error.detail);
   return place
     ? { line: Number(place[1]), message: `Line ${place[1]}: ${place[2]}` }
     : { line: null, message: error.detail };

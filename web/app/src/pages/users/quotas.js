@@ -1,9 +1,10 @@
 /** The quotas of one user that differ from the server's. */
+
+import { useAction } from '../../lib/action.js';
 import { me } from '../../lib/me.js';
 import { html, useState } from '../../lib/preact.js';
 import { QUOTAS, quotaPatch } from '../../lib/quotas.js';
 import { useUnsaved } from '../../router.js';
-import { useAction } from '../../lib/action.js';
 import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
