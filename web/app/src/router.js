@@ -42,7 +42,10 @@ function placeOf(state) {
   return Number.isInteger(state?.place) ? state.place : 0;
 }
 
-/** Back and Forward have already moved when we hear of it: staying means going back to where we were. @param {PopStateEvent} event */
+/**
+ * Back and Forward have already moved when we hear of it: staying means going back to where we were.
+ * @param {PopStateEvent} event
+ */
 function onPop(event) {
   const target = placeOf(event.state);
   if (target !== place && location.pathname !== address.value.pathname && !mayLeave()) {
@@ -97,12 +100,15 @@ export function Link({ href, children, ...rest }) {
   const here = pathname.value;
   const target = href.split('?')[0];
   const current = target === '/' ? here === '/' : here === target || here.startsWith(`${target}/`);
-  return html`<a href=${href} aria-current=${current ? (here === target ? 'page' : 'true') : undefined} ...${rest}>${children}</a>`;
+  return html`
+    <a href=${href} aria-current=${current ? (here === target ? 'page' : 'true') : undefined} ...${rest}>${children}</a>
+  `;
 }
 
 /**
  * Filters in the address.
- * @returns {{get: (name: string, fallback?: string) => string, all: Record<string, string>, set: (values: Record<string, string | number | boolean | null | undefined>, options?: {push?: boolean}) => void}}
+ * @returns {{get: (name: string, fallback?: string) => string, all: Record<string, string>, set: (values:
+ *   Record<string, string | number | boolean | null | undefined>, options?: {push?: boolean}) => void}}
  *   `set` leaves other filters alone; null, false and '' remove one
  */
 export function useQuery() {

@@ -68,7 +68,14 @@ function NavGroup({ name, rows }) {
     <div class="nav-group">
       ${name && html`<p class="nav-heading" id=${`nav-${name}`}>${name}</p>`}
       <ul aria-labelledby=${name ? `nav-${name}` : undefined}>
-        ${rows.map((row) => html`<li key=${row.path}><${Link} class="nav-link" href=${row.path}><${Icon} name=${row.icon} />${row.title}</${Link}></li>`)}
+        ${rows.map(
+          (row) =>
+            html`
+              <li key=${row.path}>
+                <${Link} class="nav-link" href=${row.path}><${Icon} name=${row.icon} />${row.title}</${Link}>
+              </li>
+            `,
+        )}
       </ul>
     </div>
   `;
@@ -112,7 +119,10 @@ function UserMenu() {
     <${Menu} class="user-menu" items=${items} up label=${`Account of ${user.username}`}>
       <span class="visually-hidden">Account of </span>
       <span class="avatar" aria-hidden="true">${user.username.slice(0, 1).toUpperCase()}</span>
-      <span class="user-name"><span class="truncate">${user.username}</span><span class="muted small truncate">${user.roles.join(', ') || 'no role'}</span></span>
+      <span class="user-name">
+        <span class="truncate">${user.username}</span>
+        <span class="muted small truncate">${user.roles.join(', ') || 'no role'}</span>
+      </span>
       <${Icon} name="chevrons" />
     </${Menu}>
   `;

@@ -70,7 +70,10 @@ export class Scene {
     assert.ok(!done, `nobody answered \`${word}\``);
   }
 
-  /** Nothing may have been written to a console but what is expected, and that is forgotten. @param {RegExp} [expected] */
+  /**
+   * Nothing may have been written to a console but what is expected, and that is forgotten.
+   * @param {RegExp} [expected]
+   */
   expectNoErrors(expected) {
     const others = this.errors.filter((line) => !expected?.test(line));
     assert.deepEqual(others, [], 'errors in the console');

@@ -24,7 +24,12 @@ export function anyChange(names, changes = {}) {
   return Object.entries(changes).some(([name, on]) => on !== names.includes(name));
 }
 
-/** What is left once these are saved; a tick that was set meanwhile stays. @param {Changes} [changes] @param {Changes} [saved] @returns {Changes} */
+/**
+ * What is left once these are saved; a tick that was set meanwhile stays.
+ * @param {Changes} [changes]
+ * @param {Changes} [saved]
+ * @returns {Changes}
+ */
 export function withoutSaved(changes = {}, saved = {}) {
   return Object.fromEntries(
     Object.entries(changes).filter(([name, on]) => !Object.hasOwn(saved, name) || saved[name] !== on),

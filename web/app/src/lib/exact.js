@@ -4,7 +4,9 @@
  */
 import { parseJson } from './json.js';
 
-/** `rawJSON` and the source text in revivers came to browsers together; without them numbers are as exact as a double. */
+/**
+ * `rawJSON` and the source text in revivers came to browsers together; without them numbers are as exact as a double.
+ */
 const json = /** @type {{rawJSON?: (text: string) => any, isRawJSON?: (value: any) => boolean}} */ (
   /** @type {unknown} */ (JSON)
 );

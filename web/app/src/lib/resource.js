@@ -10,18 +10,21 @@ export const SLOW_MS = 300;
 /**
  * @template T
  * @typedef {object} Resource
- * @property {T | null} data the last good answer, also while a newer one is fetched, but not once that failed for another question
+ * @property {T | null} data the last good answer, also while a newer one is fetched, but not once that failed for
+ *   another question
  * @property {boolean} current whether the data answers what is asked now, not the question before
  * @property {ApiError | null} error of the last attempt
  * @property {boolean} loading
  * @property {boolean} slow loading for longer than 300 ms with nothing to show yet
  * @property {() => Promise<void>} reload
- * @property {(data: T) => void} set puts an answer in place, for instance one a PATCH gave; what was asked before it is dropped
+ * @property {(data: T) => void} set puts an answer in place, for instance one a PATCH gave; what was asked before it is
+ *   dropped
  */
 
 /**
  * @template [T=any]
- * @param {string | null | ((signal: AbortSignal) => Promise<T>)} source a path of the API, a function, or null for "not now"
+ * @param {string | null | ((signal: AbortSignal) => Promise<T>)} source a path of the API, a function, or null for "not
+ *   now"
  * @param {object} [options]
  * @param {number} [options.every] milliseconds between reloads while the tab is visible
  * @param {any[]} [options.deps] for a function: load again when one of these changes
@@ -95,7 +98,8 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
 
 /**
  * @template T
- * @typedef {{data: T | null, of: string, error: ApiError | null, loading: boolean}} State `of`: the question that was answered
+ * @typedef {{data: T | null, of: string, error: ApiError | null, loading: boolean}} State `of`: the question that was
+ *   answered
  */
 
 /**

@@ -17,7 +17,8 @@ const UNSEEN_MS = 30_000;
  * @param {object} options
  * @param {(event: StreamEvent) => void} options.onEvent
  * @param {(state: StreamState, error?: any) => void} [options.onState]
- * @param {(path: string, options: {signal: AbortSignal, headers: Record<string, string>}) => Promise<Response>} options.open
+ * @param {(path: string, options: {signal: AbortSignal, headers: Record<string, string>}) => Promise<Response>}
+ *   options.open
  * @returns {() => void} stops it
  */
 export function streamEvents(path, { onEvent, onState = () => {}, open }) {

@@ -30,16 +30,24 @@ export default function AccountPage() {
     <${PageHeader} title="Account" description="Your password, and where you are signed in." />
     <div class="stack-large">
       <${Card} title="You">
-        <${KeyValue} items=${[
-          ['User name', html`<span class="mono">${user.username}</span>`],
-          ['Roles', badges(user.roles)],
-          ['Groups', badges(user.groups)],
-          ['Permissions', badges(user.permissions)],
-          user.quotas && [
-            'Limits',
-            html`<span class="row">${QUOTAS.map(([name, label]) => html`<${Badge} key=${name}>${label}: ${formatNumber(user.quotas?.[name] ?? 0)}</${Badge}>`)}</span>`,
-          ],
-        ]} />
+        <${KeyValue}
+          items=${[
+            ['User name', html`<span class="mono">${user.username}</span>`],
+            ['Roles', badges(user.roles)],
+            ['Groups', badges(user.groups)],
+            ['Permissions', badges(user.permissions)],
+            user.quotas && [
+              'Limits',
+              html`
+                <span class="row">
+                  ${QUOTAS.map(
+                    ([name, label]) =>
+                      html`<${Badge} key=${name}>${label}: ${formatNumber(user.quotas?.[name] ?? 0)}</${Badge}>`,
+                  )}
+                </span>
+              `,
+            ],
+          ]} />
       </${Card}>
       <${PasswordCard} />
       <${SessionsCard} />
@@ -60,17 +68,24 @@ function PasswordCard() {
   return html`
     <${Card} title="Change password" id="password">
       <${Form} submit="Change password" class="narrow" onSubmit=${submit}>
-        <input class="visually-hidden" type="text" autocomplete="username" value=${me.value?.username} tabindex="-1" aria-hidden="true" readonly />
-        <${TextInput} label="Current password" type="password" value=${current} onInput=${setCurrent} autocomplete="current-password" required />
-        <${TextInput} label="New password" type="password" value=${next} onInput=${setNext} autocomplete="new-password" minlength="8" hint="At least 8 characters." required />
-        <${TextInput} label="New password again" type="password" value=${again} onInput=${setAgain} autocomplete="new-password" required
+        <input class="visually-hidden" type="text" autocomplete="username" value=${me.value?.username} tabindex="-1"
+          aria-hidden="true" readonly />
+        <${TextInput} label="Current password" type="password" value=${current} onInput=${setCurrent}
+          autocomplete="current-password" required />
+        <${TextInput} label="New password" type="password" value=${next} onInput=${setNext} autocomplete="new-password"
+          minlength="8" hint="At least 8 characters." required />
+        <${TextInput} label="New password again" type="password" value=${again} onInput=${setAgain}
+          autocomplete="new-password" required
           error=${again && !next.startsWith(again) ? 'The two new passwords differ.' : ''} />
       </${Form}>
     </${Card}>
   `;
 }
 
-/** @typedef {{id: string, created_at: string, expires_at: string, last_used_at: string | null, address: string, user_agent: string, current: boolean}} Session */
+/**
+ * @typedef {{id: string, created_at: string, expires_at: string, last_used_at: string | null, address: string,
+ *   user_agent: string, current: boolean}} Session
+ */
 
 function SessionsCard() {
   const list = useList('/api/auth/sessions', 'sessions', { every: 15_000 });
@@ -82,7 +97,14 @@ function SessionsCard() {
       key: 'browser',
       label: 'Browser',
       cell: (/** @type {Session} */ one) =>
-        html`<span title=${one.user_agent}>${browserOf(one.user_agent)}</span> ${one.current && html`<${Badge} tone="accent">this one</${Badge}>`}`,
+        html`
+          <span title=${one.user_agent}>${browserOf(one.user_agent)}</span> ${
+            one.current &&
+            html`
+              <${Badge} tone="accent">this one</${Badge}>
+            `
+          }
+        `,
     },
     { key: 'address', label: 'Address', mono: true },
     {
@@ -112,21 +134,32 @@ function SessionsCard() {
   return html`
     <${Card} title="Sessions" id="sessions" flush description="Browsers that are signed in as you."
       actions=${others > 0 && html`<${Button} onClick=${() => setAsking(true)}>End all others</${Button}>`}>
-      ${pendingOf(list) ?? html`<${ErrorNotice} error=${list.error} title="Not up to date" /><${Table} label="Sessions" columns=${columns} rows=${list.items} /><${Pagination} list=${list} />`}
+      ${
+        pendingOf(list) ??
+        html`
+          <${ErrorNotice} error=${list.error} title="Not up to date" />
+          <${Table} label="Sessions" columns=${columns} rows=${list.items} />
+          <${Pagination} list=${list} />
+        `
+      }
     </${Card}>
     ${
       ending &&
       html`
-      <${ConfirmDialog} title="End this session?" action="End session" onClose=${() => setEnding(null)} onConfirm=${() => end(`/api/auth/sessions/${ending.id}`, list)}>
-        <p>${browserOf(ending.user_agent)} at <span class="mono">${ending.address}</span> has to sign in again.</p>
-      </${ConfirmDialog}>`
+        <${ConfirmDialog} title="End this session?" action="End session" onClose=${() => setEnding(null)}
+          onConfirm=${() => end(`/api/auth/sessions/${ending.id}`, list)}>
+          <p>${browserOf(ending.user_agent)} at <span class="mono">${ending.address}</span> has to sign in again.</p>
+        </${ConfirmDialog}>
+      `
     }
     ${
       asking &&
       html`
-      <${ConfirmDialog} title="End all other sessions?" action="End sessions" onClose=${() => setAsking(false)} onConfirm=${() => end('/api/auth/sessions', list)}>
-        <p>Every browser but this one has to sign in again.</p>
-      </${ConfirmDialog}>`
+        <${ConfirmDialog} title="End all other sessions?" action="End sessions" onClose=${() => setAsking(false)}
+          onConfirm=${() => end('/api/auth/sessions', list)}>
+          <p>Every browser but this one has to sign in again.</p>
+        </${ConfirmDialog}>
+      `
     }
   `;
 }

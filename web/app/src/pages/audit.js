@@ -33,7 +33,11 @@ const columnsOf = (users) => [
     key: 'target',
     label: 'Target',
     cell: (/** @type {Entry} */ one) =>
-      html`<span class="audit-target"><span class="muted">${one.target_type}</span> <span class="mono">${nameOf(one, users)}</span></span>`,
+      html`
+        <span class="audit-target">
+          <span class="muted">${one.target_type}</span> <span class="mono">${nameOf(one, users)}</span>
+        </span>
+      `,
   },
   {
     key: 'detail',
@@ -61,23 +65,33 @@ export default function AuditPage() {
   const filtered = FILTERS.some((name) => query.get(name));
   const clear = () => query.set(Object.fromEntries(FILTERS.map((name) => [name, null])));
   return html`
-    <${PageHeader} title="Audit" description="What was changed, by whom, and what went wrong with events. Newest first; new entries appear by themselves." />
+    <${PageHeader} title="Audit"
+      description="What was changed, by whom, and what went wrong with events. Newest first; new entries appear by themselves." />
     <${Filters} onClear=${filtered ? clear : null} />
     <${Card} flush class="audit-card">
       ${
         pendingOf(list) ??
         html`
-        <${ErrorNotice} error=${list.error} title="Not up to date" />
-        <${Table} label="Audit entries" columns=${columnsOf(users)} rows=${list.items} onRow=${setShown} selected=${(/** @type {Entry} */ one) => one.id === shown?.id}
-          empty=${html`<${EmptyState} icon="list" title=${filtered ? 'No entry matches' : 'No entries yet'} command=${commandOf(query.all)} action=${filtered && html`<${Button} onClick=${clear}>Clear filters</${Button}>`} />`} />
-        <${Pagination} list=${list} />`
+          <${ErrorNotice} error=${list.error} title="Not up to date" />
+          <${Table} label="Audit entries" columns=${columnsOf(users)} rows=${list.items} onRow=${setShown}
+            selected=${(/** @type {Entry} */ one) => one.id === shown?.id}
+            empty=${html`
+              <${EmptyState} icon="list" title=${filtered ? 'No entry matches' : 'No entries yet'}
+                command=${commandOf(query.all)}
+                action=${filtered && html`<${Button} onClick=${clear}>Clear filters</${Button}>`} />
+            `} />
+          <${Pagination} list=${list} />
+        `
       }
     </${Card}>
     ${shown && html`<${Detail} entry=${shown} users=${users} onClose=${() => setShown(null)} />`}
   `;
 }
 
-/** Names by id, for entries that kept only the id; nobody without the permission to list users. @returns {Map<string, string>} */
+/**
+ * Names by id, for entries that kept only the id; nobody without the permission to list users.
+ * @returns {Map<string, string>}
+ */
 function useUserNames() {
   const users = useResource(can('manage_users') ? '/api/users?limit=1000' : null).data?.users;
   return useMemo(
@@ -105,21 +119,30 @@ function Detail({ entry, users, onClose }) {
   return html`
     <${Drawer} title=${html`<span class="mono">${entry.action}</span>`} onClose=${onClose}>
       <div class="stack-large">
-        <${KeyValue} items=${[
-          ['Time', html`<${Time} value=${entry.at} exact />`],
-          ['Actor', html`<span class="mono">${entry.actor}</span>`],
-          [
-            'Target',
-            html`${entry.target_type} <span class="mono">${nameOf(entry, users)}</span>${page && html` <a href=${page}>open</a>`}`,
-          ],
-          ['Target id', html`<span class="mono small">${entry.target_id}</span>`],
-          ['Entry id', html`<span class="mono small">${entry.id}</span>`],
-        ]} />
-        <section class="stack-small"><h3>Detail</h3><${JsonView} value=${entry.detail} label="detail" depth=${3} /></section>
+        <${KeyValue}
+          items=${[
+            ['Time', html`<${Time} value=${entry.at} exact />`],
+            ['Actor', html`<span class="mono">${entry.actor}</span>`],
+            [
+              'Target',
+              html`
+                ${entry.target_type} <span class="mono">${nameOf(entry, users)}</span>
+                ${page && html` <a href=${page}>open</a>`}
+              `,
+            ],
+            ['Target id', html`<span class="mono small">${entry.target_id}</span>`],
+            ['Entry id', html`<span class="mono small">${entry.id}</span>`],
+          ]} />
+        <section class="stack-small">
+          <h3>Detail</h3><${JsonView} value=${entry.detail} label="detail" depth=${3} />
+        </section>
         <div class="actions">
           <${Button} icon="filter" onClick=${() => only({ actor: entry.actor })}>Only this actor</${Button}>
           <${Button} icon="filter" onClick=${() => only({ action: entry.action })}>Only this action</${Button}>
-          <${Button} icon="filter" onClick=${() => only({ target_type: entry.target_type, target_id: entry.target_id })}>Only this target</${Button}>
+          <${Button} icon="filter"
+            onClick=${() => only({ target_type: entry.target_type, target_id: entry.target_id })}>
+            Only this target
+          </${Button}>
         </div>
       </div>
     </${Drawer}>

@@ -42,17 +42,40 @@ export default function EventsPage() {
   const open = (/** @type {string | null} */ id) => query.set({ event: id }, { push: id !== null });
 
   return html`
-    <${PageHeader} title="Events" description="What happened, as it happens. Sinks and methods receive the events their patterns match."
-      actions=${mayEmit && html`<${Button} kind="primary" icon="bolt" onClick=${() => setEmitting({})}>Emit event</${Button}>`} />
+    <${PageHeader} title="Events"
+      description="What happened, as it happens. Sinks and methods receive the events their patterns match."
+      actions=${
+        mayEmit && html`<${Button} kind="primary" icon="bolt" onClick=${() => setEmitting({})}>Emit event</${Button}>`
+      } />
     <div class="toolbar">
-      <${SearchInput} label="Pattern" placeholder="Pattern, for instance custom.*, space.unhealthy" value=${pattern} onSearch=${(/** @type {string} */ text) => query.set({ pattern: text })} />
-      <${Button} icon=${paused ? 'play' : 'pause'} onClick=${() => query.set({ paused: paused ? null : 1 })}>${paused ? 'Resume' : 'Pause'}</${Button}>
-      ${query.get('space') && html`<${Button} kind="ghost" icon="close" onClick=${() => query.set({ space: null })}>One space only</${Button}>`}
+      <${SearchInput} label="Pattern" placeholder="Pattern, for instance custom.*, space.unhealthy" value=${pattern}
+        onSearch=${(/** @type {string} */ text) => query.set({ pattern: text })} />
+      <${Button} icon=${paused ? 'play' : 'pause'} onClick=${() => query.set({ paused: paused ? null : 1 })}>
+        ${paused ? 'Resume' : 'Pause'}
+      </${Button}>
+      ${
+        query.get('space') &&
+        html`
+          <${Button} kind="ghost" icon="close" onClick=${() => query.set({ space: null })}>One space only</${Button}>
+        `
+      }
       <${LinkState} tail=${tail} paused=${paused} />
     </div>
     ${problem && html`<${ErrorNotice} error=${{ detail: problem }} />`}
-    ${!problem && html`<${Tail} tail=${tail} filtered=${Boolean(pattern || query.get('space'))} mayEmit=${mayEmit} opened=${query.get('event')} onOpen=${open} />`}
-    ${query.get('event') && html`<${EventDrawer} key=${query.get('event')} id=${query.get('event')} mayEmit=${mayEmit} onClose=${() => open(null)} onCopy=${setEmitting} />`}
+    ${
+      !problem &&
+      html`
+        <${Tail} tail=${tail} filtered=${Boolean(pattern || query.get('space'))} mayEmit=${mayEmit}
+          opened=${query.get('event')} onOpen=${open} />
+      `
+    }
+    ${
+      query.get('event') &&
+      html`
+        <${EventDrawer} key=${query.get('event')} id=${query.get('event')} mayEmit=${mayEmit}
+          onClose=${() => open(null)} onCopy=${setEmitting} />
+      `
+    }
     ${
       emitting &&
       html`<${EmitDialog} ...${emitting} onClose=${() => setEmitting(null)} onEmitted=${(/** @type {string} */ id) => {
@@ -70,12 +93,19 @@ function LinkState({ tail, paused }) {
   if (link === 'failed') state = html`<${Status} tone="bad">Not live</${Status}>`;
   else if (link === 'waiting') state = html`<${Status} tone="warn" pulse>Reconnecting</${Status}>`;
   else if (paused)
-    state = html`<${Status} tone="warn">Paused${held.length > 0 && `, ${overflowed ? 'more than ' : ''}${plural(held.length, 'new event')}`}</${Status}>`;
+    state = html`
+      <${Status} tone="warn">
+        Paused${held.length > 0 && `, ${overflowed ? 'more than ' : ''}${plural(held.length, 'new event')}`}
+      </${Status}>
+    `;
   else if (link === 'connecting') state = html`<${Status}>Connecting</${Status}>`;
   return html`<div class="tail-state" role="status">${state}</div>`;
 }
 
-/** @param {{tail: ReturnType<typeof useEventTail>, filtered: boolean, mayEmit: boolean, opened: string, onOpen: (id: string) => void}} props */
+/**
+ * @param {{tail: ReturnType<typeof useEventTail>, filtered: boolean, mayEmit: boolean, opened: string, onOpen: (id:
+ *   string) => void}} props
+ */
 function Tail({ tail, filtered, mayEmit, opened, onOpen }) {
   const more = useAction(tail.loadMore);
   const slow = useSlow(tail.events === null);
@@ -117,12 +147,21 @@ function Tail({ tail, filtered, mayEmit, opened, onOpen }) {
     <div class="stack">
       <${ErrorNotice} error=${tail.error} />
       <${Card} flush class="events-card">
-        <${Table} label="Events" columns=${columns} rows=${tail.events} rowKey=${(/** @type {EventRow} */ event) => event.event_id}
-          onRow=${(/** @type {EventRow} */ event) => onOpen(event.event_id)} selected=${(/** @type {EventRow} */ event) => event.event_id === opened}
+        <${Table} label="Events" columns=${columns} rows=${tail.events}
+          rowKey=${(/** @type {EventRow} */ event) => event.event_id}
+          onRow=${(/** @type {EventRow} */ event) => onOpen(event.event_id)}
+          selected=${(/** @type {EventRow} */ event) => event.event_id === opened}
           empty=${html`<${Empty} filtered=${filtered} mayEmit=${mayEmit} />`} />
         <${Pagination} list=${list} />
       </${Card}>
-      ${tail.trimmed && html`<p class="muted small">Only the newest ${MOST_ROWS} are kept here. Narrow the pattern or pause to see what came before.</p>`}
+      ${
+        tail.trimmed &&
+        html`
+          <p class="muted small">
+            Only the newest ${MOST_ROWS} are kept here. Narrow the pattern or pause to see what came before.
+          </p>
+        `
+      }
     </div>
   `;
 }
@@ -130,14 +169,23 @@ function Tail({ tail, filtered, mayEmit, opened, onOpen }) {
 /** @param {{filtered: boolean, mayEmit: boolean}} props */
 function Empty({ filtered, mayEmit }) {
   if (filtered)
-    return html`<${EmptyState} icon="filter" title="Nothing matches yet"><p>Events that match appear here as they come.</p></${EmptyState}>`;
+    return html`
+      <${EmptyState} icon="filter" title="Nothing matches yet">
+        <p>Events that match appear here as they come.</p>
+      </${EmptyState}>
+    `;
   return html`
-    <${EmptyState} icon="activity" title="No events yet" command=${mayEmit ? `svc event build.done '{"commit":"4f2a"}'` : undefined}>
+    <${EmptyState} icon="activity" title="No events yet"
+      command=${mayEmit ? `svc event build.done '{"commit":"4f2a"}'` : undefined}>
       <p>They come when spaces start and stop, and whenever somebody emits one.</p>
-    </${EmptyState}>`;
+    </${EmptyState}>
+  `;
 }
 
-/** @param {{id: string, mayEmit: boolean, onClose: () => void, onCopy: (event: {type: string, payload: string}) => void}} props */
+/**
+ * @param {{id: string, mayEmit: boolean, onClose: () => void, onCopy: (event: {type: string, payload: string}) =>
+ *   void}} props
+ */
 function EventDrawer({ id, mayEmit, onClose, onCopy }) {
   const loaded = useEvent(id);
   const data = loaded.data;
@@ -150,18 +198,24 @@ function EventDrawer({ id, mayEmit, onClose, onCopy }) {
       footer=${
         data &&
         html`
-        ${mayEmit && data.event.event_type.startsWith('custom.') && html`<${Button} icon="copy" onClick=${copy}>Emit a copy</${Button}>`}
-        <${Button} href=${`/events/${id}`}>Open its page</${Button}>`
+          ${
+            mayEmit &&
+            data.event.event_type.startsWith('custom.') &&
+            html`<${Button} icon="copy" onClick=${copy}>Emit a copy</${Button}>`
+          }
+          <${Button} href=${`/events/${id}`}>Open its page</${Button}>
+        `
       }>
       ${!data && pendingOf(loaded)}
       ${
         data &&
         html`
-        <div class="stack-large">
-          <${EventFacts} event=${data.event} />
-          <section class="stack-small"><h3>Payload</h3><${Payload} text=${data.payload} /></section>
-          <section class="stack-small"><h3>Receivers</h3><${Receivers} event=${data.event} /></section>
-        </div>`
+          <div class="stack-large">
+            <${EventFacts} event=${data.event} />
+            <section class="stack-small"><h3>Payload</h3><${Payload} text=${data.payload} /></section>
+            <section class="stack-small"><h3>Receivers</h3><${Receivers} event=${data.event} /></section>
+          </div>
+        `
       }
     </${Drawer}>
   `;

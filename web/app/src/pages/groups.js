@@ -39,21 +39,54 @@ export default function GroupsPage() {
   const shown = groups.find((one) => one.id === query.get('members'));
   const changed = () => Promise.all([list.reload(), users.reload()]);
   return html`
-    <${PageHeader} title="Groups" description="A shared method can be limited to groups: only their members see and call it."
-      actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', group: null })}>New group</${Button}>`} />
-    ${(groups.length > 0 || text) && html`<div class="toolbar"><${SearchInput} label="Search groups" value=${query.get('q')} onSearch=${(/** @type {string} */ q) => query.set({ q })} /></div>`}
+    <${PageHeader} title="Groups"
+      description="A shared method can be limited to groups: only their members see and call it."
+      actions=${html`
+        <${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', group: null })}>
+          New group
+        </${Button}>
+      `} />
+    ${
+      (groups.length > 0 || text) &&
+      html`
+        <div class="toolbar">
+          <${SearchInput} label="Search groups" value=${query.get('q')}
+            onSearch=${(/** @type {string} */ q) => query.set({ q })} />
+        </div>
+      `
+    }
     <${Card} flush>
       ${
         pendingOf(list) ??
         html`
-        <${ErrorNotice} error=${list.error} title="Not up to date" />
-        <${Table} label="Groups" columns=${columnsOf(users.items, setOpen)} rows=${rows} empty=${html`<${NoGroups} filtered=${Boolean(text)} />`} />
-        <${Pagination} list=${list} />`
+          <${ErrorNotice} error=${list.error} title="Not up to date" />
+          <${Table} label="Groups" columns=${columnsOf(users.items, setOpen)} rows=${rows}
+            empty=${html`<${NoGroups} filtered=${Boolean(text)} />`} />
+          <${Pagination} list=${list} />
+        `
       }
     </${Card}>
-    ${open?.what === 'delete' && open.group && html`<${DeleteGroup} group=${open.group} members=${users.items?.filter(inGroup(open.group)).length} onDone=${changed} onClose=${() => setOpen(null)} />`}
-    ${open && open.what !== 'delete' && html`<${NameGroup} group=${open.group} onDone=${changed} onClose=${() => setOpen(null)} />`}
-    ${shown && users.items && html`<${Members} key=${shown.id} group=${shown} users=${users.items} onDone=${changed} onClose=${() => query.set({ members: null })} />`}
+    ${
+      open?.what === 'delete' &&
+      open.group &&
+      html`
+        <${DeleteGroup} group=${open.group} members=${users.items?.filter(inGroup(open.group)).length} onDone=${changed}
+          onClose=${() => setOpen(null)} />
+      `
+    }
+    ${
+      open &&
+      open.what !== 'delete' &&
+      html`<${NameGroup} group=${open.group} onDone=${changed} onClose=${() => setOpen(null)} />`
+    }
+    ${
+      shown &&
+      users.items &&
+      html`
+        <${Members} key=${shown.id} group=${shown} users=${users.items} onDone=${changed}
+          onClose=${() => query.set({ members: null })} />
+      `
+    }
   `;
 }
 
@@ -99,7 +132,12 @@ function columnsOf(users, setOpen) {
 /** @param {{names: string[]}} props */
 function MemberNames({ names }) {
   const rest = names.length - NAMES_SHOWN;
-  return html`<div class="row"><${Names} names=${names.slice(0, NAMES_SHOWN)} none="nobody" />${rest > 0 && html`<span class="muted small">and ${rest} more</span>`}</div>`;
+  return html`
+    <div class="row">
+      <${Names} names=${names.slice(0, NAMES_SHOWN)} none="nobody" />
+      ${rest > 0 && html`<span class="muted small">and ${rest} more</span>`}
+    </div>
+  `;
 }
 
 /** @param {{group: Group, members: boolean, setOpen: (open: Open) => void}} props */
@@ -107,9 +145,21 @@ function RowActions({ group, members, setOpen }) {
   const query = useQuery();
   return html`
     <span class="row-actions">
-      ${members && html`<${Button} size="small" aria-label=${`Members of ${group.name}`} onClick=${() => query.set({ members: group.id })}>Members</${Button}>`}
-      <${Button} size="small" aria-label=${`Rename ${group.name}`} onClick=${() => setOpen({ what: 'rename', group })}>Rename</${Button}>
-      <${Button} size="small" aria-label=${`Delete ${group.name}`} onClick=${() => setOpen({ what: 'delete', group })}>Delete</${Button}>
+      ${
+        members &&
+        html`
+          <${Button} size="small" aria-label=${`Members of ${group.name}`}
+            onClick=${() => query.set({ members: group.id })}>
+            Members
+          </${Button}>
+        `
+      }
+      <${Button} size="small" aria-label=${`Rename ${group.name}`} onClick=${() => setOpen({ what: 'rename', group })}>
+        Rename
+      </${Button}>
+      <${Button} size="small" aria-label=${`Delete ${group.name}`} onClick=${() => setOpen({ what: 'delete', group })}>
+        Delete
+      </${Button}>
     </span>
   `;
 }
@@ -118,14 +168,22 @@ function RowActions({ group, members, setOpen }) {
 function NoGroups({ filtered }) {
   const query = useQuery();
   if (filtered)
-    return html`<${EmptyState} icon="search" title="No group matches" action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />`;
+    return html`
+      <${EmptyState} icon="search" title="No group matches"
+        action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />
+    `;
   return html`
     <${EmptyState} icon="layers" title="No groups yet" command="svc group create ops">
-      Make one here or with the command line; then put users into it and name it in <code>groups</code> of a shared method.
-    </${EmptyState}>`;
+      Make one here or with the command line; then put users into it and name it in <code>groups</code> of a shared
+      method.
+    </${EmptyState}>
+  `;
 }
 
-/** A new group, or another name for one. @param {{group: Group | null, onDone: () => Promise<any>, onClose: () => void}} props */
+/**
+ * A new group, or another name for one.
+ * @param {{group: Group | null, onDone: () => Promise<any>, onClose: () => void}} props
+ */
 function NameGroup({ group, onDone, onClose }) {
   const [name, setName] = useState(group?.name ?? '');
   const submit = async () => {
@@ -138,8 +196,15 @@ function NameGroup({ group, onDone, onClose }) {
   return html`
     <${Dialog} title=${group ? `Rename ${group.name}` : 'New group'} onClose=${onClose}>
       <${Form} submit=${group ? 'Rename group' : 'Create group'} onSubmit=${submit} onCancel=${onClose}>
-        <${TextInput} label="Group name" mono required maxlength="64" value=${name} onInput=${setName} autocomplete="off"
-          hint=${group ? 'Registrations that name the group by its old name are not changed.' : html`Letters, digits, <code>.</code>, <code>_</code>, <code>-</code>, <code>@</code>, and spaces inside.`} />
+        <${TextInput} label="Group name" mono required maxlength="64" value=${name} onInput=${setName}
+          autocomplete="off"
+          hint=${
+            group
+              ? 'Registrations that name the group by its old name are not changed.'
+              : html`
+                Letters, digits, <code>.</code>, <code>_</code>, <code>-</code>, <code>@</code>, and spaces inside.
+              `
+          } />
       </${Form}>
     </${Dialog}>
   `;
@@ -154,7 +219,10 @@ function DeleteGroup({ group, members, onDone, onClose }) {
   };
   return html`
     <${ConfirmDialog} title=${`Delete ${group.name}?`} action="Delete group" onConfirm=${remove} onClose=${onClose}>
-      <p>${members !== undefined && `It has ${plural(members, 'member')}. `}Methods limited to this group then match nobody by it.</p>
+      <p>
+        ${members !== undefined && `It has ${plural(members, 'member')}. `}
+        Methods limited to this group then match nobody by it.
+      </p>
     </${ConfirmDialog}>
   `;
 }

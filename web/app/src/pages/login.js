@@ -32,7 +32,14 @@ export default function LoginPage() {
         <h1>Sign in to svc</h1>
         ${empty ? html`<${NobodyYet} />` : html`<${LoginForm} next=${next} />`}
       </div>
-      ${!empty && html`<p class="bare-foot muted small">No account yet? An administrator makes one: <code class="nowrap">svc user create</code></p>`}
+      ${
+        !empty &&
+        html`
+          <p class="bare-foot muted small">
+            No account yet? An administrator makes one: <code class="nowrap">svc user create</code>
+          </p>
+        `
+      }
     </main>
   `;
 }
@@ -43,7 +50,8 @@ function NobodyYet() {
       <p>Make the first administrator with the one-time link that the server prints each time it starts.</p>
     </${Notice}>
     <p class="muted small">It looks like this:</p>
-    <${CodeBlock} text=${`${location.origin}/setup?token=svc_set_…`} label="what the link looks like" wrap copy=${false} />
+    <${CodeBlock} text=${`${location.origin}/setup?token=svc_set_…`} label="what the link looks like" wrap
+      copy=${false} />
     <p class="muted small">As a systemd service it is in the journal:</p>
     <${CodeBlock} text="journalctl -u svc | grep setup" label="command that finds the link" prompt />
   `;
@@ -68,11 +76,17 @@ function LoginForm({ next }) {
   };
 
   return html`
-    <${Form} submit=${wait > 0 ? `Wait ${formatDuration(wait * 1_000)}` : 'Sign in'} disabled=${wait > 0} wideButton onSubmit=${submit}>
-      <${TextInput} label="User name" value=${username} onInput=${setUsername} autocomplete="username" autocapitalize="off" spellcheck=${false} required autofocus />
-      <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword} autocomplete="current-password" required />
+    <${Form} submit=${wait > 0 ? `Wait ${formatDuration(wait * 1_000)}` : 'Sign in'} disabled=${wait > 0} wideButton
+      onSubmit=${submit}>
+      <${TextInput} label="User name" value=${username} onInput=${setUsername} autocomplete="username"
+        autocapitalize="off" spellcheck=${false} required autofocus />
+      <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword}
+        autocomplete="current-password" required />
     </${Form}>
-    ${next !== '/' && html`<p class="muted small">You will be taken back to <span class="mono anywhere">${next}</span>.</p>`}
+    ${
+      next !== '/' &&
+      html`<p class="muted small">You will be taken back to <span class="mono anywhere">${next}</span>.</p>`
+    }
   `;
 }
 

@@ -18,14 +18,17 @@ export default function McpPage() {
   const url = `${location.origin}/mcp${search ? '?tools=search' : ''}`;
   const refused = refusedName(name);
   return html`
-    <${PageHeader} title="MCP" description="Your methods and tool scripts as tools of any agent that speaks the Model Context Protocol." />
+    <${PageHeader} title="MCP"
+      description="Your methods and tool scripts as tools of any agent that speaks the Model Context Protocol." />
     <div class="stack-large">
-      <${Card} title="Endpoint" description="Streamable HTTP, with a token in the Authorization header. There is no OAuth.">
+      <${Card} title="Endpoint"
+        description="Streamable HTTP, with a token in the Authorization header. There is no OAuth.">
         <div class="mcp-endpoint">
           <${CodeBlock} text=${url} label="endpoint address" wrap />
-          <${TextInput} label="Name in the client" value=${name} onInput=${setName} error=${refused} mono autocomplete="off"
-            hint="Many clients put it before each tool's name: keep it short." />
-          <${Checkbox} label="Search mode" checked=${search} onChange=${(/** @type {boolean} */ on) => query.set({ mode: on ? 'search' : null })}
+          <${TextInput} label="Name in the client" value=${name} onInput=${setName} error=${refused} mono
+            autocomplete="off" hint="Many clients put it before each tool's name: keep it short." />
+          <${Checkbox} label="Search mode" checked=${search}
+            onChange=${(/** @type {boolean} */ on) => query.set({ mode: on ? 'search' : null })}
             hint="Two tools, one that finds and one that runs the others: for hundreds of tools." />
         </div>
       </${Card}>

@@ -34,13 +34,22 @@ export default function MethodPage({ route }) {
       <${Availability} method=${method} />
     </${PageHeader}>
     <div class="stack-large">
-      ${gone && html`<${Notice} tone="warn" icon="alert" title="This method is gone"><p>No space offers it any more, or you may not see it. What stands here is what was known last.</p></${Notice}>`}
+      ${
+        gone &&
+        html`
+          <${Notice} tone="warn" icon="alert" title="This method is gone">
+            <p>No space offers it any more, or you may not see it. What stands here is what was known last.</p>
+          </${Notice}>
+        `
+      }
       ${!gone && html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`}
       <${About} method=${method} />
       <${TryIt} method=${method} />
       <div class="columns">
-        <${SchemaCard} title="Params schema" schema=${method.params_schema} none="The method declares no schema of its params." />
-        <${SchemaCard} title="Result schema" schema=${method.result_schema} none="The method declares no schema of its result." />
+        <${SchemaCard} title="Params schema" schema=${method.params_schema}
+          none="The method declares no schema of its params." />
+        <${SchemaCard} title="Result schema" schema=${method.result_schema}
+          none="The method declares no schema of its result." />
       </div>
       <${Providers} method=${method} />
     </div>
@@ -100,7 +109,11 @@ function About({ method }) {
 /** @param {Method} method */
 function shownTo(method) {
   if (!method.groups?.length) return null;
-  return html`<span class="muted">with ${method.groups.length === 1 ? 'the group' : 'the groups'} <span class="mono">${method.groups.join(', ')}</span></span>`;
+  return html`
+    <span class="muted">
+      with ${method.groups.length === 1 ? 'the group' : 'the groups'} <span class="mono">${method.groups.join(', ')}</span>
+    </span>
+  `;
 }
 
 /** @param {{method: Method}} props */
@@ -116,10 +129,19 @@ function Providers({ method }) {
     },
     { key: 'in_flight', label: 'In flight', align: 'right' },
   ];
-  const none = html`<p class="card-note muted">${method.provider_count > 0 ? 'Only the owner of a method sees which spaces offer it.' : 'No space offers it just now.'}</p>`;
+  const none = html`
+    <p class="card-note muted">
+      ${
+        method.provider_count > 0
+          ? 'Only the owner of a method sees which spaces offer it.'
+          : 'No space offers it just now.'
+      }
+    </p>
+  `;
   return html`
     <${Card} title="Providers" flush description="Each call goes to the space with the fewest in flight.">
-      <${Table} label="Providers" columns=${columns} rows=${method.providers} rowKey=${(/** @type {Provider} */ row) => row.space_id}
+      <${Table} label="Providers" columns=${columns} rows=${method.providers}
+        rowKey=${(/** @type {Provider} */ row) => row.space_id}
         rowHref=${mine ? (/** @type {Provider} */ row) => `/spaces/${row.space_id}` : undefined} empty=${none} />
     </${Card}>
   `;

@@ -37,15 +37,24 @@ export default function MethodsPage() {
   const searching = Boolean(q || filters.owner || filters.scope);
   const clear = () => query.set({ q: null, owner: null, scope: null });
   return html`
-    <${PageHeader} title="Methods" description="What you can call: your own methods, and those others share with you." />
-    ${(searching || (all && all.length > 0)) && html`<${Filters} query=${query} owners=${ownersOf(all ?? [], filters.owner)} shown=${all ? rows.length : null} />`}
+    <${PageHeader} title="Methods"
+      description="What you can call: your own methods, and those others share with you." />
+    ${
+      (searching || (all && all.length > 0)) &&
+      html`<${Filters} query=${query} owners=${ownersOf(all ?? [], filters.owner)} shown=${all ? rows.length : null} />`
+    }
     ${resource.data && html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`}
     ${
       pendingOf(resource) ??
       html`
-      <${Card} flush>
-        ${rows.length === 0 ? html`<${None} searching=${searching} onClear=${clear} />` : html`<${Rows} key=${q} rows=${rows} />`}
-      </${Card}>`
+        <${Card} flush>
+          ${
+            rows.length === 0
+              ? html`<${None} searching=${searching} onClear=${clear} />`
+              : html`<${Rows} key=${q} rows=${rows} />`
+          }
+        </${Card}>
+      `
     }
   `;
 }
@@ -67,9 +76,12 @@ function Filters({ query, owners, shown }) {
   const scopes = [{ value: '', label: 'Every scope' }, 'private', 'shared'];
   return html`
     <div class="toolbar">
-      <${SearchInput} label="Search methods" placeholder="Name, description or keyword" value=${query.get('q')} onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
-      <${Select} label="Owner" hideLabel value=${query.get('owner')} options=${options} onInput=${(/** @type {string} */ owner) => query.set({ owner })} />
-      <${Select} label="Scope" hideLabel value=${query.get('scope')} options=${scopes} onInput=${(/** @type {string} */ scope) => query.set({ scope })} />
+      <${SearchInput} label="Search methods" placeholder="Name, description or keyword" value=${query.get('q')}
+        onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
+      <${Select} label="Owner" hideLabel value=${query.get('owner')} options=${options}
+        onInput=${(/** @type {string} */ owner) => query.set({ owner })} />
+      <${Select} label="Scope" hideLabel value=${query.get('scope')} options=${scopes}
+        onInput=${(/** @type {string} */ scope) => query.set({ scope })} />
       <span class="muted small" role="status">${shown === null ? '' : plural(shown, 'method')}</span>
     </div>
   `;
@@ -98,7 +110,11 @@ function Rows({ rows }) {
       label: 'Providers',
       shrink: true,
       cell: (/** @type {Method} */ method) =>
-        html`<${Status} tone=${method.provider_count > 0 ? 'good' : 'bad'}>${method.provider_count > 0 ? `${method.provider_count} ready` : 'none'}</${Status}>`,
+        html`
+          <${Status} tone=${method.provider_count > 0 ? 'good' : 'bad'}>
+            ${method.provider_count > 0 ? `${method.provider_count} ready` : 'none'}
+          </${Status}>
+        `,
     },
     {
       key: 'in_flight',
@@ -110,9 +126,19 @@ function Rows({ rows }) {
     },
   ];
   return html`
-    <${Table} label="Methods" columns=${columns} rows=${rows.slice(0, limit)} rowKey=${(/** @type {Method} */ method) => method.name}
+    <${Table} label="Methods" columns=${columns} rows=${rows.slice(0, limit)}
+      rowKey=${(/** @type {Method} */ method) => method.name}
       rowHref=${(/** @type {Method} */ method) => `/methods/${encodeURIComponent(method.name)}`} />
-    ${rows.length > limit && html`<div class="pagination"><${Button} onClick=${() => setLimit(limit + PIECE)}>Show more (${formatNumber(rows.length - limit)} left)</${Button}></div>`}
+    ${
+      rows.length > limit &&
+      html`
+        <div class="pagination">
+          <${Button} onClick=${() => setLimit(limit + PIECE)}>
+            Show more (${formatNumber(rows.length - limit)} left)
+          </${Button}>
+        </div>
+      `
+    }
   `;
 }
 
@@ -123,17 +149,30 @@ function breakable(name) {
 
 /** @param {Method} method */
 function scopeOf(method) {
-  return html`<span class="method-badges"><${Badge} tone=${method.scope === 'shared' ? 'accent' : 'neutral'}>${method.scope}</${Badge}>${method.mcp_tool && html`<${Badge} title="Also an MCP tool">MCP</${Badge}>`}</span>`;
+  return html`
+    <span class="method-badges">
+      <${Badge} tone=${method.scope === 'shared' ? 'accent' : 'neutral'}>${method.scope}</${Badge}>
+      ${method.mcp_tool && html`<${Badge} title="Also an MCP tool">MCP</${Badge}>`}
+    </span>
+  `;
 }
 
 /** @param {{searching: boolean, onClear: () => void}} props */
 function None({ searching, onClear }) {
   if (searching)
-    return html`<${EmptyState} icon="search" title="No method matches" action=${html`<${Button} onClick=${onClear}>Clear the search</${Button}>`}>All words must occur in its name, description or keywords.</${EmptyState}>`;
+    return html`
+      <${EmptyState} icon="search" title="No method matches"
+        action=${html`<${Button} onClick=${onClear}>Clear the search</${Button}>`}>
+        All words must occur in its name, description or keywords.
+      </${EmptyState}>
+    `;
   if (!can('use_spaces', 'manage_spaces'))
-    return html`<${EmptyState} icon="function" title="No methods yet">Nobody shares a method with you so far.</${EmptyState}>`;
+    return html`
+      <${EmptyState} icon="function" title="No methods yet">Nobody shares a method with you so far.</${EmptyState}>
+    `;
   return html`
-    <${EmptyState} icon="function" title="No methods yet" command="svc methods register methods.toml" action=${html`<${Button} href="/spaces" icon="box">Go to spaces</${Button}>`}>
+    <${EmptyState} icon="function" title="No methods yet" command="svc methods register methods.toml"
+      action=${html`<${Button} href="/spaces" icon="box">Go to spaces</${Button}>`}>
       A space publishes methods. Run this where its agent runs, with a file that says which program answers them.
     </${EmptyState}>
   `;

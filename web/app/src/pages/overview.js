@@ -17,7 +17,10 @@ import { GettingStarted, useGettingStarted } from './overview/getting-started.js
 await loadStyles('overview.css');
 
 /** @typedef {{minute: string, calls: number, errors: number, p50_ms: number | null, p95_ms: number | null}} Minute */
-/** @typedef {{id: string, name: string, owner: string, state: 'dead' | 'pending', event_type: string, error: string | null, at: string | null}} FailingSink */
+/**
+ * @typedef {{id: string, name: string, owner: string, state: 'dead' | 'pending', event_type: string, error: string |
+ *   null, at: string | null}} FailingSink
+ */
 /**
  * @typedef {object} Stats
  * @property {Minute[]} minutes oldest first, the last one is now
@@ -48,23 +51,25 @@ export default function OverviewPage() {
         everybody &&
         html`<${Segmented} label="Whose calls" value=${server ? 'server' : 'mine'} options=${scopes}
         onInput=${(/** @type {string} */ value) => query.set({ scope: value === 'mine' ? value : null })} />`
-      }`} />
+      }
+    `} />
     ${
       pendingOf(stats, { page: true }) ??
       html`
-      <div class="stack-large">
-        <${ErrorNotice} error=${stats.error} title="These numbers are not fresh" onRetry=${stats.reload} />
-        ${!start.hidden && html`<${GettingStarted} start=${start} />`}
-        <${Counts} stats=${/** @type {Stats} */ (stats.data)} />
-        <div class="columns">
-          <${CallsChart} minutes=${stats.data.minutes} />
-          <${LatencyChart} minutes=${stats.data.minutes} />
+        <div class="stack-large">
+          <${ErrorNotice} error=${stats.error} title="These numbers are not fresh" onRetry=${stats.reload} />
+          ${!start.hidden && html`<${GettingStarted} start=${start} />`}
+          <${Counts} stats=${/** @type {Stats} */ (stats.data)} />
+          <div class="columns">
+            <${CallsChart} minutes=${stats.data.minutes} />
+            <${LatencyChart} minutes=${stats.data.minutes} />
+          </div>
+          <div class=${stats.data.sinks ? 'overview-main' : ''}>
+            ${stats.data.sinks && html`<${FailingCard} sinks=${stats.data.sinks} />`}
+            <${ActivityCard} />
+          </div>
         </div>
-        <div class=${stats.data.sinks ? 'overview-main' : ''}>
-          ${stats.data.sinks && html`<${FailingCard} sinks=${stats.data.sinks} />`}
-          <${ActivityCard} />
-        </div>
-      </div>`
+      `
     }
   `;
 }
@@ -80,11 +85,23 @@ function Counts({ stats }) {
   ];
   return html`
     <div class="stats overview-counts">
-      ${spaces && html`<${Stat} label="Spaces running" href="/spaces" value=${formatNumber(spaces.deployed)} hint=${restOf(spaces)} />`}
-      <${Stat} label="Methods" href="/methods" value=${formatNumber(stats.methods)} hint=${`from ${plural(stats.providers, 'space')}`} />
-      <${Stat} label="Calls, last hour" value=${formatNumber(calls)} hint=${calls ? hints.filter(Boolean).join(', ') : 'none yet'} />
-      <${Stat} label="Events, last hour" href="/events" value=${formatNumber(stats.events_last_hour)} hint=${stats.events_last_hour >= 10_000 ? 'or more' : 'system and custom'} />
-      ${sinks && html`<${Stat} label="Sinks active" href="/sinks" value=${formatNumber(sinks.active)} hint=${sinkHint(sinks)} />`}
+      ${
+        spaces &&
+        html`
+          <${Stat} label="Spaces running" href="/spaces" value=${formatNumber(spaces.deployed)}
+            hint=${restOf(spaces)} />
+        `
+      }
+      <${Stat} label="Methods" href="/methods" value=${formatNumber(stats.methods)}
+        hint=${`from ${plural(stats.providers, 'space')}`} />
+      <${Stat} label="Calls, last hour" value=${formatNumber(calls)}
+        hint=${calls ? hints.filter(Boolean).join(', ') : 'none yet'} />
+      <${Stat} label="Events, last hour" href="/events" value=${formatNumber(stats.events_last_hour)}
+        hint=${stats.events_last_hour >= 10_000 ? 'or more' : 'system and custom'} />
+      ${
+        sinks &&
+        html`<${Stat} label="Sinks active" href="/sinks" value=${formatNumber(sinks.active)} hint=${sinkHint(sinks)} />`
+      }
     </div>
   `;
 }

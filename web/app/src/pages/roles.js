@@ -40,28 +40,54 @@ export default function RolesPage() {
       users.filter((/** @type {{roles: string[]}} */ user) => user.roles.includes(role.name)).length);
   const close = () => setOpen(null);
   return html`
-    <${PageHeader} title="Roles" description="A role is a set of permissions. A user has those of all their roles. The built-in roles cannot be changed."
-      actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', role: null })}>New role</${Button}>`} />
-    <div class="toolbar"><${SearchInput} label="Search roles" value=${query.get('q')} onSearch=${(/** @type {string} */ q) => query.set({ q })} /></div>
+    <${PageHeader} title="Roles"
+      description="A role is a set of permissions. A user has those of all their roles. The built-in roles cannot be changed."
+      actions=${html`
+        <${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', role: null })}>New role</${Button}>
+      `} />
+    <div class="toolbar">
+      <${SearchInput} label="Search roles" value=${query.get('q')}
+        onSearch=${(/** @type {string} */ q) => query.set({ q })} />
+    </div>
     <${Card} flush>
       ${
         pendingOf(list) ??
         pendingOf(known) ??
         html`
-        <${ErrorNotice} error=${list.error} title="Not up to date" />
-        ${
-          roles.length
-            ? html`<${Matrix} roles=${roles} permissions=${known.data.permissions} edits=${edit.edits} onToggle=${edit.toggle} membersOf=${membersOf}
-              onRename=${(/** @type {Role} */ role) => setOpen({ what: 'rename', role })} onDelete=${(/** @type {Role} */ role) => setOpen({ what: 'delete', role })} />`
-            : html`<${EmptyState} icon="shield" title="No role matches" command="svc role create caller --permission use_methods,use_mcp" action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />`
-        }
-        <${Pagination} list=${list} />`
+          <${ErrorNotice} error=${list.error} title="Not up to date" />
+          ${
+            roles.length
+              ? html`
+                <${Matrix} roles=${roles} permissions=${known.data.permissions} edits=${edit.edits}
+                  onToggle=${edit.toggle} membersOf=${membersOf}
+                  onRename=${(/** @type {Role} */ role) => setOpen({ what: 'rename', role })}
+                  onDelete=${(/** @type {Role} */ role) => setOpen({ what: 'delete', role })} />
+              `
+              : html`
+                <${EmptyState} icon="shield" title="No role matches"
+                  command="svc role create caller --permission use_methods,use_mcp"
+                  action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />
+              `
+          }
+          <${Pagination} list=${list} />
+        `
       }
     </${Card}>
     <${SaveBar} edit=${edit} />
-    ${open?.what === 'new' && html`<${NewRole} permissions=${known.data?.permissions ?? []} onDone=${list.reload} onClose=${close} />`}
-    ${open?.what === 'rename' && open.role && html`<${RenameRole} role=${open.role} onDone=${list.reload} onClose=${close} />`}
-    ${open?.what === 'delete' && open.role && html`<${DeleteRole} role=${open.role} members=${membersOf?.(open.role)} onDone=${list.reload} onClose=${close} />`}
+    ${
+      open?.what === 'new' &&
+      html`<${NewRole} permissions=${known.data?.permissions ?? []} onDone=${list.reload} onClose=${close} />`
+    }
+    ${
+      open?.what === 'rename' &&
+      open.role &&
+      html`<${RenameRole} role=${open.role} onDone=${list.reload} onClose=${close} />`
+    }
+    ${
+      open?.what === 'delete' &&
+      open.role &&
+      html`<${DeleteRole} role=${open.role} members=${membersOf?.(open.role)} onDone=${list.reload} onClose=${close} />`
+    }
   `;
 }
 
@@ -121,7 +147,10 @@ function SaveBar({ edit }) {
       <div class="row">
         <${Button} kind="primary" busy=${save.busy} onClick=${save.run}>Save permissions</${Button}>
         <${Button} onClick=${discard}>Discard changes</${Button}>
-        <p role="status">Unsaved changes in ${plural(changed.length, 'role')}: <span class="mono">${changed.map((role) => role.name).join(', ')}</span></p>
+        <p role="status">
+          Unsaved changes
+          in ${plural(changed.length, 'role')}: <span class="mono">${changed.map((role) => role.name).join(', ')}</span>
+        </p>
       </div>
     </div>
   `;

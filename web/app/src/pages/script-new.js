@@ -65,12 +65,19 @@ export default function NewScriptPage() {
     }
   };
   return html`
-    <${PageHeader} title="New script" back=${{ href: '/scripts', label: 'Scripts' }} description="It is checked when it is stored; what the embedded engine cannot run is refused with the line." />
+    <${PageHeader} title="New script" back=${{ href: '/scripts', label: 'Scripts' }}
+      description="It is checked when it is stored; what the embedded engine cannot run is refused with the line." />
     <${Card}>
       <${Form} submit="Create script" onSubmit=${submit} onCancel=${() => navigate('/scripts')}>
         <${KindChoice} value=${kind} onInput=${choose} />
         <div class="script-fields"><${NameFields} draft=${draft} onChange=${change} /></div>
-        ${can('manage_scripts') && html`<${Checkbox} label="Global" checked=${everybody} onChange=${setEverybody} hint="Everybody may use it; it imports global libraries only. Cannot be changed later." />`}
+        ${
+          can('manage_scripts') &&
+          html`
+            <${Checkbox} label="Global" checked=${everybody} onChange=${setEverybody}
+              hint="Everybody may use it; it imports global libraries only. Cannot be changed later." />
+          `
+        }
         <${SourceField} draft=${draft} onChange=${change} fault=${fault} />
         ${kind === 'tool' && html`<${SchemaField} draft=${draft} onChange=${change} />`}
       </${Form}>
@@ -87,11 +94,13 @@ function KindChoice({ value, onInput }) {
         ${
           /** @type {[Kind, typeof KINDS['tool']][]} */ (Object.entries(KINDS)).map(
             ([kind, { label, about }]) => html`
-          <label key=${kind} class="kind-option">
-            <input type="radio" name="kind" value=${kind} checked=${kind === value} aria-label=${label} aria-describedby=${`kind-${kind}`} onChange=${() => onInput(kind)} />
-            <span class="strong">${label}</span>
-            <span class="kind-about" id=${`kind-${kind}`}>${withCode(about)}</span>
-          </label>`,
+              <label key=${kind} class="kind-option">
+                <input type="radio" name="kind" value=${kind} checked=${kind === value} aria-label=${label}
+                  aria-describedby=${`kind-${kind}`} onChange=${() => onInput(kind)} />
+                <span class="strong">${label}</span>
+                <span class="kind-about" id=${`kind-${kind}`}>${withCode(about)}</span>
+              </label>
+            `,
           )
         }
       </div>

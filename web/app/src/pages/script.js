@@ -38,7 +38,10 @@ export default function ScriptPage({ route }) {
   );
 }
 
-/** @param {{path: string, script: Script, stale: any, onSaved: (script: Script) => void}} props `stale`: why what is shown may no longer be true */
+/**
+ * @param {{path: string, script: Script, stale: any, onSaved: (script: Script) => void}} props `stale`: why what is
+ *   shown may no longer be true
+ */
 function Editor({ path, script, stale, onSaved }) {
   const mayEdit = script.owner === 'user' || can('manage_scripts');
   const edit = useDraft(script);
@@ -83,22 +86,33 @@ function Editor({ path, script, stale, onSaved }) {
         <form class="form" onSubmit=${submit}>
           <${ErrorNotice} error=${stale} />
           ${edit.theirs && html`<${Elsewhere} edit=${edit} />`}
-          <${SourceField} draft=${edit.draft} onChange=${change} fault=${fault} readOnly=${!mayEdit} onSubmit=${mayEdit ? save.run : undefined} hint=${mayEdit ? 'Ctrl+S saves.' : ''} />
+          <${SourceField} draft=${edit.draft} onChange=${change} fault=${fault} readOnly=${!mayEdit}
+            onSubmit=${mayEdit ? save.run : undefined} hint=${mayEdit ? 'Ctrl+S saves.' : ''} />
           <div class="script-fields"><${NameFields} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} /></div>
-          ${script.kind === 'tool' && html`<${SchemaField} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} />`}
+          ${
+            script.kind === 'tool' &&
+            html`<${SchemaField} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} />`
+          }
           ${
             mayEdit &&
             html`
-            <${ErrorNotice} error=${save.error} />
-            <div class="form-actions save-line">
-              <${Button} type="submit" kind="primary" busy=${save.busy} disabled=${!edit.dirty}>Save</${Button}>
-              ${edit.dirty && html`<${Button} onClick=${() => edit.discard(script)}>Discard changes</${Button}>`}
-            </div>`
+              <${ErrorNotice} error=${save.error} />
+              <div class="form-actions save-line">
+                <${Button} type="submit" kind="primary" busy=${save.busy} disabled=${!edit.dirty}>Save</${Button}>
+                ${edit.dirty && html`<${Button} onClick=${() => edit.discard(script)}>Discard changes</${Button}>`}
+              </div>
+            `
           }
         </form>
       </${Card}>
       <div class="stack-large">
-        ${isRunnable(script.kind) && html`<${TestRun} script=${script} path=${path} dirty=${edit.dirty && mayEdit} onSave=${store} onFault=${setFault} />`}
+        ${
+          isRunnable(script.kind) &&
+          html`
+            <${TestRun} script=${script} path=${path} dirty=${edit.dirty && mayEdit} onSave=${store}
+              onFault=${setFault} />
+          `
+        }
         <${About} script=${script} />
       </div>
     </div>
@@ -145,7 +159,8 @@ function SaveState({ edit }) {
 function Elsewhere({ edit }) {
   const theirs = /** @type {Script} */ (edit.theirs);
   return html`
-    <${Notice} tone="warn" icon="alert" title="Changed elsewhere" actions=${html`<${Button} size="small" onClick=${() => edit.discard(theirs)}>Take that version</${Button}>`}>
+    <${Notice} tone="warn" icon="alert" title="Changed elsewhere"
+      actions=${html`<${Button} size="small" onClick=${() => edit.discard(theirs)}>Take that version</${Button}>`}>
       <p>Somebody saved this script <${Time} value=${theirs.updated_at} />. Saving replaces what they wrote.</p>
     </${Notice}>
   `;
@@ -162,16 +177,23 @@ function Head({ script, path, mayEdit, onGone }) {
   return html`
     <${PageHeader} title=${script.name} mono back=${BACK} description=${script.description}
       actions=${mayEdit && html`<${Button} icon="trash" onClick=${() => setAsking(true)}>Delete</${Button}>`}>
-      <${Badge} tone=${script.kind === 'tool' ? 'accent' : 'neutral'}>${KINDS[script.kind]?.label ?? script.kind}</${Badge}>
+      <${Badge} tone=${script.kind === 'tool' ? 'accent' : 'neutral'}>
+        ${KINDS[script.kind]?.label ?? script.kind}
+      </${Badge}>
       ${script.owner === 'global' && html`<${Badge}>global</${Badge}>`}
       ${!mayEdit && html`<${Badge} title="Changing a global script needs manage_scripts">read only</${Badge}>`}
     </${PageHeader}>
     ${
       asking &&
       html`
-      <${ConfirmDialog} title="Delete this script?" action="Delete script" onConfirm=${remove} onClose=${() => setAsking(false)}>
-        <p><span class="mono">${script.name}</span> cannot be brought back. While a sink, a space or a template uses it, the server refuses.</p>
-      </${ConfirmDialog}>`
+        <${ConfirmDialog} title="Delete this script?" action="Delete script" onConfirm=${remove}
+          onClose=${() => setAsking(false)}>
+          <p>
+            <span class="mono">${script.name}</span> cannot be brought back. While a sink, a space or a template uses
+            it, the server refuses.
+          </p>
+        </${ConfirmDialog}>
+      `
     }
   `;
 }
@@ -184,15 +206,19 @@ function About({ script }) {
       <div class="stack">
         ${
           kind &&
-          html`<p class="muted">${withCode(kind.about)}</p>
-          <${CodeBlock} text=${kind.use(script.name)} label="how to use it" language=${script.kind === 'library' ? 'python' : undefined} prompt=${script.kind !== 'library'} />`
+          html`
+            <p class="muted">${withCode(kind.about)}</p>
+            <${CodeBlock} text=${kind.use(script.name)} label="how to use it"
+              language=${script.kind === 'library' ? 'python' : undefined} prompt=${script.kind !== 'library'} />
+          `
         }
-        <${KeyValue} items=${[
-          ['Owner', script.owner === 'global' ? 'everybody (global)' : 'you'],
-          ['Created', html`<${Time} value=${script.created_at} exact />`],
-          ['Changed', html`<${Time} value=${script.updated_at} />`],
-          ['Id', html`<span class="mono small">${script.id}</span>`],
-        ]} />
+        <${KeyValue}
+          items=${[
+            ['Owner', script.owner === 'global' ? 'everybody (global)' : 'you'],
+            ['Created', html`<${Time} value=${script.created_at} exact />`],
+            ['Changed', html`<${Time} value=${script.updated_at} />`],
+            ['Id', html`<span class="mono small">${script.id}</span>`],
+          ]} />
       </div>
     </${Card}>
   `;

@@ -23,14 +23,21 @@ const COLUMNS = [
     key: 'name',
     label: 'Name',
     cell: (/** @type {Script} */ one) =>
-      html`<span class="script-name"><span class="mono">${one.name}</span>${one.description && html`<span class="script-about">${one.description}</span>`}</span>`,
+      html`
+        <span class="script-name">
+          <span class="mono">${one.name}</span>
+          ${one.description && html`<span class="script-about">${one.description}</span>`}
+        </span>
+      `,
   },
   {
     key: 'kind',
     label: 'Kind',
     shrink: true,
     cell: (/** @type {Script} */ one) =>
-      html`<${Badge} tone=${one.kind === 'tool' ? 'accent' : 'neutral'}>${KINDS[one.kind]?.label ?? one.kind}</${Badge}>`,
+      html`
+        <${Badge} tone=${one.kind === 'tool' ? 'accent' : 'neutral'}>${KINDS[one.kind]?.label ?? one.kind}</${Badge}>
+      `,
   },
   {
     key: 'owner',
@@ -64,22 +71,41 @@ export default function ScriptsPage() {
   );
   const filtered = Boolean(kind || owner || words.length);
   return html`
-    <${PageHeader} title="Scripts" description="Python that the server and the spaces run by themselves: tools, sinks, libraries and startup scripts."
-      actions=${html`<${Button} kind="primary" icon="plus" href=${kind ? `/scripts/new?kind=${encodeURIComponent(kind)}` : '/scripts/new'}>New script</${Button}>`} />
+    <${PageHeader} title="Scripts"
+      description="Python that the server and the spaces run by themselves: tools, sinks, libraries and startup scripts."
+      actions=${html`
+        <${Button} kind="primary" icon="plus"
+          href=${kind ? `/scripts/new?kind=${encodeURIComponent(kind)}` : '/scripts/new'}>
+          New script
+        </${Button}>
+      `} />
     <div class="toolbar">
-      <${SearchInput} label="Search scripts" value=${query.get('q')} onSearch=${(/** @type {string} */ q) => query.set({ q })} />
-      <${Select} label="Kind" hideLabel value=${kind} onInput=${(/** @type {string} */ value) => query.set({ kind: value })}
-        options=${[{ value: '', label: 'Every kind' }, ...Object.entries(KINDS).map(([value, { label }]) => ({ value, label }))]} />
-      <${Select} label="Owner" hideLabel value=${owner} onInput=${(/** @type {string} */ value) => query.set({ owner: value })}
-        options=${[{ value: '', label: 'Yours and global' }, { value: 'user', label: 'Yours' }, { value: 'global', label: 'Global' }]} />
+      <${SearchInput} label="Search scripts" value=${query.get('q')}
+        onSearch=${(/** @type {string} */ q) => query.set({ q })} />
+      <${Select} label="Kind" hideLabel value=${kind}
+        onInput=${(/** @type {string} */ value) => query.set({ kind: value })}
+        options=${[
+          { value: '', label: 'Every kind' },
+          ...Object.entries(KINDS).map(([value, { label }]) => ({ value, label })),
+        ]} />
+      <${Select} label="Owner" hideLabel value=${owner}
+        onInput=${(/** @type {string} */ value) => query.set({ owner: value })}
+        options=${[
+          { value: '', label: 'Yours and global' },
+          { value: 'user', label: 'Yours' },
+          { value: 'global', label: 'Global' },
+        ]} />
     </div>
     <${Card} flush>
       ${
         pendingOf(list) ??
         html`
-        <${ErrorNotice} error=${list.error} title="Not up to date" />
-        <${Table} label="Scripts" columns=${COLUMNS} rows=${rows} rowHref=${(/** @type {Script} */ one) => `/scripts/${one.id}`} empty=${filtered ? html`<${NoMatch} />` : html`<${NoScripts} />`} />
-        <${Pagination} list=${list} />`
+          <${ErrorNotice} error=${list.error} title="Not up to date" />
+          <${Table} label="Scripts" columns=${COLUMNS} rows=${rows}
+            rowHref=${(/** @type {Script} */ one) => `/scripts/${one.id}`}
+            empty=${filtered ? html`<${NoMatch} />` : html`<${NoScripts} />`} />
+          <${Pagination} list=${list} />
+        `
       }
     </${Card}>
   `;
@@ -87,12 +113,19 @@ export default function ScriptsPage() {
 
 function NoMatch() {
   const query = useQuery();
-  return html`<${EmptyState} icon="search" title="No script matches" action=${html`<${Button} onClick=${() => query.set({ q: null, kind: null, owner: null })}>Clear filters</${Button}>`} />`;
+  return html`
+    <${EmptyState} icon="search" title="No script matches"
+      action=${html`
+        <${Button} onClick=${() => query.set({ q: null, kind: null, owner: null })}>Clear filters</${Button}>
+      `} />
+  `;
 }
 
 function NoScripts() {
   return html`
-    <${EmptyState} icon="code" title="No scripts yet" command="svc script create sum --kind tool --file sum.py" action=${html`<${Button} icon="plus" href="/scripts/new">New script</${Button}>`}>
+    <${EmptyState} icon="code" title="No scripts yet" command="svc script create sum --kind tool --file sum.py"
+      action=${html`<${Button} icon="plus" href="/scripts/new">New script</${Button}>`}>
       Write one here, or store a file of yours with the command line.
-    </${EmptyState}>`;
+    </${EmptyState}>
+  `;
 }

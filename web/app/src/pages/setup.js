@@ -60,9 +60,13 @@ function SetupForm({ token, onRefused }) {
   return html`
     <p class="muted">Choose the name and password of the first administrator. This link works once.</p>
     <${Form} submit="Create administrator" wideButton onSubmit=${submit}>
-      <${TextInput} label="User name" value=${username} onInput=${setUsername} autocomplete="username" autocapitalize="off" spellcheck=${false} required />
-      <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword} autocomplete="new-password" required minlength=${SHORTEST} hint=${`At least ${SHORTEST} characters.`} autofocus />
-      <${TextInput} label="Password again" type="password" value=${again} onInput=${setAgain} autocomplete="new-password" required error=${differs ? 'The two passwords differ.' : ''} />
+      <${TextInput} label="User name" value=${username} onInput=${setUsername} autocomplete="username"
+        autocapitalize="off" spellcheck=${false} required />
+      <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword}
+        autocomplete="new-password" required minlength=${SHORTEST} hint=${`At least ${SHORTEST} characters.`}
+        autofocus />
+      <${TextInput} label="Password again" type="password" value=${again} onInput=${setAgain}
+        autocomplete="new-password" required error=${differs ? 'The two passwords differ.' : ''} />
     </${Form}>
   `;
 }
@@ -82,7 +86,10 @@ function Done({ signedIn }) {
 function NoToken() {
   return html`
     <${Notice} tone="warn" icon="alert" title="The link is not complete">
-      <p>The address must end in <code>?token=…</code>. While there is no user, the server prints the whole link each time it starts.</p>
+      <p>
+        The address must end in <code>?token=…</code>
+        . While there is no user, the server prints the whole link each time it starts.
+      </p>
     </${Notice}>
   `;
 }

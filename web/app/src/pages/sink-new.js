@@ -36,15 +36,22 @@ export default function NewSinkPage() {
     if (made && !secret) leave();
   }, [made]);
   return html`
-    <${PageHeader} title="New sink" back=${{ href: '/sinks', label: 'Sinks' }} description="A stored receiver of events." />
-    <${SinkEditor} isNew draft=${draft} change=${change} submit="Create sink" disabled=${made !== null} onSubmit=${submit} />
+    <${PageHeader} title="New sink" back=${{ href: '/sinks', label: 'Sinks' }}
+      description="A stored receiver of events." />
+    <${SinkEditor} isNew draft=${draft} change=${change} submit="Create sink" disabled=${made !== null}
+      onSubmit=${submit} />
     ${
       made &&
       secret &&
       html`
-      <${SecretDialog} title="Signing secret" label="secret" secret=${secret} onClose=${leave}>
-        <p class="muted small">The receiver verifies with it that a request came from here: <code>webhook-signature</code> and <code>X-Service-Signature</code>.</p>
-      </${SecretDialog}>`
+        <${SecretDialog} title="Signing secret" label="secret" secret=${secret} onClose=${leave}>
+          <p class="muted small">
+            The receiver verifies with it that a request came from
+            here: <code>webhook-signature</code> and <code>X-Service-Signature</code>
+            .
+          </p>
+        </${SecretDialog}>
+      `
     }
   `;
 }

@@ -47,7 +47,8 @@ export default function SinkPage({ route }) {
   return html`
     <${Header} sink=${sink} resource=${resource} onDialog=${setDialog} />
     <${Body} sink=${sink} resource=${resource} still=${still} />
-    <${OpenDialog} name=${dialog} sink=${sink} onClose=${() => setDialog('')} onChange=${resource.reload} onGone=${() => setGone(true)} />
+    <${OpenDialog} name=${dialog} sink=${sink} onClose=${() => setDialog('')} onChange=${resource.reload}
+      onGone=${() => setGone(true)} />
   `;
 }
 
@@ -67,8 +68,11 @@ function Header({ sink, resource, onDialog }) {
       actions=${html`
         <${Button} icon="send" onClick=${() => onDialog('test')}>Test</${Button}>
         ${hasQueue(sink) && html`<${Button} icon="clock" onClick=${() => onDialog('replay')}>Replay</${Button}>`}
-        <${Button} icon=${sink.active ? 'pause' : 'play'} busy=${toggle.busy} onClick=${() => toggle.run()}>${sink.active ? 'Disable' : 'Enable'}</${Button}>
-        <${Menu} label="More actions" items=${items} />`}>
+        <${Button} icon=${sink.active ? 'pause' : 'play'} busy=${toggle.busy} onClick=${() => toggle.run()}>
+          ${sink.active ? 'Disable' : 'Enable'}
+        </${Button}>
+        <${Menu} label="More actions" items=${items} />
+      `}>
       <${SinkStatus} sink=${sink} /><${SinkBadges} sink=${sink} />
     </${PageHeader}>
     <${ErrorNotice} error=${toggle.error} />
@@ -87,12 +91,24 @@ function Body({ sink, resource, still }) {
   const trouble = sink.active ? troubleOf(sink) : '';
   return html`
     <div class="stack-large">
-      ${!sink.active && html`<${Notice} tone="warn" icon="pause"><p>It is disabled: it takes no new events, and what is queued waits.</p></${Notice}>`}
+      ${
+        !sink.active &&
+        html`
+          <${Notice} tone="warn" icon="pause">
+            <p>It is disabled: it takes no new events, and what is queued waits.</p>
+          </${Notice}>
+        `
+      }
       ${trouble && html`<${Notice} tone="bad" icon="alert"><p>${trouble}</p></${Notice}>`}
       ${hasQueue(sink) && html`<${Stats} sink=${sink} />`}
       <${Tabs} label="Sink" tabs=${tabs} value=${tab} onChange=${choose}>
         ${tab === 'settings' && html`<${Settings} key=${sink.id} sink=${sink} onSaved=${resource.set} />`}
-        ${tab === 'deliveries' && (hasQueue(sink) ? html`<${Deliveries} sink=${sink} still=${still} onChange=${resource.reload} />` : html`<${UsedBy} sink=${sink} />`)}
+        ${
+          tab === 'deliveries' &&
+          (hasQueue(sink)
+            ? html`<${Deliveries} sink=${sink} still=${still} onChange=${resource.reload} />`
+            : html`<${UsedBy} sink=${sink} />`)
+        }
       </${Tabs}>
     </div>
   `;
@@ -102,8 +118,11 @@ function Body({ sink, resource, still }) {
 function Stats({ sink }) {
   return html`
     <div class="sink-stats">
-      <${Stat} label="Queue" value=${html`${sink.queue_depth}<span class="muted stat-of">/${QUEUE_CAPACITY}</span>`}><${Meter} value=${sink.queue_depth} max=${QUEUE_CAPACITY} label="Queue" /></${Stat}>
-      <${Stat} label="Dropped" value=${formatNumber(sink.dropped)} hint=${sink.dropped ? 'came while the queue was full' : 'none ever'} />
+      <${Stat} label="Queue" value=${html`${sink.queue_depth}<span class="muted stat-of">/${QUEUE_CAPACITY}</span>`}>
+        <${Meter} value=${sink.queue_depth} max=${QUEUE_CAPACITY} label="Queue" />
+      </${Stat}>
+      <${Stat} label="Dropped" value=${formatNumber(sink.dropped)}
+        hint=${sink.dropped ? 'came while the queue was full' : 'none ever'} />
       <div class="stat"><span class="stat-label">Last result</span><${LastResult} sink=${sink} /></div>
       <div class="stat"><span class="stat-label">Patterns</span><${Patterns} patterns=${sink.patterns} all /></div>
     </div>
@@ -125,8 +144,11 @@ function Settings({ sink, onSaved }) {
     onSaved(changed);
     toast('Sink saved');
   };
-  return html`<${SinkEditor} draft=${draft} submit="Save changes" disabled=${!dirty} onSubmit=${submit}
-    change=${(/** @type {Partial<import('./sinks/draft.js').Draft>} */ part) => setDraft((old) => ({ ...old, ...part }))} />`;
+  return html`
+    <${SinkEditor} draft=${draft} submit="Save changes" disabled=${!dirty} onSubmit=${submit}
+      change=${(/** @type {Partial<import('./sinks/draft.js').Draft>} */ part) =>
+        setDraft((old) => ({ ...old, ...part }))} />
+  `;
 }
 
 /** A formatter has no deliveries of its own; what counts is who names it. @param {{sink: Sink}} props */
@@ -139,11 +161,27 @@ function UsedBy({ sink }) {
     method.event_sinks.includes(sink.name),
   );
   return html`
-    <${Card} title="Methods that use it" description="It formats the params for methods that name it in event_sinks, where its patterns match.">
+    <${Card} title="Methods that use it"
+      description="It formats the params for methods that name it in event_sinks, where its patterns match.">
       ${
         users.length === 0
-          ? html`<p class="muted">None of your methods names it. In a registration: <code>event_sinks = ["${sink.name}"]</code></p>`
-          : html`<ul class="stack-small">${users.map((method) => html`<li key=${method.name}><a class="mono" href=${`/methods/${encodeURIComponent(method.name)}`}>${method.name}</a></li>`)}</ul>`
+          ? html`
+            <p class="muted">
+              None of your methods names it. In a registration: <code>event_sinks = ["${sink.name}"]</code>
+            </p>
+          `
+          : html`
+            <ul class="stack-small">
+              ${users.map(
+                (method) =>
+                  html`
+                    <li key=${method.name}>
+                      <a class="mono" href=${`/methods/${encodeURIComponent(method.name)}`}>${method.name}</a>
+                    </li>
+                  `,
+              )}
+            </ul>
+          `
       }
     </${Card}>
   `;
@@ -162,8 +200,12 @@ function OpenDialog({ name, sink, onClose, onChange, onGone }) {
     navigate('/sinks');
   };
   return html`
-    <${ConfirmDialog} title="Delete this sink?" action="Delete sink" typed=${sink.name} onClose=${onClose} onConfirm=${remove}>
-      <p>It takes no more events, and its delivery log goes with it.${sink.queue_depth > 0 && html` <strong>${sink.queue_depth} in its queue will never be delivered.</strong>`}</p>
+    <${ConfirmDialog} title="Delete this sink?" action="Delete sink" typed=${sink.name} onClose=${onClose}
+      onConfirm=${remove}>
+      <p>
+        It takes no more events, and its delivery log goes with it.
+        ${sink.queue_depth > 0 && html` <strong>${sink.queue_depth} in its queue will never be delivered.</strong>`}
+      </p>
     </${ConfirmDialog}>
   `;
 }

@@ -44,29 +44,36 @@ export default function SinksPage() {
   const count = (/** @type {string} */ name) => (list.items ?? []).filter(STATES[name]).length;
   const none = list.items?.length === 0;
   return html`
-    <${PageHeader} title="Sinks" description="Where events are delivered: in order, one at a time, and again when it fails."
+    <${PageHeader} title="Sinks"
+      description="Where events are delivered: in order, one at a time, and again when it fails."
       actions=${html`<${Button} kind="primary" icon="plus" href="/sinks/new">New sink</${Button}>`} />
     ${
       pendingOf(list, { page: true }) ??
       html`
-      ${
-        !none &&
-        html`
-        <div class="toolbar">
-          <${SearchInput} label="Search sinks" placeholder="Name, description, pattern" value=${words} onSearch=${(/** @type {string} */ q) => query.set({ q })} />
-          <${Segmented} label="State" value=${state} onInput=${(/** @type {string} */ value) => query.set({ state: value })} options=${[
-            { value: '', label: 'All' },
-            { value: 'failing', label: `Failing ${count('failing')}` },
-            { value: 'active', label: 'Active' },
-            { value: 'inactive', label: 'Inactive' },
-          ]} />
-        </div>`
-      }
-      <${ErrorNotice} error=${list.error} title="Not up to date" />
-      <${Card} flush>
-        <${Table} label="Sinks" columns=${COLUMNS} rows=${rows} rowHref=${(/** @type {Sink} */ sink) => `/sinks/${sink.id}`} empty=${html`<${Empty} none=${none} />`} />
-        <${Pagination} list=${list} />
-      </${Card}>`
+        ${
+          !none &&
+          html`
+            <div class="toolbar">
+              <${SearchInput} label="Search sinks" placeholder="Name, description, pattern" value=${words}
+                onSearch=${(/** @type {string} */ q) => query.set({ q })} />
+              <${Segmented} label="State" value=${state}
+                onInput=${(/** @type {string} */ value) => query.set({ state: value })}
+                options=${[
+                  { value: '', label: 'All' },
+                  { value: 'failing', label: `Failing ${count('failing')}` },
+                  { value: 'active', label: 'Active' },
+                  { value: 'inactive', label: 'Inactive' },
+                ]} />
+            </div>
+          `
+        }
+        <${ErrorNotice} error=${list.error} title="Not up to date" />
+        <${Card} flush>
+          <${Table} label="Sinks" columns=${COLUMNS} rows=${rows}
+            rowHref=${(/** @type {Sink} */ sink) => `/sinks/${sink.id}`} empty=${html`<${Empty} none=${none} />`} />
+          <${Pagination} list=${list} />
+        </${Card}>
+      `
     }
   `;
 }
@@ -88,7 +95,12 @@ const COLUMNS = [
     key: 'name',
     label: 'Name',
     cell: (sink) =>
-      html`<span class="sink-name"><span class="row"><span class="mono">${sink.name}</span><${SinkBadges} sink=${sink} /></span>${sink.description && html`<span class="sink-about">${sink.description}</span>`}</span>`,
+      html`
+        <span class="sink-name">
+          <span class="row"><span class="mono">${sink.name}</span><${SinkBadges} sink=${sink} /></span>
+          ${sink.description && html`<span class="sink-about">${sink.description}</span>`}
+        </span>
+      `,
   },
   { key: 'patterns', label: 'Patterns', cell: (sink) => html`<${Patterns} patterns=${sink.patterns} />` },
   { key: 'state', label: 'State', shrink: true, cell: (sink) => html`<${SinkStatus} sink=${sink} />` },
@@ -114,9 +126,13 @@ const COLUMNS = [
 /** @param {{none: boolean}} props */
 function Empty({ none }) {
   if (!none)
-    return html`<${EmptyState} icon="filter" title="No sink matches"><p>Change the search or the state.</p></${EmptyState}>`;
+    return html`
+      <${EmptyState} icon="filter" title="No sink matches"><p>Change the search or the state.</p></${EmptyState}>
+    `;
   return html`
-    <${EmptyState} icon="send" title="No sinks yet" command=${COMMAND} action=${html`<${Button} href="/sinks/new" icon="plus">New sink</${Button}>`}>
+    <${EmptyState} icon="send" title="No sinks yet" command=${COMMAND}
+      action=${html`<${Button} href="/sinks/new" icon="plus">New sink</${Button}>`}>
       <p>A sink takes the events its patterns match and posts them to an address, or runs a script.</p>
-    </${EmptyState}>`;
+    </${EmptyState}>
+  `;
 }

@@ -45,13 +45,34 @@ export default function SpacesPage() {
     return setMade(space);
   };
   return html`
-    <${PageHeader} title="Spaces" description="Where methods run: each space has an agent that keeps one method server alive."
+    <${PageHeader} title="Spaces"
+      description="Where methods run: each space has an agent that keeps one method server alive."
       actions=${html`<${Button} kind="primary" icon="plus" onClick=${ask}>New space</${Button}>`} />
     ${all.length > 0 && html`<${Filters} query=${query} shown=${rows.length} />`}
     ${list.data && html`<${ErrorNotice} error=${list.error} title="Not up to date" />`}
-    ${pendingOf(list) ?? html`<${Card} flush>${rows.length === 0 ? html`<${None} any=${all.length > 0} onClear=${() => query.set({ q: null, state: null })} onNew=${ask} />` : html`<${Rows} rows=${rows} />`}<${Pagination} list=${list} /></${Card}>`}
+    ${
+      pendingOf(list) ??
+      html`
+        <${Card} flush>
+          ${
+            rows.length === 0
+              ? html`
+                <${None} any=${all.length > 0} onClear=${() => query.set({ q: null, state: null })} onNew=${ask} />
+              `
+              : html`<${Rows} rows=${rows} />`
+          }
+          <${Pagination} list=${list} />
+        </${Card}>
+      `
+    }
     ${query.get('new') && html`<${NewSpaceDialog} onClose=${close} onMade=${onMade} />`}
-    ${made && html`<${AgentDialog} title=${`Start the agent of ${made.name}`} space=${made} token=${made.agent_token} onClose=${() => setMade(null)} />`}
+    ${
+      made &&
+      html`
+        <${AgentDialog} title=${`Start the agent of ${made.name}`} space=${made} token=${made.agent_token}
+          onClose=${() => setMade(null)} />
+      `
+    }
   `;
 }
 
@@ -59,8 +80,10 @@ export default function SpacesPage() {
 function Filters({ query, shown }) {
   return html`
     <div class="toolbar">
-      <${SearchInput} label="Search spaces" placeholder="Name or owner" value=${query.get('q')} onSearch=${(/** @type {string} */ q) => query.set({ q })} />
-      <${Select} label="State" hideLabel value=${query.get('state')} onInput=${(/** @type {string} */ state) => query.set({ state })}
+      <${SearchInput} label="Search spaces" placeholder="Name or owner" value=${query.get('q')}
+        onSearch=${(/** @type {string} */ q) => query.set({ q })} />
+      <${Select} label="State" hideLabel value=${query.get('state')}
+        onInput=${(/** @type {string} */ state) => query.set({ state })}
         options=${[{ value: '', label: 'Every state' }, 'created', 'deployed', 'stopped']} />
       <span class="muted small" role="status">${plural(shown, 'space')}</span>
     </div>
@@ -87,15 +110,22 @@ function Rows({ rows }) {
       cell: (/** @type {Space} */ space) => html`<${Time} value=${space.created_at} />`,
     },
   ];
-  return html`<${Table} label="Spaces" columns=${columns} rows=${rows} rowHref=${(/** @type {Space} */ space) => `/spaces/${space.id}`} />`;
+  return html`
+    <${Table} label="Spaces" columns=${columns} rows=${rows}
+      rowHref=${(/** @type {Space} */ space) => `/spaces/${space.id}`} />
+  `;
 }
 
 /** @param {{any: boolean, onClear: () => void, onNew: () => void}} props */
 function None({ any, onClear, onNew }) {
   if (any)
-    return html`<${EmptyState} icon="search" title="No space matches" action=${html`<${Button} onClick=${onClear}>Clear the search</${Button}>`} />`;
+    return html`
+      <${EmptyState} icon="search" title="No space matches"
+        action=${html`<${Button} onClick=${onClear}>Clear the search</${Button}>`} />
+    `;
   return html`
-    <${EmptyState} icon="box" title="No spaces yet" command="svc space create lab" action=${html`<${Button} kind="primary" icon="plus" onClick=${onNew}>Create a space</${Button}>`}>
+    <${EmptyState} icon="box" title="No spaces yet" command="svc space create lab"
+      action=${html`<${Button} kind="primary" icon="plus" onClick=${onNew}>Create a space</${Button}>`}>
       A space is where your methods run. Create one, then start its agent there.
     </${EmptyState}>
   `;

@@ -18,7 +18,10 @@ import { toast } from '../ui/toasts.js';
 import { CreatedDialog } from './tokens/created.js';
 import { NewTokenDialog } from './tokens/new-token.js';
 
-/** @typedef {{id: string, name: string, scopes: string[], created_at: string, expires_at: string | null, last_used_at: string | null, token?: string}} Token */
+/**
+ * @typedef {{id: string, name: string, scopes: string[], created_at: string, expires_at: string | null, last_used_at:
+ *   string | null, token?: string}} Token
+ */
 
 const SOON_MS = 7 * 24 * 3_600_000;
 const FILTERS = [
@@ -42,33 +45,44 @@ export default function TokensPage() {
     void list.reload();
   };
   return html`
-    <${PageHeader} title="Tokens" description="Keys for programs that act as you: the command line, scripts, MCP clients. Revoking one acts on its next request."
+    <${PageHeader} title="Tokens"
+      description="Keys for programs that act as you: the command line, scripts, MCP clients. Revoking one acts on its next request."
       actions=${html`<${Button} kind="primary" icon="plus" onClick=${open}>New token</${Button}>`} />
     ${
       pendingOf(list) ??
       html`
-      ${
-        (list.items?.length ?? 0) > 0 &&
-        html`
-        <div class="toolbar">
-          <${SearchInput} label="Search tokens" value=${q} onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
-          <${Select} label="Scope" hideLabel value=${scope} onInput=${(/** @type {string} */ value) => query.set({ scope: value })} options=${FILTERS} />
-        </div>`
-      }
-      <${ErrorNotice} error=${list.error} />
-      <${Card} flush>
-        <${Table} label="Tokens" columns=${columns(setRevoking)} rows=${rows} empty=${html`<${Empty} filtered=${Boolean(q || scope)} onNew=${open} />`} />
-        <${Pagination} list=${list} />
-      </${Card}>`
+        ${
+          (list.items?.length ?? 0) > 0 &&
+          html`
+            <div class="toolbar">
+              <${SearchInput} label="Search tokens" value=${q}
+                onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
+              <${Select} label="Scope" hideLabel value=${scope}
+                onInput=${(/** @type {string} */ value) => query.set({ scope: value })} options=${FILTERS} />
+            </div>
+          `
+        }
+        <${ErrorNotice} error=${list.error} />
+        <${Card} flush>
+          <${Table} label="Tokens" columns=${columns(setRevoking)} rows=${rows}
+            empty=${html`<${Empty} filtered=${Boolean(q || scope)} onNew=${open} />`} />
+          <${Pagination} list=${list} />
+        </${Card}>
+      `
     }
     ${query.get('new') && html`<${NewTokenDialog} onClose=${() => query.set({ new: null })} onCreated=${onCreated} />`}
     ${created && html`<${CreatedDialog} token=${created} onClose=${() => setCreated(null)} />`}
     ${
       revoking &&
       html`
-      <${ConfirmDialog} title="Revoke this token?" action="Revoke token" onClose=${() => setRevoking(null)} onConfirm=${() => revoke(revoking, list)}>
-        <p>Whatever uses <strong class="mono anywhere">${revoking.name}</strong> is refused from its next request on, and so are tokens that were made with it. This cannot be undone.</p>
-      </${ConfirmDialog}>`
+        <${ConfirmDialog} title="Revoke this token?" action="Revoke token" onClose=${() => setRevoking(null)}
+          onConfirm=${() => revoke(revoking, list)}>
+          <p>
+            Whatever uses <strong class="mono anywhere">${revoking.name}</strong> is refused from its next request on,
+            and so are tokens that were made with it. This cannot be undone.
+          </p>
+        </${ConfirmDialog}>
+      `
     }
   `;
 }
@@ -76,7 +90,10 @@ export default function TokensPage() {
 /** @param {{filtered: boolean, onNew: () => void}} props */
 function Empty({ filtered, onNew }) {
   if (filtered)
-    return html`<${EmptyState} icon="search" title="No token matches" action=${html`<${Button} href="/tokens">Show all tokens</${Button}>`} />`;
+    return html`
+      <${EmptyState} icon="search" title="No token matches"
+        action=${html`<${Button} href="/tokens">Show all tokens</${Button}>`} />
+    `;
   return html`
     <${EmptyState} icon="key" title="No tokens yet" command="svc token create ci --scope methods --expires-in-days 90"
       action=${html`<${Button} kind="primary" icon="plus" onClick=${onNew}>New token</${Button}>`}>
@@ -106,7 +123,11 @@ function columns(onRevoke) {
       hideLabel: true,
       shrink: true,
       cell: (token) =>
-        html`<${Button} size="small" aria-label=${`Revoke ${token.name}`} onClick=${() => onRevoke(token)}>Revoke</${Button}>`,
+        html`
+          <${Button} size="small" aria-label=${`Revoke ${token.name}`} onClick=${() => onRevoke(token)}>
+            Revoke
+          </${Button}>
+        `,
     },
   ];
 }

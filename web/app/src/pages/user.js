@@ -37,7 +37,10 @@ export default function UserPage({ route }) {
   );
 }
 
-/** @param {{path: string, user: User, stale: any, onChanged: (user: User) => void}} props `stale`: why what is shown may no longer be true */
+/**
+ * @param {{path: string, user: User, stale: any, onChanged: (user: User) => void}} props `stale`: why what is shown may
+ *   no longer be true
+ */
 function Person({ path, user, stale, onChanged }) {
   useDocumentTitle(user.username);
   const access = useResource(`${path}/access`, { every: 10_000 });
@@ -51,25 +54,40 @@ function Person({ path, user, stale, onChanged }) {
     <${Head} path=${path} user=${user} onChange=${change} />
     <div class="stack-large">
       <${ErrorNotice} error=${stale} />
-      ${!user.active && html`<${Notice} tone="warn" icon="lock" title="Inactive"><p>This user cannot sign in, and their tokens are refused. What stands below holds again once they are activated.</p></${Notice}>`}
+      ${
+        !user.active &&
+        html`
+          <${Notice} tone="warn" icon="lock" title="Inactive">
+            <p>
+              This user cannot sign in, and their tokens are refused. What stands below holds again once they are
+              activated.
+            </p>
+          </${Notice}>
+        `
+      }
       <${Membership} path=${path} user=${user} onChange=${change} />
       ${
         pendingOf(access) ??
         html`
-        <${ErrorNotice} error=${access.error} title="Not up to date" />
-        <${PermissionsAccess} permissions=${access.data.permissions} />
-        <${MethodsAccess} access=${access.data} />`
+          <${ErrorNotice} error=${access.error} title="Not up to date" />
+          <${PermissionsAccess} permissions=${access.data.permissions} />
+          <${MethodsAccess} access=${access.data} />
+        `
       }
       <${QuotasCard} user=${user} onChange=${change} />
       <${Card} title="About">
-        <${KeyValue} items=${[
-          ['Created', html`<${Time} value=${user.created_at} exact />`],
-          ['Id', html`<span class="mono small">${user.id}</span>`],
-          can('view_audit') && [
-            'Audit',
-            html`<a href=${`/audit?actor=${encodeURIComponent(user.username)}`}>What ${user.username} did</a>, <a href=${`/audit?target_type=user&target_id=${user.id}`}>what was done to this user</a>`,
-          ],
-        ]} />
+        <${KeyValue}
+          items=${[
+            ['Created', html`<${Time} value=${user.created_at} exact />`],
+            ['Id', html`<span class="mono small">${user.id}</span>`],
+            can('view_audit') && [
+              'Audit',
+              html`
+                <a href=${`/audit?actor=${encodeURIComponent(user.username)}`}>What ${user.username} did</a>
+                , <a href=${`/audit?target_type=user&target_id=${user.id}`}>what was done to this user</a>
+              `,
+            ],
+          ]} />
       </${Card}>
     </div>
   `;
@@ -97,8 +115,13 @@ function Head({ path, user, onChange }) {
     ? html`<${Button} href="/account#password">Change your password</${Button}>`
     : html`
       <${Button} icon="key" onClick=${() => setOpen('password')}>Set password</${Button}>
-      ${user.active ? html`<${Button} onClick=${() => setOpen('active')}>Deactivate</${Button}>` : html`<${Button} busy=${activate.busy} onClick=${activate.run}>Activate</${Button}>`}
-      <${Button} icon="trash" onClick=${() => setOpen('delete')}>Delete</${Button}>`;
+      ${
+        user.active
+          ? html`<${Button} onClick=${() => setOpen('active')}>Deactivate</${Button}>`
+          : html`<${Button} busy=${activate.busy} onClick=${activate.run}>Activate</${Button}>`
+      }
+      <${Button} icon="trash" onClick=${() => setOpen('delete')}>Delete</${Button}>
+    `;
   return html`
     <${PageHeader} title=${user.username} mono back=${BACK} actions=${actions}>
       <${Status} tone=${user.active ? 'good' : 'neutral'}>${user.active ? 'active' : 'inactive'}</${Status}>
@@ -109,16 +132,25 @@ function Head({ path, user, onChange }) {
     ${
       open === 'active' &&
       html`
-      <${ConfirmDialog} title=${`Deactivate ${user.username}?`} action="Deactivate" onConfirm=${deactivate} onClose=${close}>
-        <p>They are signed out at once and their tokens are refused until they are activated again. Nothing is deleted.</p>
-      </${ConfirmDialog}>`
+        <${ConfirmDialog} title=${`Deactivate ${user.username}?`} action="Deactivate" onConfirm=${deactivate}
+          onClose=${close}>
+          <p>
+            They are signed out at once and their tokens are refused until they are activated again. Nothing is deleted.
+          </p>
+        </${ConfirmDialog}>
+      `
     }
     ${
       open === 'delete' &&
       html`
-      <${ConfirmDialog} title=${`Delete ${user.username}?`} action="Delete user" typed=${user.username} onConfirm=${remove} onClose=${close}>
-        <p>Their tokens, sessions, sinks and scripts go with them. The server refuses while they own spaces, or global sinks or scripts run as them.</p>
-      </${ConfirmDialog}>`
+        <${ConfirmDialog} title=${`Delete ${user.username}?`} action="Delete user" typed=${user.username}
+          onConfirm=${remove} onClose=${close}>
+          <p>
+            Their tokens, sessions, sinks and scripts go with them. The server refuses while they own spaces, or global
+            sinks or scripts run as them.
+          </p>
+        </${ConfirmDialog}>
+      `
     }
   `;
 }
@@ -146,7 +178,9 @@ function SetPassword({ user, onChange, onClose }) {
   `;
 }
 
-/** @typedef {Record<'roles' | 'groups', import('../lib/changes.js').Changes>} Ticks what was ticked and not yet saved */
+/**
+ * @typedef {Record<'roles' | 'groups', import('../lib/changes.js').Changes>} Ticks what was ticked and not yet saved
+ */
 
 /** @param {{path: string, user: User, onChange: (patch: object) => Promise<void>}} props */
 function Membership({ path, user, onChange }) {
@@ -174,11 +208,19 @@ function Membership({ path, user, onChange }) {
     void save.run();
   };
   return html`
-    <${Card} title="Roles and groups" description="Roles give permissions. Groups open the shared methods that are limited to them.">
+    <${Card} title="Roles and groups"
+      description="Roles give permissions. Groups open the shared methods that are limited to them.">
       <form class="form" onSubmit=${submit}>
         <div class="columns">
-          <${Choice} label="Roles" names=${allRoles} chosen=${withChanges(user.roles, ticks.roles)} onChange=${tick('roles')} none="There are no roles." />
-          <${Choice} label="Groups" names=${allGroups} chosen=${withChanges(user.groups, ticks.groups)} onChange=${tick('groups')} none=${can('manage_groups') ? html`There are no groups yet. <a href="/groups">Make one</a>` : 'There are no groups yet.'} />
+          <${Choice} label="Roles" names=${allRoles} chosen=${withChanges(user.roles, ticks.roles)}
+            onChange=${tick('roles')} none="There are no roles." />
+          <${Choice} label="Groups" names=${allGroups} chosen=${withChanges(user.groups, ticks.groups)}
+            onChange=${tick('groups')}
+            none=${
+              can('manage_groups')
+                ? html`There are no groups yet. <a href="/groups">Make one</a>`
+                : 'There are no groups yet.'
+            } />
         </div>
         <${ErrorNotice} error=${save.error} />
         <div class="form-actions">

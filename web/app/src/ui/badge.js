@@ -7,9 +7,16 @@ export function Badge({ tone = 'neutral', mono, title, children }) {
   return html`<span class=${cx('badge', `tone-${tone}`, mono && 'mono')} title=${title}>${children}</span>`;
 }
 
-/** A dot and a word; the colour only underlines what the word says. @param {{tone?: Tone, pulse?: boolean, title?: string, children?: any}} props */
+/**
+ * A dot and a word; the colour only underlines what the word says.
+ * @param {{tone?: Tone, pulse?: boolean, title?: string, children?: any}} props
+ */
 export function Status({ tone = 'neutral', pulse, title, children }) {
-  return html`<span class=${cx('status', `tone-${tone}`)} title=${title}><span class=${cx('dot', pulse && 'dot-pulse')} aria-hidden="true"></span>${children}</span>`;
+  return html`
+    <span class=${cx('status', `tone-${tone}`)} title=${title}>
+      <span class=${cx('dot', pulse && 'dot-pulse')} aria-hidden="true"></span>${children}
+    </span>
+  `;
 }
 
 /** @type {Record<string, Tone>} */

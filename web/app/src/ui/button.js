@@ -33,24 +33,36 @@ export function Button({
   const classes = cx('button', `button-${kind}`, size === 'small' && 'button-small', className);
   const content = html`${slow ? html`<${Spinner} />` : icon && html`<${Icon} name=${icon} />`}${children}`;
   if (href) return html`<a class=${classes} href=${href} ...${rest}>${content}</a>`;
-  return html`<button class=${classes} type=${type} disabled=${disabled || busy} aria-busy=${busy || undefined} ...${rest}>${content}</button>`;
+  return html`
+    <button class=${classes} type=${type} disabled=${disabled || busy} aria-busy=${busy || undefined} ...${rest}>
+      ${content}
+    </button>
+  `;
 }
 
 /**
- * @param {{icon: string, label: string, onClick?: (event: any) => void, href?: string, size?: 'small' | 'medium', class?: string, [key: string]: any}} props
+ * @param {{icon: string, label: string, onClick?: (event: any) => void, href?: string, size?: 'small' | 'medium',
+ *   class?: string, [key: string]: any}} props
  */
 export function IconButton({ icon, label, size = 'medium', href, class: className, ...rest }) {
   const classes = cx('icon-button', size === 'small' && 'icon-button-small', className);
   if (href)
-    return html`<a class=${classes} href=${href} aria-label=${label} title=${label} ...${rest}><${Icon} name=${icon} /></a>`;
-  return html`<button type="button" class=${classes} aria-label=${label} title=${label} ...${rest}><${Icon} name=${icon} /></button>`;
+    return html`
+      <a class=${classes} href=${href} aria-label=${label} title=${label} ...${rest}><${Icon} name=${icon} /></a>
+    `;
+  return html`
+    <button type="button" class=${classes} aria-label=${label} title=${label} ...${rest}>
+      <${Icon} name=${icon} />
+    </button>
+  `;
 }
 
 /** How long "Copied" stands. */
 const COPIED_MS = 1_500;
 
 /**
- * @param {{text: string | (() => string), label?: string, children?: any, class?: string, kind?: 'primary' | 'secondary' | 'ghost'}} props
+ * @param {{text: string | (() => string), label?: string, children?: any, class?: string, kind?: 'primary' |
+ *   'secondary' | 'ghost'}} props
  *   without children an icon alone; `label` says what is copied
  */
 export function CopyButton({ text, label = 'Copy', children, class: className, kind = 'secondary' }) {
@@ -65,6 +77,12 @@ export function CopyButton({ text, label = 'Copy', children, class: className, k
   const icon = state === 'Copied' ? 'check' : 'copy';
   const status = html`<span class="visually-hidden" role="status">${state}</span>`;
   if (children)
-    return html`<${Button} kind=${kind} icon=${icon} class=${className} onClick=${copy}>${state || children}</${Button}>${status}`;
-  return html`<${IconButton} icon=${icon} label=${state || label} size="small" class=${cx('copy-button', className)} onClick=${copy} />${status}`;
+    return html`
+      <${Button} kind=${kind} icon=${icon} class=${className} onClick=${copy}>${state || children}</${Button}>${status}
+    `;
+  return html`
+    <${IconButton} icon=${icon} label=${state || label} size="small" class=${cx('copy-button', className)}
+      onClick=${copy} />
+    ${status}
+  `;
 }

@@ -14,17 +14,19 @@ import { cx, html, useId } from '../lib/preact.js';
 export function Card({ title, description, actions, flush, class: className, level = 2, id: anchor, children }) {
   const id = useId();
   return html`
-    <section class=${cx('card', flush && 'card-flush', className)} id=${anchor} aria-labelledby=${title ? id : undefined}>
+    <section class=${cx('card', flush && 'card-flush', className)} id=${anchor}
+      aria-labelledby=${title ? id : undefined}>
       ${
         title &&
         html`
-        <header class="card-header">
-          <div class="grow">
-            <${`h${level}`} class="card-title" id=${id}>${title}</${`h${level}`}>
-            ${description && html`<p class="card-description">${description}</p>`}
-          </div>
-          ${actions && html`<div class="actions">${actions}</div>`}
-        </header>`
+          <header class="card-header">
+            <div class="grow">
+              <${`h${level}`} class="card-title" id=${id}>${title}</${`h${level}`}>
+              ${description && html`<p class="card-description">${description}</p>`}
+            </div>
+            ${actions && html`<div class="actions">${actions}</div>`}
+          </header>
+        `
       }
       <div class="card-body">${children}</div>
     </section>
@@ -33,7 +35,8 @@ export function Card({ title, description, actions, flush, class: className, lev
 
 /**
  * The head of a page: its only h1.
- * @param {{title: any, description?: any, actions?: any, back?: {href: string, label: string}, mono?: boolean, children?: any}} props
+ * @param {{title: any, description?: any, actions?: any, back?: {href: string, label: string}, mono?: boolean,
+ *   children?: any}} props
  *   `children` stand behind the title, for a status
  */
 export function PageHeader({ title, description, actions, back, mono, children }) {
@@ -53,7 +56,12 @@ export function PageHeader({ title, description, actions, back, mono, children }
 
 /** One number and its name. @param {{label: any, value: any, hint?: any, href?: string, children?: any}} props */
 export function Stat({ label, value, hint, href, children }) {
-  const content = html`<span class="stat-label">${label}</span><span class="stat-value">${value}</span>${hint && html`<span class="stat-hint">${hint}</span>`}${children}`;
+  const content = html`
+    <span class="stat-label">${label}</span>
+    <span class="stat-value">${value}</span>
+    ${hint && html`<span class="stat-hint">${hint}</span>`}
+    ${children}
+  `;
   return href ? html`<a class="stat stat-link" href=${href}>${content}</a>` : html`<div class="stat">${content}</div>`;
 }
 
@@ -63,5 +71,9 @@ export function Stat({ label, value, hint, href, children }) {
  */
 export function KeyValue({ items, class: className }) {
   const rows = /** @type {[any, any][]} */ (items.filter(Boolean));
-  return html`<dl class=${cx('key-value', className)}>${rows.map(([name, value], index) => html`<div key=${index}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+  return html`
+    <dl class=${cx('key-value', className)}>
+      ${rows.map(([name, value], index) => html`<div key=${index}><dt>${name}</dt><dd>${value}</dd></div>`)}
+    </dl>
+  `;
 }

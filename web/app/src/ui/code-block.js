@@ -28,7 +28,15 @@ export function CodeBlock({ text, language, label = 'text', prompt, wrap, tall, 
       <pre tabindex="0" role="region" aria-label=${label}><code>${content}</code></pre>
       ${copy && html`<${CopyButton} text=${text} label=${`Copy ${label}`} />`}
     </div>
-    ${shown.length < text.length && html`<p class="hint">The first ${formatNumber(MOST_SHOWN)} of ${formatNumber(text.length)} characters are shown. ${copy && 'The button copies all of them.'}</p>`}
+    ${
+      shown.length < text.length &&
+      html`
+        <p class="hint">
+          The first ${formatNumber(MOST_SHOWN)} of ${formatNumber(text.length)} characters are
+          shown. ${copy && 'The button copies all of them.'}
+        </p>
+      `
+    }
   `;
 }
 

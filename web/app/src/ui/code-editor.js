@@ -69,15 +69,24 @@ export function CodeEditor({
       ${(/** @type {any} */ wiring) => html`
         <div class=${cx('editor', error && 'editor-invalid')} ref=${setHeight}>
           <div class="editor-gutter" aria-hidden="true">
-            ${Array.from({ length: lines }, (_, index) => html`<span key=${index} class=${index + 1 === errorLine ? 'editor-error-line' : undefined}>${index + 1}</span>`)}
+            ${Array.from(
+              { length: lines },
+              (_, index) =>
+                html`
+                  <span key=${index} class=${index + 1 === errorLine ? 'editor-error-line' : undefined}>
+                    ${index + 1}
+                  </span>
+                `,
+            )}
           </div>
           <div class="editor-text">
             <pre aria-hidden="true"><code>${coloured}${'\n'}</code></pre>
-            <textarea value=${value} readonly=${readOnly} spellcheck=${false} autocapitalize="off" autocomplete="off" wrap="off"
-              onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} onKeyDown=${onKey}
+            <textarea value=${value} readonly=${readOnly} spellcheck=${false} autocapitalize="off" autocomplete="off"
+              wrap="off" onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} onKeyDown=${onKey}
               onFocus=${() => (escaped.current = false)} ...${wiring}></textarea>
           </div>
-        </div>`}
+        </div>
+      `}
     </${Field}>
   `;
 }

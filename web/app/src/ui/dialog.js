@@ -20,7 +20,11 @@ import { TextInput } from './field.js';
  * @param {string} [props.class]
  */
 export function Dialog({ title, onClose, children, footer, wide, locked, class: className }) {
-  return html`<${Modal} class=${cx('dialog', wide && 'dialog-wide', className)} ...${{ title, onClose, footer, locked }}>${children}</${Modal}>`;
+  return html`
+    <${Modal} class=${cx('dialog', wide && 'dialog-wide', className)} ...${{ title, onClose, footer, locked }}>
+      ${children}
+    </${Modal}>
+  `;
 }
 
 /**
@@ -31,7 +35,10 @@ export function Drawer({ title, onClose, children, footer, actions }) {
   return html`<${Modal} class="drawer" dismissable ...${{ title, onClose, footer, actions }}>${children}</${Modal}>`;
 }
 
-/** @param {{title: any, onClose: () => void, children?: any, footer?: any, actions?: any, class?: string, dismissable?: boolean, locked?: boolean}} props */
+/**
+ * @param {{title: any, onClose: () => void, children?: any, footer?: any, actions?: any, class?: string, dismissable?:
+ *   boolean, locked?: boolean}} props
+ */
 function Modal({ title, onClose, children, footer, actions, class: className, dismissable, locked }) {
   const ref = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const id = useId();
@@ -58,7 +65,8 @@ function Modal({ title, onClose, children, footer, actions, class: className, di
   };
   const onPress = (/** @type {MouseEvent} */ event) => dismissable && event.target === ref.current && onClose();
   return html`
-    <dialog ref=${ref} class=${className} aria-labelledby=${id} onCancel=${onCancel} onKeyDown=${onKey} onMouseDown=${onPress}>
+    <dialog ref=${ref} class=${className} aria-labelledby=${id} onCancel=${onCancel} onKeyDown=${onKey}
+      onMouseDown=${onPress}>
       <div class="dialog-inner">
         <header class="dialog-header">
           <h2 id=${id}>${title}</h2>
@@ -72,7 +80,10 @@ function Modal({ title, onClose, children, footer, actions, class: className, di
   `;
 }
 
-/** On the first thing to fill in, where there is one; the browser would take the close button. @param {HTMLDialogElement | null} dialog */
+/**
+ * On the first thing to fill in, where there is one; the browser would take the close button.
+ * @param {HTMLDialogElement | null} dialog
+ */
 function focusFirst(dialog) {
   const fields = ':is(input, select, textarea):not([type="hidden"], [disabled], [readonly])';
   const field = dialog?.querySelector(`[autofocus]`) ?? dialog?.querySelector(`.dialog-body ${fields}`);
@@ -102,7 +113,13 @@ export function ConfirmDialog({ title, children, action, onConfirm, onClose, typ
     <${Dialog} title=${title} onClose=${onClose}>
       <form class="form" onSubmit=${confirm}>
         <div class="prose">${children}</div>
-        ${typed && html`<${TextInput} label=${html`Type <code>${typed}</code> to confirm`} value=${text} onInput=${setText} mono autocomplete="off" autofocus />`}
+        ${
+          typed &&
+          html`
+            <${TextInput} label=${html`Type <code>${typed}</code> to confirm`} value=${text} onInput=${setText} mono
+              autocomplete="off" autofocus />
+          `
+        }
         <${ErrorNotice} error=${error} />
         <div class="dialog-actions">
           <${Button} onClick=${onClose}>Cancel</${Button}>

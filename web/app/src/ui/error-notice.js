@@ -23,7 +23,10 @@ export function ErrorNotice({ error, title, onRetry }) {
   `;
 }
 
-/** A remark that is no error. @param {{tone?: import('./badge.js').Tone, icon?: string, title?: any, children?: any, actions?: any}} props */
+/**
+ * A remark that is no error.
+ * @param {{tone?: import('./badge.js').Tone, icon?: string, title?: any, children?: any, actions?: any}} props
+ */
 export function Notice({ tone = 'accent', icon = 'info', title, children, actions }) {
   return html`
     <div class=${`notice tone-${tone}`}>
@@ -60,7 +63,11 @@ export function PageError({ error, title, onRetry, back }) {
       <div class="actions">
         ${back && html`<${Button} href=${back.href} icon="arrow-left">${back.label}</${Button}>`}
         <${Button} href="/">Go to the overview</${Button}>
-        ${error.status !== 403 && error.status !== 404 && html`<${Button} icon="refresh" onClick=${onRetry ?? (() => location.reload())}>Try again</${Button}>`}
+        ${
+          error.status !== 403 &&
+          error.status !== 404 &&
+          html`<${Button} icon="refresh" onClick=${onRetry ?? (() => location.reload())}>Try again</${Button}>`
+        }
       </div>
     </div>
   `;

@@ -22,7 +22,9 @@ export function Field({ label, hideLabel, hint, error, optional, class: classNam
   const described = cx(hint && `${id}-hint`, error && `${id}-error`) || undefined;
   return html`
     <div class=${cx('field', error && 'field-invalid', className)}>
-      <label class=${hideLabel ? 'visually-hidden' : 'label'} for=${id}>${label}${optional && html` <span class="label-optional">optional</span>`}</label>
+      <label class=${hideLabel ? 'visually-hidden' : 'label'} for=${id}>
+        ${label}${optional && html` <span class="label-optional">optional</span>`}
+      </label>
       ${children({ id, 'aria-describedby': described, 'aria-invalid': error ? true : undefined })}
       ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
       ${error && html`<p class="field-error" id=${`${id}-error`}><${Icon} name="alert" size=${14} /> ${error}</p>`}
@@ -53,10 +55,11 @@ export function TextInput({
 }) {
   return html`
     <${Field} ...${{ label, hideLabel, hint, error, optional, class: className }}>
-      ${(
-        /** @type {Wiring} */ wiring,
-      ) => html`<input class=${cx('input', mono && 'mono')} type=${type} value=${value ?? ''}
-        onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} ...${mono ? { spellcheck: false, autocapitalize: 'off' } : {}} ...${wiring} ...${rest} />`}
+      ${(/** @type {Wiring} */ wiring) => html`
+        <input class=${cx('input', mono && 'mono')} type=${type} value=${value ?? ''}
+          onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)}
+          ...${mono ? { spellcheck: false, autocapitalize: 'off' } : {}} ...${wiring} ...${rest} />
+      `}
     </${Field}>
   `;
 }
@@ -77,16 +80,17 @@ export function Textarea({
 }) {
   return html`
     <${Field} ...${{ label, hideLabel, hint, error, optional, class: className }}>
-      ${(
-        /** @type {Wiring} */ wiring,
-      ) => html`<textarea class=${cx('input', mono && 'mono')} rows=${rows} value=${value ?? ''}
-        spellcheck=${!mono} onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} ...${wiring} ...${rest}></textarea>`}
+      ${(/** @type {Wiring} */ wiring) => html`
+        <textarea class=${cx('input', mono && 'mono')} rows=${rows} value=${value ?? ''} spellcheck=${!mono}
+          onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} ...${wiring} ...${rest}></textarea>
+      `}
     </${Field}>
   `;
 }
 
 /**
- * @param {Labelled & {value: string, onInput: (value: string) => void, options: (string | {value: string, label: string, disabled?: boolean})[], [attribute: string]: any}} props
+ * @param {Labelled & {value: string, onInput: (value: string) => void, options: (string | {value: string, label:
+ *   string, disabled?: boolean})[], [attribute: string]: any}} props
  */
 export function Select({
   label,
@@ -105,23 +109,35 @@ export function Select({
     <${Field} ...${{ label, hideLabel, hint, error, optional, class: className }}>
       ${(/** @type {Wiring} */ wiring) => html`
         <span class="select">
-          <select class="input" value=${value} onChange=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} ...${wiring} ...${rest}>
-            ${rows.map((row) => html`<option key=${row.value} value=${row.value} disabled=${/** @type {any} */ (row).disabled} selected=${row.value === value}>${row.label}</option>`)}
+          <select class="input" value=${value}
+            onChange=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} ...${wiring} ...${rest}>
+            ${rows.map(
+              (row) =>
+                html`
+                  <option key=${row.value} value=${row.value} disabled=${/** @type {any} */ (row).disabled}
+                    selected=${row.value === value}>
+                    ${row.label}
+                  </option>
+                `,
+            )}
           </select>
           <${Icon} name="chevron-down" size=${14} />
-        </span>`}
+        </span>
+      `}
     </${Field}>
   `;
 }
 
 /**
- * @param {{label: any, checked: boolean, onChange: (checked: boolean) => void, hint?: any, disabled?: boolean, class?: string, [attribute: string]: any}} props
+ * @param {{label: any, checked: boolean, onChange: (checked: boolean) => void, hint?: any, disabled?: boolean, class?:
+ *   string, [attribute: string]: any}} props
  */
 export function Checkbox({ label, checked, onChange, hint, disabled, class: className, ...rest }) {
   const id = useId();
   return html`
     <div class=${cx('check', disabled && 'check-disabled', className)}>
-      <input id=${id} type="checkbox" checked=${checked} disabled=${disabled} aria-describedby=${hint ? `${id}-hint` : undefined}
+      <input id=${id} type="checkbox" checked=${checked} disabled=${disabled}
+        aria-describedby=${hint ? `${id}-hint` : undefined}
         onChange=${(/** @type {any} */ event) => onChange(event.currentTarget.checked)} ...${rest} />
       <label for=${id}>${label}</label>
       ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
@@ -131,7 +147,8 @@ export function Checkbox({ label, checked, onChange, hint, disabled, class: clas
 
 /**
  * A few choices of which one holds, side by side.
- * @param {{label: string, hideLabel?: boolean, value: string, onInput: (value: string) => void, options: (string | {value: string, label: any})[], class?: string}} props
+ * @param {{label: string, hideLabel?: boolean, value: string, onInput: (value: string) => void, options: (string |
+ *   {value: string, label: any})[], class?: string}} props
  */
 export function Segmented({ label, hideLabel = true, value, onInput, options, class: className }) {
   const name = useId();
@@ -141,9 +158,13 @@ export function Segmented({ label, hideLabel = true, value, onInput, options, cl
       <div class="segments">
         ${options.map((option) => {
           const row = typeof option === 'string' ? { value: option, label: option } : option;
-          return html`<label key=${row.value} class="segment">
-            <input type="radio" name=${name} value=${row.value} checked=${row.value === value} onChange=${() => onInput(row.value)} /><span>${row.label}</span>
-          </label>`;
+          return html`
+            <label key=${row.value} class="segment">
+              <input type="radio" name=${name} value=${row.value} checked=${row.value === value}
+                onChange=${() => onInput(row.value)} />
+              <span>${row.label}</span>
+            </label>
+          `;
         })}
       </div>
     </fieldset>

@@ -36,7 +36,10 @@ export function Form({
       <${ErrorNotice} error=${error} />
       <div class=${onCancel ? 'dialog-actions' : 'form-actions'}>
         ${onCancel && html`<${Button} onClick=${onCancel}>Cancel</${Button}>`}
-        <${Button} type="submit" kind=${kind} busy=${busy} disabled=${disabled} class=${wideButton ? 'button-wide' : ''}>${submit}</${Button}>
+        <${Button} type="submit" kind=${kind} busy=${busy} disabled=${disabled}
+          class=${wideButton ? 'button-wide' : ''}>
+          ${submit}
+        </${Button}>
       </div>
     </form>
   `;

@@ -59,8 +59,9 @@ const PATHS = {
  */
 export function Icon({ name, size = 16, class: className }) {
   return html`
-    <svg class=${className ? `icon ${className}` : 'icon'} width=${size} height=${size} viewBox="0 0 24 24" fill="none" stroke="currentColor"
-      stroke-width="1.75" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false">
+    <svg class=${className ? `icon ${className}` : 'icon'} width=${size} height=${size} viewBox="0 0 24 24" fill="none"
+      stroke="currentColor" stroke-width="1.75" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"
+      focusable="false">
       <path d=${PATHS[name ?? ''] ?? PATHS.info} />
     </svg>
   `;

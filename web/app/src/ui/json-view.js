@@ -12,7 +12,9 @@ const PIECE = 100;
 export function JsonView({ value, label = 'JSON', depth = 2, copy = true }) {
   return html`
     <div class="json-view" role="group" aria-label=${label}>
-      <div class="json-scroll" tabindex="0" role="region" aria-label=${label}><${JsonNode} value=${value} depth=${depth} /></div>
+      <div class="json-scroll" tabindex="0" role="region" aria-label=${label}>
+        <${JsonNode} value=${value} depth=${depth} />
+      </div>
       ${copy && html`<${CopyButton} text=${() => prettyJson(value)} label=${`Copy ${label}`} />`}
     </div>
   `;
@@ -38,16 +40,32 @@ function Branch({ name, value, depth }) {
   return html`
     <div class="json-branch">
       <button type="button" class="json-toggle" aria-expanded=${open} onClick=${() => setOpen(!open)}>
-        <${Icon} name="chevron-right" size=${12} /><${Name} name=${name} /><span class="json-mark">${first}</span>${!open && html`<span class="json-size">${size}</span><span class="json-mark">${last}</span>`}
+        <${Icon} name="chevron-right" size=${12} />
+        <${Name} name=${name} />
+        <span class="json-mark">${first}</span>
+        ${!open && html`<span class="json-size">${size}</span><span class="json-mark">${last}</span>`}
       </button>
       ${
         open &&
         html`
-        <div class="json-members">
-          ${names.slice(0, limit).map((key) => html`<${JsonNode} key=${key} name=${list ? undefined : key} value=${value[key]} depth=${depth - 1} />`)}
-          ${names.length > limit && html`<button type="button" class="json-more" onClick=${() => setLimit(limit + PIECE)}>${names.length - limit} more</button>`}
-        </div>
-        <div class="json-line json-mark">${last}</div>`
+          <div class="json-members">
+            ${names.slice(0, limit).map(
+              (key) =>
+                html`
+                  <${JsonNode} key=${key} name=${list ? undefined : key} value=${value[key]} depth=${depth - 1} />
+                `,
+            )}
+            ${
+              names.length > limit &&
+              html`
+                <button type="button" class="json-more" onClick=${() => setLimit(limit + PIECE)}>
+                  ${names.length - limit} more
+                </button>
+              `
+            }
+          </div>
+          <div class="json-line json-mark">${last}</div>
+        `
       }
     </div>
   `;

@@ -1,7 +1,10 @@
 import { cx, html, useId, useLayoutEffect, useRef, useState } from '../lib/preact.js';
 import { Icon } from './icon.js';
 
-/** @typedef {{label: any, icon?: string, href?: string, onClick?: () => void, danger?: boolean, checked?: boolean} | 'line'} MenuItem */
+/**
+ * @typedef {{label: any, icon?: string, href?: string, onClick?: () => void, danger?: boolean, checked?: boolean} |
+ *   'line'} MenuItem
+ */
 
 /**
  * A button that opens a list of things to do. Arrow keys move, Escape closes.
@@ -49,7 +52,9 @@ export function Menu({ items, label, children, up, class: className }) {
 
   return html`
     <div class=${cx('menu', className)} ref=${root} onKeyDown=${onKey}>
-      <button type="button" class=${cx('menu-button', !children && 'icon-button')} aria-haspopup="menu" aria-expanded=${open} aria-controls=${open ? id : undefined} aria-label=${children ? undefined : label} onClick=${() => setOpen(!open)}>
+      <button type="button" class=${cx('menu-button', !children && 'icon-button')} aria-haspopup="menu"
+        aria-expanded=${open} aria-controls=${open ? id : undefined} aria-label=${children ? undefined : label}
+        onClick=${() => setOpen(!open)}>
         ${children ?? html`<${Icon} name="more" />`}
       </button>
       ${
@@ -67,18 +72,29 @@ function Item({ item, onDone }) {
   if (item === 'line') return html`<li role="separator" class="menu-line"></li>`;
   const { label, icon, href, onClick, danger, checked } = item;
   const choice = checked === undefined ? { role: 'menuitem' } : { role: 'menuitemradio', 'aria-checked': checked };
-  const content = html`${icon && html`<${Icon} name=${icon} />`}<span class="grow">${label}</span>${checked && html`<${Icon} name="check" />`}`;
+  const content = html`
+    ${icon && html`<${Icon} name=${icon} />`}
+    <span class="grow">${label}</span>
+    ${checked && html`<${Icon} name="check" />`}
+  `;
   const act = () => {
     onDone();
     onClick?.();
   };
-  return html`<li role="none">
-    ${
-      href
-        ? html`<a class="menu-item" tabindex="-1" href=${href} onClick=${onDone} ...${choice}>${content}</a>`
-        : html`<button type="button" class=${cx('menu-item', danger && 'menu-danger')} tabindex="-1" onClick=${act} ...${choice}>${content}</button>`
-    }
-  </li>`;
+  return html`
+    <li role="none">
+      ${
+        href
+          ? html`<a class="menu-item" tabindex="-1" href=${href} onClick=${onDone} ...${choice}>${content}</a>`
+          : html`
+            <button type="button" class=${cx('menu-item', danger && 'menu-danger')} tabindex="-1" onClick=${act}
+              ...${choice}>
+              ${content}
+            </button>
+          `
+      }
+    </li>
+  `;
 }
 
 /** @param {HTMLElement | null} root @returns {HTMLElement[]} */

@@ -9,7 +9,10 @@ export function Meter({ value, max, label }) {
   const tone = part >= 0.9 ? 'bad' : part >= 0.5 ? 'warn' : 'good';
   return html`
     <span class="meter" role="img" aria-label=${`${label}: ${value} of ${max}`}>
-      <svg viewBox=${`0 0 ${WIDTH} 6`} width=${WIDTH} height="6" aria-hidden="true"><rect class="meter-track" width=${WIDTH} height="6" rx="3" /><rect class=${`meter-fill tone-${tone}`} width=${(part * WIDTH).toFixed(1)} height="6" rx="3" /></svg>
+      <svg viewBox=${`0 0 ${WIDTH} 6`} width=${WIDTH} height="6" aria-hidden="true">
+        <rect class="meter-track" width=${WIDTH} height="6" rx="3" />
+        <rect class=${`meter-fill tone-${tone}`} width=${(part * WIDTH).toFixed(1)} height="6" rx="3" />
+      </svg>
       <span class="mono small" aria-hidden="true">${value}/${max}</span>
     </span>
   `;

@@ -13,8 +13,8 @@ export function SearchInput({ label, value, onSearch, placeholder = label, class
     <div class=${`search ${className}`} role="search">
       <label class="visually-hidden" for=${id}>${label}</label>
       <${Icon} name="search" />
-      <input id=${id} class="input" type="search" value=${text} placeholder=${placeholder} autocomplete="off" spellcheck=${false}
-        onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />
+      <input id=${id} class="input" type="search" value=${text} placeholder=${placeholder} autocomplete="off"
+        spellcheck=${false} onInput=${(/** @type {any} */ event) => setText(event.currentTarget.value)} />
     </div>
   `;
 }

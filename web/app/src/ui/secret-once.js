@@ -11,9 +11,13 @@ import { Notice } from './error-notice.js';
 function SecretOnce({ secret, label = 'token', children }) {
   return html`
     <div class="stack">
-      <${Notice} tone="warn" icon="alert" title=${`Copy the ${label} now`}><p>It is not shown again: the server keeps only what it needs to check it.</p></${Notice}>
+      <${Notice} tone="warn" icon="alert" title=${`Copy the ${label} now`}>
+        <p>It is not shown again: the server keeps only what it needs to check it.</p>
+      </${Notice}>
       <${CodeBlock} text=${secret} label=${label} wrap copy=${false} />
-      <div class="actions"><${CopyButton} text=${secret} label=${`Copy ${label}`} kind="primary">Copy ${label}</${CopyButton}></div>
+      <div class="actions">
+        <${CopyButton} text=${secret} label=${`Copy ${label}`} kind="primary">Copy ${label}</${CopyButton}>
+      </div>
       ${children}
     </div>
   `;
@@ -26,7 +30,8 @@ function SecretOnce({ secret, label = 'token', children }) {
 export function SecretDialog({ title, secret, label, onClose, children }) {
   const [shown] = useState(secret);
   return html`
-    <${Dialog} title=${title} onClose=${onClose} locked wide footer=${html`<${Button} kind="primary" onClick=${onClose}>Done</${Button}>`}>
+    <${Dialog} title=${title} onClose=${onClose} locked wide
+      footer=${html`<${Button} kind="primary" onClick=${onClose}>Done</${Button}>`}>
       <${SecretOnce} secret=${shown} label=${label}>${children}</${SecretOnce}>
     </${Dialog}>
   `;

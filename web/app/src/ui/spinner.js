@@ -17,7 +17,12 @@ export function useSlow(busy) {
 
 /** @param {{size?: number}} props */
 export function Spinner({ size = 16 }) {
-  return html`<svg class="spinner" width=${size} height=${size} viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2.5" stroke-linecap="round" aria-hidden="true"><path d="M12 3a9 9 0 1 1-9 9" /></svg>`;
+  return html`
+    <svg class="spinner" width=${size} height=${size} viewBox="0 0 24 24" fill="none" stroke="currentColor"
+      stroke-width="2.5" stroke-linecap="round" aria-hidden="true">
+      <path d="M12 3a9 9 0 1 1-9 9" />
+    </svg>
+  `;
 }
 
 /** In place of content that is on its way. Show it only while a resource is `slow`. @param {{label?: string}} props */

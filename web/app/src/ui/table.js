@@ -36,20 +36,33 @@ export function Table({ label, columns, rows, rowKey, rowHref, onRow, selected, 
   return html`
     <div class=${cx('table-wrap', className)} ...${plain ? { tabindex: 0, role: 'region', 'aria-label': label } : {}}>
       <table class=${cx('table', !plain && 'table-cards')} aria-label=${label}>
-        <thead><tr>
-          ${columns.map((column) => html`<th key=${column.key} scope="col" class=${cellClass(column)}>${column.hideLabel ? html`<span class="visually-hidden">${column.label}</span>` : column.label}</th>`)}
-        </tr></thead>
+        <thead>
+          <tr>
+            ${columns.map(
+              (column) =>
+                html`
+                  <th key=${column.key} scope="col" class=${cellClass(column)}>
+                    ${column.hideLabel ? html`<span class="visually-hidden">${column.label}</span>` : column.label}
+                  </th>
+                `,
+            )}
+          </tr>
+        </thead>
         <tbody>
           ${rows.map(
             (row) => html`
-            <tr key=${key(row)} class=${cx((rowHref?.(row) || onRow) && 'row-link', selected?.(row) && 'row-selected')}>
-              ${columns.map(
-                (column, index) => html`
-                <td key=${column.key} class=${cellClass(column)} data-label=${column.hideLabel ? undefined : column.label}>
-                  ${index === 0 ? firstCell(row, column, rowHref, onRow) : cellOf(row, column)}
-                </td>`,
-              )}
-            </tr>`,
+              <tr key=${key(row)}
+                class=${cx((rowHref?.(row) || onRow) && 'row-link', selected?.(row) && 'row-selected')}>
+                ${columns.map(
+                  (column, index) => html`
+                    <td key=${column.key} class=${cellClass(column)}
+                      data-label=${column.hideLabel ? undefined : column.label}>
+                      ${index === 0 ? firstCell(row, column, rowHref, onRow) : cellOf(row, column)}
+                    </td>
+                  `,
+                )}
+              </tr>
+            `,
           )}
         </tbody>
       </table>

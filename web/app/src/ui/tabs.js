@@ -29,10 +29,12 @@ export function Tabs({ label, tabs, value, onChange, children }) {
       <div class="tab-list" role="tablist" aria-label=${label} ref=${list} onKeyDown=${onKey}>
         ${tabs.map(
           (tab) => html`
-          <button key=${tab.id} type="button" class="tab" role="tab" id=${`${id}-${tab.id}`} data-tab=${tab.id}
-            aria-selected=${tab.id === value} aria-controls=${`${id}-panel`} tabindex=${tab.id === value ? 0 : -1} onClick=${() => onChange(tab.id)}>
-            ${tab.label}${tab.count !== undefined && html`<span class="tab-count">${tab.count}</span>`}
-          </button>`,
+            <button key=${tab.id} type="button" class="tab" role="tab" id=${`${id}-${tab.id}`} data-tab=${tab.id}
+              aria-selected=${tab.id === value} aria-controls=${`${id}-panel`} tabindex=${tab.id === value ? 0 : -1}
+              onClick=${() => onChange(tab.id)}>
+              ${tab.label}${tab.count !== undefined && html`<span class="tab-count">${tab.count}</span>`}
+            </button>
+          `,
         )}
       </div>
       <div class="tab-panel" role="tabpanel" id=${`${id}-panel`} aria-labelledby=${`${id}-${value}`}>${children}</div>

@@ -38,10 +38,11 @@ export function Toasts() {
     <div class="toasts" role="status" aria-live="polite" popover="manual" ref=${ref}>
       ${toasts.value.map(
         (one) => html`
-        <div key=${one.id} class=${`toast toast-${one.kind}`}>
-          <${Icon} name=${one.kind === 'good' ? 'check' : 'alert'} /><p class="grow">${one.text}</p>
-          <${IconButton} icon="close" label="Dismiss" size="small" onClick=${() => close(one.id)} />
-        </div>`,
+          <div key=${one.id} class=${`toast toast-${one.kind}`}>
+            <${Icon} name=${one.kind === 'good' ? 'check' : 'alert'} /><p class="grow">${one.text}</p>
+            <${IconButton} icon="close" label="Dismiss" size="small" onClick=${() => close(one.id)} />
+          </div>
+        `,
       )}
     </div>
   `;

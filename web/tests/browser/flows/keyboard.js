@@ -66,7 +66,10 @@ export default async function keyboard(scene) {
   await hasFocus(menu);
 }
 
-/** Waits until something has the focus: it is given after what had it is gone. @param {import('playwright-core').Locator} wanted */
+/**
+ * Waits until something has the focus: it is given after what had it is gone.
+ * @param {import('playwright-core').Locator} wanted
+ */
 async function hasFocus(wanted) {
   const element = await wanted.elementHandle();
   await wanted.page().waitForFunction((wanted) => wanted === document.activeElement, element);

@@ -101,11 +101,16 @@ export function Filters({ onClear }) {
     <div class="audit-filters" role="search" aria-label="Filters">
       <${Word} name="actor" label="Actor" />
       <${Word} name="action" label="Action" words=${ACTIONS} />
-      <${Select} label="Target type" value=${query.get('target_type')} onInput=${(/** @type {string} */ value) => query.set({ target_type: value })}
+      <${Select} label="Target type" value=${query.get('target_type')}
+        onInput=${(/** @type {string} */ value) => query.set({ target_type: value })}
         options=${[{ value: '', label: 'Any' }, ...withCurrent(TARGET_TYPES, query.get('target_type'))]} />
       <${Word} name="target_id" label="Target id" />
       <${Select} label="Time range" value=${own ? 'own' : query.get('range')} onInput=${setRange}
-        options=${[{ value: '', label: 'Any time' }, ...RANGES.map(([value, label]) => ({ value, label })), { value: 'own', label: 'From … to …' }]} />
+        options=${[
+          { value: '', label: 'Any time' },
+          ...RANGES.map(([value, label]) => ({ value, label })),
+          { value: 'own', label: 'From … to …' },
+        ]} />
       ${own && html`<${Moment} name="since" label="From" /><${Moment} name="until" label="To" />`}
       ${onClear && html`<${Button} kind="ghost" class="audit-clear" onClick=${onClear}>Clear filters</${Button}>`}
     </div>
@@ -122,7 +127,8 @@ function Word({ name, label, words }) {
   const [text, setText] = useSettled(query.get(name), (value) => query.set({ [name]: value.trim() }));
   return html`
     <div>
-      <${TextInput} label=${label} mono value=${text} onInput=${setText} placeholder="Any" autocomplete="off" list=${words ? id : undefined} />
+      <${TextInput} label=${label} mono value=${text} onInput=${setText} placeholder="Any" autocomplete="off"
+        list=${words ? id : undefined} />
       ${words && html`<datalist id=${id}>${words.map((word) => html`<option key=${word} value=${word} />`)}</datalist>`}
     </div>
   `;

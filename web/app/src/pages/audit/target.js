@@ -2,9 +2,15 @@
 import { shortId } from '../../lib/format.js';
 import { can } from '../../lib/me.js';
 
-/** @typedef {{id: string, at: string, actor: string, action: string, target_type: string, target_id: string, detail: any}} Entry */
+/**
+ * @typedef {{id: string, at: string, actor: string, action: string, target_type: string, target_id: string, detail:
+ *   any}} Entry
+ */
 
-/** Kinds of things with a page of their own, and who may see it. @type {Record<string, [path: string, ...permissions: string[]]>} */
+/**
+ * Kinds of things with a page of their own, and who may see it.
+ * @type {Record<string, [path: string, ...permissions: string[]]>}
+ */
 const PAGES = {
   user: ['/users/', 'manage_users'],
   script: ['/scripts/'],

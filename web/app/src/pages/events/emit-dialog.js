@@ -31,11 +31,18 @@ export function EmitDialog({ type: firstType = '', payload: firstPayload = '{\n 
   };
   return html`
     <${Dialog} title="Emit a custom event" onClose=${onClose} wide>
-      <${Form} submit="Emit event" onSubmit=${submit} onCancel=${onClose} disabled=${!name || Boolean(typeProblem || payloadProblem)}>
-        <${TextInput} label="Type" value=${type} onInput=${setType} mono required placeholder="build.done" autocomplete="off" error=${typeProblem}
-          hint=${name ? html`Its name will be <code>custom.${name}</code>.` : html`<code>custom.</code> is put before it, so that nobody can fake an event of the server.`} />
-        <${CodeEditor} label="Payload" language="json" value=${payload} onInput=${setPayload} rows=${8} hint="A JSON object of at most 256 KiB."
-          error=${payloadProblem} errorLine=${parsed.ok ? null : parsed.line} />
+      <${Form} submit="Emit event" onSubmit=${submit} onCancel=${onClose}
+        disabled=${!name || Boolean(typeProblem || payloadProblem)}>
+        <${TextInput} label="Type" value=${type} onInput=${setType} mono required placeholder="build.done"
+          autocomplete="off" error=${typeProblem}
+          hint=${
+            name
+              ? html`Its name will be <code>custom.${name}</code>.`
+              : html`<code>custom.</code> is put before it, so that nobody can fake an event of the server.`
+          } />
+        <${CodeEditor} label="Payload" language="json" value=${payload} onInput=${setPayload} rows=${8}
+          hint="A JSON object of at most 256 KiB." error=${payloadProblem}
+          errorLine=${parsed.ok ? null : parsed.line} />
       </${Form}>
     </${Dialog}>
   `;

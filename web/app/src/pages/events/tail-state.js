@@ -7,7 +7,10 @@ export const MOST_ROWS = 400;
 export const MOST_HELD = 200;
 
 /** @typedef {import('./payload.js').EventRecord} EventRecord */
-/** An event without its payload, which may be large: a row shows only its beginning. @typedef {Omit<EventRecord, 'data'> & {brief: string}} EventRow */
+/**
+ * An event without its payload, which may be large: a row shows only its beginning.
+ * @typedef {Omit<EventRecord, 'data'> & {brief: string}} EventRow
+ */
 /**
  * @typedef {object} TailState
  * @property {EventRow[] | null} events newest first; null before anything came
@@ -16,13 +19,15 @@ export const MOST_HELD = 200;
  * @property {Set<string>} fresh ids that came by the stream
  * @property {boolean} loaded the first page arrived; before it, the stream's events stand alone
  * @property {string | null} cursor of what is older
- * @property {string | null} mark the newest id known before the history was asked: a page that does not reach down to it leaves a gap
+ * @property {string | null} mark the newest id known before the history was asked: a page that does not reach down to
+ *   it leaves a gap
  * @property {boolean} trimmed the oldest rows were let go
  * @property {import('../../lib/stream.js').StreamState} link
  * @property {any} error
  */
 /**
- * @typedef {{type: 'reset'} | {type: 'link', link: TailState['link'], error?: any} | {type: 'failed', error: any} | {type: 'resumed'} | {type: 'asked'}
+ * @typedef {{type: 'reset'} | {type: 'link', link: TailState['link'], error?: any} | {type: 'failed', error: any} |
+ *   {type: 'resumed'} | {type: 'asked'}
  *   | {type: 'page' | 'older', events: EventRow[], cursor: string | null, paused?: boolean}
  *   | {type: 'came', events: EventRow[], paused: boolean}} TailAction
  */
@@ -120,7 +125,14 @@ function resumed(state) {
   return bounded({ ...state, events: merge(state.held, state.events ?? []), held: [] });
 }
 
-/** The newest of the history, at the start and after every gap. @param {TailState} state @param {EventRow[]} events @param {string | null} cursor @param {boolean} paused @returns {TailState} */
+/**
+ * The newest of the history, at the start and after every gap.
+ * @param {TailState} state
+ * @param {EventRow[]} events
+ * @param {string | null} cursor
+ * @param {boolean} paused
+ * @returns {TailState}
+ */
 function page(state, events, cursor, paused) {
   const known = { ...state, mark: null, error: null, loaded: true };
   const last = events.length > 0 ? events[events.length - 1].event_id : '';

@@ -11,7 +11,8 @@ const FLUSH_MS = 200;
 /** @typedef {import('./tail-state.js').TailAction} TailAction */
 
 /**
- * @param {{pattern: string, spaceId: string, paused: boolean, off?: boolean}} options `off`: ask nothing, the filter is no pattern yet
+ * @param {{pattern: string, spaceId: string, paused: boolean, off?: boolean}} options `off`: ask nothing, the filter is
+ *   no pattern yet
  */
 export function useEventTail({ pattern, spaceId, paused, off = false }) {
   const [state, tell] = useReducer(reduce, undefined, empty);

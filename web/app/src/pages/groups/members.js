@@ -11,7 +11,9 @@ import { toast } from '../../ui/toasts.js';
 
 /** @typedef {import('../users/directory.js').User} User */
 
-/** @param {{group: {id: string, name: string}, users: User[], onDone: () => Promise<any>, onClose: () => void}} props */
+/**
+ * @param {{group: {id: string, name: string}, users: User[], onDone: () => Promise<any>, onClose: () => void}} props
+ */
 export function Members({ group, users, onDone, onClose }) {
   const [text, setText] = useState('');
   const [changes, setChanges] = useState(/** @type {Record<string, boolean>} */ ({}));
@@ -29,21 +31,35 @@ export function Members({ group, users, onDone, onClose }) {
   const shown = users.filter((user) => user.username.includes(text.trim().toLowerCase()));
   const footer = html`
     <${Button} onClick=${onClose}>Cancel</${Button}>
-    <${Button} kind="primary" busy=${save.busy} disabled=${pending.length === 0} onClick=${save.run}>Save members</${Button}>`;
+    <${Button} kind="primary" busy=${save.busy} disabled=${pending.length === 0} onClick=${save.run}>
+      Save members
+    </${Button}>
+  `;
   return html`
     <${Drawer} title=${`Members of ${group.name}`} onClose=${onClose} footer=${footer}>
       <div class="stack">
-        <${TextInput} label="Search users" hideLabel type="search" placeholder="Search users" value=${text} onInput=${setText} autocomplete="off" />
+        <${TextInput} label="Search users" hideLabel type="search" placeholder="Search users" value=${text}
+          onInput=${setText} autocomplete="off" />
         <${ErrorNotice} error=${save.error} />
         <ul class="member-list" aria-label="Users">
           ${shown.map(
             (user) => html`
-            <li key=${user.id}><${Checkbox} label=${html`<span class="mono">${user.username}</span>${!user.active && html` <span class="muted small">inactive</span>`}`}
-              checked=${changes[user.id] ?? isMember(user)} onChange=${(/** @type {boolean} */ on) => setChanges({ ...changes, [user.id]: on })} /></li>`,
+              <li key=${user.id}>
+                <${Checkbox}
+                  label=${html`
+                    <span class="mono">${user.username}</span>
+                    ${!user.active && html` <span class="muted small">inactive</span>`}
+                  `}
+                  checked=${changes[user.id] ?? isMember(user)}
+                  onChange=${(/** @type {boolean} */ on) => setChanges({ ...changes, [user.id]: on })} />
+              </li>
+            `,
           )}
         </ul>
         ${shown.length === 0 && html`<p class="muted">No user matches.</p>`}
-        <p class="muted small" role="status">${pending.length > 0 ? `${plural(pending.length, 'change')} to save.` : ''}</p>
+        <p class="muted small" role="status">
+          ${pending.length > 0 ? `${plural(pending.length, 'change')} to save.` : ''}
+        </p>
       </div>
     </${Drawer}>
   `;

@@ -99,7 +99,10 @@ function claudeCode(entry) {
   return `claude mcp add --transport http ${entry.name} '${entry.url}' --header "Authorization: ${bearer(entry, `$${TOKEN_VARIABLE}`)}"`;
 }
 
-/** Remote servers with a token go through `mcp-remote`. The header has no space: some systems split arguments at them. @param {Entry} entry */
+/**
+ * Remote servers with a token go through `mcp-remote`. The header has no space: some systems split arguments at them.
+ * @param {Entry} entry
+ */
 function claudeDesktop(entry) {
   const open = isPrivate(entry.url) ? [] : ['--allow-http'];
   const args = ['-y', 'mcp-remote', entry.url, ...open, '--header', 'Authorization:${AUTH_HEADER}'];

@@ -24,18 +24,22 @@ export function ConnectCard({ name, url, search }) {
   const command = `svc mcp config --client ${client.id}${name === 'svc' ? '' : ` --name ${name}`} --create-token${search ? ' --search' : ''}`;
   return html`
     <${Card} title="Connect a client">
-      <${Tabs} label="Client" tabs=${CLIENTS.map(({ id, label }) => ({ id, label }))} value=${client.id} onChange=${(/** @type {string} */ id) => query.set({ client: id })}>
+      <${Tabs} label="Client" tabs=${CLIENTS.map(({ id, label }) => ({ id, label }))} value=${client.id}
+        onChange=${(/** @type {string} */ id) => query.set({ client: id })}>
         <ol class="mcp-steps">
           <li>
             <h3>Token</h3>
-            <${TokenStep} key=${`${client.id} ${name}`} suggested=${`mcp ${client.id} ${name}`} token=${token} onToken=${setToken} />
+            <${TokenStep} key=${`${client.id} ${name}`} suggested=${`mcp ${client.id} ${name}`} token=${token}
+              onToken=${setToken} />
           </li>
           <li>
             <h3>Configuration</h3>
             <${Configuration} client=${client} entry=${{ name, url, token: token?.token ?? null }} />
           </li>
         </ol>
-        <p class="muted small mcp-command">The same by command: <code>${command}</code> <${CopyButton} text=${command} label="Copy command" /></p>
+        <p class="muted small mcp-command">
+          The same by command: <code>${command}</code> <${CopyButton} text=${command} label="Copy command" />
+        </p>
       </${Tabs}>
     </${Card}>
   `;
@@ -48,8 +52,14 @@ function TokenStep({ suggested, token, onToken }) {
     return html`
       <div role="status">
         <${Notice} tone="good" icon="check" title=${html`Token <span class="mono">${token.name}</span> created`}>
-          <p>It is in the configuration below and is not shown again once you leave this page. It opens the MCP endpoint and nothing else; <a href="/tokens">revoke it</a> at any time.</p>
-          <div class="actions mcp-made"><${CopyButton} text=${token.token}>Copy token</${CopyButton}><${Button} onClick=${() => onToken(null)}>Create another</${Button}></div>
+          <p>
+            It is in the configuration below and is not shown again once you leave this page. It opens the MCP endpoint
+            and nothing else; <a href="/tokens">revoke it</a> at any time.
+          </p>
+          <div class="actions mcp-made">
+            <${CopyButton} text=${token.token}>Copy token</${CopyButton}>
+            <${Button} onClick=${() => onToken(null)}>Create another</${Button}>
+          </div>
         </${Notice}>
       </div>
     `;
@@ -57,7 +67,10 @@ function TokenStep({ suggested, token, onToken }) {
   if (open) return html`<${TokenForm} suggested=${suggested} onToken=${onToken} onCancel=${() => setOpen(false)} />`;
   return html`
     <div class="stack-small">
-      <p class="muted">A token with the scope <code>mcp</code> opens the endpoint and nothing else. Make one, and it is written into the configuration.</p>
+      <p class="muted">
+        A token with the scope <code>mcp</code> opens the endpoint and nothing else. Make one, and it is written into
+        the configuration.
+      </p>
       <div><${Button} kind="primary" icon="key" onClick=${() => setOpen(true)}>Create an MCP token</${Button}></div>
     </div>
   `;
@@ -77,7 +90,8 @@ function TokenForm({ suggested, onToken, onCancel }) {
   };
   return html`
     <${Form} submit="Create token" class="mcp-token-form" onSubmit=${submit} onCancel=${onCancel}>
-      <${TextInput} label="Token name" value=${name} onInput=${setName} autocomplete="off" maxlength="64" required autofocus />
+      <${TextInput} label="Token name" value=${name} onInput=${setName} autocomplete="off" maxlength="64" required
+        autofocus />
       <${ExpiryFields} expiry=${expiry} />
     </${Form}>
   `;
@@ -88,13 +102,15 @@ function Configuration({ client, entry }) {
   return html`
     <div class="stack-small">
       <p class="muted">${withCode(client.place)} ${entry.token === null && withCode(client.missing)}</p>
-      <${CodeBlock} text=${client.write(entry)} language=${client.language} label=${`${client.label} configuration`} wrap tall />
+      <${CodeBlock} text=${client.write(entry)} language=${client.language} label=${`${client.label} configuration`}
+        wrap tall />
       ${
         client.id === 'codex' &&
         entry.token !== null &&
         html`
-        <p class="muted">Codex takes tokens from variables only. Set it where Codex starts:</p>
-        <${CodeBlock} text=${exportCommand(entry.token)} label="variable" prompt />`
+          <p class="muted">Codex takes tokens from variables only. Set it where Codex starts:</p>
+          <${CodeBlock} text=${exportCommand(entry.token)} label="variable" prompt />
+        `
       }
     </div>
   `;

@@ -29,15 +29,25 @@ export function ToolsCard() {
   const open = tools.find((tool) => tool.name === query.get('tool'));
   const show = (/** @type {string | null} */ name) => query.set({ tool: name });
   return html`
-    <${Card} title="My tools" flush description=${resource.data && `${plural(tools.length, 'tool')} for whoever holds one of your tokens.`}
-      actions=${tools.length > 0 && html`<${SearchInput} label="Search tools" value=${q} onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />`}>
+    <${Card} title="My tools" flush
+      description=${resource.data && `${plural(tools.length, 'tool')} for whoever holds one of your tokens.`}
+      actions=${
+        tools.length > 0 &&
+        html`
+          <${SearchInput} label="Search tools" value=${q}
+            onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
+        `
+      }>
       ${
         pendingOf(resource) ??
         html`
-        <${ErrorNotice} error=${resource.error} />
-        <${Taken} origins=${origins} />
-        <${Table} label="Tools" rows=${shown} rowKey=${(/** @type {Tool} */ tool) => tool.name} onRow=${(/** @type {Tool} */ tool) => show(tool.name)}
-          selected=${(/** @type {Tool} */ tool) => tool === open} columns=${columns(origins)} empty=${html`<${Empty} filtered=${tools.length > 0} />`} />`
+          <${ErrorNotice} error=${resource.error} />
+          <${Taken} origins=${origins} />
+          <${Table} label="Tools" rows=${shown} rowKey=${(/** @type {Tool} */ tool) => tool.name}
+            onRow=${(/** @type {Tool} */ tool) => show(tool.name)}
+            selected=${(/** @type {Tool} */ tool) => tool === open} columns=${columns(origins)}
+            empty=${html`<${Empty} filtered=${tools.length > 0} />`} />
+        `
       }
       ${open && html`<${ToolDrawer} tool=${open} origins=${origins[open.name] ?? []} onClose=${() => show(null)} />`}
     </${Card}>
@@ -80,9 +90,21 @@ function ToolDrawer({ tool, origins, onClose }) {
       <div class="stack-large">
         ${tool.description && html`<p class="anywhere">${tool.description}</p>`}
         ${origins.length > 0 && html`<p class="muted">From <${From} origins=${origins} /></p>`}
-        <section class="stack-small"><h3>Input</h3><${JsonView} value=${tool.inputSchema} label="input schema" depth=${4} /></section>
-        ${tool.outputSchema && html`<section class="stack-small"><h3>Output</h3><${JsonView} value=${tool.outputSchema} label="output schema" depth=${4} /></section>`}
-        <section class="stack-small"><h3>Call it as an agent would</h3><${CodeBlock} text=${`svc mcp call ${tool.name} '{}'`} label="command" prompt /></section>
+        <section class="stack-small">
+          <h3>Input</h3><${JsonView} value=${tool.inputSchema} label="input schema" depth=${4} />
+        </section>
+        ${
+          tool.outputSchema &&
+          html`
+            <section class="stack-small">
+              <h3>Output</h3><${JsonView} value=${tool.outputSchema} label="output schema" depth=${4} />
+            </section>
+          `
+        }
+        <section class="stack-small">
+          <h3>Call it as an agent would</h3>
+          <${CodeBlock} text=${`svc mcp call ${tool.name} '{}'`} label="command" prompt />
+        </section>
       </div>
     </${Drawer}>
   `;
@@ -94,7 +116,15 @@ function Taken({ origins }) {
   if (taken.length === 0) return null;
   return html`
     <${Notice} tone="warn" icon="alert" title="Some names are wanted twice">
-      ${taken.map(([tool, all]) => html`<p key=${tool}><code>${tool}</code> belongs to one of ${all.map((one) => one.name).join(', ')}. The others can be called as methods.</p>`)}
+      ${taken.map(
+        ([tool, all]) =>
+          html`
+            <p key=${tool}>
+              <code>${tool}</code> belongs to one of ${all.map((one) => one.name).join(', ')}. The others can be called
+              as methods.
+            </p>
+          `,
+      )}
     </${Notice}>
   `;
 }
@@ -102,10 +132,15 @@ function Taken({ origins }) {
 /** @param {{filtered: boolean}} props */
 function Empty({ filtered }) {
   if (filtered)
-    return html`<${EmptyState} icon="search" level=${3} title="No tool matches" action=${html`<${Button} href="/tools">Show all tools</${Button}>`} />`;
+    return html`
+      <${EmptyState} icon="search" level=${3} title="No tool matches"
+        action=${html`<${Button} href="/tools">Show all tools</${Button}>`} />
+    `;
   return html`
     <${EmptyState} icon="plug" level=${3} title="No tools yet" command="svc methods register methods.toml">
-      A method is a tool with <code>mcp_tool = true</code> in its registration; so is every stored script of the kind <a href="/scripts">tool</a>.
+      A method is a tool with <code>mcp_tool = true</code> in its registration; so is every stored script of the
+      kind <a href="/scripts">tool</a>
+      .
     </${EmptyState}>
   `;
 }

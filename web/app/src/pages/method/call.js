@@ -7,7 +7,8 @@ import { useEffect, useRef, useState } from '../../lib/preact.js';
  * @typedef {object} Answer
  * @property {number} ms
  * @property {number} bytes
- * @property {{result: any} | {error: {code: number, message: string, data?: any}} | {problem: any} | {cancelled: true}} outcome
+ * @property {{result: any} | {error: {code: number, message: string, data?: any}} | {problem: any} | {cancelled: true}}
+ *   outcome
  */
 
 /** @param {string} name */

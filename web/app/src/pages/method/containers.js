@@ -15,10 +15,13 @@ export function ObjectField({ name, path, shape, required, value, onChange, erro
   const { root } = useContext(FormContext);
   if (value === undefined) {
     const first = () => onChange(initialOf({ ...shape.schema, default: undefined }, root) ?? {});
-    return html`<${Absent} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull} onAdd=${first} />`;
+    return html`
+      <${Absent} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull} onAdd=${first} />
+    `;
   }
   return html`
-    <${Group} name=${name} shape=${shape} required=${required} error=${error} onRemove=${required ? undefined : () => onChange(undefined)}>
+    <${Group} name=${name} shape=${shape} required=${required} error=${error}
+      onRemove=${required ? undefined : () => onChange(undefined)}>
       <${Members} path=${path} schema=${shape.schema} value=${value} onChange=${onChange} />
     </${Group}>
   `;
@@ -39,11 +42,25 @@ export function Members({ path, schema, value, onChange }) {
   return html`
     ${rows.slice(0, MOST_FIELDS).map(
       ([name, part, required]) => html`
-      <${SchemaField} key=${name} name=${name} path=${`${path}/${name}`} part=${part} required=${required}
-        value=${value && Object.hasOwn(value, name) ? value[name] : undefined} onChange=${(/** @type {any} */ next) => onChange(withMember(value, name, next, rows))} />`,
+        <${SchemaField} key=${name} name=${name} path=${`${path}/${name}`} part=${part} required=${required}
+          value=${value && Object.hasOwn(value, name) ? value[name] : undefined}
+          onChange=${(/** @type {any} */ next) => onChange(withMember(value, name, next, rows))} />
+      `,
     )}
-    ${rows.length > MOST_FIELDS && html`<p class="hint">${rows.length - MOST_FIELDS} more are not shown: write them into the JSON.</p>`}
-    ${others.length > 0 && html`<p class="hint">Also in the JSON: <span class="mono anywhere">${others.slice(0, 20).join(', ')}</span>${schema.additionalProperties === false && ', which the schema does not know'}.</p>`}
+    ${
+      rows.length > MOST_FIELDS &&
+      html`<p class="hint">${rows.length - MOST_FIELDS} more are not shown: write them into the JSON.</p>`
+    }
+    ${
+      others.length > 0 &&
+      html`
+        <p class="hint">
+          Also in the JSON: <span class="mono anywhere">${others.slice(0, 20).join(', ')}</span>
+          ${schema.additionalProperties === false && ', which the schema does not know'}
+          .
+        </p>
+      `
+    }
     ${free && others.length === 0 && html`<p class="hint">Other keys are allowed: write them into the JSON.</p>`}
   `;
 }
@@ -73,21 +90,35 @@ export function ArrayField({ name, path, shape, required, value, onChange, error
   const items = value ?? [];
   const add = () => onChange([...items, initialOf(itemSchema(schema, items.length), root) ?? null]);
   if (value === undefined)
-    return html`<${Absent} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull} onAdd=${() => (schema.minItems > 0 ? onChange(initialOf({ ...schema, default: undefined }, root)) : add())} />`;
+    return html`
+      <${Absent} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull}
+        onAdd=${() => (schema.minItems > 0 ? onChange(initialOf({ ...schema, default: undefined }, root)) : add())} />
+    `;
   const replace = (/** @type {number} */ index, /** @type {any} */ next) =>
     onChange(items.map((/** @type {any} */ old, /** @type {number} */ at) => (at === index ? (next ?? null) : old)));
   return html`
-    <${Group} name=${name} shape=${shape} required=${required} error=${error} onRemove=${required ? undefined : () => onChange(undefined)}>
+    <${Group} name=${name} shape=${shape} required=${required} error=${error}
+      onRemove=${required ? undefined : () => onChange(undefined)}>
       ${items.slice(0, MOST_ITEMS).map(
         (/** @type {any} */ item, /** @type {number} */ index) => html`
-        <div class="schema-item" key=${index}>
-          <div class="grow"><${SchemaField} name=${`${name} ${index + 1}`} path=${`${path}/${index}`} part=${itemSchema(schema, index)} required value=${itemValue(item, itemSchema(schema, index), root)}
-            onChange=${(/** @type {any} */ next) => replace(index, next)} /></div>
-          <${IconButton} icon="trash" label=${`Remove ${name} ${index + 1}`} onClick=${() => onChange(items.filter((/** @type {any} */ _, /** @type {number} */ at) => at !== index))} />
-        </div>`,
+          <div class="schema-item" key=${index}>
+            <div class="grow">
+              <${SchemaField} name=${`${name} ${index + 1}`} path=${`${path}/${index}`}
+                part=${itemSchema(schema, index)} required value=${itemValue(item, itemSchema(schema, index), root)}
+                onChange=${(/** @type {any} */ next) => replace(index, next)} />
+            </div>
+            <${IconButton} icon="trash" label=${`Remove ${name} ${index + 1}`}
+              onClick=${() =>
+                onChange(items.filter((/** @type {any} */ _, /** @type {number} */ at) => at !== index))} />
+          </div>
+        `,
       )}
       ${items.length > MOST_ITEMS && html`<p class="hint">${items.length - MOST_ITEMS} more are in the JSON.</p>`}
-      <div><${Button} size="small" icon="plus" disabled=${items.length >= schema.maxItems} onClick=${add}>Add to ${name}</${Button}></div>
+      <div>
+        <${Button} size="small" icon="plus" disabled=${items.length >= schema.maxItems} onClick=${add}>
+          Add to ${name}
+        </${Button}>
+      </div>
     </${Group}>
   `;
 }
@@ -104,14 +135,19 @@ function itemValue(item, part, root) {
   return item === null && !nullable && kind !== 'raw' && kind !== 'choice' ? undefined : item;
 }
 
-/** @param {{name: string, shape: import('./schema.js').Shape, required: boolean, error: string, onRemove?: () => void, children: any}} props */
+/**
+ * @param {{name: string, shape: import('./schema.js').Shape, required: boolean, error: string, onRemove?: () => void,
+ *   children: any}} props
+ */
 function Group({ name, shape, required, error, onRemove, children }) {
   return html`
     <fieldset class="schema-group">
       <legend class="label mono">${name}</legend>
       <div class="schema-group-head">
         <p class="hint grow"><${Hint} shape=${shape} required=${required} /></p>
-        ${onRemove && html`<${IconButton} icon="close" size="small" label=${`Leave out ${name}`} onClick=${onRemove} />`}
+        ${
+          onRemove && html`<${IconButton} icon="close" size="small" label=${`Leave out ${name}`} onClick=${onRemove} />`
+        }
       </div>
       ${error && html`<p class="field-error"><${Icon} name="alert" size=${14} /> ${error}</p>`}
       ${children}
@@ -119,13 +155,20 @@ function Group({ name, shape, required, error, onRemove, children }) {
   `;
 }
 
-/** @param {{name: string, shape: import('./schema.js').Shape, required: boolean, error: string, disabled?: boolean, onAdd: () => void}} props */
+/**
+ * @param {{name: string, shape: import('./schema.js').Shape, required: boolean, error: string, disabled?: boolean,
+ *   onAdd: () => void}} props
+ */
 function Absent({ name, shape, required, error, disabled, onAdd }) {
   const text = shape.schema.description;
   return html`
     <div class="schema-absent">
-      <${Button} size="small" icon="plus" disabled=${disabled} onClick=${onAdd}>Add <span class="mono">${name}</span></${Button}>
-      <span class="hint">${required ? 'required' : 'optional'} ${shape.kind}${typeof text === 'string' && html`. ${withCode(text)}`}</span>
+      <${Button} size="small" icon="plus" disabled=${disabled} onClick=${onAdd}>
+        Add <span class="mono">${name}</span>
+      </${Button}>
+      <span class="hint">
+        ${required ? 'required' : 'optional'} ${shape.kind}${typeof text === 'string' && html`. ${withCode(text)}`}
+      </span>
       ${error && html`<span class="field-error">${error}</span>`}
     </div>
   `;

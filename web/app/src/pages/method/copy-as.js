@@ -19,10 +19,14 @@ export function CopyAs({ name, params }) {
   const note =
     chosen === 'cli'
       ? html`Inside a space no login is needed; elsewhere <code>svc login</code> first.`
-      : html`Put an <a href="/tokens">API token</a> into the variable <code>SVC_TOKEN</code>; its scope <code>methods</code> is enough.`;
+      : html`
+        Put an <a href="/tokens">API token</a> into the variable <code>SVC_TOKEN</code>
+        ; its scope <code>methods</code> is enough.
+      `;
   return html`
     <${Card} title="Copy as" description="This call, with the params above.">
-      <${Tabs} label="Copy as" tabs=${FORMS.map(({ id, label }) => ({ id, label }))} value=${chosen} onChange=${setChosen}>
+      <${Tabs} label="Copy as" tabs=${FORMS.map(({ id, label }) => ({ id, label }))} value=${chosen}
+        onChange=${setChosen}>
         <div class="stack-small">
           <${CodeBlock} text=${text} language=${form.language} label=${`${form.label} call`} wrap />
           <p class="hint">${note}</p>

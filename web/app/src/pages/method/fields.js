@@ -1,4 +1,6 @@
-/** A form made from a schema. The value is the only state: whatever it holds can be shown, and no field keeps a copy. */
+/**
+ * A form made from a schema. The value is the only state: whatever it holds can be shown, and no field keeps a copy.
+ */
 import { html, useContext } from '../../lib/preact.js';
 import { Checkbox } from '../../ui/field.js';
 import { complaint } from './check.js';
@@ -53,7 +55,8 @@ export function SchemaField({ name, path, part, required, value, onChange }) {
   return html`
     <div class="schema-nullable">
       <${shown} ...${props} />
-      <${Checkbox} label=${html`<span class="visually-hidden">${name} is </span>null`} checked=${isNull} onChange=${toggle} />
+      <${Checkbox} label=${html`<span class="visually-hidden">${name} is </span>null`} checked=${isNull}
+        onChange=${toggle} />
     </div>
   `;
 }

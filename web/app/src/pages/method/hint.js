@@ -15,8 +15,14 @@ export function Hint({ shape, required, note }) {
     Boolean,
   );
   return html`
-    <span class="schema-hint"><span class="mono">${type}${shape.nullable && !type.endsWith('null') ? ' or null' : ''}</span>, ${words.join(', ')}</span>
-    ${typeof schema.description === 'string' && html`<span class="schema-description">${withCode(schema.description)}</span>`}
+    <span class="schema-hint">
+      <span class="mono">${type}${shape.nullable && !type.endsWith('null') ? ' or null' : ''}</span>
+      , ${words.join(', ')}
+    </span>
+    ${
+      typeof schema.description === 'string' &&
+      html`<span class="schema-description">${withCode(schema.description)}</span>`
+    }
   `;
 }
 

@@ -22,7 +22,11 @@ function Shown({ answer }) {
   const { outcome } = answer;
   if ('problem' in outcome) return html`<${NoAnswer} problem=${outcome.problem} />`;
   if ('cancelled' in outcome)
-    return html`<${Notice} tone="neutral" title="Cancelled"><p>If the call had reached the method, it may have done its work.</p></${Notice}>`;
+    return html`
+      <${Notice} tone="neutral" title="Cancelled">
+        <p>If the call had reached the method, it may have done its work.</p>
+      </${Notice}>
+    `;
   const facts = html`<span class="muted small">${formatDuration(answer.ms)} · ${formatBytes(answer.bytes)}</span>`;
   if ('error' in outcome) return html`<${Failure} error=${outcome.error} facts=${facts} />`;
   return html`
@@ -31,13 +35,22 @@ function Shown({ answer }) {
   `;
 }
 
-/** A refusal was written before the method heard of the call; whatever else went wrong may have come after. @param {{problem: any}} props */
+/**
+ * A refusal was written before the method heard of the call; whatever else went wrong may have come after.
+ * @param {{problem: any}} props
+ */
 function NoAnswer({ problem }) {
   if (problem.status >= 400) return html`<${ErrorNotice} error=${problem} title="The call was not made" />`;
-  return html`<${ErrorNotice} error=${{ detail: messageOf(problem), hint: 'The method may have done its work.' }} title="No answer came" />`;
+  return html`
+    <${ErrorNotice} error=${{ detail: messageOf(problem), hint: 'The method may have done its work.' }}
+      title="No answer came" />
+  `;
 }
 
-/** Written out once: it may be megabytes, and the page is drawn again at every key. @param {{value: any, label: string}} props */
+/**
+ * Written out once: it may be megabytes, and the page is drawn again at every key.
+ * @param {{value: any, label: string}} props
+ */
 function Json({ value, label }) {
   const text = useMemo(() => prettyJson(value), [value]);
   return html`<${CodeBlock} text=${text} language="json" label=${label} wrap />`;
@@ -47,14 +60,19 @@ function Json({ value, label }) {
 function Failure({ error, facts }) {
   const hint = hintOf(error);
   return html`
-    <h3 class="outcome-head"><${Status} tone="bad">Error</${Status}><${Badge} mono tone="bad">${String(error.code)}</${Badge}>${facts}</h3>
+    <h3 class="outcome-head">
+      <${Status} tone="bad">Error</${Status}><${Badge} mono tone="bad">${String(error.code)}</${Badge}>${facts}
+    </h3>
     <p class="anywhere strong">${String(error.message)}</p>
     ${hint && html`<p class="muted">${hint}</p>`}
     ${error.data !== undefined && html`<${Json} value=${error.data} label="error data" />`}
   `;
 }
 
-/** What svc's own errors mean. A method may use the same codes: `data.reason` tells them apart. @param {{code: number, data?: any}} error */
+/**
+ * What svc's own errors mean. A method may use the same codes: `data.reason` tells them apart.
+ * @param {{code: number, data?: any}} error
+ */
 function hintOf({ code, data }) {
   const reason = data?.reason;
   if (code === -32601 && data === undefined) return 'It is gone, or you may not see it any more.';

@@ -28,8 +28,11 @@ export function RawField({ name, path, shape, required, value, onChange, error }
     if (found.ok && !sameJson(found.value, value)) onChange(found.value);
   };
   const rows = Math.min(Math.max(text.split('\n').length, 2), 10);
-  return html`<${Textarea} label=${name} hint=${html`<${Hint} shape=${shape} required=${required} note="written as JSON" />`} error=${problem || error}
-    mono rows=${rows} value=${text} onInput=${change} placeholder=${'JSON'} autocomplete="off" />`;
+  return html`
+    <${Textarea} label=${name} hint=${html`<${Hint} shape=${shape} required=${required} note="written as JSON" />`}
+      error=${problem || error} mono rows=${rows} value=${text} onInput=${change} placeholder=${'JSON'}
+      autocomplete="off" />
+  `;
 }
 
 /** @param {any} value */

@@ -39,8 +39,12 @@ export function StringField(props) {
 export function NumberField(props) {
   const { name, shape, required, value, onChange, error, isNull } = props;
   const change = (/** @type {string} */ text) => onChange(text.trim() === '' ? undefined : typedNumber(text.trim()));
-  return html`<${TextInput} label=${name} hint=${hintOf(props)} error=${error} mono value=${value === undefined ? '' : numberText(value)} onInput=${change}
-    inputmode=${shape.kind === 'integer' ? 'numeric' : 'decimal'} autocomplete="off" placeholder=${exampleOf(shape.schema)} disabled=${isNull} aria-required=${required} />`;
+  return html`
+    <${TextInput} label=${name} hint=${hintOf(props)} error=${error} mono
+      value=${value === undefined ? '' : numberText(value)} onInput=${change}
+      inputmode=${shape.kind === 'integer' ? 'numeric' : 'decimal'} autocomplete="off"
+      placeholder=${exampleOf(shape.schema)} disabled=${isNull} aria-required=${required} />
+  `;
 }
 
 /** @param {Props} props */
@@ -57,8 +61,11 @@ export function BooleanField(props) {
     { value: 'true', label: 'true' },
     { value: 'false', label: 'false' },
   ];
-  return html`<${Select} label=${name} hint=${hintOf(props)} options=${options} value=${value === undefined ? '' : String(value)} disabled=${isNull}
-    onInput=${(/** @type {string} */ text) => onChange(text === '' ? undefined : text === 'true')} />`;
+  return html`
+    <${Select} label=${name} hint=${hintOf(props)} options=${options} value=${value === undefined ? '' : String(value)}
+      disabled=${isNull}
+      onInput=${(/** @type {string} */ text) => onChange(text === '' ? undefined : text === 'true')} />
+  `;
 }
 
 /** One of several values of any kind. @param {Props} props */
@@ -78,5 +85,8 @@ export function ChoiceField(props) {
   const change = (/** @type {string} */ index) => {
     if (index !== 'other') onChange(index === '' ? undefined : choices[Number(index)]);
   };
-  return html`<${Select} label=${name} hint=${hintOf(props)} error=${error} options=${options} value=${chosen} onInput=${change} disabled=${isNull} aria-required=${required} />`;
+  return html`
+    <${Select} label=${name} hint=${hintOf(props)} error=${error} options=${options} value=${chosen} onInput=${change}
+      disabled=${isNull} aria-required=${required} />
+  `;
 }

@@ -8,7 +8,10 @@ import { isExact, isNumber, kindOf, numberText } from '../../lib/exact.js';
 /** @typedef {'choice' | 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'raw'} Kind */
 /** @typedef {{kind: Kind, schema: Schema, nullable: boolean}} Shape */
 
-/** Each part is resolved once, so that parts that name each other twice cost twice, not 2 to the n. @type {WeakMap<object, Schema>} */
+/**
+ * Each part is resolved once, so that parts that name each other twice cost twice, not 2 to the n.
+ * @type {WeakMap<object, Schema>}
+ */
 const resolved = new WeakMap();
 
 /** @param {any} value @returns {value is Schema} */
@@ -46,7 +49,11 @@ const LIMITS = [
   'maxItems',
 ];
 
-/** Limits are compared with, so they are ordinary numbers; only values keep theirs as written. @param {Schema} schema @returns {Schema} */
+/**
+ * Limits are compared with, so they are ordinary numbers; only values keep theirs as written.
+ * @param {Schema} schema
+ * @returns {Schema}
+ */
 function withPlainLimits(schema) {
   const written = LIMITS.filter((name) => isExact(schema[name]));
   return written.length > 0

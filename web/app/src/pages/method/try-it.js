@@ -31,23 +31,29 @@ export function TryIt({ method }) {
   const form =
     params.shape &&
     html`
-    <${FormContext.Provider} value=${{ root: params.schema, tried, report }}>
-      <div class="try-form stack" role="group" aria-label="Params">
-        <${Fields} shape=${params.shape} value=${params.value} onChange=${params.change} />
-      </div>
-    </${FormContext.Provider}>`;
+      <${FormContext.Provider} value=${{ root: params.schema, tried, report }}>
+        <div class="try-form stack" role="group" aria-label="Params">
+          <${Fields} shape=${params.shape} value=${params.value} onChange=${params.change} />
+        </div>
+      </${FormContext.Provider}>
+    `;
   return html`
-    <${Card} title="Try it" id="try" description=${params.shape ? 'Fill in the form or write the JSON; each follows the other.' : noForm(method)}>
+    <${Card} title="Try it" id="try"
+      description=${params.shape ? 'Fill in the form or write the JSON; each follows the other.' : noForm(method)}>
       <div class=${params.shape ? 'try-it' : 'stack'} onKeyDown=${onKey}>
         ${form}
         <div class="try-side stack">
-          <${CodeEditor} label="Params as JSON" language="json" rows=${6} maxRows=${20} value=${params.text} onInput=${params.write}
-            error=${params.problem} errorLine=${params.line} onSubmit=${send} />
+          <${CodeEditor} label="Params as JSON" language="json" rows=${6} maxRows=${20} value=${params.text}
+            onInput=${params.write} error=${params.problem} errorLine=${params.line} onSubmit=${send} />
           <div class="row">
-            <${Button} kind="primary" icon="play" busy=${call.busy} disabled=${Boolean(blocked)} onClick=${send}>Call</${Button}>
+            <${Button} kind="primary" icon="play" busy=${call.busy} disabled=${Boolean(blocked)} onClick=${send}>
+              Call
+            </${Button}>
             ${call.busy && html`<${Button} onClick=${call.cancel}>Cancel</${Button}>`}
             ${!call.busy && params.changed && html`<${Button} kind="ghost" onClick=${params.reset}>Reset</${Button}>`}
-            <span class="muted small">${problem && !params.problem ? 'A field holds text that is no JSON.' : 'Ctrl+Enter calls'}</span>
+            <span class="muted small">
+              ${problem && !params.problem ? 'A field holds text that is no JSON.' : 'Ctrl+Enter calls'}
+            </span>
           </div>
           <${Outcome} call=${call} />
         </div>
@@ -67,10 +73,16 @@ function noForm(method) {
 /** @param {{shape: import('./schema.js').Shape, value: any, onChange: (value: any) => void}} props */
 function Fields({ shape, value, onChange }) {
   if (shape.kind === 'array')
-    return html`<${ArrayField} name="params" path="" shape=${shape} required value=${Array.isArray(value) ? value : undefined} onChange=${onChange} error="" />`;
+    return html`
+      <${ArrayField} name="params" path="" shape=${shape} required value=${Array.isArray(value) ? value : undefined}
+        onChange=${onChange} error="" />
+    `;
   const none = Object.keys(shape.schema.properties ?? {}).length === 0;
   if (none) return html`<p class="muted">This method takes no params.</p>`;
-  return html`<${Members} path="" schema=${shape.schema} value=${kindOf(value) === 'object' ? value : undefined} onChange=${onChange} />`;
+  return html`
+    <${Members} path="" schema=${shape.schema} value=${kindOf(value) === 'object' ? value : undefined}
+      onChange=${onChange} />
+  `;
 }
 
 /**

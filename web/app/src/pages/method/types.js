@@ -18,7 +18,9 @@
  * @property {string[] | null} event_sinks
  * @property {Provider[] | null} providers
  */
-/** @typedef {{space_id: string, space: string, in_flight: number, state: 'ready' | 'restarting' | 'unlinked'}} Provider */
+/**
+ * @typedef {{space_id: string, space: string, in_flight: number, state: 'ready' | 'restarting' | 'unlinked'}} Provider
+ */
 
 /** Calls running now, or null where the caller may not know. @param {Method} method */
 export function inFlight(method) {

@@ -70,8 +70,9 @@ export function GettingStarted({ start }) {
           : html`<ol class="overview-steps" aria-label="Getting started">
         ${start.steps.map(
           (step) => html`
-          <${Step} key=${step.id} step=${step} done=${start.done.includes(step.id)} open=${step.id === current}
-            onOpen=${() => setOpened(step.id)} />`,
+            <${Step} key=${step.id} step=${step} done=${start.done.includes(step.id)} open=${step.id === current}
+              onOpen=${() => setOpened(step.id)} />
+          `,
         )}
       </ol>`
       }
@@ -84,7 +85,8 @@ function Step({ step, done, open, onOpen }) {
   const id = useId();
   return html`
     <li class=${cx('overview-step', done && 'overview-step-done')}>
-      <button type="button" class="overview-step-head" aria-expanded=${open} aria-controls=${open ? id : undefined} onClick=${onOpen}>
+      <button type="button" class="overview-step-head" aria-expanded=${open} aria-controls=${open ? id : undefined}
+        onClick=${onOpen}>
         <span class="overview-tick">${done && html`<${Icon} name="check" size=${13} />`}</span>
         <span class="grow">${step.title}<span class="visually-hidden">${done ? ', done' : ', to do'}</span></span>
         <${Icon} name="chevron-right" size=${14} />
@@ -92,11 +94,12 @@ function Step({ step, done, open, onOpen }) {
       ${
         open &&
         html`
-        <div class="overview-step-body stack" id=${id}>
-          <p class="muted">${step.text}</p>
-          ${step.command && html`<${CodeBlock} text=${step.command} label="command of this step" prompt />`}
-          <div class="actions"><${Button} href=${step.href} size="small">${step.go}</${Button}></div>
-        </div>`
+          <div class="overview-step-body stack" id=${id}>
+            <p class="muted">${step.text}</p>
+            ${step.command && html`<${CodeBlock} text=${step.command} label="command of this step" prompt />`}
+            <div class="actions"><${Button} href=${step.href} size="small">${step.go}</${Button}></div>
+          </div>
+        `
       }
     </li>
   `;

@@ -1,7 +1,9 @@
 import { api } from '../../lib/api.js';
 import { useEffect, useState } from '../../lib/preact.js';
 
-/** @typedef {{event_id: string, event_type: string, event_ts: string, actor: {username: string}, data: any}} LiveEvent */
+/**
+ * @typedef {{event_id: string, event_type: string, event_ts: string, actor: {username: string}, data: any}} LiveEvent
+ */
 
 /**
  * The newest events, and each new one as it comes. The list is read again whenever the stream opens

@@ -13,7 +13,10 @@ import { can, me } from '../../lib/me.js';
  * @property {string[]} [needs]
  */
 /** What the counts do not tell: which of it is the caller's own. */
-/** @typedef {{spaces: {state: string, registration: {methods?: number}}[], tokens: {scopes: string[]}[], custom: any[]}} Rest */
+/**
+ * @typedef {{spaces: {state: string, registration: {methods?: number}}[], tokens: {scopes: string[]}[], custom: any[]}}
+ *   Rest
+ */
 
 const SPACES = ['use_spaces', 'manage_spaces'];
 

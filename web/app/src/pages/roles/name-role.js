@@ -22,7 +22,8 @@ export function NewRole({ permissions, onDone, onClose }) {
     <${Dialog} title="New role" onClose=${onClose} wide>
       <${Form} submit="Create role" onSubmit=${submit} onCancel=${onClose}>
         <${NameField} value=${name} onInput=${setName} />
-        <${Choice} label="Permissions" names=${permissions} chosen=${chosen} onChange=${setChosen} hints=${MEANING} none="The server names no permissions." />
+        <${Choice} label="Permissions" names=${permissions} chosen=${chosen} onChange=${setChosen} hints=${MEANING}
+          none="The server names no permissions." />
       </${Form}>
     </${Dialog}>
   `;
@@ -39,12 +40,19 @@ export function RenameRole({ role, onDone, onClose }) {
   };
   return html`
     <${Dialog} title=${`Rename ${role.name}`} onClose=${onClose}>
-      <${Form} submit="Rename role" onSubmit=${submit} onCancel=${onClose}><${NameField} value=${name} onInput=${setName} /></${Form}>
+      <${Form} submit="Rename role" onSubmit=${submit} onCancel=${onClose}>
+        <${NameField} value=${name} onInput=${setName} />
+      </${Form}>
     </${Dialog}>
   `;
 }
 
 /** @param {{value: string, onInput: (text: string) => void}} props */
 function NameField({ value, onInput }) {
-  return html`<${TextInput} label="Role name" mono required maxlength="64" value=${value} onInput=${onInput} autocomplete="off" hint=${html`Letters, digits, <code>.</code>, <code>_</code>, <code>-</code>, <code>@</code>, and spaces inside.`} />`;
+  return html`
+    <${TextInput} label="Role name" mono required maxlength="64" value=${value} onInput=${onInput} autocomplete="off"
+      hint=${html`
+        Letters, digits, <code>.</code>, <code>_</code>, <code>-</code>, <code>@</code>, and spaces inside.
+      `} />
+  `;
 }

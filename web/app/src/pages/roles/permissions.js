@@ -1,4 +1,7 @@
-/** What each permission lets a user do, in a line. A permission this text does not know is shown by its name alone. @type {Record<string, string>} */
+/**
+ * What each permission lets a user do, in a line. A permission this text does not know is shown by its name alone.
+ * @type {Record<string, string>}
+ */
 export const MEANING = {
   use_spaces: 'Own spaces, and emitting events',
   manage_spaces: 'Everyone’s spaces, and spaces that run on the server',

@@ -1,7 +1,10 @@
 /** What is typed of a script, and what of it the API is told. */
 import { parseJson, prettyJson } from '../../lib/json.js';
 
-/** `schema` is the text of the params schema, '' for none. @typedef {{name: string, description: string, source: string, schema: string}} Draft */
+/**
+ * `schema` is the text of the params schema, '' for none.
+ * @typedef {{name: string, description: string, source: string, schema: string}} Draft
+ */
 
 /** @param {import('./kinds.js').Script} script @returns {Draft} */
 export function draftOf(script) {
@@ -25,7 +28,8 @@ export const sameDraft = (one, other) =>
  * Throws what is wrong with it.
  * @param {Draft} draft
  * @param {string} kind
- * @param {{more?: Record<string, any>, before?: Draft | null}} [options] `before`: what is stored; a schema nobody touched is not sent
+ * @param {{more?: Record<string, any>, before?: Draft | null}} [options] `before`: what is stored; a schema nobody
+ *   touched is not sent
  * @returns {string}
  */
 export function bodyOf(draft, kind, { more = {}, before = null } = {}) {

@@ -15,8 +15,10 @@ import { withCode } from '../../ui/rich-text.js';
  */
 export function NameFields({ draft, onChange, readOnly }) {
   return html`
-    <${TextInput} label="Name" mono required maxlength="64" value=${draft.name} readonly=${readOnly} onInput=${(/** @type {string} */ name) => onChange({ name })} autocomplete="off" />
-    <${TextInput} label="Description" optional maxlength="1000" value=${draft.description} readonly=${readOnly} onInput=${(/** @type {string} */ description) => onChange({ description })} autocomplete="off" />
+    <${TextInput} label="Name" mono required maxlength="64" value=${draft.name} readonly=${readOnly}
+      onInput=${(/** @type {string} */ name) => onChange({ name })} autocomplete="off" />
+    <${TextInput} label="Description" optional maxlength="1000" value=${draft.description} readonly=${readOnly}
+      onInput=${(/** @type {string} */ description) => onChange({ description })} autocomplete="off" />
   `;
 }
 
@@ -33,8 +35,11 @@ export function SourceField({ draft, onChange, fault, readOnly, onSubmit, hint }
   const frame = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => showLine(frame.current, fault), [fault]);
   return html`
-    <div ref=${frame}><${CodeEditor} label="Source" language="python" rows=${14} maxRows=${34} value=${draft.source} readOnly=${readOnly} hint=${hint}
-      error=${fault && withCode(fault.message)} errorLine=${fault?.line} onInput=${(/** @type {string} */ source) => onChange({ source })} onSubmit=${onSubmit} /></div>
+    <div ref=${frame}>
+      <${CodeEditor} label="Source" language="python" rows=${14} maxRows=${34} value=${draft.source}
+        readOnly=${readOnly} hint=${hint} error=${fault && withCode(fault.message)} errorLine=${fault?.line}
+        onInput=${(/** @type {string} */ source) => onChange({ source })} onSubmit=${onSubmit} />
+    </div>
   `;
 }
 
@@ -56,8 +61,10 @@ export function SchemaField({ draft, onChange, readOnly }) {
   const parsed = draft.schema.trim() === '' ? null : parseJson(draft.schema);
   const wrong = parsed && !parsed.ok ? parsed : null;
   return html`
-    <${CodeEditor} label="Params schema" language="json" rows=${6} maxRows=${18} value=${draft.schema} readOnly=${readOnly}
+    <${CodeEditor} label="Params schema" language="json" rows=${6} maxRows=${18} value=${draft.schema}
+      readOnly=${readOnly}
       hint="JSON Schema of what main takes, its root an object; empty for none. Clients see it, and main checks its params itself."
-      error=${wrong?.message} errorLine=${wrong?.line} onInput=${(/** @type {string} */ schema) => onChange({ schema })} />
+      error=${wrong?.message} errorLine=${wrong?.line}
+      onInput=${(/** @type {string} */ schema) => onChange({ schema })} />
   `;
 }

@@ -1,8 +1,14 @@
 /** What a script can be, what it starts from, and where the server finds fault with it. */
 
-/** Where the text is wrong; `ran`: found by running it. @typedef {{line: number | null, message: string, ran?: boolean}} SourceFault */
+/**
+ * Where the text is wrong; `ran`: found by running it.
+ * @typedef {{line: number | null, message: string, ran?: boolean}} SourceFault
+ */
 /** @typedef {'tool' | 'sink' | 'library' | 'startup'} Kind */
-/** @typedef {{id: string, name: string, kind: Kind, owner: 'user' | 'global', owner_id: string, description: string, source: string, params_schema: any, created_at: string, updated_at: string}} Script */
+/**
+ * @typedef {{id: string, name: string, kind: Kind, owner: 'user' | 'global', owner_id: string, description: string,
+ *   source: string, params_schema: any, created_at: string, updated_at: string}} Script
+ */
 
 /** @type {Record<Kind, {label: string, about: string, starter: string, use: (name: string) => string}>} */
 export const KINDS = {

@@ -13,8 +13,14 @@ import { ErrorNotice } from '../../ui/error-notice.js';
 import { TextInput } from '../../ui/field.js';
 import { EVENT_TYPES, sampleOf } from './kinds.js';
 
-/** @typedef {{message: string, file: string | null, line: number | null, source_line: string | null, traceback: string}} Fault */
-/** `result` is its JSON as text, because a script may return larger integers than JavaScript has. @typedef {{result: string, error: Fault | null, output: string, ms: number}} Ran */
+/**
+ * @typedef {{message: string, file: string | null, line: number | null, source_line: string | null, traceback: string}}
+ *   Fault
+ */
+/**
+ * `result` is its JSON as text, because a script may return larger integers than JavaScript has.
+ * @typedef {{result: string, error: Fault | null, output: string, ms: number}} Ran
+ */
 
 /**
  * @param {object} props
@@ -55,10 +61,18 @@ export function TestRun({ script, path, dirty, onSave, onFault }) {
       <form class="form" onSubmit=${submit}>
         ${
           tool
-            ? html`<${CodeEditor} label="Params" language="json" rows=${5} maxRows=${16} value=${params} onInput=${setParams} error=${parsed.ok ? '' : parsed.message} errorLine=${parsed.ok ? null : parsed.line} onSubmit=${() => parsed.ok && void run()} />`
+            ? html`
+              <${CodeEditor} label="Params" language="json" rows=${5} maxRows=${16} value=${params} onInput=${setParams}
+                error=${parsed.ok ? '' : parsed.message} errorLine=${parsed.ok ? null : parsed.line}
+                onSubmit=${() => parsed.ok && void run()} />
+            `
             : html`<${EventType} value=${eventType} onInput=${setEventType} />`
         }
-        <div class="form-actions"><${Button} type="submit" kind="primary" icon="play" busy=${busy} disabled=${tool && !parsed.ok}>${dirty ? 'Save and run' : 'Run'}</${Button}></div>
+        <div class="form-actions">
+          <${Button} type="submit" kind="primary" icon="play" busy=${busy} disabled=${tool && !parsed.ok}>
+            ${dirty ? 'Save and run' : 'Run'}
+          </${Button}>
+        </div>
       </form>
       <div aria-live="polite" class="run-outcome">
         <${ErrorNotice} error=${error} />
@@ -72,7 +86,8 @@ export function TestRun({ script, path, dirty, onSave, onFault }) {
 function EventType({ value, onInput }) {
   const id = useId();
   return html`
-    <${TextInput} label="Event type" mono required value=${value} onInput=${onInput} list=${id} autocomplete="off" hint="Types of the system come with a payload like theirs." />
+    <${TextInput} label="Event type" mono required value=${value} onInput=${onInput} list=${id} autocomplete="off"
+      hint="Types of the system come with a payload like theirs." />
     <datalist id=${id}>${EVENT_TYPES.map((type) => html`<option key=${type} value=${type} />`)}</datalist>
   `;
 }
@@ -81,20 +96,37 @@ function EventType({ value, onInput }) {
 function Outcome({ ran, tool }) {
   const took = formatDuration(ran.ms);
   return html`
-    <p><${Status} tone=${ran.error ? 'bad' : 'good'}>${ran.error ? `Failed after ${took}` : `Succeeded in ${took}`}</${Status}></p>
+    <p>
+      <${Status} tone=${ran.error ? 'bad' : 'good'}>
+        ${ran.error ? `Failed after ${took}` : `Succeeded in ${took}`}
+      </${Status}>
+    </p>
     ${
       ran.error &&
       html`
-      <div class="stack-small">
-        <h3>Error</h3>
-        <p class="run-error">${ran.error.message}</p>
-        ${ran.error.traceback && html`<${CodeBlock} text=${ran.error.traceback} label="traceback" />`}
-      </div>`
+        <div class="stack-small">
+          <h3>Error</h3>
+          <p class="run-error">${ran.error.message}</p>
+          ${ran.error.traceback && html`<${CodeBlock} text=${ran.error.traceback} label="traceback" />`}
+        </div>
+      `
     }
-    ${tool && !ran.error && html`<div class="stack-small"><h3>Result</h3><${CodeBlock} text=${ran.result} language="json" label="result" wrap /></div>`}
+    ${
+      tool &&
+      !ran.error &&
+      html`
+        <div class="stack-small">
+          <h3>Result</h3><${CodeBlock} text=${ran.result} language="json" label="result" wrap />
+        </div>
+      `
+    }
     <div class="stack-small">
       <h3>Output</h3>
-      ${ran.output ? html`<${CodeBlock} text=${ran.output} label="output" wrap />` : html`<p class="muted small">It printed nothing.</p>`}
+      ${
+        ran.output
+          ? html`<${CodeBlock} text=${ran.output} label="output" wrap />`
+          : html`<p class="muted small">It printed nothing.</p>`
+      }
     </div>
   `;
 }

@@ -1,7 +1,10 @@
 /** Which event the API is asked to try something with. */
 import { parseJson } from '../../lib/json.js';
 
-/** @typedef {{eventId: string, type: string, data: string}} Sample an `eventId` of '' means made up; `data` of '' leaves it to the server */
+/**
+ * @typedef {{eventId: string, type: string, data: string}} Sample an `eventId` of '' means made up; `data` of '' leaves
+ *   it to the server
+ */
 
 /**
  * The members of a body that name the event, as text: its data goes as it was typed, so that numbers
@@ -18,7 +21,12 @@ export function askWith(sample, suggestion) {
   return parseJson(data).ok ? `${type},"data":${data}` : null;
 }
 
-/** A body of these members and others. @param {string} members @param {Record<string, any>} others at least one @returns {string} */
+/**
+ * A body of these members and others.
+ * @param {string} members
+ * @param {Record<string, any>} others at least one
+ * @returns {string}
+ */
 export function bodyWith(members, others) {
   return `${JSON.stringify(others).slice(0, -1)},${members}}`;
 }

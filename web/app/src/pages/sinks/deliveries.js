@@ -17,7 +17,10 @@ import { toast } from '../../ui/toasts.js';
 import { Attempts, outcomeOf } from '../events/attempts.js';
 import { exampleType } from '../events/patterns.js';
 
-/** @typedef {{n: number, event_id: string, event_type: string, state: 'pending' | 'delivered' | 'dead', attempts: import('../events/attempts.js').Attempt[]}} Delivery */
+/**
+ * @typedef {{n: number, event_id: string, event_type: string, state: 'pending' | 'delivered' | 'dead', attempts:
+ *   import('../events/attempts.js').Attempt[]}} Delivery
+ */
 /** @typedef {import('./health.js').Sink} Sink */
 
 const REFRESH_MS = 3_000;
@@ -47,21 +50,39 @@ export function Deliveries({ sink, still, onChange }) {
   const open = (/** @type {Delivery | null} */ one) => query.set({ delivery: one?.n ?? null }, { push: one !== null });
   const resendButton = (/** @type {Delivery} */ one) =>
     one.state !== 'pending' &&
-    html`<${Button} size="small" icon="refresh" disabled=${resend.busy} aria-label=${`Resend #${one.n}`} onClick=${() => resend.run(one)}>Resend</${Button}>`;
+    html`
+      <${Button} size="small" icon="refresh" disabled=${resend.busy} aria-label=${`Resend #${one.n}`}
+        onClick=${() => resend.run(one)}>
+        Resend
+      </${Button}>
+    `;
   return html`
-    <${Card} title="Deliveries" flush description="Newest first. What failed is tried again after 5 s and 15 s, then it is dead."
-      actions=${html`<${Segmented} label="State" value=${state} onInput=${(/** @type {string} */ value) => query.set({ state: value })} options=${STATES} />`}>
+    <${Card} title="Deliveries" flush
+      description="Newest first. What failed is tried again after 5 s and 15 s, then it is dead."
+      actions=${html`
+        <${Segmented} label="State" value=${state}
+          onInput=${(/** @type {string} */ value) => query.set({ state: value })} options=${STATES} />
+      `}>
       ${!opened && html`<${ErrorNotice} error=${resend.error} title="Not queued again" />`}
       ${
         pendingOf(list) ??
         html`
-        <${ErrorNotice} error=${list.error} title="Not up to date" />
-        <${Table} label="Deliveries" columns=${columnsOf(resendButton)} rows=${list.items} rowKey=${(/** @type {Delivery} */ one) => String(one.n)} onRow=${open}
-          selected=${(/** @type {Delivery} */ one) => one === opened} empty=${html`<${Empty} sink=${sink} state=${state} />`} />
-        <${Pagination} list=${list} />`
+          <${ErrorNotice} error=${list.error} title="Not up to date" />
+          <${Table} label="Deliveries" columns=${columnsOf(resendButton)} rows=${list.items}
+            rowKey=${(/** @type {Delivery} */ one) => String(one.n)} onRow=${open}
+            selected=${(/** @type {Delivery} */ one) => one === opened}
+            empty=${html`<${Empty} sink=${sink} state=${state} />`} />
+          <${Pagination} list=${list} />
+        `
       }
     </${Card}>
-    ${opened && html`<${DeliveryDrawer} delivery=${opened} error=${resend.error} button=${resendButton(opened)} onClose=${() => open(null)} />`}
+    ${
+      opened &&
+      html`
+        <${DeliveryDrawer} delivery=${opened} error=${resend.error} button=${resendButton(opened)}
+          onClose=${() => open(null)} />
+      `
+    }
   `;
 }
 
@@ -107,19 +128,30 @@ function columnsOf(resendButton) {
 function LastAnswer({ delivery }) {
   const last = delivery.attempts.at(-1);
   if (!last) return html`<span class="muted">not tried yet</span>`;
-  return html`<span class="last-result"><span>${outcomeOf(last)}</span>${last.error && html`<span class="last-error small" title=${last.error}>${last.error}</span>`}</span>`;
+  return html`
+    <span class="last-result">
+      <span>${outcomeOf(last)}</span>
+      ${last.error && html`<span class="last-error small" title=${last.error}>${last.error}</span>`}
+    </span>
+  `;
 }
 
 /** @param {{sink: Sink, state: string}} props */
 function Empty({ sink, state }) {
   if (state)
-    return html`<${EmptyState} icon="filter" title=${`No ${state} deliveries`}><p>Others may be there: choose All.</p></${EmptyState}>`;
+    return html`
+      <${EmptyState} icon="filter" title=${`No ${state} deliveries`}>
+        <p>Others may be there: choose All.</p>
+      </${EmptyState}>
+    `;
   const type = exampleType(sink.patterns[0]);
   const custom = type.startsWith('custom.');
   return html`
-    <${EmptyState} icon="send" title="Nothing delivered yet" command=${custom ? `svc event ${type.slice('custom.'.length)} '{"hello":"world"}'` : undefined}>
+    <${EmptyState} icon="send" title="Nothing delivered yet"
+      command=${custom ? `svc event ${type.slice('custom.'.length)} '{"hello":"world"}'` : undefined}>
       <p>Every event that matches appears here with its attempts.</p>
-    </${EmptyState}>`;
+    </${EmptyState}>
+  `;
 }
 
 /** @param {{delivery: Delivery, error: any, button: any, onClose: () => void}} props */

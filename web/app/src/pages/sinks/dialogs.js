@@ -34,17 +34,47 @@ export function TestDialog({ sink, onClose }) {
   const sends = sink.type !== 'json-rpc';
   const verb = sink.type === 'script' ? 'Run now' : 'Send now';
   return html`
-    <${Dialog} title=${`Test ${sink.name}`} wide onClose=${onClose} footer=${html`
-      <${Button} onClick=${onClose}>Close</${Button}>
-      <${Button} kind=${sends ? 'secondary' : 'primary'} busy=${test.busy} disabled=${!ask} onClick=${() => test.run(true)}>Dry run</${Button}>
-      ${sends && html`<${Button} kind="primary" icon=${sink.type === 'script' ? 'play' : 'send'} busy=${test.busy} disabled=${!ask} onClick=${() => test.run(false)}>${verb}</${Button}>`}`}>
+    <${Dialog} title=${`Test ${sink.name}`} wide onClose=${onClose}
+      footer=${html`
+        <${Button} onClick=${onClose}>Close</${Button}>
+        <${Button} kind=${sends ? 'secondary' : 'primary'} busy=${test.busy} disabled=${!ask}
+          onClick=${() => test.run(true)}>
+          Dry run
+        </${Button}>
+        ${
+          sends &&
+          html`
+            <${Button} kind="primary" icon=${sink.type === 'script' ? 'play' : 'send'} busy=${test.busy}
+              disabled=${!ask} onClick=${() => test.run(false)}>
+              ${verb}
+            </${Button}>
+          `
+        }
+      `}>
       <div class="stack">
-        <p class="muted">${sends ? 'Past the queue, once: nothing is retried or logged as a delivery. A dry run only shows the body.' : 'It has nobody to send to: the test shows what it makes of an event.'}</p>
+        <p class="muted">
+          ${
+            sends
+              ? 'Past the queue, once: nothing is retried or logged as a delivery. A dry run only shows the body.'
+              : 'It has nobody to send to: the test shows what it makes of an event.'
+          }
+        </p>
         <${SampleFields} sample=${sample} change=${changeSample} suggestion=${suggestion} />
         <div class="stack" role="status">
           <${ErrorNotice} error=${test.error} />
-          ${result?.attempt && html`<section class="stack-small"><h3>Result</h3><${AttemptLine} attempt=${result.attempt} /></section>`}
-          ${result && html`<section class="stack-small"><h3>${sink.type === 'script' ? 'The event as the script sees it' : 'Body'}</h3><${CodeBlock} text=${indentJson(result.body)} language="json" label="body" wrap /></section>`}
+          ${
+            result?.attempt &&
+            html`<section class="stack-small"><h3>Result</h3><${AttemptLine} attempt=${result.attempt} /></section>`
+          }
+          ${
+            result &&
+            html`
+              <section class="stack-small">
+                <h3>${sink.type === 'script' ? 'The event as the script sees it' : 'Body'}</h3>
+                <${CodeBlock} text=${indentJson(result.body)} language="json" label="body" wrap />
+              </section>
+            `
+          }
         </div>
       </div>
     </${Dialog}>
@@ -71,16 +101,26 @@ export function ReplayDialog({ sink, onClose, onDone }) {
   return html`
     <${Dialog} title="Replay past events" onClose=${onClose}>
       <${Form} submit="Replay" onSubmit=${submit} onCancel=${onClose}>
-        <p class="muted">Queues every past event that matches <span class="mono">${sink.name}</span> again, oldest first, also those it has had. It stops when the queue is full.</p>
-        <${TextInput} label="Since" type="datetime-local" step="1" value=${since} onInput=${setSince} hint="Left empty: the last 24 hours." />
+        <p class="muted">
+          Queues every past event that matches <span class="mono">${sink.name}</span> again, oldest first, also those it
+          has had. It stops when the queue is full.
+        </p>
+        <${TextInput} label="Since" type="datetime-local" step="1" value=${since} onInput=${setSince}
+          hint="Left empty: the last 24 hours." />
         <${TextInput} label="Until" type="datetime-local" step="1" optional value=${until} onInput=${setUntil} />
-        <div role="status">${
-          result &&
-          html`
-          <${Notice} tone="warn" icon="alert">
-            <p>${plural(result.queued, 'event')} queued, ${result.dropped} left out because the queue was full. Go on with a later start once it is empty.</p>
-          </${Notice}>`
-        }</div>
+        <div role="status">
+          ${
+            result &&
+            html`
+              <${Notice} tone="warn" icon="alert">
+                <p>
+                  ${plural(result.queued, 'event')} queued, ${result.dropped} left out because the queue was full. Go on
+                  with a later start once it is empty.
+                </p>
+              </${Notice}>
+            `
+          }
+        </div>
       </${Form}>
     </${Dialog}>
   `;
@@ -103,15 +143,20 @@ export function RotateDialog({ sink, onClose }) {
     return html`
       <${SecretDialog} title="New signing secret" label="secret" secret=${rotated.secret} onClose=${onClose}>
         <p class="muted small">The old one goes on signing beside it until ${exactTime(rotated.previous_until)}.</p>
-      </${SecretDialog}>`;
+      </${SecretDialog}>
+    `;
   }
   const submit = async () =>
     setRotated(await api.post(`/api/event-sinks/${sink.id}/rotate-secret`, { overlap_hours: Number(hours) }));
   return html`
     <${Dialog} title="Rotate the signing secret?" onClose=${onClose}>
       <${Form} submit="Rotate secret" onSubmit=${submit} onCancel=${onClose}>
-        <p class="muted">A new secret is made and shown once. For the hours below both sign <code>webhook-signature</code>, so that the receiver accepts throughout.</p>
-        <${TextInput} label="Hours both are valid" type="number" min="0" max="720" step="1" required value=${hours} onInput=${setHours} />
+        <p class="muted">
+          A new secret is made and shown once. For the hours below both sign <code>webhook-signature</code>
+          , so that the receiver accepts throughout.
+        </p>
+        <${TextInput} label="Hours both are valid" type="number" min="0" max="720" step="1" required value=${hours}
+          onInput=${setHours} />
       </${Form}>
     </${Dialog}>
   `;

@@ -41,19 +41,45 @@ export function SinkEditor({ draft, change, onSubmit, submit, disabled, isNew = 
   return html`
     <div class="sink-editor">
       <${Form} submit=${submit} onSubmit=${onSubmit} disabled=${disabled || incomplete}>
-        <${Card} title="Sink"><div class="stack">
-          <${TextInput} label="Name" mono required maxlength="100" autocomplete="off" value=${draft.name} onInput=${(/** @type {string} */ name) => change({ name })} />
-          <${TextInput} label="Description" optional autocomplete="off" maxlength="1000" value=${draft.description} onInput=${(/** @type {string} */ description) => change({ description })} />
-          ${isNew && html`<${NewFields} ...${editing} />`}
-          <${PatternsField} ...${editing} />
-        </div></${Card}>
-        <${Card} title=${TYPE_NAMES[draft.type]} description=${ABOUT[draft.type]}><div class="stack">
-          ${draft.type === 'webhook' && html`<${TextInput} label="URL" type="url" mono required placeholder="https://example.org/hook" autocomplete="off" value=${draft.url} onInput=${(/** @type {string} */ url) => change({ url })} />`}
-          ${draft.type === 'webhook' && html`<${HeadersField} ...${editing} />`}
-          ${draft.type !== 'script' && html`<${TemplateField} ...${editing} error=${preview.error?.code === 'invalid_template' ? preview.error : null} />`}
-          ${draft.type === 'script' && html`<${ScriptField} ...${editing} />`}
-          ${isNew && draft.type === 'webhook' && html`<${TextInput} label="Signing secret" optional mono autocomplete="off" placeholder="whsec_…" value=${draft.secret} onInput=${(/** @type {string} */ secret) => change({ secret })} hint="Left empty, one is made and shown once." />`}
-        </div></${Card}>
+        <${Card} title="Sink">
+          <div class="stack">
+            <${TextInput} label="Name" mono required maxlength="100" autocomplete="off" value=${draft.name}
+              onInput=${(/** @type {string} */ name) => change({ name })} />
+            <${TextInput} label="Description" optional autocomplete="off" maxlength="1000" value=${draft.description}
+              onInput=${(/** @type {string} */ description) => change({ description })} />
+            ${isNew && html`<${NewFields} ...${editing} />`}
+            <${PatternsField} ...${editing} />
+          </div>
+        </${Card}>
+        <${Card} title=${TYPE_NAMES[draft.type]} description=${ABOUT[draft.type]}>
+          <div class="stack">
+            ${
+              draft.type === 'webhook' &&
+              html`
+                <${TextInput} label="URL" type="url" mono required placeholder="https://example.org/hook"
+                  autocomplete="off" value=${draft.url} onInput=${(/** @type {string} */ url) => change({ url })} />
+              `
+            }
+            ${draft.type === 'webhook' && html`<${HeadersField} ...${editing} />`}
+            ${
+              draft.type !== 'script' &&
+              html`
+                <${TemplateField} ...${editing}
+                  error=${preview.error?.code === 'invalid_template' ? preview.error : null} />
+              `
+            }
+            ${draft.type === 'script' && html`<${ScriptField} ...${editing} />`}
+            ${
+              isNew &&
+              draft.type === 'webhook' &&
+              html`
+                <${TextInput} label="Signing secret" optional mono autocomplete="off" placeholder="whsec_…"
+                  value=${draft.secret} onInput=${(/** @type {string} */ secret) => change({ secret })}
+                  hint="Left empty, one is made and shown once." />
+              `
+            }
+          </div>
+        </${Card}>
       </${Form}>
       <${PreviewCard} draft=${draft} preview=${preview} sample=${sample} changeSample=${changeSample} />
     </div>
@@ -63,14 +89,18 @@ export function SinkEditor({ draft, change, onSubmit, submit, disabled, isNew = 
 /** @param {{draft: Draft, change: (part: Partial<Draft>) => void}} props */
 function NewFields({ draft, change }) {
   return html`
-    <${Segmented} label="Type" hideLabel=${false} value=${draft.type} onInput=${(/** @type {any} */ type) => change({ type })}
+    <${Segmented} label="Type" hideLabel=${false} value=${draft.type}
+      onInput=${(/** @type {any} */ type) => change({ type })}
       options=${Object.entries(TYPE_NAMES).map(([value, label]) => ({ value, label }))} />
     ${
       can('manage_global_event_sinks') &&
       html`
-      <${Segmented} label="Takes events of" hideLabel=${false} value=${draft.owner} onInput=${(/** @type {any} */ owner) => change({ owner })}
-        options=${[{ value: 'user', label: 'Mine only' }, { value: 'global', label: 'Everyone (global)' }]} />`
+        <${Segmented} label="Takes events of" hideLabel=${false} value=${draft.owner}
+          onInput=${(/** @type {any} */ owner) => change({ owner })}
+          options=${[{ value: 'user', label: 'Mine only' }, { value: 'global', label: 'Everyone (global)' }]} />
+      `
     }
-    <${Checkbox} label="Active" checked=${draft.active} onChange=${(/** @type {boolean} */ active) => change({ active })} hint="An inactive sink takes no new events." />
+    <${Checkbox} label="Active" checked=${draft.active}
+      onChange=${(/** @type {boolean} */ active) => change({ active })} hint="An inactive sink takes no new events." />
   `;
 }

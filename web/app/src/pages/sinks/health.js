@@ -8,7 +8,10 @@ import { Time } from '../../ui/time.js';
 export const QUEUE_CAPACITY = 100;
 
 /** @typedef {'webhook' | 'script' | 'json-rpc'} SinkType */
-/** @typedef {{n: number, event_id: string, event_type: string, state: string, at: string, error: string | null}} LastDelivery */
+/**
+ * @typedef {{n: number, event_id: string, event_type: string, state: string, at: string, error: string | null}}
+ *   LastDelivery
+ */
 /**
  * @typedef {object} Sink
  * @property {string} id
@@ -19,7 +22,8 @@ export const QUEUE_CAPACITY = 100;
  * @property {'user' | 'global'} owner
  * @property {string} owner_id
  * @property {boolean} active
- * @property {{url: string, headers: Record<string, string>, body_template: string | null, secret?: string} | null} webhook
+ * @property {{url: string, headers: Record<string, string>, body_template: string | null, secret?: string} | null}
+ *   webhook
  * @property {{script_id: string | null, source: string | null} | null} script
  * @property {{body_template: string | null} | null} json_rpc
  * @property {number} queue_depth
@@ -64,7 +68,10 @@ export function LastResult({ sink }) {
   if (!last) return html`<span class="muted">nothing yet</span>`;
   return html`
     <span class="last-result">
-      <span class="last-head"><${Status} tone=${toneOf(last.state)}>${last.state}</${Status}><span class="muted small nowrap"><${Time} value=${last.at} /></span></span>
+      <span class="last-head">
+        <${Status} tone=${toneOf(last.state)}>${last.state}</${Status}>
+        <span class="muted small nowrap"><${Time} value=${last.at} /></span>
+      </span>
       ${last.error && html`<span class="last-error small" title=${last.error}>${last.error}</span>`}
     </span>
   `;
@@ -72,7 +79,10 @@ export function LastResult({ sink }) {
 
 /** @param {{sink: Sink}} props */
 export function SinkBadges({ sink }) {
-  return html`<${Badge}>${TYPE_NAMES[sink.type]}</${Badge}>${sink.owner === 'global' && html`<${Badge} tone="accent">global</${Badge}>`}`;
+  return html`
+    <${Badge}>${TYPE_NAMES[sink.type]}</${Badge}>
+    ${sink.owner === 'global' && html`<${Badge} tone="accent">global</${Badge}>`}
+  `;
 }
 
 /** How many patterns a row shows before it counts the rest. */
@@ -82,7 +92,15 @@ const SHOWN_PATTERNS = 2;
 export function Patterns({ patterns, all = false }) {
   const shown = all ? patterns : patterns.slice(0, SHOWN_PATTERNS);
   const rest = patterns.length - shown.length;
-  return html`<span class=${all ? 'pattern-list' : 'pattern-list pattern-list-short'}>${shown.map((pattern) => html`<${Badge} key=${pattern} mono>${pattern}</${Badge}>`)}${rest > 0 && html`<span class="muted small" title=${patterns.slice(SHOWN_PATTERNS).join(', ')}>and ${rest} more</span>`}</span>`;
+  return html`
+    <span class=${all ? 'pattern-list' : 'pattern-list pattern-list-short'}>
+      ${shown.map((pattern) => html`<${Badge} key=${pattern} mono>${pattern}</${Badge}>`)}
+      ${
+        rest > 0 &&
+        html`<span class="muted small" title=${patterns.slice(SHOWN_PATTERNS).join(', ')}>and ${rest} more</span>`
+      }
+    </span>
+  `;
 }
 
 /** One sentence for the top of a failing sink's page. @param {Sink} sink */

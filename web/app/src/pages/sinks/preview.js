@@ -54,7 +54,8 @@ export function usePreview(draft, sample) {
 }
 
 /**
- * @param {{draft: import('./draft.js').Draft, preview: Preview, sample: import('./sample.js').Sample, changeSample: (part: Partial<import('./sample.js').Sample>) => void}} props
+ * @param {{draft: import('./draft.js').Draft, preview: Preview, sample: import('./sample.js').Sample, changeSample:
+ *   (part: Partial<import('./sample.js').Sample>) => void}} props
  */
 export function PreviewCard({ draft, preview, sample, changeSample }) {
   const patterns = patternsOf(draft.patterns);
@@ -77,10 +78,18 @@ export function PreviewCard({ draft, preview, sample, changeSample }) {
           ${
             result &&
             html`
-            <section class="stack-small">
-              <h3>Preview</h3>
-              ${error ? html`<p class="muted small">The preview waits until the mistake is gone.</p>` : html`<p class="muted small">${about}</p><${CodeBlock} text=${indentJson(result.body)} language="json" label="preview" wrap />`}
-            </section>`
+              <section class="stack-small">
+                <h3>Preview</h3>
+                ${
+                  error
+                    ? html`<p class="muted small">The preview waits until the mistake is gone.</p>`
+                    : html`
+                      <p class="muted small">${about}</p>
+                      <${CodeBlock} text=${indentJson(result.body)} language="json" label="preview" wrap />
+                    `
+                }
+              </section>
+            `
           }
         </div>
       </div>
@@ -94,15 +103,21 @@ function Matches({ patterns, result }) {
   return html`
     <section class="stack-small">
       <h3>Patterns</h3>
-      <p>${
-        matched.length
-          ? html`<${Status} tone="good">Takes <code>${result.event_type}</code></${Status}>`
-          : html`<${Status} tone="warn">Does not take <code>${result.event_type}</code></${Status}>`
-      }</p>
+      <p>
+        ${
+          matched.length
+            ? html`<${Status} tone="good">Takes <code>${result.event_type}</code></${Status}>`
+            : html`<${Status} tone="warn">Does not take <code>${result.event_type}</code></${Status}>`
+        }
+      </p>
       <ul class="matches" aria-label="Patterns tried">
         ${patterns.map((pattern, index) => {
           const hit = matched.includes(pattern);
-          return html`<li key=${index} class=${hit ? 'match' : 'no-match'}><${Icon} name=${hit ? 'check' : 'minus'} size=${14} /> <span class="mono anywhere">${pattern}</span> <span class="small">${hit ? 'matches' : 'does not match'}</span></li>`;
+          return html`
+            <li key=${index} class=${hit ? 'match' : 'no-match'}>
+              <${Icon} name=${hit ? 'check' : 'minus'} size=${14} /> <span class="mono anywhere">${pattern}</span> <span class="small">${hit ? 'matches' : 'does not match'}</span>
+            </li>
+          `;
         })}
       </ul>
     </section>

@@ -31,13 +31,18 @@ export function SampleFields({ sample, change, suggestion }) {
     })),
   ];
   return html`
-    <${Select} label="Sample event" value=${sample.eventId} onInput=${(/** @type {string} */ eventId) => change({ eventId })} options=${options} />
+    <${Select} label="Sample event" value=${sample.eventId}
+      onInput=${(/** @type {string} */ eventId) => change({ eventId })} options=${options} />
     ${
       !sample.eventId &&
       html`
-      <${TextInput} label="Event type" mono autocomplete="off" value=${sample.type} placeholder=${suggestion} onInput=${(/** @type {string} */ type) => change({ type })} />
-      <${CodeEditor} label="Event data" language="json" value=${sample.data} onInput=${(/** @type {string} */ data) => change({ data })} rows=${3}
-        hint="Left empty, the server makes some up." error=${parsed && !parsed.ok ? parsed.message : ''} errorLine=${parsed && !parsed.ok ? parsed.line : null} />`
+        <${TextInput} label="Event type" mono autocomplete="off" value=${sample.type} placeholder=${suggestion}
+          onInput=${(/** @type {string} */ type) => change({ type })} />
+        <${CodeEditor} label="Event data" language="json" value=${sample.data}
+          onInput=${(/** @type {string} */ data) => change({ data })} rows=${3}
+          hint="Left empty, the server makes some up." error=${parsed && !parsed.ok ? parsed.message : ''}
+          errorLine=${parsed && !parsed.ok ? parsed.line : null} />
+      `
     }
   `;
 }

@@ -25,11 +25,17 @@ export function LogCard({ id }) {
   const { lines, error } = useLog(id, paused);
   const text = () => (lines ?? []).map((line) => `${line.at} ${line.source} ${line.line}`).join('\n');
   const actions = html`
-    <${Status} tone=${error ? 'bad' : paused ? 'warn' : 'good'} pulse=${!paused && !error}>${error ? 'interrupted' : paused ? 'paused' : 'live'}</${Status}>
-    <${Button} size="small" icon=${paused ? 'play' : 'pause'} onClick=${() => setPaused(!paused)}>${paused ? 'Follow log' : 'Pause log'}</${Button}>
-    <${CopyButton} text=${text} label="Copy log" />`;
+    <${Status} tone=${error ? 'bad' : paused ? 'warn' : 'good'} pulse=${!paused && !error}>
+      ${error ? 'interrupted' : paused ? 'paused' : 'live'}
+    </${Status}>
+    <${Button} size="small" icon=${paused ? 'play' : 'pause'} onClick=${() => setPaused(!paused)}>
+      ${paused ? 'Follow log' : 'Pause log'}
+    </${Button}>
+    <${CopyButton} text=${text} label="Copy log" />
+  `;
   return html`
-    <${Card} title="Log" id="log" flush actions=${actions} description="What the method server writes to stderr, and what the agent says about it.">
+    <${Card} title="Log" id="log" flush actions=${actions}
+      description="What the method server writes to stderr, and what the agent says about it.">
       <${ErrorNotice} error=${error} />
       ${
         lines !== null &&
@@ -60,11 +66,12 @@ function Lines({ lines, follow }) {
     <div class="log" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label="Log lines" aria-live="off">
       ${lines.map(
         (line) => html`
-        <div class="log-line" key=${line.n}>
-          <time class="log-time" datetime=${line.at} title=${exactTime(line.at)}>${clockTime(line.at)}</time>
-          <span class=${`log-source log-${line.source}`}>${line.source}</span>
-          <span class="log-text">${line.line}</span>
-        </div>`,
+          <div class="log-line" key=${line.n}>
+            <time class="log-time" datetime=${line.at} title=${exactTime(line.at)}>${clockTime(line.at)}</time>
+            <span class=${`log-source log-${line.source}`}>${line.source}</span>
+            <span class="log-text">${line.line}</span>
+          </div>
+        `,
       )}
     </div>
   `;

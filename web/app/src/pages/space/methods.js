@@ -15,7 +15,23 @@ import { Table } from '../../ui/table.js';
 export function MethodsCard({ space }) {
   const mine = me.value?.id === space.owner_id;
   const resource = useResource(mine ? withQuery('/api/methods', {}) : null, { every: 3_000 });
-  return html`<${Card} title="Methods" flush>${mine ? (pendingOf(resource) ?? html`<${ErrorNotice} error=${resource.error} title="Not up to date" /><${Offered} space=${space} all=${resource.data.methods} />`) : html`<p class="card-note muted">Only the owner, <span class="mono">${space.owner}</span>, sees which methods a space offers.</p>`}</${Card}>`;
+  return html`
+    <${Card} title="Methods" flush>
+      ${
+        mine
+          ? (pendingOf(resource) ??
+            html`
+              <${ErrorNotice} error=${resource.error} title="Not up to date" />
+              <${Offered} space=${space} all=${resource.data.methods} />
+            `)
+          : html`
+            <p class="card-note muted">
+              Only the owner, <span class="mono">${space.owner}</span>, sees which methods a space offers.
+            </p>
+          `
+      }
+    </${Card}>
+  `;
 }
 
 /** @param {{space: import('../spaces/status.js').Space, all: Method[]}} props */
@@ -46,6 +62,13 @@ function Offered({ space, all }) {
       cell: (/** @type {Method} */ method) => here(method)?.in_flight,
     },
   ];
-  const none = html`<${EmptyState} level=${3} icon="function" title="No methods" command="svc methods register methods.toml">Run this where the agent runs.</${EmptyState}>`;
-  return html`<${Table} label="Methods" columns=${columns} rows=${rows} rowKey=${(/** @type {Method} */ method) => method.name} rowHref=${(/** @type {Method} */ method) => `/methods/${encodeURIComponent(method.name)}`} empty=${none} />`;
+  const none = html`
+    <${EmptyState} level=${3} icon="function" title="No methods" command="svc methods register methods.toml">
+      Run this where the agent runs.
+    </${EmptyState}>
+  `;
+  return html`
+    <${Table} label="Methods" columns=${columns} rows=${rows} rowKey=${(/** @type {Method} */ method) => method.name}
+      rowHref=${(/** @type {Method} */ method) => `/methods/${encodeURIComponent(method.name)}`} empty=${none} />
+  `;
 }

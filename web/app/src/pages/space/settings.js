@@ -21,17 +21,25 @@ export function SettingsCard({ space, onChanged }) {
     ? html`<a class="mono" href=${`/scripts/${space.startup_script_id}`}>${script?.name ?? space.startup_script_id}</a>`
     : html`<span class="muted">none</span>`;
   return html`
-    <${Card} title="Settings" actions=${html`<${Button} size="small" icon="edit" onClick=${() => setEditing(true)}>Edit settings</${Button}>`}>
-      <${KeyValue} items=${[
-        ['Startup script', startup],
-        ['Health check', html`<span class="mono">${checkText(space.health_check)}</span>`],
-        space.health_check.type !== 'none' && [
-          'Checked',
-          `every ${space.health_check.interval_seconds} s, waits ${space.health_check.timeout_seconds} s; unhealthy after ${space.health_check.failures} failures in a row`,
-        ],
-      ]} />
+    <${Card} title="Settings"
+      actions=${html`<${Button} size="small" icon="edit" onClick=${() => setEditing(true)}>Edit settings</${Button}>`}>
+      <${KeyValue}
+        items=${[
+          ['Startup script', startup],
+          ['Health check', html`<span class="mono">${checkText(space.health_check)}</span>`],
+          space.health_check.type !== 'none' && [
+            'Checked',
+            `every ${space.health_check.interval_seconds} s, waits ${space.health_check.timeout_seconds} s; unhealthy after ${space.health_check.failures} failures in a row`,
+          ],
+        ]} />
     </${Card}>
-    ${editing && html`<${SettingsDialog} space=${space} scripts=${scripts.data?.scripts ?? []} onClose=${() => setEditing(false)} onChanged=${onChanged} />`}
+    ${
+      editing &&
+      html`
+        <${SettingsDialog} space=${space} scripts=${scripts.data?.scripts ?? []} onClose=${() => setEditing(false)}
+          onChanged=${onChanged} />
+      `
+    }
   `;
 }
 
@@ -49,7 +57,10 @@ const TYPES = [
   { value: 'command', label: 'Command: ends with 0' },
 ];
 
-/** @param {{space: Space, scripts: {id: string, name: string, owner: string}[], onClose: () => void, onChanged: (space: Space) => void}} props */
+/**
+ * @param {{space: Space, scripts: {id: string, name: string, owner: string}[], onClose: () => void, onChanged: (space:
+ *   Space) => void}} props
+ */
 function SettingsDialog({ space, scripts, onClose, onChanged }) {
   const was = space.health_check;
   const [script, setScript] = useState(space.startup_script_id ?? '');
@@ -83,19 +94,39 @@ function SettingsDialog({ space, scripts, onClose, onChanged }) {
   return html`
     <${Dialog} title="Edit settings" onClose=${onClose}>
       <${Form} submit="Save settings" onSubmit=${submit} onCancel=${onClose}>
-        <${Select} label="Startup script" value=${script} onInput=${setScript} options=${options} hint="The agent runs it when it starts next." />
+        <${Select} label="Startup script" value=${script} onInput=${setScript} options=${options}
+          hint="The agent runs it when it starts next." />
         <${Select} label="Health check" value=${check.type} onInput=${put('type')} options=${TYPES} />
-        ${check.type === 'tcp' && html`<${TextInput} label="Port" value=${check.port} onInput=${put('port')} type="number" min="1" max="65535" required />`}
-        ${check.type === 'http' && html`<${TextInput} label="Address" mono value=${check.url} onInput=${put('url')} placeholder="http://127.0.0.1:3000/healthz" required />`}
-        ${check.type === 'command' && html`<${TextInput} label="Command" mono value=${check.command} onInput=${put('command')} required />`}
+        ${
+          check.type === 'tcp' &&
+          html`
+            <${TextInput} label="Port" value=${check.port} onInput=${put('port')} type="number" min="1" max="65535"
+              required />
+          `
+        }
+        ${
+          check.type === 'http' &&
+          html`
+            <${TextInput} label="Address" mono value=${check.url} onInput=${put('url')}
+              placeholder="http://127.0.0.1:3000/healthz" required />
+          `
+        }
+        ${
+          check.type === 'command' &&
+          html`<${TextInput} label="Command" mono value=${check.command} onInput=${put('command')} required />`
+        }
         ${
           check.type !== 'none' &&
           html`
-          <div class="field-row">
-            <${TextInput} label="Every (s)" type="number" min="1" value=${check.interval_seconds} onInput=${put('interval_seconds')} required />
-            <${TextInput} label="Waits (s)" type="number" min="1" value=${check.timeout_seconds} onInput=${put('timeout_seconds')} required />
-            <${TextInput} label="Failures" type="number" min="1" value=${check.failures} onInput=${put('failures')} required />
-          </div>`
+            <div class="field-row">
+              <${TextInput} label="Every (s)" type="number" min="1" value=${check.interval_seconds}
+                onInput=${put('interval_seconds')} required />
+              <${TextInput} label="Waits (s)" type="number" min="1" value=${check.timeout_seconds}
+                onInput=${put('timeout_seconds')} required />
+              <${TextInput} label="Failures" type="number" min="1" value=${check.failures} onInput=${put('failures')}
+                required />
+            </div>
+          `
         }
       </${Form}>
     </${Dialog}>

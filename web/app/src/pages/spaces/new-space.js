@@ -29,16 +29,26 @@ export function NewSpaceDialog({ onClose, onMade }) {
   return html`
     <${Dialog} title="New space" onClose=${onClose}>
       <${Form} submit="Create space" onSubmit=${submit} onCancel=${onClose}>
-        <${TextInput} label="Name" value=${name} onInput=${setName} mono required autofocus autocomplete="off" maxlength="63" hint="It never changes. Methods may carry it in their names." />
-        <${Select} label="Template" value=${template} onInput=${setTemplate} hint=${chosen ? templateText(chosen) : 'Ports, health check and startup script in common.'}
+        <${TextInput} label="Name" value=${name} onInput=${setName} mono required autofocus autocomplete="off"
+          maxlength="63" hint="It never changes. Methods may carry it in their names." />
+        <${Select} label="Template" value=${template} onInput=${setTemplate}
+          hint=${chosen ? templateText(chosen) : 'Ports, health check and startup script in common.'}
           options=${[{ value: '', label: 'None' }, ...(templates.data?.templates ?? []).map(named)]} />
         <${ErrorNotice} error=${templates.error} title="Templates could not be loaded" />
         <${Select} label="Startup script" value=${script} onInput=${setScript} hint="The agent runs it when it starts."
-          options=${[{ value: '', label: chosen?.startup_script_id ? 'As the template says' : 'None' }, ...(scripts.data?.scripts ?? []).map(named)]} />
+          options=${[
+            { value: '', label: chosen?.startup_script_id ? 'As the template says' : 'None' },
+            ...(scripts.data?.scripts ?? []).map(named),
+          ]} />
         ${
           can('manage_spaces') &&
-          html`<${Select} label="Who starts its agent" value=${runtime} onInput=${setRuntime}
-          options=${[{ value: 'external', label: 'I do, with a command' }, { value: 'local', label: 'This server, as its own child' }]} />`
+          html`
+            <${Select} label="Who starts its agent" value=${runtime} onInput=${setRuntime}
+              options=${[
+                { value: 'external', label: 'I do, with a command' },
+                { value: 'local', label: 'This server, as its own child' },
+              ]} />
+          `
         }
       </${Form}>
     </${Dialog}>

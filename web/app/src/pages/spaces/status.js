@@ -23,8 +23,14 @@ import { Status } from '../../ui/badge.js';
  * @property {string} created_at
  * @property {string} [agent_token] in the answer to its creation only
  */
-/** @typedef {{type: 'none' | 'tcp' | 'http' | 'command', port?: number, url?: string, command?: string, interval_seconds: number, timeout_seconds: number, failures: number}} HealthCheck */
-/** @typedef {{state: 'none'} | {state: 'active' | 'waiting', methods: number} | {state: 'refused', error: string}} Registration */
+/**
+ * @typedef {{type: 'none' | 'tcp' | 'http' | 'command', port?: number, url?: string, command?: string,
+ *   interval_seconds: number, timeout_seconds: number, failures: number}} HealthCheck
+ */
+/**
+ * @typedef {{state: 'none'} | {state: 'active' | 'waiting', methods: number} | {state: 'refused', error: string}}
+ *   Registration
+ */
 /** @typedef {import('../../ui/badge.js').Tone} Tone */
 
 /** @type {Record<string, [Tone, string]>} */
@@ -52,11 +58,18 @@ export function HealthStatus({ space }) {
   return html`<${Status} tone=${tone} title=${title}>${space.health}</${Status}>`;
 }
 
-/** A space that should be linked and is not is worth a colour; one that is stopped is not. @param {{space: Space}} props */
+/**
+ * A space that should be linked and is not is worth a colour; one that is stopped is not.
+ * @param {{space: Space}} props
+ */
 export function LinkStatus({ space }) {
   if (space.linked)
     return html`<${Status} tone="good" title="The agent is connected to this server">linked</${Status}>`;
-  return html`<${Status} tone=${space.state === 'deployed' ? 'bad' : 'neutral'} title="No agent is connected to this server">not linked</${Status}>`;
+  return html`
+    <${Status} tone=${space.state === 'deployed' ? 'bad' : 'neutral'} title="No agent is connected to this server">
+      not linked
+    </${Status}>
+  `;
 }
 
 /** @param {{space: Space}} props */
@@ -65,7 +78,11 @@ export function RegistrationStatus({ space }) {
   if (registration.state === 'active')
     return html`<${Status} tone="good">${plural(registration.methods, 'method')}</${Status}>`;
   if (registration.state === 'waiting')
-    return html`<${Status} tone="warn" title="The link is lost; the methods wait for it">${plural(registration.methods, 'method')} waiting</${Status}>`;
+    return html`
+      <${Status} tone="warn" title="The link is lost; the methods wait for it">
+        ${plural(registration.methods, 'method')} waiting
+      </${Status}>
+    `;
   if (registration.state === 'refused')
     return html`<${Status} tone="bad" title=${registration.error}>refused</${Status}>`;
   return html`<${Status}>none</${Status}>`;

@@ -22,7 +22,8 @@ function Usage({ token }) {
     <div class="stack-small">
       <p class="muted">Try it, with the command line or with any HTTP client:</p>
       <${CodeBlock} label="command" prompt text=${`SVC_URL=${location.origin} SVC_TOKEN=${token.token} ${command}`} />
-      <${CodeBlock} label="curl command" prompt text=${`curl -sS ${location.origin}/api/methods -H "Authorization: Bearer ${token.token}"`} />
+      <${CodeBlock} label="curl command" prompt
+        text=${`curl -sS ${location.origin}/api/methods -H "Authorization: Bearer ${token.token}"`} />
     </div>
   `;
 }

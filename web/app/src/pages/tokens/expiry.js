@@ -33,7 +33,14 @@ export function ExpiryFields({ expiry }) {
   const hint =
     days === undefined ? 'It works until you revoke it.' : known && `It ends on ${dayOf(Date.now() + days * DAY_MS)}.`;
   return html`
-    <${Select} label="Expires after" value=${expiry.choice} onInput=${expiry.setChoice} options=${OPTIONS} hint=${hint} />
-    ${expiry.choice === 'other' && html`<${TextInput} label="Days" type="number" min="1" max=${DAYS_MAX} step="1" value=${expiry.other} onInput=${expiry.setOther} required />`}
+    <${Select} label="Expires after" value=${expiry.choice} onInput=${expiry.setChoice} options=${OPTIONS}
+      hint=${hint} />
+    ${
+      expiry.choice === 'other' &&
+      html`
+        <${TextInput} label="Days" type="number" min="1" max=${DAYS_MAX} step="1" value=${expiry.other}
+          onInput=${expiry.setOther} required />
+      `
+    }
   `;
 }

@@ -27,7 +27,8 @@ export function NewTokenDialog({ onClose, onCreated }) {
   return html`
     <${Dialog} title="New token" onClose=${onClose}>
       <${Form} submit="Create token" onSubmit=${submit} onCancel=${onClose}>
-        <${TextInput} label="Name" value=${name} onInput=${setName} hint="What will use it, so that you know it again." placeholder="ci" autocomplete="off" maxlength="64" required />
+        <${TextInput} label="Name" value=${name} onInput=${setName} hint="What will use it, so that you know it again."
+          placeholder="ci" autocomplete="off" maxlength="64" required />
         <div class="stack-small">
           <${Segmented} label="Reaches" hideLabel=${false} value=${access} onInput=${setAccess}
             options=${[{ value: 'scopes', label: 'Chosen scopes' }, { value: 'all', label: 'Everything you do' }]} />
@@ -36,8 +37,10 @@ export function NewTokenDialog({ onClose, onCreated }) {
               ? html`<p class="hint">All your permissions, now and later. Prefer scopes where they are enough.</p>`
               : SCOPES.map(
                   ({ name: scope, opens }) => html`
-              <${Checkbox} key=${scope} label=${html`<span class="mono">${scope}</span>`} hint=${opens} checked=${scopes.includes(scope)}
-                onChange=${(/** @type {boolean} */ on) => setScopes(toggled(scopes, scope, on))} />`,
+                    <${Checkbox} key=${scope} label=${html`<span class="mono">${scope}</span>`} hint=${opens}
+                      checked=${scopes.includes(scope)}
+                      onChange=${(/** @type {boolean} */ on) => setScopes(toggled(scopes, scope, on))} />
+                  `,
                 )
           }
         </div>
@@ -47,7 +50,12 @@ export function NewTokenDialog({ onClose, onCreated }) {
   `;
 }
 
-/** In the order of `SCOPES`, whatever was clicked first. @param {string[]} chosen @param {string} scope @param {boolean} on */
+/**
+ * In the order of `SCOPES`, whatever was clicked first.
+ * @param {string[]} chosen
+ * @param {string} scope
+ * @param {boolean} on
+ */
 function toggled(chosen, scope, on) {
   return SCOPES.map(({ name }) => name).filter((name) => (name === scope ? on : chosen.includes(name)));
 }

@@ -22,7 +22,12 @@ const PERMISSION_COLUMNS = [
     key: 'name',
     label: 'Permission',
     cell: (/** @type {Held} */ one) =>
-      html`<span class="permission"><span class="mono">${one.name}</span>${MEANING[one.name] && html`<span class="permission-about">${MEANING[one.name]}</span>`}</span>`,
+      html`
+        <span class="permission">
+          <span class="mono">${one.name}</span>
+          ${MEANING[one.name] && html`<span class="permission-about">${MEANING[one.name]}</span>`}
+        </span>
+      `,
   },
   {
     key: 'held',
@@ -44,7 +49,8 @@ const PERMISSION_COLUMNS = [
 export function PermissionsAccess({ permissions }) {
   const held = permissions.filter((one) => one.roles.length > 0).length;
   return html`
-    <${Card} title="Effective permissions" flush description=${`${held} of ${permissions.length}, and the roles they come from.`}>
+    <${Card} title="Effective permissions" flush
+      description=${`${held} of ${permissions.length}, and the roles they come from.`}>
       <${Table} label="Effective permissions" columns=${PERMISSION_COLUMNS} rows=${permissions} />
     </${Card}>
   `;
@@ -67,12 +73,20 @@ const METHOD_COLUMNS = [
 export function MethodsAccess({ access }) {
   const others = access.permissions.some((one) => one.name === 'use_methods' && one.roles.length > 0);
   const empty = html`
-    <${EmptyState} icon="function" level=${3} title=${others ? 'No shared methods' : 'No permission to call others’ methods'}>
-      ${others ? 'Nobody shares a method with everyone or with one of these groups now.' : html`Calling shared methods of others needs <code>use_methods</code>.`}
-    </${EmptyState}>`;
+    <${EmptyState} icon="function" level=${3}
+      title=${others ? 'No shared methods' : 'No permission to call others’ methods'}>
+      ${
+        others
+          ? 'Nobody shares a method with everyone or with one of these groups now.'
+          : html`Calling shared methods of others needs <code>use_methods</code>.`
+      }
+    </${EmptyState}>
+  `;
   return html`
-    <${Card} title="Callable methods" flush description=${`${plural(access.own_methods, 'method')} of their own, and ${plural(access.methods.length, 'shared method')} of others:`}>
-      <${Table} label="Shared methods of others" columns=${METHOD_COLUMNS} rows=${access.methods} rowKey=${(/** @type {Reached} */ one) => one.name} empty=${empty} />
+    <${Card} title="Callable methods" flush
+      description=${`${plural(access.own_methods, 'method')} of their own, and ${plural(access.methods.length, 'shared method')} of others:`}>
+      <${Table} label="Shared methods of others" columns=${METHOD_COLUMNS} rows=${access.methods}
+        rowKey=${(/** @type {Reached} */ one) => one.name} empty=${empty} />
     </${Card}>
   `;
 }

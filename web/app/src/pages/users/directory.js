@@ -2,7 +2,10 @@
 import { can } from '../../lib/me.js';
 import { useList, useResource } from '../../lib/resource.js';
 
-/** @typedef {{id: string, username: string, roles: string[], groups: string[], active: boolean, created_at: string, quotas?: Record<string, number>}} User */
+/**
+ * @typedef {{id: string, username: string, roles: string[], groups: string[], active: boolean, created_at: string,
+ *   quotas?: Record<string, number>}} User
+ */
 
 /** Filters look at users that are loaded, so many are loaded at once. */
 const PAGE = 1_000;

@@ -6,7 +6,8 @@ import { Checkbox, TextInput } from '../../ui/field.js';
 
 /**
  * Names to tick.
- * @param {{label: string, names: string[], chosen: string[], onChange: (names: string[]) => void, none: any, hints?: Record<string, any>, disabled?: boolean}} props
+ * @param {{label: string, names: string[], chosen: string[], onChange: (names: string[]) => void, none: any, hints?:
+ *   Record<string, any>, disabled?: boolean}} props
  */
 export function Choice({ label, names, chosen, onChange, none, hints = {}, disabled }) {
   const toggle = (/** @type {string} */ name, /** @type {boolean} */ on) =>
@@ -16,17 +17,28 @@ export function Choice({ label, names, chosen, onChange, none, hints = {}, disab
       <legend class="label choice-name">${label}</legend>
       ${names.length === 0 && html`<p class="muted small">${none}</p>`}
       <div class=${cx('choice', Object.keys(hints).length > 0 && 'choice-wide')}>
-        ${names.map((name) => html`<${Checkbox} key=${name} label=${html`<span class="mono anywhere">${name}</span>`} hint=${hints[name]} disabled=${disabled} checked=${chosen.includes(name)} onChange=${(/** @type {boolean} */ on) => toggle(name, on)} />`)}
+        ${names.map(
+          (name) =>
+            html`
+              <${Checkbox} key=${name} label=${html`<span class="mono anywhere">${name}</span>`} hint=${hints[name]}
+                disabled=${disabled} checked=${chosen.includes(name)}
+                onChange=${(/** @type {boolean} */ on) => toggle(name, on)} />
+            `,
+        )}
       </div>
     </fieldset>
   `;
 }
 
-/** @param {{label?: string, value: string, onInput: (text: string) => void, shown: boolean, onMade: (text: string) => void}} props `shown`: readable, because it was made up and has to be passed on */
+/**
+ * @param {{label?: string, value: string, onInput: (text: string) => void, shown: boolean, onMade: (text: string) =>
+ *   void}} props `shown`: readable, because it was made up and has to be passed on
+ */
 export function NewPassword({ label = 'Password', value, onInput, shown, onMade }) {
   return html`
     <div class="password-row">
-      <${TextInput} label=${label} type=${shown ? 'text' : 'password'} mono=${shown} value=${value} onInput=${onInput} required minlength="8" maxlength="1024" autocomplete="new-password"
+      <${TextInput} label=${label} type=${shown ? 'text' : 'password'} mono=${shown} value=${value} onInput=${onInput}
+        required minlength="8" maxlength="1024" autocomplete="new-password"
         hint=${shown ? 'Copy it now: it is not shown again.' : 'At least 8 characters.'} />
       <div class="password-make">
         <${Button} onClick=${() => onMade(makePassword())}>Make one</${Button}>

@@ -37,11 +37,11 @@ export function QuotasCard({ user, onChange }) {
       <form class="form" onSubmit=${submit}>
         <div class="stats">
           ${QUOTAS.map(
-            ([
-              name,
-              label,
-            ]) => html`<${TextInput} key=${name} label=${label} inputmode="numeric" pattern="[0-9]*" placeholder="server's value" disabled=${refused}
-            value=${typed[name] ?? String(stored[name] ?? '')} onInput=${(/** @type {string} */ text) => setTyped({ ...typed, [name]: text })} />`,
+            ([name, label]) => html`
+              <${TextInput} key=${name} label=${label} inputmode="numeric" pattern="[0-9]*" placeholder="server's value"
+                disabled=${refused} value=${typed[name] ?? String(stored[name] ?? '')}
+                onInput=${(/** @type {string} */ text) => setTyped({ ...typed, [name]: text })} />
+            `,
           )}
         </div>
         ${refused && html`<p class="muted small">Only an administrator changes their own quotas.</p>`}
