@@ -8,18 +8,21 @@
 
 const NUMBER = String.raw`(?<number>-?\b\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?\b)`;
 const SINGLE_OR_DOUBLE = String.raw`"(?:[^"\\\n]|\\.)*"?|'(?:[^'\\\n]|\\.)*'?`;
+const PYTHON_STRING = `"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|${SINGLE_OR_DOUBLE}`;
 
 const PYTHON_WORDS =
-  'and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|match|case';
+  'and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|' +
+  'lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield|match|case';
 const JS_WORDS =
-  'async|await|break|class|const|continue|else|export|extends|for|from|function|if|import|in|let|new|of|return|switch|case|throw|try|catch|typeof|while|interface|type';
+  'async|await|break|class|const|continue|else|export|extends|for|from|function|if|import|in|let|new|of|return|' +
+  'switch|case|throw|try|catch|typeof|while|interface|type';
 
 /** @type {Record<Language, RegExp>} */
 const PATTERNS = {
   python: new RegExp(
     [
       String.raw`(?<comment>#[^\n]*)`,
-      String.raw`(?<string>\b[rbfuRBFU]{0,2}(?:"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|${SINGLE_OR_DOUBLE})|"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|${SINGLE_OR_DOUBLE})`,
+      String.raw`(?<string>\b[rbfuRBFU]{0,2}(?:${PYTHON_STRING})|${PYTHON_STRING})`,
       String.raw`(?<meta>^[ \t]*@[\w.]+)`,
       String.raw`(?<=\b(?:def|class)\s+)(?<name>\w+)`,
       String.raw`(?<keyword>\b(?:${PYTHON_WORDS})\b)`,

@@ -66,7 +66,7 @@ export default function AuditPage() {
   const clear = () => query.set(Object.fromEntries(FILTERS.map((name) => [name, null])));
   return html`
     <${PageHeader} title="Audit"
-      description="What was changed, by whom, and what went wrong with events. Newest first; new entries appear by themselves." />
+      description="Changes, who made them, and failed deliveries of events. Newest first; the list updates itself." />
     <${Filters} onClear=${filtered ? clear : null} />
     <${Card} flush class="audit-card">
       ${

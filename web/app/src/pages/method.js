@@ -109,11 +109,8 @@ function About({ method }) {
 /** @param {Method} method */
 function shownTo(method) {
   if (!method.groups?.length) return null;
-  return html`
-    <span class="muted">
-      with ${method.groups.length === 1 ? 'the group' : 'the groups'} <span class="mono">${method.groups.join(', ')}</span>
-    </span>
-  `;
+  const groups = method.groups.length === 1 ? 'the group' : 'the groups';
+  return html`<span class="muted">with ${groups} <span class="mono">${method.groups.join(', ')}</span></span>`;
 }
 
 /** @param {{method: Method}} props */

@@ -72,7 +72,7 @@ export default function ScriptsPage() {
   const filtered = Boolean(kind || owner || words.length);
   return html`
     <${PageHeader} title="Scripts"
-      description="Python that the server and the spaces run by themselves: tools, sinks, libraries and startup scripts."
+      description="Python that the server and the spaces run: tools, sinks, libraries and startup scripts."
       actions=${html`
         <${Button} kind="primary" icon="plus"
           href=${kind ? `/scripts/new?kind=${encodeURIComponent(kind)}` : '/scripts/new'}>

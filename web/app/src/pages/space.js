@@ -117,12 +117,11 @@ function Advice({ space, onRotate }) {
     `;
   }
   if (space.state === 'deployed' && !space.linked) {
+    const state =
+      registration.state === 'waiting' ? 'Its methods wait for the agent to come back.' : 'No agent is connected.';
     return html`
       <${Notice} tone="warn" icon="alert" title="The link is lost">
-        <p>
-          ${registration.state === 'waiting' ? 'Its methods wait for the agent to come back.' : 'No agent is connected.'} After
-          the grace period the space is stopped.
-        </p>
+        <p>${state} After the grace period the space is stopped.</p>
       </${Notice}>
     `;
   }

@@ -46,7 +46,7 @@ export default function TokensPage() {
   };
   return html`
     <${PageHeader} title="Tokens"
-      description="Keys for programs that act as you: the command line, scripts, MCP clients. Revoking one acts on its next request."
+      description="Keys for programs that act as you: command line, scripts, MCP clients. Revocation is immediate."
       actions=${html`<${Button} kind="primary" icon="plus" onClick=${open}>New token</${Button}>`} />
     ${
       pendingOf(list) ??

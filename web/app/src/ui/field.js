@@ -82,7 +82,7 @@ export function Textarea({
     <${Field} ...${{ label, hideLabel, hint, error, optional, class: className }}>
       ${(/** @type {Wiring} */ wiring) => html`
         <textarea class=${cx('input', mono && 'mono')} rows=${rows} value=${value ?? ''} spellcheck=${!mono}
-          onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} ...${wiring} ...${rest}></textarea>
+          onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} ...${wiring} ...${rest} />
       `}
     </${Field}>
   `;

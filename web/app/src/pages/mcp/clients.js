@@ -41,7 +41,8 @@ export const CLIENTS = [
     language: 'json',
     write: (entry) => pretty(claudeDesktop(entry)),
     place:
-      'Merge this into `claude_desktop_config.json` (Settings, Developer, Edit Config) and restart Claude. It needs Node.js.',
+      'Merge this into `claude_desktop_config.json` (Settings, Developer, Edit Config) and restart Claude. ' +
+      'It needs Node.js.',
     missing: `Put a token for \`${PLACEHOLDER}\`.`,
   },
   {
@@ -96,7 +97,8 @@ const bearer = (entry, instead) => `Bearer ${entry.token ?? instead}`;
 
 /** @param {Entry} entry */
 function claudeCode(entry) {
-  return `claude mcp add --transport http ${entry.name} '${entry.url}' --header "Authorization: ${bearer(entry, `$${TOKEN_VARIABLE}`)}"`;
+  const header = `Authorization: ${bearer(entry, `$${TOKEN_VARIABLE}`)}`;
+  return `claude mcp add --transport http ${entry.name} '${entry.url}' --header "${header}"`;
 }
 
 /**
@@ -126,7 +128,11 @@ function vscode(entry) {
 
 /** @param {Entry} entry */
 function codex(entry) {
-  return `[mcp_servers.${entry.name}]\nurl = ${JSON.stringify(entry.url)}\nbearer_token_env_var = ${JSON.stringify(TOKEN_VARIABLE)}`;
+  return [
+    `[mcp_servers.${entry.name}]`,
+    `url = ${JSON.stringify(entry.url)}`,
+    `bearer_token_env_var = ${JSON.stringify(TOKEN_VARIABLE)}`,
+  ].join('\n');
 }
 
 /** @param {Entry} entry */

@@ -21,7 +21,8 @@ export function ConnectCard({ name, url, search }) {
   const query = useQuery();
   const [token, setToken] = useState(/** @type {NewToken | null} */ (null));
   const client = CLIENTS.find(({ id }) => id === query.get('client')) ?? CLIENTS[0];
-  const command = `svc mcp config --client ${client.id}${name === 'svc' ? '' : ` --name ${name}`} --create-token${search ? ' --search' : ''}`;
+  const named = name === 'svc' ? '' : ` --name ${name}`;
+  const command = `svc mcp config --client ${client.id}${named} --create-token${search ? ' --search' : ''}`;
   return html`
     <${Card} title="Connect a client">
       <${Tabs} label="Client" tabs=${CLIENTS.map(({ id, label }) => ({ id, label }))} value=${client.id}

@@ -19,7 +19,8 @@ export function CallsChart({ minutes }) {
   const words =
     top === 0
       ? 'no calls in the last hour'
-      : `${formatNumber(shown.calls)} in this minute, at most ${formatNumber(top)}, ${formatNumber(errors)} failed in the hour`;
+      : `${formatNumber(shown.calls)} in this minute, at most ${formatNumber(top)}, ` +
+        `${formatNumber(errors)} failed in the hour`;
   return html`
     <${ChartCard} title="Calls per minute" value=${formatNumber(shown.calls)} when=${whenOf(minutes, at)}
       top=${top ? formatNumber(top) : ''} onPoint=${setAt}

@@ -28,7 +28,9 @@ export const STEPS = [
     needs: SPACES,
     href: '/spaces',
     go: 'Go to spaces',
-    text: 'A space is a place your methods run in: a container, a machine, a folder. Make one, and start its agent there with the command you are given.',
+    text:
+      'A space is a place your methods run in: a container, a machine, a folder. Make one, and start its agent ' +
+      'there with the command you are given.',
     command: 'svc space create lab',
   },
   {
@@ -63,7 +65,9 @@ export const STEPS = [
     needs: ['use_mcp'],
     href: '/tools',
     go: 'Configure a client',
-    text: 'Methods marked as tools work in Claude Code, Cursor, VS Code and others. This ticks once you have a token with the scope mcp.',
+    text:
+      'Methods marked as tools work in Claude Code, Cursor, VS Code and others. This ticks once you have a token ' +
+      'with the scope mcp.',
     command: 'svc mcp config --client claude-code --create-token',
   },
   {
@@ -81,7 +85,9 @@ export const STEPS = [
     needs: ['manage_own_event_sinks'],
     href: '/sinks/new',
     go: 'New sink',
-    text: 'A sink sends the events you choose to a webhook, a script or a method, in order, and tries again when that fails.',
+    text:
+      'A sink sends the events you choose to a webhook, a script or a method, in order, and tries again when ' +
+      'that fails.',
     command: "svc sink create builds --patterns 'custom.build.*' --url https://example.com/hook",
   },
 ];

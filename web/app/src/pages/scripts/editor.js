@@ -63,7 +63,7 @@ export function SchemaField({ draft, onChange, readOnly }) {
   return html`
     <${CodeEditor} label="Params schema" language="json" rows=${6} maxRows=${18} value=${draft.schema}
       readOnly=${readOnly}
-      hint="JSON Schema of what main takes, its root an object; empty for none. Clients see it, and main checks its params itself."
+      hint="JSON Schema of an object; empty for none. Clients see it, but it is not enforced: main checks its params."
       error=${wrong?.message} errorLine=${wrong?.line}
       onInput=${(/** @type {string} */ schema) => onChange({ schema })} />
   `;

@@ -16,7 +16,8 @@ export const KINDS = {
     label: 'Tool',
     about: 'Runs on the server for a caller. It defines `main(params)`, and MCP clients see it as a tool.',
     starter:
-      'def main(params):\n    name = params.get("name", "world")\n    print("greeting", name)\n    return {"greeting": f"Hello, {name}!"}\n',
+      'def main(params):\n    name = params.get("name", "world")\n    print("greeting", name)\n' +
+      '    return {"greeting": f"Hello, {name}!"}\n',
     use: (name) => `svc script run ${quote(name)} '{}'`,
   },
   sink: {
@@ -35,7 +36,8 @@ export const KINDS = {
     label: 'Startup',
     about: 'Run by the agent of a space when it starts, before the methods are registered.',
     starter:
-      'import os\n\nif not os.path.exists("inbox"):\n    os.mkdir("inbox")\nprint("prepared", os.getenv("SVC_SPACE_NAME"))\n',
+      'import os\n\nif not os.path.exists("inbox"):\n    os.mkdir("inbox")\n' +
+      'print("prepared", os.getenv("SVC_SPACE_NAME"))\n',
     use: (name) => `svc space update lab --startup-script ${quote(name)}`,
   },
 };

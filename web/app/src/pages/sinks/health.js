@@ -106,9 +106,13 @@ export function Patterns({ patterns, all = false }) {
 /** One sentence for the top of a failing sink's page. @param {Sink} sink */
 export function troubleOf(sink) {
   const last = sink.last_delivery;
-  if (sink.failures > 0)
-    return `The delivery at the head of its queue has failed ${sink.failures === 1 ? 'once' : `${sink.failures} times`} and is tried again.`;
-  if (last?.state === 'dead')
-    return `Its last delivery (#${last.n}, ${relativeTime(last.at)}) was given up after three attempts${last.error ? `: ${last.error}` : '.'}`;
+  if (sink.failures > 0) {
+    const times = sink.failures === 1 ? 'once' : `${sink.failures} times`;
+    return `The delivery at the head of its queue has failed ${times} and is tried again.`;
+  }
+  if (last?.state === 'dead') {
+    const reason = last.error ? `: ${last.error}` : '.';
+    return `Its last delivery (#${last.n}, ${relativeTime(last.at)}) was given up after three attempts${reason}`;
+  }
   return '';
 }

@@ -115,7 +115,9 @@ function Matches({ patterns, result }) {
           const hit = matched.includes(pattern);
           return html`
             <li key=${index} class=${hit ? 'match' : 'no-match'}>
-              <${Icon} name=${hit ? 'check' : 'minus'} size=${14} /> <span class="mono anywhere">${pattern}</span> <span class="small">${hit ? 'matches' : 'does not match'}</span>
+              <${Icon} name=${hit ? 'check' : 'minus'} size=${14} />${' '}
+              <span class="mono anywhere">${pattern}</span>${' '}
+              <span class="small">${hit ? 'matches' : 'does not match'}</span>
             </li>
           `;
         })}

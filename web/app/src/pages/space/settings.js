@@ -29,7 +29,8 @@ export function SettingsCard({ space, onChanged }) {
           ['Health check', html`<span class="mono">${checkText(space.health_check)}</span>`],
           space.health_check.type !== 'none' && [
             'Checked',
-            `every ${space.health_check.interval_seconds} s, waits ${space.health_check.timeout_seconds} s; unhealthy after ${space.health_check.failures} failures in a row`,
+            `every ${space.health_check.interval_seconds} s, waits ${space.health_check.timeout_seconds} s; ` +
+              `unhealthy after ${space.health_check.failures} failures in a row`,
           ],
         ]} />
     </${Card}>

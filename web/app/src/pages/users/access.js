@@ -82,9 +82,10 @@ export function MethodsAccess({ access }) {
       }
     </${EmptyState}>
   `;
+  const own = plural(access.own_methods, 'method');
+  const shared = plural(access.methods.length, 'shared method');
   return html`
-    <${Card} title="Callable methods" flush
-      description=${`${plural(access.own_methods, 'method')} of their own, and ${plural(access.methods.length, 'shared method')} of others:`}>
+    <${Card} title="Callable methods" flush description=${`${own} of their own, and ${shared} of others:`}>
       <${Table} label="Shared methods of others" columns=${METHOD_COLUMNS} rows=${access.methods}
         rowKey=${(/** @type {Reached} */ one) => one.name} empty=${empty} />
     </${Card}>
