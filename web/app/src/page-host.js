@@ -1,4 +1,4 @@
-/** Loads the page of the current route and shows it, or says honestly why it cannot. */
+/** Loads and shows the page of the current route, or the reason why it cannot be shown. */
 import { can, me } from './lib/me.js';
 import { html, useEffect, useErrorBoundary, useRef, useState } from './lib/preact.js';
 import { SLOW_MS } from './lib/resource.js';
@@ -43,7 +43,7 @@ export function PageHost() {
   return html`<${Guarded} key=${pageKey(shown.route)} Page=${shown.Page} route=${shown.route} />`;
 }
 
-/** One page for one address: another id is another page, with nothing left over from the last. @param {Route} of */
+/** One component instance per address: a page for another id starts without the old state. @param {Route} of */
 function pageKey(of) {
   return `${of.title} ${of.pathname}`;
 }
@@ -54,7 +54,7 @@ function allowed(asked) {
   return { ...asked, ...FORBIDDEN };
 }
 
-/** A mistake in one page leaves the navigation standing. @param {{Page: any, route: Route}} props */
+/** An error in a page leaves the navigation usable. @param {{Page: any, route: Route}} props */
 function Guarded({ Page, route: shown }) {
   const [error, reset] = useErrorBoundary((caught) => console.error(caught));
   if (error) return html`<${PageError} error=${error} title="This page failed" onRetry=${reset} />`;
@@ -62,8 +62,8 @@ function Guarded({ Page, route: shown }) {
 }
 
 /**
- * The title of the window; and after navigation the focus on the heading, so that a screen reader
- * says where it is and Tab goes on from there.
+ * Sets the window title. After navigation it focuses the heading, so that a screen reader announces the page and Tab
+ * continues from there.
  * @param {Route} current
  * @param {boolean} ready
  */
@@ -84,7 +84,7 @@ function useTitle(current, ready) {
   }, [ready, current.pathname]);
 }
 
-/** For pages whose name is known only from data. @param {string | undefined} name */
+/** Sets the title of pages that are named after their data. @param {string | undefined} name */
 export function useDocumentTitle(name) {
   useEffect(() => {
     if (name) document.title = `${name} · svc`;

@@ -1,4 +1,4 @@
-/** What stands around every page: navigation, who is signed in, the way to the content. */
+/** The frame of every page: navigation, user menu, skip link. */
 import { can, me, signOut } from './lib/me.js';
 import { cx, html, useEffect, useRef, useState } from './lib/preact.js';
 import { setTheme, theme } from './lib/theme.js';
@@ -81,7 +81,7 @@ function NavGroup({ name, rows }) {
   `;
 }
 
-/** The pages the caller may see, by heading. */
+/** The pages that the user may see, by heading. */
 function groups() {
   /** @type {Map<string, import('./routes.js').RouteRow[]>} */
   const found = new Map();
@@ -129,7 +129,7 @@ function UserMenu() {
 }
 
 async function leave() {
-  // Asked before: whoever stays must still be signed in.
+  // Confirm first: a user who stays on the page must still be signed in.
   if (!mayLeave()) return;
   try {
     await signOut();

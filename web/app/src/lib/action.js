@@ -1,11 +1,11 @@
-/** Something a button does: busy while it runs, its error kept to be shown beside it. */
+/** An asynchronous action of a button, with its busy state and its last error. */
 import { useRef, useState } from './preact.js';
 
 /**
  * @template {any[]} A
  * @param {(...args: A) => Promise<any>} action
  * @returns {{run: (...args: A) => Promise<boolean>, busy: boolean, error: any, clear: () => void}}
- *   `run` answers whether it worked; a second call while the first runs is ignored
+ *   `run` resolves to true on success; a second call while the first runs is ignored
  */
 export function useAction(action) {
   const [state, setState] = useState({ busy: false, error: /** @type {any} */ (null) });

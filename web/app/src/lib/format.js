@@ -1,7 +1,7 @@
-/** How values read. Times come from the API as RFC 3339 in UTC and are shown in the reader's zone. */
+/** Formats of values. The API sends times as RFC 3339 in UTC; pages show them in the user's time zone. */
 import { signal } from './preact.js';
 
-/** The present, moving on every few seconds while the tab is visible, so that "2 min ago" stays true. */
+/** The current time, updated every few seconds while the tab is visible, so that "2 min ago" stays correct. */
 export const now = signal(Date.now());
 setInterval(() => {
   if (document.visibilityState === 'visible') now.value = Date.now();
@@ -30,7 +30,7 @@ const STEPS = /** @type {[number, string][]} */ ([
 ]);
 
 /**
- * "just now", "12 s ago", "in 3 d"; a date once it is a month away.
+ * "just now", "12 s ago", "in 3 d"; a date for times more than a month away.
  * @param {string | number | Date} time
  * @param {number} [from]
  */
@@ -76,11 +76,11 @@ export function plural(count, one, many = `${one}s`) {
   return `${formatNumber(count)} ${count === 1 ? one : many}`;
 }
 
-/** The first part of an id, enough to tell rows apart. @param {string} id */
+/** The first part of an id, enough to distinguish rows. @param {string} id */
 export const shortId = (id) => id.slice(0, 8);
 
 /**
- * An address from data, if it is one that may become a link.
+ * A URL from data, if it is safe to use as a link.
  * @param {unknown} text
  * @returns {string | null}
  */

@@ -1,6 +1,6 @@
 /**
- * Syntax colours: a text cut into pieces, each with a kind. The pieces joined are the text again,
- * whatever it contains; a mistake costs colours, never characters.
+ * Syntax highlighting: splits a text into tokens, each with a kind. Joining the tokens always yields the text, so an
+ * error affects only the colours.
  */
 
 /** @typedef {'python' | 'json' | 'template' | 'shell' | 'toml' | 'javascript'} Language */
@@ -83,13 +83,13 @@ const PATTERNS = {
   ),
 };
 
-/** Beyond this a text is shown without colours: they would cost more than they give. */
+/** Longer texts are not highlighted: it would take too long. */
 const LONGEST = 200_000;
 
 /**
  * @param {string} text
  * @param {Language} language
- * @returns {Token[]} kind is '' for what has no colour
+ * @returns {Token[]} the kind is '' for text without a colour
  */
 export function highlight(text, language) {
   const pattern = PATTERNS[language];

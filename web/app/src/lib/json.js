@@ -1,4 +1,4 @@
-/** JSON as people type it: where it is wrong, and how it reads well. */
+/** Parses JSON with error positions, and formats it for people. */
 
 /**
  * @typedef {{ok: true, value: any} | {ok: false, message: string, line: number, column: number}} Parsed
@@ -35,7 +35,7 @@ const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|true\b|fals
 const SPACE = /[ \t\r\n]*/y;
 
 /**
- * Where the first mistake stands. Browsers word their errors differently and not all name the place.
+ * The offset of the first syntax error. Error messages differ between browsers, and not all contain the position.
  * @param {string} text
  */
 function errorOffset(text) {
@@ -82,8 +82,8 @@ export function prettyJson(value) {
 }
 
 /**
- * One line of a value, for a table cell. A payload may be large and rows are drawn often, so no more
- * of it is written than is shown.
+ * A value as one line for a table cell. Payloads may be large and rows render often, so only the visible part is
+ * serialised.
  * @param {unknown} value
  * @param {number} [length]
  */

@@ -1,5 +1,5 @@
 /**
- * The vendored runtime in one place. The paths are absolute because `tsconfig.json` maps them to
+ * The only module that imports the vendored runtime. The paths are absolute because `tsconfig.json` maps them to
  * the packages' types, which it cannot do for relative ones.
  */
 
@@ -37,7 +37,7 @@ export {
  * @typedef {import('/web/vendor/signals.js').Signal<T>} Signal
  */
 
-/** Makes elements from a template: text that is put in stays text. */
+/** Creates elements from a template; interpolated text is never parsed as markup. */
 export const html = /** @type {(strings: TemplateStringsArray, ...values: any[]) => Node} */ (
   /** @type {unknown} */ (htm.bind(h))
 );

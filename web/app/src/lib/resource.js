@@ -1,30 +1,30 @@
-/** Data on a page: loaded, kept fresh while somebody looks, kept on screen while it reloads. */
+/** Data of a page: loaded, refreshed while the tab is visible, and still shown while it reloads. */
 import { api, withQuery } from './api.js';
 import { followedBy, renewed } from './pages.js';
 import { useEffect, useMemo, useRef, useState } from './preact.js';
 
-/** How long nothing may happen before a spinner says that something does. */
+/** Delay before a spinner appears. */
 export const SLOW_MS = 300;
 
 /** @typedef {import('./api.js').ApiError} ApiError */
 /**
  * @template T
  * @typedef {object} Resource
- * @property {T | null} data the last good answer, also while a newer one is fetched, but not once that failed for
- *   another question
- * @property {boolean} current whether the data answers what is asked now, not the question before
+ * @property {T | null} data the last successful response, also while a new one loads; null after a request for another
+ *   source failed
+ * @property {boolean} current whether the data belongs to the current source, not to the previous one
  * @property {ApiError | null} error of the last attempt
  * @property {boolean} loading
  * @property {boolean} slow loading for longer than 300 ms with nothing to show yet
  * @property {() => Promise<void>} reload
- * @property {(data: T) => void} set puts an answer in place, for instance one a PATCH gave; what was asked before it is
- *   dropped
+ * @property {(data: T) => void} set replaces the data, for instance by the response to a PATCH; requests in progress
+ *   are cancelled
  */
 
 /**
  * @template [T=any]
- * @param {string | null | ((signal: AbortSignal) => Promise<T>)} source a path of the API, a function, or null for "not
- *   now"
+ * @param {string | null | ((signal: AbortSignal) => Promise<T>)} source a path of the API, a function, or null to load
+ *   nothing
  * @param {object} [options]
  * @param {number} [options.every] milliseconds between reloads while the tab is visible
  * @param {any[]} [options.deps] for a function: load again when one of these changes
@@ -86,7 +86,7 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
 
   const set = useMemo(
     () => (/** @type {T} */ data) => {
-      // An answer on its way may have been written before the change this one knows of.
+      // A response in transit may be older than the change that `data` contains.
       running.current?.abort();
       setState({ data, of: latest.current.question, error: null, loading: false });
     },
@@ -98,12 +98,12 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
 
 /**
  * @template T
- * @typedef {{data: T | null, of: string, error: ApiError | null, loading: boolean}} State `of`: the question that was
- *   answered
+ * @typedef {{data: T | null, of: string, error: ApiError | null, loading: boolean}} State `of`: the source the data
+ *   came from
  */
 
 /**
- * The same answer again keeps the old object, so that nothing is drawn anew.
+ * An unchanged response keeps the old object, so that nothing renders again.
  * @template T
  * @param {State<T>} old
  * @param {T} data
@@ -138,15 +138,15 @@ export function poll(load, every) {
   };
 }
 
-/** Rows kept behind the first page of a list that grows while it is read. */
+/** Limit of rows kept after the first page of a list that grows while it is read. */
 const MOST_KEPT = 2_000;
 
 /**
- * A list of the API, page by page: `{"<name>": […], "next_cursor": …}`. Polling renews the first
- * page; what was loaded behind it stays, and so does what is pushed off it.
+ * A list of the API, page by page: `{"<name>": […], "next_cursor": …}`. Polling reloads the first page; rows of later
+ * pages stay, and so do rows that move off the first page.
  * @template [T=any]
  * @param {string | null} path
- * @param {string} name the key of the list in the answer
+ * @param {string} name the key of the list in the response
  * @param {object} [options]
  * @param {import('./api.js').Query} [options.query]
  * @param {number} [options.every]
@@ -155,7 +155,7 @@ const MOST_KEPT = 2_000;
 export function useList(path, name, { query = {}, every = 0, id = (item) => /** @type {any} */ (item).id } = {}) {
   const address = path === null ? null : withQuery(path, query);
   const first = useResource(address, { every });
-  // Everything shown, once a second page was loaded; a cursor of undefined says that none was.
+  // All rows shown, after a second page was loaded; the cursor is undefined before that.
   const none = {
     address,
     items: /** @type {T[]} */ ([]),
@@ -166,7 +166,7 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
   const asked = useRef(address);
   asked.current = address;
 
-  // Pages loaded behind another question do not belong to this one, and neither does its cursor.
+  // Later pages and the cursor of another query do not belong to this one.
   const behind = rest.address === address ? rest : none;
   const cursor = behind.cursor !== undefined ? behind.cursor : first.current ? (first.data?.next_cursor ?? null) : null;
   const items = useMemo(() => {
@@ -177,7 +177,7 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
   }, [first.data, first.current, behind.items]);
   useEffect(() => {
     if (!first.data || !first.current) return;
-    // Of this first page the next one may hold nothing.
+    // The next version of the first page may not contain these rows.
     setRest((old) =>
       old.address === address && old.cursor !== undefined
         ? kept({ ...old, items: renewed(old.items, first.data[name], id) })

@@ -1,18 +1,18 @@
 import { useEffect, useRef, useState } from './preact.js';
 
-/** Typing pauses for this long before the question is asked. */
+/** Pause in typing before the text is passed on. */
 const SETTLE_MS = 200;
 
 /**
- * A text that is typed freely and handed on once typing pauses. What the owner sets from outside,
- * for instance by clearing a filter, replaces what was typed.
+ * A debounced text: typed at once, passed on when typing pauses. A value that the owner sets, for instance by clearing
+ * a filter, replaces the typed text.
  * @param {string} value
  * @param {(text: string) => void} onSettled
  * @returns {[string, (text: string) => void]}
  */
 export function useSettled(value, onSettled) {
   const [text, setText] = useState(value);
-  // The last text both sides agree on, so that the owner's echo of it is not taken for a change.
+  // The last text that both sides share, so that an echo from the owner does not count as a change.
   const said = useRef(value);
   useEffect(() => {
     if (value === said.current) return;

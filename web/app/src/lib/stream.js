@@ -1,7 +1,6 @@
 /**
- * Server-sent events over fetch. Not `EventSource`: the server names each event after its type, and
- * an `EventSource` hears only the names it was told beforehand; nor does it tell a 403 from a lost
- * connection.
+ * Server-sent events over fetch. Not `EventSource`: the server uses the event type as the event name, and an
+ * `EventSource` only delivers names registered in advance. It also cannot distinguish a 403 from a lost connection.
  */
 
 /** @typedef {{id: string, type: string, data: any}} StreamEvent */
@@ -9,7 +8,7 @@
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 15_000;
-/** A tab out of sight for this long gives its connection back: over HTTP/1.1 a browser has six for a host. */
+/** A tab hidden for this long closes its connection: over HTTP/1.1 a browser opens at most six per host. */
 const UNSEEN_MS = 30_000;
 
 /**
@@ -19,7 +18,7 @@ const UNSEEN_MS = 30_000;
  * @param {(state: StreamState, error?: any) => void} [options.onState]
  * @param {(path: string, options: {signal: AbortSignal, headers: Record<string, string>}) => Promise<Response>}
  *   options.open
- * @returns {() => void} stops it
+ * @returns {() => void} stops the stream
  */
 export function streamEvents(path, { onEvent, onState = () => {}, open }) {
   const stop = new AbortController();
@@ -46,7 +45,7 @@ export function streamEvents(path, { onEvent, onState = () => {}, open }) {
         });
       } catch (error) {
         if (stop.signal.aborted) return;
-        // A refusal stays one: asking again would only fill the server's log.
+        // No retry after a rejection: it would only fill the server's log.
         const status = /** @type {{status?: number}} */ (error).status ?? 0;
         if (status >= 400 && status < 500 && status !== 429) return onState('failed', error);
       } finally {
@@ -77,7 +76,7 @@ async function readEvents(response, onEvent) {
 }
 
 /**
- * Takes text in pieces and gives whole events.
+ * Parses chunks of text into events.
  * @param {(event: StreamEvent) => void} onEvent
  * @returns {(piece: string) => void}
  */
@@ -132,7 +131,7 @@ function pause(ms, signal) {
   });
 }
 
-/** Waits until somebody looks at the tab. @param {AbortSignal} signal @returns {Promise<void>} */
+/** Waits until the tab is visible. @param {AbortSignal} signal @returns {Promise<void>} */
 function untilSeen(signal) {
   return new Promise((resolve) => {
     const look = () => {
@@ -148,7 +147,7 @@ function untilSeen(signal) {
 }
 
 /**
- * A signal that aborts with another, and once nobody has looked at the tab for a while.
+ * A signal that aborts with another signal, or after the tab was hidden for a while.
  * @param {AbortSignal} outer
  */
 function whileSeen(outer) {

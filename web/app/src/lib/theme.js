@@ -1,4 +1,4 @@
-/** Light or dark: what the system says, unless the reader chose. `boot.js` applies it before the first paint. */
+/** Light or dark: the system's setting unless the user chose one. `boot.js` applies it before the first paint. */
 import { signal } from './preact.js';
 
 /** @typedef {'system' | 'light' | 'dark'} Theme */

@@ -1,4 +1,4 @@
-/** Your own account: password and sessions. */
+/** The account of the signed-in user: password and sessions. */
 import { api } from '../lib/api.js';
 import { formatNumber } from '../lib/format.js';
 import { me } from '../lib/me.js';
@@ -171,7 +171,7 @@ async function end(path, list) {
   toast('Signed out there');
 }
 
-/** A short name for a browser; the whole text stands in the title. @param {string} agent */
+/** A short name for a browser; the title shows the whole user agent. @param {string} agent */
 function browserOf(agent) {
   const known = [
     ['Edg/', 'Edge'],

@@ -1,4 +1,4 @@
-/** Who did what, newest first. */
+/** The audit log, newest entry first. */
 import { briefJson } from '../lib/json.js';
 import { can } from '../lib/me.js';
 import { html, useMemo, useState } from '../lib/preact.js';
@@ -55,7 +55,7 @@ export default function AuditPage() {
   const query = useQuery();
   const [shown, setShown] = useState(/** @type {Entry | null} */ (null));
   const { actor, action, target_type, target_id } = query.all;
-  // Kept while the filter stays the same: a moving "last hour" would be another question at every drawing.
+  // Memoised: a moving "last hour" would change the query at every render.
   const range = useMemo(() => rangeOf(query.all), [query.all.range, query.all.since, query.all.until]);
   const list = useList('/api/audit', 'audit', {
     query: { actor, action, target_type, target_id, ...range, limit: 50 },
@@ -89,7 +89,7 @@ export default function AuditPage() {
 }
 
 /**
- * Names by id, for entries that kept only the id; nobody without the permission to list users.
+ * User names by id, for entries that only have the id; empty without the permission to list users.
  * @returns {Map<string, string>}
  */
 function useUserNames() {
@@ -100,7 +100,7 @@ function useUserNames() {
   );
 }
 
-/** The same question on the command line. @param {Record<string, string>} asked */
+/** The same query as a command. @param {Record<string, string>} asked */
 function commandOf({ actor, action, target_type, target_id }) {
   const words = Object.entries({ actor, action, 'target-type': target_type, 'target-id': target_id }).filter(
     ([, value]) => value && /^[\w.@-]+$/.test(value),

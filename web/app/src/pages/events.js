@@ -1,4 +1,4 @@
-/** Events as they come, and those of the past. */
+/** Live events and the history. */
 import { useAction } from '../lib/action.js';
 import { plural } from '../lib/format.js';
 import { can } from '../lib/me.js';

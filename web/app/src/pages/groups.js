@@ -1,4 +1,4 @@
-/** Groups: who shared methods can be limited to. */
+/** Groups, to which shared methods can be limited. */
 import { api } from '../lib/api.js';
 import { plural } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
@@ -25,7 +25,7 @@ await loadStyles('users.css');
 /** @typedef {{id: string, name: string, created_at: string}} Group */
 /** @typedef {{what: 'new' | 'rename' | 'delete', group: Group | null}} Open */
 
-/** Names shown in a row; the rest is a number. */
+/** Limit of names in a row; the others are counted. */
 const NAMES_SHOWN = 8;
 
 export default function GroupsPage() {
@@ -95,7 +95,8 @@ const inGroup = (group) => (/** @type {import('./users/directory.js').User} */ u
   user.groups.includes(group.name);
 
 /**
- * @param {import('./users/directory.js').User[] | null} users null: not allowed to see them, or not yet loaded
+ * @param {import('./users/directory.js').User[] | null} users null without the permission to see them, and before they
+ *   are loaded
  * @param {(open: Open) => void} setOpen
  */
 function columnsOf(users, setOpen) {
@@ -181,7 +182,7 @@ function NoGroups({ filtered }) {
 }
 
 /**
- * A new group, or another name for one.
+ * Creates or renames a group.
  * @param {{group: Group | null, onDone: () => Promise<any>, onClose: () => void}} props
  */
 function NameGroup({ group, onDone, onClose }) {

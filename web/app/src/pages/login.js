@@ -1,4 +1,4 @@
-/** Signing in. */
+/** The sign-in page. */
 import { formatDuration } from '../lib/format.js';
 import { me, signIn } from '../lib/me.js';
 import { html, useEffect, useState } from '../lib/preact.js';
@@ -17,11 +17,11 @@ export default function LoginPage() {
   const signedIn = Boolean(state.data?.me);
   useEffect(() => {
     if (!signedIn) return;
-    // Nobody has asked yet who is there: this page is open to all.
+    // The user is not loaded yet, because this page is public.
     me.value = state.data.me;
     navigate(next, { replace: true });
   }, [signedIn]);
-  // A moment of nothing, rather than a form that is taken away again; a server that does not answer shows it.
+  // Blank until the server answers or fails, so that the form does not flash for signed-in users.
   const waiting = state.data === null && !state.error && !state.slow;
   if (waiting || signedIn) return null;
   const empty = state.data?.setup_needed === true;
@@ -90,7 +90,7 @@ function LoginForm({ next }) {
   `;
 }
 
-/** Seconds until the server takes another attempt, counting down. @returns {[number, (seconds: number) => void]} */
+/** Seconds until the server allows another attempt, counting down. @returns {[number, (seconds: number) => void]} */
 function useWait() {
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {

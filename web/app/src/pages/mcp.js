@@ -1,4 +1,4 @@
-/** MCP: the endpoint, the way to give it to a client, and the tools that client will see. */
+/** MCP: the endpoint, the configuration of clients, and the tools that clients see. */
 import { html, useState } from '../lib/preact.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';

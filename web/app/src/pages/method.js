@@ -1,4 +1,4 @@
-/** One method: what it is for, how to call it, who offers it. */
+/** One method: description, call form, providers. */
 import { ApiError, api } from '../lib/api.js';
 import { can } from '../lib/me.js';
 import { html } from '../lib/preact.js';
@@ -62,7 +62,7 @@ export default function MethodPage({ route }) {
  * @returns {Promise<Method>}
  */
 async function findMethod(name, signal) {
-  // A default or a constant may be a number that JavaScript would round.
+  // Exact, because a default or a constant may be a number that JavaScript would round.
   const { methods } = await api.get('/api/methods', { name }, { signal, exact: true });
   if (methods.length > 0) return methods[0];
   throw new ApiError({

@@ -1,4 +1,4 @@
-/** Every method the caller can see, searched by the server, filtered here. */
+/** All methods that the user can see, searched by the server, filtered here. */
 import { withQuery } from '../lib/api.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { can, me } from '../lib/me.js';
@@ -20,7 +20,7 @@ await loadStyles('methods.css');
 
 /** @typedef {import('./method/types.js').Method} Method */
 
-/** Rows drawn at once: the server answers all it knows in one page. */
+/** Rows rendered at once: the server returns all methods in one page. */
 const PIECE = 200;
 
 export default function MethodsPage() {
@@ -142,7 +142,7 @@ function Rows({ rows }) {
   `;
 }
 
-/** A long name breaks after a dot, where readers expect it. @param {string} name */
+/** Allows line breaks after the dots of a long name. @param {string} name */
 function breakable(name) {
   return name.split(/(?<=\.)/).map((part, index) => html`<${Fragment} key=${index}>${part}<wbr /></${Fragment}>`);
 }

@@ -1,4 +1,4 @@
-/** The overview: what runs, how calls fare, what fails, what just happened. */
+/** The overview: spaces and methods, calls, failing sinks, recent events. */
 import { formatNumber, plural } from '../lib/format.js';
 import { can } from '../lib/me.js';
 import { html } from '../lib/preact.js';
@@ -23,7 +23,7 @@ await loadStyles('overview.css');
  */
 /**
  * @typedef {object} Stats
- * @property {Minute[]} minutes oldest first, the last one is now
+ * @property {Minute[]} minutes oldest first, the last one is the current minute
  * @property {number | null} calls_in_flight
  * @property {{created: number, deployed: number, stopped: number} | null} spaces
  * @property {number} methods

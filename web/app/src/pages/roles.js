@@ -94,7 +94,7 @@ export default function RolesPage() {
 /** @typedef {import('../lib/changes.js').Changes} Changes */
 
 /**
- * What was ticked and not yet saved, by role.
+ * Unsaved ticks, by role.
  * @param {Role[]} roles
  * @param {() => Promise<void>} reload
  */
@@ -116,7 +116,7 @@ function useEdits(roles, reload) {
       await reload();
     }
     toast('Permissions saved');
-    // A role of one's own may have changed.
+    // The user's own roles may have changed.
     await loadMe();
   });
   const discard = () => {
@@ -127,7 +127,7 @@ function useEdits(roles, reload) {
 }
 
 /**
- * A role's permissions are replaced whole, so the latest ones are read first.
+ * The API replaces all permissions of a role, so the current ones are read first.
  * @param {string} id
  * @param {Changes} changes
  */

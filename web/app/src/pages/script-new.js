@@ -35,7 +35,7 @@ export default function NewScriptPage() {
   const [fault, setFault] = useState(/** @type {import('./scripts/kinds.js').SourceFault | null} */ (null));
   const [made, setMade] = useState('');
   useUnsaved(touched && !made);
-  // Only once nothing is unsaved may the page be left without a question.
+  // Navigate after the state is saved, so that the page does not ask about unsaved work.
   useEffect(() => void (made && navigate(`/scripts/${made}`)), [made]);
 
   const change = (/** @type {Partial<typeof draft>} */ part) => {
@@ -45,7 +45,7 @@ export default function NewScriptPage() {
   };
   const choose = (/** @type {Kind} */ next) => {
     query.set({ kind: next });
-    // What somebody wrote stays; what stood there to begin with makes room.
+    // A changed text stays; an untouched starter text is replaced.
     setDraft((old) =>
       old.source === KINDS[kind].starter ? { ...starterOf(next), name: old.name, description: old.description } : old,
     );

@@ -1,4 +1,4 @@
-/** One script: its text, and a test run beside it. */
+/** One script: its source and a test run. */
 import { useAction } from '../lib/action.js';
 import { api } from '../lib/api.js';
 import { can } from '../lib/me.js';
@@ -39,8 +39,8 @@ export default function ScriptPage({ route }) {
 }
 
 /**
- * @param {{path: string, script: Script, stale: any, onSaved: (script: Script) => void}} props `stale`: why what is
- *   shown may no longer be true
+ * @param {{path: string, script: Script, stale: any, onSaved: (script: Script) => void}} props `stale`: why the data
+ *   may be outdated
  */
 function Editor({ path, script, stale, onSaved }) {
   const mayEdit = script.owner === 'user' || can('manage_scripts');
@@ -120,8 +120,8 @@ function Editor({ path, script, stale, onSaved }) {
 }
 
 /**
- * What is typed over what is stored. A change made elsewhere is taken over while nothing is typed
- * here; otherwise it waits as `theirs`.
+ * The edited copy of the stored script. A change made elsewhere replaces an unedited copy; otherwise it is kept as
+ * `theirs`.
  * @param {Script} script
  */
 function useDraft(script) {

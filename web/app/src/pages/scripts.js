@@ -1,4 +1,4 @@
-/** Stored scripts: yours and the global ones. */
+/** Stored scripts: the user's own and the global ones. */
 import { html } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
 import { loadStyles } from '../lib/styles.js';

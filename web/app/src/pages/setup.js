@@ -1,4 +1,4 @@
-/** The one-time link of a first start: makes the first administrator and signs in. */
+/** The page of the one-time setup link: creates the first administrator and signs in. */
 import { api } from '../lib/api.js';
 import { signIn } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
@@ -11,7 +11,7 @@ import { Form } from '../ui/form.js';
 import { Logo } from '../ui/icon.js';
 import { Loading } from '../ui/spinner.js';
 
-/** The shortest password the server takes. */
+/** The minimum length of a password. */
 const SHORTEST = 8;
 
 export default function SetupPage() {
@@ -49,7 +49,7 @@ function SetupForm({ token, onRefused }) {
         { anonymous: true },
       );
     } catch (error) {
-      // Somebody else may have used the link meanwhile.
+      // Another user may have used the link in the meantime.
       onRefused();
       throw error;
     }

@@ -25,7 +25,7 @@ export default function NewSinkPage() {
     setDraft((old) => ({ ...old, ...part }));
   };
   const submit = async () => setMade(await api.post('/api/event-sinks', bodyOf(draft)));
-  // A secret the reader chose is no news to them.
+  // A secret that the user entered is not shown again.
   const secret = draft.secret.trim() ? undefined : made?.webhook?.secret;
   const leave = () => {
     if (!made) return;

@@ -1,4 +1,4 @@
-/** One sink: how it does, what it got, and how it is set up. */
+/** One sink: health, deliveries and configuration. */
 import { useAction } from '../lib/action.js';
 import { api } from '../lib/api.js';
 import { formatNumber } from '../lib/format.js';
@@ -33,7 +33,7 @@ const BACK = { href: '/sinks', label: 'Sinks' };
 export default function SinkPage({ route }) {
   const [dialog, setDialog] = useState('');
   const [gone, setGone] = useState(false);
-  // Nothing is asked about a sink that is about to go: the answer would be a 404.
+  // Polling stops before the sink is deleted: the response would be a 404.
   const still = gone || dialog === 'delete';
   /** @type {SinkResource} */
   const resource = useResource(still ? null : `/api/event-sinks/${encodeURIComponent(route.params.id)}`, {
@@ -42,7 +42,7 @@ export default function SinkPage({ route }) {
   const sink = resource.data;
   useDocumentTitle(sink?.name ?? 'Sink');
   if (!sink) return pendingOf(resource, { page: true, back: BACK });
-  // Deleted elsewhere meanwhile: the page must not go on as if it were there.
+  // The sink was deleted elsewhere: show the error instead of old data.
   if (resource.error?.status === 404) return pendingOf({ ...resource, data: null }, { page: true, back: BACK });
   return html`
     <${Header} sink=${sink} resource=${resource} onDialog=${setDialog} />
@@ -151,7 +151,7 @@ function Settings({ sink, onSaved }) {
   `;
 }
 
-/** A formatter has no deliveries of its own; what counts is who names it. @param {{sink: Sink}} props */
+/** A formatter has no deliveries; it is used by the methods that name it. @param {{sink: Sink}} props */
 function UsedBy({ sink }) {
   const methods = useResource('/api/methods', { every: 10_000 });
   const pending = pendingOf(methods);

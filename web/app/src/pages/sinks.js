@@ -1,4 +1,4 @@
-/** Every sink, those in trouble first. */
+/** All sinks, failing ones first. */
 import { formatNumber } from '../lib/format.js';
 import { html } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';

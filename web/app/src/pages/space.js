@@ -1,4 +1,4 @@
-/** One space: how it is, what it offers, what it logs, and everything that can be done to it. */
+/** One space: status, methods, log and actions. */
 import { useAction } from '../lib/action.js';
 import { api } from '../lib/api.js';
 import { safeLink } from '../lib/format.js';
@@ -35,7 +35,7 @@ export default function SpacePage({ route }) {
   useDocumentTitle(space?.name);
   const start = useAction(async () => {
     resource.set(await api.post(`/api/spaces/${space?.id}/start`));
-    // Of an external space the agent comes by itself: it asks every few seconds.
+    // The agent of an external space retries every few seconds and links by itself.
     toast(
       space?.runtime === 'local'
         ? `Space ${space.name} started`
@@ -93,7 +93,7 @@ function Actions({ space, start, onAsk }) {
   `;
 }
 
-/** What to do next, where something is to be done. @param {{space: Space, onRotate: () => void}} props */
+/** The next step, if any. @param {{space: Space, onRotate: () => void}} props */
 function Advice({ space, onRotate }) {
   const { registration } = space;
   if (registration.state === 'refused') {

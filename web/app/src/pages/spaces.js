@@ -1,4 +1,4 @@
-/** Every space the caller may see, and the way to make one. */
+/** All spaces that the user may see, and a dialog to create one. */
 import { plural } from '../lib/format.js';
 import { can } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';

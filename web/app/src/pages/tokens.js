@@ -1,4 +1,4 @@
-/** API tokens of the caller: make one, see when each was last used, take one back. */
+/** API tokens of the user: create, list with last use, revoke. */
 import { api } from '../lib/api.js';
 import { now } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';

@@ -1,4 +1,4 @@
-/** One user: roles, groups, and what they come to. */
+/** One user: roles, groups and effective access. */
 import { useAction } from '../lib/action.js';
 import { api } from '../lib/api.js';
 import { anyChange, changesBetween, withChanges, withoutSaved } from '../lib/changes.js';
@@ -38,8 +38,8 @@ export default function UserPage({ route }) {
 }
 
 /**
- * @param {{path: string, user: User, stale: any, onChanged: (user: User) => void}} props `stale`: why what is shown may
- *   no longer be true
+ * @param {{path: string, user: User, stale: any, onChanged: (user: User) => void}} props `stale`: why the data may be
+ *   outdated
  */
 function Person({ path, user, stale, onChanged }) {
   useDocumentTitle(user.username);
@@ -47,7 +47,7 @@ function Person({ path, user, stale, onChanged }) {
   const change = async (/** @type {object} */ patch) => {
     onChanged(await api.patch(path, patch));
     await access.reload();
-    // Changing oneself may show or hide half of this interface.
+    // A change of the own user may show or hide parts of the interface.
     if (user.id === me.value?.id) await loadMe();
   };
   return html`
@@ -179,7 +179,7 @@ function SetPassword({ user, onChange, onClose }) {
 }
 
 /**
- * @typedef {Record<'roles' | 'groups', import('../lib/changes.js').Changes>} Ticks what was ticked and not yet saved
+ * @typedef {Record<'roles' | 'groups', import('../lib/changes.js').Changes>} Ticks unsaved ticks
  */
 
 /** @param {{path: string, user: User, onChange: (patch: object) => Promise<void>}} props */
@@ -233,7 +233,7 @@ function Membership({ path, user, onChange }) {
 }
 
 /**
- * Lists are replaced whole, so the latest are read first, and one without a tick is not sent at all.
+ * The API replaces whole lists, so the current ones are read first, and a list without changes is not sent.
  * @param {string} path
  * @param {Ticks} ticks
  */

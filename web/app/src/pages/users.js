@@ -1,4 +1,4 @@
-/** Everybody who has an account. */
+/** All users. */
 import { api } from '../lib/api.js';
 import { plural } from '../lib/format.js';
 import { can, me } from '../lib/me.js';

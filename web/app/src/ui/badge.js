@@ -8,7 +8,7 @@ export function Badge({ tone = 'neutral', mono, title, children }) {
 }
 
 /**
- * A dot and a word; the colour only underlines what the word says.
+ * A dot and a word; the colour repeats the meaning of the word.
  * @param {{tone?: Tone, pulse?: boolean, title?: string, children?: any}} props
  */
 export function Status({ tone = 'neutral', pulse, title, children }) {
@@ -55,7 +55,7 @@ const TONES = {
   lost: 'bad',
 };
 
-/** The status of a word of the API. @param {string} state @returns {Tone} */
+/** The badge for a status of the API. @param {string} state @returns {Tone} */
 export function toneOf(state) {
   return TONES[state] ?? 'neutral';
 }

@@ -10,12 +10,12 @@ import { Spinner, useSlow } from './spinner.js';
  * @param {'small' | 'medium'} [props.size]
  * @param {string} [props.icon]
  * @param {string} [props.href]
- * @param {boolean} [props.busy] cannot be pressed; after 300 ms a spinner says why
+ * @param {boolean} [props.busy] disabled; a spinner appears after 300 ms
  * @param {boolean} [props.disabled]
  * @param {'button' | 'submit'} [props.type]
  * @param {string} [props.class]
  * @param {any} [props.children]
- * @param {(event: any) => void} [props.onClick] and every other attribute of a button
+ * @param {(event: any) => void} [props.onClick] like every other attribute of a button
  */
 export function Button({
   kind = 'secondary',
@@ -57,13 +57,13 @@ export function IconButton({ icon, label, size = 'medium', href, class: classNam
   `;
 }
 
-/** How long "Copied" stands. */
+/** How long "Copied" is shown. */
 const COPIED_MS = 1_500;
 
 /**
  * @param {{text: string | (() => string), label?: string, children?: any, class?: string, kind?: 'primary' |
  *   'secondary' | 'ghost'}} props
- *   without children an icon alone; `label` says what is copied
+ *   without children, only an icon; `label` names the copied text
  */
 export function CopyButton({ text, label = 'Copy', children, class: className, kind = 'secondary' }) {
   const [state, setState] = useState('');

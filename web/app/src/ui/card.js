@@ -2,7 +2,7 @@ import { cx, html, useId } from '../lib/preact.js';
 
 /**
  * @param {object} props
- * @param {any} [props.title] makes it a section of its own, named after the title
+ * @param {any} [props.title] makes the card a section with this accessible name
  * @param {any} [props.description]
  * @param {any} [props.actions]
  * @param {boolean} [props.flush] no padding, for a table or a list
@@ -37,7 +37,7 @@ export function Card({ title, description, actions, flush, class: className, lev
  * The head of a page: its only h1.
  * @param {{title: any, description?: any, actions?: any, back?: {href: string, label: string}, mono?: boolean,
  *   children?: any}} props
- *   `children` stand behind the title, for a status
+ *   `children` follow the title, for a status
  */
 export function PageHeader({ title, description, actions, back, mono, children }) {
   return html`

@@ -3,18 +3,18 @@ import { highlight } from '../lib/highlight.js';
 import { cx, html, useMemo } from '../lib/preact.js';
 import { CopyButton } from './button.js';
 
-/** Characters shown; more would keep the browser busy, and nobody reads them here. */
+/** Limit of characters shown; longer texts would slow the browser down. */
 const MOST_SHOWN = 200_000;
 
 /**
- * Text as it is, with a button to copy it.
+ * Preformatted text with a button to copy it.
  * @param {object} props
  * @param {string} props.text
  * @param {import('../lib/highlight.js').Language} [props.language]
- * @param {string} [props.label] what it is, for the copy button and screen readers
- * @param {boolean} [props.prompt] a command: shown behind a `$`, copied without it
+ * @param {string} [props.label] the name of the text, for the copy button and screen readers
+ * @param {boolean} [props.prompt] a command: shown with a leading `$`, copied without it
  * @param {boolean} [props.wrap]
- * @param {boolean} [props.tall] may be as high as its text
+ * @param {boolean} [props.tall] no limit of height
  * @param {boolean} [props.copy]
  */
 export function CodeBlock({ text, language, label = 'text', prompt, wrap, tall, copy = true }) {
@@ -50,7 +50,7 @@ export function tokens(text, language) {
   );
 }
 
-/** A command does not break inside `--flag`, behind its hyphens. @param {string} text */
+/** Prevents line breaks after the hyphens of `--flag`. @param {string} text */
 function words(text) {
   return text
     .split(/(\s+)/)

@@ -1,6 +1,6 @@
 /**
- * A textarea over a layer of the same text in colours. The textarea's own text is transparent, so
- * caret, selection, undo, spell of keys and screen readers are the browser's.
+ * A textarea above a highlighted copy of its text. The text of the textarea is transparent; caret, selection, undo, key
+ * handling and screen reader support are the browser's.
  */
 import { cx, html, useMemo, useRef } from '../lib/preact.js';
 import { tokens } from './code-block.js';
@@ -16,10 +16,10 @@ import { Field } from './field.js';
  * @param {any} [props.hint]
  * @param {any} [props.error]
  * @param {number | null} [props.errorLine] marked in the margin
- * @param {number} [props.rows] lines that are visible without scrolling; it grows up to `maxRows`
+ * @param {number} [props.rows] lines visible without scrolling; the editor grows up to `maxRows`
  * @param {number} [props.maxRows]
  * @param {boolean} [props.readOnly]
- * @param {() => void} [props.onSubmit] Ctrl or Cmd with Enter
+ * @param {() => void} [props.onSubmit] called on Ctrl+Enter or Cmd+Enter
  */
 export function CodeEditor({
   label,
@@ -52,7 +52,7 @@ export function CodeEditor({
       event.preventDefault();
       onSubmit();
     } else if (event.key === 'Escape') {
-      // In a dialog the first Escape frees the field, the next one closes the dialog.
+      // In a dialog the first Escape lets Tab leave the field, the second one closes the dialog.
       if (!escaped.current) event.preventDefault();
       escaped.current = true;
     } else if (event.key === 'Tab' && !escaped.current && !readOnly) {
@@ -91,7 +91,7 @@ export function CodeEditor({
   `;
 }
 
-/** Through the browser's own editing command, so that undo knows of it. @param {string} text */
+/** Edits through the browser's editing command, so that undo works. @param {string} text */
 function insert(text) {
   document.execCommand(text ? 'insertText' : 'delete', false, text);
 }
@@ -122,7 +122,7 @@ function indent(field, width, back) {
 }
 
 /**
- * A new line as far in as the last; one step further after what opens a block.
+ * Inserts a line with the indentation of the current one, plus one step after the start of a block.
  * @param {HTMLTextAreaElement} field
  * @param {string} [language]
  */

@@ -1,11 +1,11 @@
-/** Failures, in the server's own words, where they happened. */
+/** Error messages of the server, shown where the error happened. */
 import { html } from '../lib/preact.js';
 import { Button } from './button.js';
 import { Icon } from './icon.js';
 import { withCode } from './rich-text.js';
 
 /**
- * Beside the thing that failed. Nothing without an error, so it can always stand there.
+ * An error next to the control that failed. Renders nothing without an error.
  * @param {{error: any, title?: string, onRetry?: () => void}} props
  */
 export function ErrorNotice({ error, title, onRetry }) {
@@ -24,7 +24,7 @@ export function ErrorNotice({ error, title, onRetry }) {
 }
 
 /**
- * A remark that is no error.
+ * A notice that is not an error.
  * @param {{tone?: import('./badge.js').Tone, icon?: string, title?: any, children?: any, actions?: any}} props
  */
 export function Notice({ tone = 'accent', icon = 'info', title, children, actions }) {
@@ -43,7 +43,7 @@ export function messageOf(error) {
 }
 
 /**
- * In place of a whole page: what it shows could not be had. 403 and 404 say what they mean.
+ * Replaces a page whose data could not be loaded; 403 and 404 have their own texts.
  * @param {{error: any, title?: string, onRetry?: () => void, back?: {href: string, label: string}}} props
  */
 export function PageError({ error, title, onRetry, back }) {
@@ -74,9 +74,9 @@ export function PageError({ error, title, onRetry, back }) {
 }
 
 /**
- * The usual three states of a resource before it has data; null once it has some.
+ * The view of a resource without data: error, loading or blank. Null if it has data.
  * @param {{error: any, data: any, slow: boolean, reload?: () => any}} resource
- * @param {{page?: boolean, back?: {href: string, label: string}}} [options] `page`: an error takes the whole page
+ * @param {{page?: boolean, back?: {href: string, label: string}}} [options] `page`: an error replaces the whole page
  */
 export function pendingOf(resource, { page = false, back } = {}) {
   if (resource.data !== null) return null;

@@ -1,20 +1,20 @@
-/** Inputs with their label, hint and error, wired together for screen readers. */
+/** Inputs with label, hint and error, connected for screen readers. */
 import { cx, html, useId } from '../lib/preact.js';
 import { Icon } from './icon.js';
 
 /**
  * @typedef {object} Labelled
  * @property {any} label
- * @property {boolean} [hideLabel] said, not shown
+ * @property {boolean} [hideLabel] for screen readers only
  * @property {any} [hint]
  * @property {any} [error]
- * @property {boolean} [optional] says so beside the label
+ * @property {boolean} [optional] adds "optional" to the label
  * @property {string} [class]
  */
 /** @typedef {{id: string, 'aria-describedby': string | undefined, 'aria-invalid': boolean | undefined}} Wiring */
 
 /**
- * The frame around an input; `children` is a function that gets the attributes to put on it.
+ * The frame of an input; `children` is a function that takes the attributes of the input.
  * @param {Labelled & {children: (wiring: Wiring) => any}} props
  */
 export function Field({ label, hideLabel, hint, error, optional, class: className, children }) {
@@ -35,7 +35,7 @@ export function Field({ label, hideLabel, hint, error, optional, class: classNam
 /**
  * @typedef {object} Input
  * @property {string | number | undefined} value
- * @property {(value: string) => void} onInput gets the text, not the event
+ * @property {(value: string) => void} onInput takes the text, not the event
  * @property {boolean} [mono]
  */
 
@@ -146,7 +146,7 @@ export function Checkbox({ label, checked, onChange, hint, disabled, class: clas
 }
 
 /**
- * A few choices of which one holds, side by side.
+ * A row of radio buttons.
  * @param {{label: string, hideLabel?: boolean, value: string, onInput: (value: string) => void, options: (string |
  *   {value: string, label: any})[], class?: string}} props
  */

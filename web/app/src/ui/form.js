@@ -4,10 +4,10 @@ import { Button } from './button.js';
 import { ErrorNotice } from './error-notice.js';
 
 /**
- * A form that is sent once at a time and shows what the server refused above its buttons.
+ * A form with one request at a time, which shows the server's error above its buttons.
  * @param {object} props
- * @param {() => Promise<any>} props.onSubmit throws what it wants shown
- * @param {any} props.submit the word on the button
+ * @param {() => Promise<any>} props.onSubmit throws the error to show
+ * @param {any} props.submit the label of the button
  * @param {() => void} [props.onCancel]
  * @param {boolean} [props.disabled]
  * @param {boolean} [props.wideButton]

@@ -1,4 +1,4 @@
-/** Icons: strokes on a 24 × 24 grid, in the colour of the text around them, silent for screen readers. */
+/** Icons: strokes on a 24 × 24 grid, in the colour of the surrounding text, hidden from screen readers. */
 import { html } from '../lib/preact.js';
 
 /** @type {Record<string, string>} */

@@ -1,14 +1,14 @@
-/** A JSON value that can be folded, built from elements: strings in it are text whatever they contain. */
+/** A collapsible JSON value, built from elements: strings are never parsed as markup. */
 import { isExact, isNumber } from '../lib/exact.js';
 import { prettyJson } from '../lib/json.js';
 import { html, useState } from '../lib/preact.js';
 import { CopyButton } from './button.js';
 import { Icon } from './icon.js';
 
-/** Members shown at once; a long list is asked for in pieces. */
+/** Members shown at once; a button shows more. */
 const PIECE = 100;
 
-/** @param {{value: any, label?: string, depth?: number, copy?: boolean}} props `depth`: levels open at first */
+/** @param {{value: any, label?: string, depth?: number, copy?: boolean}} props `depth`: levels expanded at first */
 export function JsonView({ value, label = 'JSON', depth = 2, copy = true }) {
   return html`
     <div class="json-view" role="group" aria-label=${label}>

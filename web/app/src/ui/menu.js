@@ -7,11 +7,11 @@ import { Icon } from './icon.js';
  */
 
 /**
- * A button that opens a list of things to do. Arrow keys move, Escape closes.
+ * A button that opens a list of actions. Arrow keys move, Escape closes.
  * @param {object} props
  * @param {MenuItem[]} props.items
  * @param {string} props.label
- * @param {any} [props.children] what the button shows and is called; three dots and the label without
+ * @param {any} [props.children] content of the button; without it, three dots with the label
  * @param {boolean} [props.up] opens upwards
  * @param {string} [props.class]
  */
@@ -24,8 +24,8 @@ export function Menu({ items, label, children, up, class: className }) {
     /** @type {HTMLElement | null | undefined} */ (root.current?.querySelector('.menu-button'))?.focus();
   };
 
-  // With the list, not a moment after it: late, it would take the focus from a menu that was closed
-  // meanwhile, and the focus would go with the list.
+  // A layout effect, because a later effect could focus an item of a menu that was closed in the meantime, and the
+  // focus would be lost with the list.
   useLayoutEffect(() => {
     if (!open) return undefined;
     entries(root.current)[0]?.focus();
@@ -39,7 +39,7 @@ export function Menu({ items, label, children, up, class: className }) {
   const onKey = (/** @type {KeyboardEvent} */ event) => {
     if (!open) return;
     if (event.key === 'Escape') {
-      // A menu in a dialog must not close the dialog with it.
+      // Closing a menu must not close the dialog around it.
       event.preventDefault();
       event.stopPropagation();
       close();

@@ -1,9 +1,9 @@
-/** How full something is, for instance a queue. */
+/** The fill level of, for instance, a queue. */
 import { html } from '../lib/preact.js';
 
 const WIDTH = 48;
 
-/** x of y; also said in words, for who cannot see it. @param {{value: number, max: number, label: string}} props */
+/** A bar with an accessible text. @param {{value: number, max: number, label: string}} props */
 export function Meter({ value, max, label }) {
   const part = Math.min(value / max, 1);
   const tone = part >= 0.9 ? 'bad' : part >= 0.5 ? 'warn' : 'good';

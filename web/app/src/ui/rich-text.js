@@ -1,8 +1,7 @@
 import { html } from '../lib/preact.js';
 
 /**
- * The server's messages put values in backticks; here those become code. Nothing else is read into
- * the text.
+ * Renders values in backticks as code, as in the server's messages. Other markup is not interpreted.
  * @param {string} text
  */
 export function withCode(text) {

@@ -3,7 +3,7 @@ import { useSettled } from '../lib/settled.js';
 import { Icon } from './icon.js';
 
 /**
- * A search field. It keeps what is typed to itself and tells `onSearch` once typing pauses.
+ * A search field that calls `onSearch` when typing pauses.
  * @param {{label: string, value: string, onSearch: (text: string) => void, placeholder?: string, class?: string}} props
  */
 export function SearchInput({ label, value, onSearch, placeholder = label, class: className = '' }) {

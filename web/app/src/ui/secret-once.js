@@ -24,7 +24,7 @@ function SecretOnce({ secret, label = 'token', children }) {
 }
 
 /**
- * The same in a dialog that closes only when its reader says so.
+ * The same in a dialog that closes only by its button.
  * @param {{title: any, secret: string, label?: string, onClose: () => void, children?: any}} props
  */
 export function SecretDialog({ title, secret, label, onClose, children }) {

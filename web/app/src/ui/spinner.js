@@ -2,7 +2,7 @@ import { html, useEffect, useState } from '../lib/preact.js';
 import { SLOW_MS } from '../lib/resource.js';
 
 /**
- * Whether `busy` has lasted long enough to be worth mentioning.
+ * Whether `busy` has lasted long enough to show a spinner.
  * @param {boolean} busy
  */
 export function useSlow(busy) {
@@ -25,7 +25,7 @@ export function Spinner({ size = 16 }) {
   `;
 }
 
-/** In place of content that is on its way. Show it only while a resource is `slow`. @param {{label?: string}} props */
+/** Placeholder for content that is loading. Show it only while a resource is `slow`. @param {{label?: string}} props */
 export function Loading({ label = 'Loading' }) {
   return html`<p class="loading" role="status"><${Spinner} /> ${label}…</p>`;
 }

@@ -7,26 +7,26 @@ import { ErrorNotice } from './error-notice.js';
  * @typedef {object} Column
  * @property {string} key
  * @property {any} label
- * @property {(row: T) => any} [cell] the row's own `key` without it
+ * @property {(row: T) => any} [cell] defaults to the value of `key` in the row
  * @property {'right'} [align]
  * @property {boolean} [mono]
  * @property {boolean} [shrink] no wider than its content
- * @property {boolean} [hideLabel] a column of buttons: its name is said, not shown
+ * @property {boolean} [hideLabel] for a column of buttons: the label is for screen readers only
  */
 
 /**
  * A table; below 640 px every row becomes a card. With `rowHref` the first column is a link that
- * covers the row, so a click anywhere opens it and the keyboard meets one link.
+ * covers the row, so that a click anywhere opens it and Tab stops once per row.
  * @template T
  * @param {object} props
- * @param {string} props.label what the table lists, for screen readers
+ * @param {string} props.label name of the table for screen readers
  * @param {Column<T>[]} props.columns
  * @param {T[]} props.rows
  * @param {(row: T) => string} [props.rowKey]
  * @param {(row: T) => string | null} [props.rowHref]
  * @param {(row: T) => void} [props.onRow] instead of `rowHref`: the first cell is a button
  * @param {(row: T) => boolean} [props.selected]
- * @param {any} [props.empty] shown instead when there are no rows
+ * @param {any} [props.empty] shown if there are no rows
  * @param {boolean} [props.plain] scrolls sideways on small screens instead of becoming cards
  * @param {string} [props.class]
  */

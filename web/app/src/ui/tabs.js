@@ -1,13 +1,13 @@
 import { html, useId, useLayoutEffect, useRef } from '../lib/preact.js';
 
 /**
- * Tabs: arrow keys move between them, only the chosen one is reached by Tab.
+ * Tabs: arrow keys move between them, and only the selected one is in the tab order.
  * @param {object} props
  * @param {string} props.label
  * @param {{id: string, label: any, count?: number}[]} props.tabs
  * @param {string} props.value
  * @param {(id: string) => void} props.onChange
- * @param {any} props.children the chosen panel
+ * @param {any} props.children the selected panel
  */
 export function Tabs({ label, tabs, value, onChange, children }) {
   const id = useId();
@@ -43,7 +43,7 @@ export function Tabs({ label, tabs, value, onChange, children }) {
 }
 
 /**
- * Scrolls the row, and nothing else, until the chosen tab is in sight.
+ * Scrolls only the row of tabs until the selected tab is visible.
  * @param {HTMLElement | null} list
  * @param {string} id
  */

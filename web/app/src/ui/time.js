@@ -2,7 +2,7 @@ import { exactTime, relativeTime } from '../lib/format.js';
 import { html } from '../lib/preact.js';
 
 /**
- * "3 min ago", with the exact time on hovering; `none` where there is no time.
+ * "3 min ago", with the exact time as title; `none` is shown without a time.
  * @param {{value: string | null | undefined, none?: any, exact?: boolean}} props
  */
 export function Time({ value, none = '–', exact = false }) {

@@ -1,4 +1,4 @@
-/** The filters of the audit log; the address keeps them. */
+/** The filters of the audit log, stored in the query string. */
 import { html, useId } from '../../lib/preact.js';
 import { useSettled } from '../../lib/settled.js';
 import { useQuery } from '../../router.js';
@@ -7,7 +7,7 @@ import { Select, TextInput } from '../../ui/field.js';
 
 export const FILTERS = ['actor', 'action', 'target_type', 'target_id', 'range', 'since', 'until'];
 
-/** The server compares whole words, so both lists are offered; any other word may be typed as well. */
+/** Suggestions: the server compares whole words. Any other word can be typed. */
 const ACTIONS = [
   'agent_token.rotated',
   'event_sink.created',
@@ -72,7 +72,7 @@ const RANGES = /** @type {[string, string, number][]} */ ([
 ]);
 
 /**
- * What the server is asked for: two moments.
+ * The time range of the request.
  * @param {Record<string, string>} asked
  * @returns {{since?: string, until?: string}}
  */
@@ -85,7 +85,7 @@ export function rangeOf({ range, since, until }) {
 /** @param {string | undefined} text */
 const moment = (text) => (text && !Number.isNaN(Date.parse(text)) ? new Date(text).toISOString() : undefined);
 
-/** A moment as the browser's input writes it: local, without a zone. @param {string} iso */
+/** A time in the format of the browser's input: local, without a time zone. @param {string} iso */
 function localOf(iso) {
   const time = new Date(iso);
   if (!iso || Number.isNaN(time.getTime())) return '';

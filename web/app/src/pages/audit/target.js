@@ -1,4 +1,4 @@
-/** What an entry of the audit log is about. */
+/** The target of an audit entry. */
 import { shortId } from '../../lib/format.js';
 import { can } from '../../lib/me.js';
 
@@ -8,7 +8,7 @@ import { can } from '../../lib/me.js';
  */
 
 /**
- * Kinds of things with a page of their own, and who may see it.
+ * Target types that have a page, and the permissions for it.
  * @type {Record<string, [path: string, ...permissions: string[]]>}
  */
 const PAGES = {
@@ -27,7 +27,7 @@ export function pageOf(entry) {
 }
 
 /**
- * The name it had, where the entry kept one or the users are known.
+ * The name of the target, if the entry contains it or the user is known.
  * @param {Entry} entry
  * @param {Map<string, string>} users
  */

@@ -8,8 +8,8 @@ import { Time } from '../../ui/time.js';
 /** @typedef {{at: string, status: number | null, ms: number, error: string | null, output: string | null}} Attempt */
 
 /**
- * Every try of one delivery, the first one first.
- * @param {{attempts: Attempt[], to?: string}} props `to`: the receiver, where a page shows several
+ * The attempts of one delivery, oldest first.
+ * @param {{attempts: Attempt[], to?: string}} props `to`: the receiver, if the page shows several
  */
 export function Attempts({ attempts, to = '' }) {
   if (attempts.length === 0) return html`<p class="muted small">Not tried yet.</p>`;
@@ -57,7 +57,7 @@ export function AttemptLine({ attempt, n, to = '', open = true }) {
   `;
 }
 
-/** "HTTP 503", or for a script or a method, which have no status, a word. @param {Attempt} attempt */
+/** "HTTP 503"; for scripts and methods, which have no status, a word. @param {Attempt} attempt */
 export function outcomeOf(attempt) {
   if (attempt.status !== null) return `HTTP ${attempt.status}`;
   return attempt.error ? 'Failed' : 'Succeeded';

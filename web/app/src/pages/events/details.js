@@ -1,4 +1,4 @@
-/** One event: what is known about it, what it carries, and where it went. */
+/** One event: its fields, its payload and its deliveries. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
 import { can, me } from '../../lib/me.js';
@@ -74,7 +74,7 @@ function spaceOf(event, space) {
 }
 
 /**
- * The sinks and methods that matched, and how each delivery ended.
+ * The matching sinks and methods, with the state of each delivery.
  * @param {{event: import('./payload.js').EventRecord}} props
  */
 export function Receivers({ event }) {

@@ -14,7 +14,7 @@ import { toast } from '../../ui/toasts.js';
 export function EmitDialog({ type: firstType = '', payload: firstPayload = '{\n  \n}', onClose, onEmitted }) {
   const [type, setType] = useState(firstType);
   const [payload, setPayload] = useState(firstPayload);
-  // The same event sent twice by a bad connection is one event; a changed one is another.
+  // A retry over a bad connection sends the same key; a changed event gets a new key.
   const key = useMemo(newKey, [type, payload]);
   const name = type.trim().replace(/^custom\./, '');
   const typeProblem =
@@ -23,7 +23,7 @@ export function EmitDialog({ type: firstType = '', payload: firstPayload = '{\n 
   const payloadProblem = problemOf(parsed);
 
   const submit = async () => {
-    // As text: numbers JavaScript would round stay what they are.
+    // Sent as text, because JavaScript would round large numbers.
     const body = `{"type":${JSON.stringify(name)},"payload":${payload.trim() || '{}'}}`;
     const emitted = await api.post('/api/events/emit', body, { headers: { 'Idempotency-Key': key } });
     toast(`Emitted ${emitted.event_type}`);
@@ -55,7 +55,7 @@ function problemOf(parsed) {
   return object ? '' : 'The payload has to be an object: { … }.';
 }
 
-/** Not `crypto.randomUUID`: browsers have it over HTTPS only. */
+/** Not `crypto.randomUUID`: browsers offer it over HTTPS only. */
 function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `web-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;

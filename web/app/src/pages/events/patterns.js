@@ -1,9 +1,9 @@
 /** Patterns of event types, as the server reads them: exact, or with one `*` at the end. */
 
-/** What people mostly want, one press away. */
+/** Common patterns, offered as buttons. */
 export const COMMON_PATTERNS = ['*', 'custom.*', 'space.*', 'space.unhealthy'];
 
-/** The types the server itself emits; everything else begins with `custom.`. */
+/** The types that the server emits; all others begin with `custom.`. */
 const SYSTEM_TYPES = [
   'space.created',
   'space.started',
@@ -13,11 +13,11 @@ const SYSTEM_TYPES = [
   'space.unhealthy',
 ];
 
-/** The nil id: the event was emitted from outside of any space. */
+/** The nil id: the event was emitted outside any space. */
 export const NO_SPACE = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Patterns from a text with commas or line breaks.
+ * Splits a text with commas or line breaks into patterns.
  * @param {string} text
  */
 export function patternsOf(text) {
@@ -28,8 +28,7 @@ export function patternsOf(text) {
 }
 
 /**
- * What is wrong with the first bad pattern, or ''. The server has the last word; this only spares a
- * request while somebody types.
+ * The error of the first invalid pattern, or ''. The server decides; this check saves requests during typing.
  * @param {string[]} patterns
  */
 export function patternProblem(patterns) {
@@ -40,7 +39,7 @@ export function patternProblem(patterns) {
 }
 
 /**
- * A type the pattern matches, to try it with.
+ * A type that matches the pattern, for a test event.
  * @param {string | undefined} pattern
  */
 export function exampleType(pattern) {

@@ -1,27 +1,27 @@
-/** What the tail of events knows: pages of the history and events of the stream, whichever comes first. */
+/** State of the event tail: merges pages of the history with events of the stream, in any order of arrival. */
 import { briefJson } from '../../lib/json.js';
 
-/** Rows kept, shown and held back together; a page that stands open for days must not grow without end. */
+/** Limit of rows, shown and held together, for pages that stay open for days. */
 export const MOST_ROWS = 400;
-/** Of these, rows that are held back while paused. */
+/** Limit of rows held while paused. */
 export const MOST_HELD = 200;
 
 /** @typedef {import('./payload.js').EventRecord} EventRecord */
 /**
- * An event without its payload, which may be large: a row shows only its beginning.
+ * An event with only the beginning of its payload, which may be large.
  * @typedef {Omit<EventRecord, 'data'> & {brief: string}} EventRow
  */
 /**
  * @typedef {object} TailState
- * @property {EventRow[] | null} events newest first; null before anything came
- * @property {EventRow[]} held came while paused, newest first
- * @property {boolean} overflowed more came while paused than is held
- * @property {Set<string>} fresh ids that came by the stream
- * @property {boolean} loaded the first page arrived; before it, the stream's events stand alone
- * @property {string | null} cursor of what is older
- * @property {string | null} mark the newest id known before the history was asked: a page that does not reach down to
- *   it leaves a gap
- * @property {boolean} trimmed the oldest rows were let go
+ * @property {EventRow[] | null} events newest first; null before the first event or page
+ * @property {EventRow[]} held received while paused, newest first
+ * @property {boolean} overflowed more events arrived while paused than are held
+ * @property {Set<string>} fresh ids of events from the stream
+ * @property {boolean} loaded the first page was loaded
+ * @property {string | null} cursor cursor of the next older page
+ * @property {string | null} mark the newest id known before the history was requested; a page that does not reach this
+ *   id leaves a gap
+ * @property {boolean} trimmed the oldest rows were dropped
  * @property {import('../../lib/stream.js').StreamState} link
  * @property {any} error
  */
@@ -91,7 +91,7 @@ export function reduce(state, action) {
 
 /** @param {TailState} state */
 function newestOf({ events, held, loaded }) {
-  // Before the first page there is nothing that could have a gap behind it; '' is older than any.
+  // Before the first page no gap is possible; '' is older than any id.
   return loaded ? ((held[0] ?? events?.[0])?.event_id ?? '') : null;
 }
 
@@ -119,14 +119,14 @@ function came(state, events, paused) {
 /** @param {TailState} state @returns {TailState} */
 function resumed(state) {
   if (state.held.length === 0) return state;
-  // Behind what is held some are missing: what was shown before would seem to follow it.
+  // Events are missing between the held rows and the older ones, so the older ones are dropped.
   if (state.overflowed)
     return { ...state, events: state.held, held: [], overflowed: false, cursor: null, trimmed: true };
   return bounded({ ...state, events: merge(state.held, state.events ?? []), held: [] });
 }
 
 /**
- * The newest of the history, at the start and after every gap.
+ * Handles the newest page of the history, requested at the start and after every gap.
  * @param {TailState} state
  * @param {EventRow[]} events
  * @param {string | null} cursor
@@ -146,7 +146,7 @@ function page(state, events, cursor, paused) {
     });
   }
   if (cursor === null || state.mark === null || state.mark >= last) return came(known, events, paused);
-  // More was missed than one page holds: what is older than the page would seem to follow it.
+  // Events are missing between the page and the older rows, so the older ones are dropped.
   const newer = [...state.held, ...(state.events ?? [])].filter((event) => event.event_id >= last);
   return bounded({ ...known, events: merge(newer, events), held: [], overflowed: false, cursor, trimmed: false });
 }

@@ -1,18 +1,20 @@
-/** The newest events, then each further one as it comes; held back while paused. */
+/** The newest events, followed by live ones; held while paused. */
 import { api } from '../../lib/api.js';
 import { useEffect, useReducer, useRef } from '../../lib/preact.js';
 import { empty, MOST_ROWS, reduce, rowOf } from './tail-state.js';
 
 const PAGE = 50;
-/** Events that come close together are shown together: a thousand a second must not be a thousand renders. */
+/**
+ * Events within this time are rendered together, so that a thousand events per second do not cause a thousand renders.
+ */
 const FLUSH_MS = 200;
 
 /** @typedef {import('./tail-state.js').EventRow} EventRow */
 /** @typedef {import('./tail-state.js').TailAction} TailAction */
 
 /**
- * @param {{pattern: string, spaceId: string, paused: boolean, off?: boolean}} options `off`: ask nothing, the filter is
- *   no pattern yet
+ * @param {{pattern: string, spaceId: string, paused: boolean, off?: boolean}} options `off`: load nothing, because the
+ *   filter is not a valid pattern
  */
 export function useEventTail({ pattern, spaceId, paused, off = false }) {
   const [state, tell] = useReducer(reduce, undefined, empty);
@@ -37,7 +39,7 @@ export function useEventTail({ pattern, spaceId, paused, off = false }) {
       const page = await api.get('/api/events', { ...query, cursor: state.cursor }, { signal });
       if (!signal.aborted) tell({ type: 'older', events: page.events.map(rowOf), cursor: page.next_cursor });
     } catch (error) {
-      // Another filter was chosen meanwhile: nobody waits for this any more.
+      // The filter changed during the request: drop the response.
       if (!signal.aborted) throw error;
     }
   };
@@ -49,7 +51,7 @@ export function useEventTail({ pattern, spaceId, paused, off = false }) {
  * @param {string} options.pattern
  * @param {string} options.spaceId
  * @param {import('../../lib/api.js').Query} options.query
- * @param {AbortController} options.request ended with the question
+ * @param {AbortController} options.request aborted when the filter changes
  * @param {() => boolean} options.isPaused
  * @param {(action: TailAction) => void} options.tell
  */
@@ -76,7 +78,7 @@ function follow({ pattern, spaceId, query, request, isPaused, tell }) {
   const stop = api.stream(
     path,
     ({ type, data }) => {
-      // Too slow for the stream: what was missed is in the history.
+      // The client fell behind the stream: load the missed events from the history.
       if (type === 'lagged') return void load();
       if (spaceId && data.space_id !== spaceId) return undefined;
       waiting.unshift(rowOf(data));
@@ -86,7 +88,7 @@ function follow({ pattern, spaceId, query, request, isPaused, tell }) {
     },
     (link, error) => {
       tell({ type: 'link', link, error });
-      // The history is asked once the stream is open: nothing falls between the two.
+      // The history is requested after the stream opened, so that no event is missed.
       if (link === 'open') void load();
     },
   );

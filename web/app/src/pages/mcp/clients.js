@@ -1,28 +1,27 @@
 /**
- * What to put where for each MCP client, word for word as `svc mcp config` prints it; a change there
- * belongs here too.
+ * The configuration of each MCP client, identical to the output of `svc mcp config`: change both together.
  */
 
-/** Variable that holds the token where none is written. */
+/** Environment variable of the token, if the configuration contains none. */
 const TOKEN_VARIABLE = 'SVC_MCP_TOKEN';
-/** Stands where a token must be written by hand. */
+/** Placeholder for a token that the user must insert. */
 const PLACEHOLDER = '<token>';
 const NAME_MAX = 32;
 
 /**
  * @typedef {object} Entry
- * @property {string} name what the client calls the server
+ * @property {string} name name of the server in the client
  * @property {string} url
- * @property {string | null} token null: taken from a variable, or asked for
+ * @property {string | null} token null: from a variable or a prompt
  */
 /**
  * @typedef {object} Client
  * @property {string} id as in `svc mcp config --client`
  * @property {string} label
  * @property {import('../../lib/highlight.js').Language} language
- * @property {string} place where it goes
+ * @property {string} place where the configuration belongs
  * @property {(entry: Entry) => string} write
- * @property {string} missing what is left to do without a token
+ * @property {string} missing the remaining step if there is no token
  */
 
 /** @type {Client[]} */
@@ -79,17 +78,17 @@ export const CLIENTS = [
   },
 ];
 
-/** Codex takes tokens from variables only. @param {string} token */
+/** Codex reads tokens only from environment variables. @param {string} token */
 export const exportCommand = (token) => `export ${TOKEN_VARIABLE}=${token}`;
 
-/** Why every client does not take this name, or nothing. @param {string} name */
+/** The reason why some clients reject this name, or ''. @param {string} name */
 export function refusedName(name) {
   if (/^[A-Za-z0-9_-]+$/.test(name) && name.length <= NAME_MAX) return '';
   return name.length > NAME_MAX ? `At most ${NAME_MAX} characters.` : 'Use letters, digits, - and _.';
 }
 
 /**
- * The header's value, with a variable in the client's own notation.
+ * The value of the header; `instead` is the variable in the client's notation.
  * @param {Entry} entry
  * @param {string} instead
  */
@@ -102,7 +101,8 @@ function claudeCode(entry) {
 }
 
 /**
- * Remote servers with a token go through `mcp-remote`. The header has no space: some systems split arguments at them.
+ * Remote servers with a token go through `mcp-remote`. The header has no space, because some systems split arguments at
+ * spaces.
  * @param {Entry} entry
  */
 function claudeDesktop(entry) {
@@ -144,7 +144,7 @@ function other(entry) {
   };
 }
 
-/** Encrypted, or not leaving this machine. @param {string} url */
+/** Whether the connection is encrypted or local. @param {string} url */
 function isPrivate(url) {
   return url.startsWith('https://') || /^http:\/\/(localhost|127\.0\.0\.1)[:/]/.test(url);
 }

@@ -1,4 +1,4 @@
-/** A token made in place, and the configuration of a client with it filled in. */
+/** Creates a token and shows the configuration of a client with it. */
 import { api } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { useQuery } from '../../router.js';
@@ -84,7 +84,7 @@ function TokenForm({ suggested, onToken, onCancel }) {
   const submit = async () => {
     onToken(await api.post('/api/tokens', { name: name.trim(), scopes: ['mcp'], expires_in_days: expiry.days() }));
     toast('Token created');
-    // The button that was pressed is gone; the keyboard goes on at what took its place.
+    // The pressed button is gone, so focus the element that replaced it.
     requestAnimationFrame(() =>
       /** @type {HTMLElement | null} */ (document.querySelector('.mcp-made button'))?.focus(),
     );

@@ -1,4 +1,4 @@
-/** The tools an MCP client sees as the caller, with their schemas. */
+/** The tools that an MCP client of this user sees, with their schemas. */
 import { api } from '../../lib/api.js';
 import { plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
@@ -16,7 +16,7 @@ import { Table } from '../../ui/table.js';
 
 /** @typedef {{name: string, description?: string, inputSchema: any, outputSchema?: any}} Tool */
 /** @typedef {{kind: 'method' | 'script', name: string, href: string}} Origin */
-/** By tool name; more than one where they want the same name. @typedef {Record<string, Origin[]>} Origins */
+/** Origins by tool name; more than one if names collide. @typedef {Record<string, Origin[]>} Origins */
 
 const EVERY_MS = 5_000;
 
@@ -110,7 +110,7 @@ function ToolDrawer({ tool, origins, onClose }) {
   `;
 }
 
-/** Names that two want: only one of them is a tool. @param {{origins: Origins}} props */
+/** Colliding names: only one origin becomes the tool. @param {{origins: Origins}} props */
 function Taken({ origins }) {
   const taken = Object.entries(origins).filter(([, all]) => all.length > 1);
   if (taken.length === 0) return null;
@@ -164,7 +164,7 @@ async function loadTools(signal) {
   return { tools, origins: originsOf(methods.methods, scripts.scripts) };
 }
 
-/** Asks as a client would, page by page. @param {AbortSignal} signal @returns {Promise<Tool[]>} */
+/** Lists the tools page by page, as a client does. @param {AbortSignal} signal @returns {Promise<Tool[]>} */
 async function listTools(signal) {
   /** @type {Tool[]} */
   const tools = [];
@@ -183,7 +183,7 @@ async function listTools(signal) {
 }
 
 /**
- * Which method or script stands behind a tool's name.
+ * The method or script of each tool.
  * @param {any[]} methods
  * @param {any[]} scripts
  */

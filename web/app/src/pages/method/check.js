@@ -1,4 +1,4 @@
-/** What a schema says about a value, in words: beside a field before a call, and for readers. */
+/** Checks of values against a schema, and schemas described in words. */
 import { isNumber, kindOf, numberText, sameJson } from '../../lib/exact.js';
 import { briefJson } from '../../lib/json.js';
 import { itemSchema, shapeOf } from './schema.js';
@@ -6,12 +6,11 @@ import { itemSchema, shapeOf } from './schema.js';
 /** @typedef {import('./schema.js').Schema} Schema */
 
 /**
- * What is wrong with one value, leaving out what is wrong inside it. A remark: nobody but the method
- * itself refuses params.
+ * The error of one value, without errors of its members. Only a hint: the method itself validates params.
  * @param {import('./schema.js').Shape} shape
  * @param {any} value
  * @param {boolean} required
- * @returns {string} '' if nothing is
+ * @returns {string} '' for a valid value
  */
 export function complaint({ kind, schema, nullable }, value, required) {
   if (value === undefined) return required ? 'Required.' : '';
@@ -70,9 +69,9 @@ const LONGEST_PATTERN = 200;
 const LONGEST_TEXT = 1_000;
 
 /**
- * Whether a pattern cannot take long, whatever it is tried on: no groups, no alternatives, no back
- * references, and one place at most where the engine has a choice to come back to. A fixed count is
- * no choice. Read without its grammar, so an escaped `+` counts too: that only makes it stricter.
+ * Whether a pattern is fast on every input: no groups, alternatives or back references, and at most one quantifier that
+ * can backtrack. A fixed count cannot backtrack. The check ignores the grammar, so an escaped `+` counts too, which
+ * only makes it stricter.
  * @param {string} pattern
  */
 export function isQuick(pattern) {
@@ -82,8 +81,8 @@ export function isQuick(pattern) {
 }
 
 /**
- * A pattern is somebody else's, and one of a few characters can keep a browser busy for hours. So
- * only quick ones are tried; any other is shown, and the method's own answer judges.
+ * Patterns come from other users, and a short pattern can block a browser for hours. So only fast ones are tested;
+ * other patterns are shown, and the method validates the value.
  * @param {unknown} pattern
  * @param {string} text
  */
@@ -96,7 +95,7 @@ export function matches(pattern, text) {
   }
 }
 
-/** Named in a type; a longer list helps nobody. */
+/** Limit of variants named in a type. */
 const MOST_VARIANTS = 6;
 
 /**
@@ -127,7 +126,7 @@ export function typeText(part, root, depth = 0) {
 }
 
 /**
- * The limits of a part, each in a few words.
+ * The limits of a schema, each in a few words.
  * @param {Schema} schema
  * @returns {string[]}
  */
@@ -147,7 +146,7 @@ export function limitsOf(schema) {
     ['uniqueItems', () => 'no item twice'],
     ['pattern', (value) => `pattern ${value}`],
   ];
-  // An old draft writes `exclusiveMinimum: true`, which says nothing by itself.
+  // Draft 4 uses `exclusiveMinimum: true`, which is no limit by itself.
   const sayable = (/** @type {string} */ name) =>
     ['string', 'number'].includes(typeof schema[name]) || (name === 'uniqueItems' && schema[name] === true);
   return words.filter(([name]) => sayable(name)).map(([name, say]) => say(schema[name]));

@@ -1,4 +1,4 @@
-/** Fields that hold other fields. What is optional and absent is a button, so a schema that contains itself ends. */
+/** Fields that contain other fields. An absent optional member is a button, so a recursive schema renders finitely. */
 import { html, useContext } from '../../lib/preact.js';
 import { Button, IconButton } from '../../ui/button.js';
 import { Icon } from '../../ui/icon.js';
@@ -27,7 +27,7 @@ export function ObjectField({ name, path, shape, required, value, onChange, erro
   `;
 }
 
-/** Fields shown; beyond them the JSON is the better tool. */
+/** Limit of fields shown; larger objects are edited as JSON. */
 const MOST_FIELDS = 200;
 
 /**
@@ -66,7 +66,7 @@ export function Members({ path, schema, value, onChange }) {
 }
 
 /**
- * The object with one member changed, in the order of the schema, and what the schema does not know after it.
+ * The object with one member changed. Members follow the order of the schema; members unknown to it come last.
  * @param {any} value
  * @param {string} name
  * @param {any} next
@@ -80,7 +80,7 @@ function withMember(value, name, next, rows) {
   return Object.fromEntries(names.filter((one) => members.has(one)).map((one) => [one, members.get(one)]));
 }
 
-/** Items shown; beyond them the JSON is the better tool. */
+/** Limit of items shown; longer lists are edited as JSON. */
 const MOST_ITEMS = 100;
 
 /** @param {Props & {isNull?: boolean}} props */
@@ -124,8 +124,7 @@ export function ArrayField({ name, path, shape, required, value, onChange, error
 }
 
 /**
- * A list cannot have a gap, so an item nobody has filled in is null; its field shows it as empty,
- * unless null is what the item may be.
+ * A list cannot have gaps, so an empty item is null; its field shows null as empty unless the schema allows null.
  * @param {any} item
  * @param {any} part
  * @param {import('./schema.js').Schema} root

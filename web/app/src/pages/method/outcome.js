@@ -1,4 +1,4 @@
-/** What a call came back with: the result, the method's own error, or why there was no answer. */
+/** The outcome of a call: the result, the method's error, or the reason why there is no answer. */
 import { formatBytes, formatDuration } from '../../lib/format.js';
 import { prettyJson } from '../../lib/json.js';
 import { html, useMemo } from '../../lib/preact.js';
@@ -36,7 +36,7 @@ function Shown({ answer }) {
 }
 
 /**
- * A refusal was written before the method heard of the call; whatever else went wrong may have come after.
+ * The server rejected the call before the method received it; after other errors the method may have run.
  * @param {{problem: any}} props
  */
 function NoAnswer({ problem }) {
@@ -48,7 +48,7 @@ function NoAnswer({ problem }) {
 }
 
 /**
- * Written out once: it may be megabytes, and the page is drawn again at every key.
+ * Serialised once: the value may be megabytes, and the page renders at every key press.
  * @param {{value: any, label: string}} props
  */
 function Json({ value, label }) {
@@ -70,7 +70,7 @@ function Failure({ error, facts }) {
 }
 
 /**
- * What svc's own errors mean. A method may use the same codes: `data.reason` tells them apart.
+ * Explanations of svc's own errors. A method may use the same codes; `data.reason` distinguishes them.
  * @param {{code: number, data?: any}} error
  */
 function hintOf({ code, data }) {

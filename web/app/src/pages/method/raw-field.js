@@ -1,4 +1,4 @@
-/** A part the form has no field for, as JSON. */
+/** A JSON editor for schemas without a field type. */
 import { parseExact, sameJson } from '../../lib/exact.js';
 import { prettyJson } from '../../lib/json.js';
 import { html, useContext, useEffect, useState } from '../../lib/preact.js';
@@ -13,7 +13,7 @@ export function RawField({ name, path, shape, required, value, onChange, error }
   const parsed = read(text);
   const problem = parsed.ok ? '' : parsed.message;
 
-  // The JSON beside the form changed this part: what was typed here is out of date.
+  // The value was changed in the JSON view, so the typed text is outdated.
   useEffect(() => {
     if (!parsed.ok || !sameJson(parsed.value, value)) setText(written(value));
   }, [written(value)]);
@@ -38,5 +38,5 @@ export function RawField({ name, path, shape, required, value, onChange, error }
 /** @param {any} value */
 const written = (value) => (value === undefined ? '' : prettyJson(value));
 
-/** Nothing written is no value. @param {string} text @returns {import('../../lib/json.js').Parsed} */
+/** An empty text means no value. @param {string} text @returns {import('../../lib/json.js').Parsed} */
 const read = (text) => (text.trim() === '' ? { ok: true, value: undefined } : parseExact(text));

@@ -1,4 +1,4 @@
-/** Fields of one value. */
+/** Fields for single values. */
 import { numberText, sameJson, typedNumber } from '../../lib/exact.js';
 import { html } from '../../lib/preact.js';
 import { Checkbox, Select, Textarea, TextInput } from '../../ui/field.js';
@@ -9,16 +9,16 @@ import { exampleOf, Hint } from './hint.js';
 /** @param {Props} props */
 const hintOf = ({ shape, required }) => html`<${Hint} shape=${shape} required=${required} />`;
 
-/** From this length on a text is worth several lines. */
+/** Texts from this length on get several lines. */
 const LONG = 160;
 
 /** @param {Props} props */
 export function StringField(props) {
   const { name, shape, required, value, onChange, error, isNull } = props;
   const { schema } = shape;
-  // An optional text that is emptied is left out; a required one is an empty text.
+  // Clearing an optional text removes it; a required one becomes the empty text.
   const change = (/** @type {string} */ text) => onChange(text === '' && !required ? undefined : text);
-  // A single line would drop the line breaks of what the JSON beside it holds.
+  // A single-line input would drop line breaks of the value.
   const several = schema.maxLength > LONG || /\n/.test(value ?? '') || typeof schema.contentMediaType === 'string';
   const common = {
     label: name,
@@ -72,7 +72,7 @@ export function BooleanField(props) {
 export function ChoiceField(props) {
   const { name, shape, required, value, onChange, error, isNull } = props;
   const choices = shape.schema.enum.slice(0, 1_000);
-  // By their place: the values may be of any kind, and two may read alike.
+  // Options are identified by index: values may have any type, and two may look alike.
   const options = choices.map((/** @type {any} */ choice, /** @type {number} */ index) => ({
     value: String(index),
     label: typeof choice === 'string' ? choice || '""' : JSON.stringify(choice),

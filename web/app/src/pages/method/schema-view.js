@@ -1,4 +1,4 @@
-/** A schema to read: names, types, limits and descriptions in a list that opens where it nests. */
+/** A readable schema: a collapsible list of names, types, limits and descriptions. */
 import { html, useState } from '../../lib/preact.js';
 import { Badge } from '../../ui/badge.js';
 import { Card } from '../../ui/card.js';
@@ -40,15 +40,15 @@ function Outline({ part, root }) {
   `;
 }
 
-/** Levels open at first. */
+/** Levels expanded at first. */
 const OPEN_LEVELS = 2;
-/** Parts open at first: a schema that holds itself many times would fill the page. */
+/** Limit of rows expanded at first: a recursive schema would fill the page. */
 const OPEN_PARTS = 300;
 const MOST_ROWS = 500;
 
 /**
- * @param {{rows: [string, any, boolean][], root: any, depth: number, width?: number}} props `width`: rows there may be
- *   on this level
+ * @param {{rows: [string, any, boolean][], root: any, depth: number, width?: number}} props `width`: limit of rows on
+ *   this level
  */
 function Rows({ rows, root, depth, width = 1 }) {
   const all = width * rows.length;
@@ -111,7 +111,7 @@ function Facts({ part, root }) {
 }
 
 /**
- * What stands inside a part: members of an object, of the items of a list, or the variants it may be.
+ * The children of a schema: members of an object or of list items, or variants.
  * @param {any} part
  * @param {any} root
  * @returns {[string, any, boolean][]}

@@ -1,6 +1,6 @@
 /**
- * Reading JSON Schema for a form and for people. A schema is somebody else's text: it may refer to
- * itself, contradict itself or be enormous, and the worst that may happen is a field of raw JSON.
+ * Reads JSON Schema for forms and for display. Schemas come from other users and may be recursive, contradictory or
+ * huge; the fallback is a field of raw JSON.
  */
 import { isExact, isNumber, kindOf, numberText } from '../../lib/exact.js';
 
@@ -9,7 +9,7 @@ import { isExact, isNumber, kindOf, numberText } from '../../lib/exact.js';
 /** @typedef {{kind: Kind, schema: Schema, nullable: boolean}} Shape */
 
 /**
- * Each part is resolved once, so that parts that name each other twice cost twice, not 2 to the n.
+ * Cache of resolved schemas: without it, nested references take exponential time.
  * @type {WeakMap<object, Schema>}
  */
 const resolved = new WeakMap();
@@ -18,16 +18,16 @@ const resolved = new WeakMap();
 const isObject = (value) => kindOf(value) === 'object';
 
 /**
- * A part of a schema with its references followed and `allOf` put together.
+ * Resolves references and merges `allOf`.
  * @param {any} schema
- * @param {Schema} root what `#` means
+ * @param {Schema} root the target of `#`
  * @returns {Schema}
  */
 export function resolve(schema, root) {
   if (!isObject(schema)) return {};
   const known = resolved.get(schema);
   if (known) return known;
-  // Stands for a part that leads back to itself.
+  // Placeholder for a schema that refers to itself.
   resolved.set(schema, {});
   const { $ref, allOf, ...own } = schema;
   let whole = withPlainLimits(own);
@@ -50,7 +50,7 @@ const LIMITS = [
 ];
 
 /**
- * Limits are compared with, so they are ordinary numbers; only values keep theirs as written.
+ * Converts limits to ordinary numbers for comparisons; values keep their numbers as written.
  * @param {Schema} schema
  * @returns {Schema}
  */
@@ -83,7 +83,7 @@ function lookup(root, ref) {
   return at;
 }
 
-/** One step of a JSON pointer. @param {string} part */
+/** Decodes one step of a JSON pointer. @param {string} part */
 function unescapeStep(part) {
   const text = part.replaceAll('~1', '/').replaceAll('~0', '~');
   try {
@@ -95,11 +95,11 @@ function unescapeStep(part) {
 
 const KINDS = ['string', 'integer', 'number', 'boolean', 'array', 'object'];
 
-/** A variant that is a variant and so on: here it is raw JSON. */
+/** Limit of nested variants; deeper ones are raw JSON. */
 const DEEPEST_VARIANT = 8;
 
 /**
- * What kind of field a part becomes.
+ * The field type for a schema.
  * @param {any} part
  * @param {Schema} root
  * @returns {Shape}
@@ -125,7 +125,7 @@ export function shapeOf(part, root, depth = 0) {
 }
 
 /**
- * "This or null" and "one of these constants" have fields of their own; anything else is raw JSON.
+ * "X or null" and "one of these constants" have field types; other variants are raw JSON.
  * @param {Schema} schema
  * @param {Schema[]} variants
  * @param {Schema} root
@@ -154,14 +154,17 @@ function impliedType(schema) {
   return undefined;
 }
 
-/** Whether the form can show something of an object; one of free keys is raw JSON. @param {Schema} schema */
+/** Whether the form can show an object; objects with free keys are raw JSON. @param {Schema} schema */
 function hasFields(schema) {
   return (
     (isObject(schema.properties) && Object.keys(schema.properties).length > 0) || schema.additionalProperties === false
   );
 }
 
-/** @param {Schema} schema an object @returns {[name: string, part: any, required: boolean][]} required ones first */
+/**
+ * @param {Schema} schema an object
+ * @returns {[name: string, part: any, required: boolean][]} required properties first
+ */
 export function propertiesOf(schema) {
   const required = Array.isArray(schema.required) ? schema.required : [];
   const rows = Object.entries(isObject(schema.properties) ? schema.properties : {}).map(
@@ -172,22 +175,22 @@ export function propertiesOf(schema) {
 
 /** @param {Schema} schema an array @param {number} index @returns {any} */
 export function itemSchema(schema, index) {
-  // Before 2020-12 a list of `items` was what `prefixItems` is now.
+  // Before draft 2020-12, a list in `items` had the meaning of `prefixItems`.
   const tuple = schema.prefixItems ?? (Array.isArray(schema.items) ? schema.items : []);
   if (Array.isArray(tuple) && index < tuple.length) return tuple[index];
   return Array.isArray(schema.items) ? (schema.additionalItems ?? {}) : (schema.items ?? {});
 }
 
-/** A required part of a required part and so on: here it ends. */
+/** Limit of nested required members in an initial value. */
 const DEEPEST = 6;
-/** Of a list that must have many, the first few. */
+/** Limit of items in an initial list. */
 const FIRST_ITEMS = 3;
-/** Of a form that must have very many, the rest is left to its reader. */
+/** Limit of members in an initial value. */
 const FIRST_PARTS = 500;
 
 /**
- * What a part begins with: its default, or the emptiest value that could be right. Undefined where
- * only the reader knows.
+ * The initial value of a field: the default, or the smallest value that can be valid. Undefined if only the user can
+ * know it.
  * @param {any} part
  * @param {Schema} root
  * @returns {any}
@@ -228,18 +231,18 @@ function initialObject(schema, at) {
     const value = required ? initial(part, at) : shapeOf(part, at.root).schema.default;
     if (value !== undefined) members.push([name, value]);
   }
-  // Not by assignment: a property may be named `__proto__`.
+  // Not an assignment: a property may be named `__proto__`.
   return Object.fromEntries(members);
 }
 
 /**
- * Whether a field of this kind can show the value.
+ * Whether a field of this type can show the value.
  * @param {Kind} kind
  * @param {any} value
  */
 export function fits(kind, value) {
   if (value === undefined || kind === 'raw' || kind === 'choice') return true;
-  // What is being typed into a number field is a text until it is a number.
+  // An incomplete number in a number field is a text.
   if (kind === 'integer' || kind === 'number') return isNumber(value) || typeof value === 'string';
   return kindOf(value) === kind;
 }

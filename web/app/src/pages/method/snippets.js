@@ -1,4 +1,4 @@
-/** The same call for other tools. Each takes the token from a variable: a secret has no place in a snippet. */
+/** The call as code for other tools. Snippets read the token from an environment variable and contain no secret. */
 import { hasExact, isExact } from '../../lib/exact.js';
 
 /**
@@ -8,7 +8,7 @@ import { hasExact, isExact } from '../../lib/exact.js';
  * @property {any} params undefined for none
  */
 
-/** A word for a POSIX shell. @param {string} text */
+/** Quotes a word for a POSIX shell. @param {string} text */
 export function shellQuote(text) {
   return /^[\w./:@%+=-]+$/.test(text) && !text.startsWith('-') ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
@@ -67,7 +67,7 @@ export function pythonOf({ origin, name, params }) {
 }
 
 /**
- * A value as Python writes it, a member a line. JSON's strings and numbers are Python's too.
+ * A value as a Python literal, one member per line. JSON strings and numbers are valid Python.
  * @param {any} value
  * @param {string} [indent]
  * @returns {string}
@@ -107,7 +107,7 @@ export function typescriptOf(call) {
 /** @param {Call} call */
 function typescriptBody(call) {
   const text = request(call);
-  // A literal would round such numbers, and read `__proto__` as something else than a key.
+  // A JavaScript literal would round these numbers, and `__proto__` would not be a key.
   if (hasExact(call.params) || text.includes('"__proto__"')) return JSON.stringify(text);
   const pretty = JSON.stringify(JSON.parse(text), null, 2).replaceAll('\n', '\n  ');
   return `JSON.stringify(${pretty})`;

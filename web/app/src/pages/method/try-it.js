@@ -1,4 +1,4 @@
-/** Calling the method: a form from its schema, the same params as JSON beside it, and what came back. */
+/** Calls the method: a form from its schema, the params as JSON, and the outcome. */
 import { kindOf, parseExact } from '../../lib/exact.js';
 import { prettyJson } from '../../lib/json.js';
 import { html, useEffect, useMemo, useRef, useState } from '../../lib/preact.js';
@@ -86,19 +86,19 @@ function Fields({ shape, value, onChange }) {
 }
 
 /**
- * The params: one text, and the value it says. The form changes the value and so the text; while the
- * text is no JSON the form shows the last that was.
+ * The params as text and as value. The form changes both; while the text is invalid JSON, the form shows the last valid
+ * value.
  * @param {any} declared
  */
 function useParams(declared) {
-  // Polling brings the same schema as another object; the form must not begin anew.
+  // Polling returns an equal schema as a new object; this must not reset the form.
   const schema = useMemo(() => declared ?? {}, [JSON.stringify(declared)]);
   const shape = useMemo(() => shapeOf(schema, schema), [schema]);
   const first = useMemo(() => prettyJson(initialOf(schema, schema) ?? (shape.kind === 'array' ? [] : {})), [schema]);
   const [text, setText] = useState(first);
   const start = useRef(first);
   useEffect(() => {
-    // A new registration may bring another schema; what nobody touched follows it.
+    // After a new registration, untouched params follow the new schema.
     if (text === start.current) setText(first);
     start.current = first;
   }, [first]);
@@ -124,7 +124,7 @@ function useParams(declared) {
   };
 }
 
-/** Fields whose text is no JSON: the value does not know of them, so a call would send something else. */
+/** Fields with invalid JSON: the value does not contain their text, so a call would send other params. */
 function useProblems() {
   const [problems, setProblems] = useState(/** @type {Record<string, string>} */ ({}));
   const report = useMemo(

@@ -1,4 +1,4 @@
-/** What just happened: events as they come, and for auditors what people did. */
+/** Recent activity: live events, and audit entries for users who may see them. */
 import { briefJson } from '../../lib/json.js';
 import { can } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';

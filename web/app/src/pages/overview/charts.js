@@ -1,11 +1,11 @@
-/** Calls per minute and how long they take. Pointing at a minute reads it out above the chart. */
+/** Charts of calls per minute and latency. Pointing at a minute shows its value above the chart. */
 import { formatDuration, formatNumber, plural } from '../../lib/format.js';
 import { cx, html, useState } from '../../lib/preact.js';
 import { Card } from '../../ui/card.js';
 
 /** @typedef {import('../overview.js').Minute} Minute */
 
-/** Of the drawing, which is stretched to the width of its card. */
+/** Size of the view box, which stretches to the width of the card. */
 const WIDTH = 600;
 const HEIGHT = 96;
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' });
@@ -103,7 +103,7 @@ export function LatencyChart({ minutes }) {
   `;
 }
 
-/** Minutes without calls have no latency: the line has gaps there. @param {Minute[]} minutes */
+/** Minutes without calls have no latency, so the line has gaps. @param {Minute[]} minutes */
 function runs(minutes) {
   /** @type {{index: number, ms: number}[][]} */
   const found = [];
@@ -119,11 +119,11 @@ function runs(minutes) {
 /**
  * @param {object} props
  * @param {string} props.title
- * @param {string} props.value the number of the minute pointed at
+ * @param {string} props.value the value of the selected minute
  * @param {any} props.note
  * @param {string} props.when
- * @param {string} props.top what the highest point stands for
- * @param {string} props.label the whole in words
+ * @param {string} props.top the value of the highest point
+ * @param {string} props.label description for screen readers
  * @param {number} props.count
  * @param {(index: number | null) => void} props.onPoint
  * @param {any} [props.children]

@@ -1,4 +1,4 @@
-/** Sinks whose deliveries do not arrive. */
+/** Sinks with failing deliveries. */
 import { html } from '../../lib/preact.js';
 import { Status } from '../../ui/badge.js';
 import { Card } from '../../ui/card.js';

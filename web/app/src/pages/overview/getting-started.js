@@ -1,4 +1,6 @@
-/** A list for the first hour. It ticks itself; a tick stays, because what it is made from does not. */
+/**
+ * A checklist for new users. Steps are ticked automatically, and ticks are stored because their causes may disappear.
+ */
 import { can, me } from '../../lib/me.js';
 import { cx, html, useEffect, useId, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
@@ -29,7 +31,7 @@ export function useGettingStarted(stats) {
     const fresh = stats ? doneNow(stats, rest.data).filter((id) => !kept.done.includes(id)) : [];
     if (fresh.length > 0) keep({ ...kept, done: [...kept.done, ...fresh] });
   }, [stats, rest.data, kept]);
-  // Before both answers are there, a list of open steps would be a lie.
+  // Wait for both responses: before that, completed steps would appear as open.
   const ready = !open || rest.data !== null || rest.error !== null;
   return {
     steps,
@@ -59,7 +61,7 @@ export function GettingStarted({ start }) {
   if (!start.ready) return null;
   const done = start.steps.filter((step) => start.done.includes(step.id)).length;
   const all = done === start.steps.length;
-  // Until the reader opens another, the next thing to do is open.
+  // The next open step is expanded until the user expands another one.
   const current = opened ?? start.steps.find((step) => !start.done.includes(step.id))?.id;
   return html`
     <${Card} title="Getting started" flush=${!all} description=${!all && `${done} of ${start.steps.length} done`}

@@ -6,8 +6,8 @@ import { useEffect, useState } from '../../lib/preact.js';
  */
 
 /**
- * The newest events, and each new one as it comes. The list is read again whenever the stream opens
- * or fell behind, so that nothing is missing between.
+ * The newest events and live ones. The list is reloaded when the stream opens or falls behind, so that no event is
+ * missing.
  * @param {number} limit
  */
 export function useLiveEvents(limit) {

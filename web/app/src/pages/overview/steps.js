@@ -1,4 +1,4 @@
-/** The steps of the first hour, and how each shows that it was taken. */
+/** The steps of the checklist, and the condition that completes each. */
 import { api } from '../../lib/api.js';
 import { can, me } from '../../lib/me.js';
 
@@ -12,7 +12,7 @@ import { can, me } from '../../lib/me.js';
  * @property {string} go
  * @property {string[]} [needs]
  */
-/** What the counts do not tell: which of it is the caller's own. */
+/** Data beyond the counts: which items belong to the user. */
 /**
  * @typedef {{spaces: {state: string, registration: {methods?: number}}[], tokens: {scopes: string[]}[], custom: any[]}}
  *   Rest
@@ -105,7 +105,7 @@ export async function loadRest(signal) {
 }
 
 /**
- * The steps that are done by what is known now.
+ * The steps that are complete according to the current data.
  * @param {import('../overview.js').Stats} stats
  * @param {Rest | null} rest
  */

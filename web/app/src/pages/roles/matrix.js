@@ -1,4 +1,4 @@
-/** Permissions down, roles across. It scrolls sideways in its own frame; the permissions stay in sight. */
+/** The matrix: permissions as rows, roles as columns. It scrolls sideways; the permissions stay visible. */
 import { withChanges } from '../../lib/changes.js';
 import { plural } from '../../lib/format.js';
 import { cx, html } from '../../lib/preact.js';
@@ -13,7 +13,7 @@ import { MEANING } from './permissions.js';
  * @param {object} props
  * @param {Role[]} props.roles
  * @param {string[]} props.permissions
- * @param {Record<string, import('../../lib/changes.js').Changes>} props.edits what is not saved yet, by role
+ * @param {Record<string, import('../../lib/changes.js').Changes>} props.edits unsaved changes, by role
  * @param {(role: Role, permission: string, on: boolean) => void} props.onToggle
  * @param {((role: Role) => number) | null} props.membersOf null without the permission to see users
  * @param {(role: Role) => void} props.onRename
@@ -120,7 +120,7 @@ function Cell({ role, permission, held, onToggle }) {
       </td>
     `;
   }
-  // The server counts one's own sinks in with the global ones.
+  // The permission for global sinks includes the user's own sinks.
   const implied = !on && permission === 'manage_own_event_sinks' && held.includes('manage_global_event_sinks');
   const changed = on !== role.permissions.includes(permission);
   return html`

@@ -1,4 +1,4 @@
-/** Dialogs that make a role or give one another name. */
+/** Dialogs to create and rename a role. */
 import { api } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { Dialog } from '../../ui/dialog.js';

@@ -1,5 +1,5 @@
 /**
- * What each permission lets a user do, in a line. A permission this text does not know is shown by its name alone.
+ * The description of each permission. A permission without a description is shown by its name.
  * @type {Record<string, string>}
  */
 export const MEANING = {

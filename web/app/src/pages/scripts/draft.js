@@ -1,4 +1,4 @@
-/** What is typed of a script, and what of it the API is told. */
+/** The draft of a script, and the request made from it. */
 import { parseJson, prettyJson } from '../../lib/json.js';
 
 /**
@@ -24,12 +24,12 @@ export const sameDraft = (one, other) =>
   one.schema === other.schema;
 
 /**
- * The body the API takes, as text: a schema goes as it was typed, so that no number in it changes.
- * Throws what is wrong with it.
+ * The request body as text: the schema is sent as typed, so that no number in it changes. Throws if the schema is
+ * invalid JSON.
  * @param {Draft} draft
  * @param {string} kind
- * @param {{more?: Record<string, any>, before?: Draft | null}} [options] `before`: what is stored; a schema nobody
- *   touched is not sent
+ * @param {{more?: Record<string, any>, before?: Draft | null}} [options] `before`: the stored script; an unchanged
+ *   schema is not sent
  * @returns {string}
  */
 export function bodyOf(draft, kind, { more = {}, before = null } = {}) {

@@ -1,4 +1,4 @@
-/** The fields of a script, for a new one and for one that exists. */
+/** The fields of a new or existing script. */
 import { parseJson } from '../../lib/json.js';
 import { html, useEffect, useRef } from '../../lib/preact.js';
 import { CodeEditor } from '../../ui/code-editor.js';
@@ -44,9 +44,9 @@ export function SourceField({ draft, onChange, fault, readOnly, onSubmit, hint }
 }
 
 /**
- * A long script scrolls in its own box: the line at fault is brought into sight there.
+ * Scrolls the editor to the faulty line.
  * @param {HTMLElement | null} frame
- * @param {{ran?: boolean} | null} fault of a run: the page stays where its outcome is being read
+ * @param {{ran?: boolean} | null} fault for a fault of a run, the page does not scroll away from the outcome
  */
 function showLine(frame, fault) {
   const line = /** @type {HTMLElement | null | undefined} */ (frame?.querySelector('.editor-error-line'));

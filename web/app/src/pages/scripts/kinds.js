@@ -1,7 +1,7 @@
-/** What a script can be, what it starts from, and where the server finds fault with it. */
+/** The kinds of scripts, their starter texts, and the position of errors. */
 
 /**
- * Where the text is wrong; `ran`: found by running it.
+ * An error in the source; `ran`: found by a run.
  * @typedef {{line: number | null, message: string, ran?: boolean}} SourceFault
  */
 /** @typedef {'tool' | 'sink' | 'library' | 'startup'} Kind */
@@ -47,7 +47,7 @@ export const STARTER_SCHEMA = {
   properties: { name: { type: 'string', description: 'Whom to greet' } },
 };
 
-/** The types a made-up event can have; any other type gets an empty payload. */
+/** Types of sample events; any other type gets an empty payload. */
 export const EVENT_TYPES = [
   'space.unhealthy',
   'space.healthy',
@@ -61,15 +61,15 @@ export const EVENT_TYPES = [
 /** @param {Kind} kind */
 export const isRunnable = (kind) => kind === 'tool' || kind === 'sink';
 
-/** As a word of a shell. @param {string} text */
+/** Quotes a word for a shell. @param {string} text */
 function quote(text) {
   return /^[\w.-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /**
- * Where a refused script is wrong: the server says `name.py:4: SyntaxError: …`.
+ * The position of an error in a rejected script: the server reports `name.py:4: SyntaxError: …`.
  * @param {any} error
- * @returns {SourceFault | null} null: it is about something else
+ * @returns {SourceFault | null} null for other errors
  */
 export function faultOf(error) {
   if (error?.code !== 'invalid_script') return null;
@@ -80,7 +80,7 @@ export function faultOf(error) {
 }
 
 /**
- * Params to begin a test with, made from the schema.
+ * Initial params of a test, made from the schema.
  * @param {any} schema
  * @param {number} [depth]
  * @returns {any}
@@ -90,7 +90,7 @@ export function sampleOf(schema, depth = 0) {
   for (const known of [schema.default, schema.examples?.[0], schema.enum?.[0], schema.const])
     if (known !== undefined) return known;
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
-  // A schema may refer to itself without end.
+  // A schema may be recursive.
   if (type === 'object' || schema.properties || depth === 0) {
     const members = depth > 4 ? [] : Object.entries(schema.properties ?? {});
     return Object.fromEntries(members.map(([name, member]) => [name, sampleOf(member, depth + 1)]));

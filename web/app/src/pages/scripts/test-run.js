@@ -1,4 +1,4 @@
-/** A run of a stored script as the one who looks: params or an event in, result and output out. */
+/** Runs a stored script as the current user, with params or an event, and shows result and output. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
 import { formatDuration } from '../../lib/format.js';
@@ -18,7 +18,7 @@ import { EVENT_TYPES, sampleOf } from './kinds.js';
  *   Fault
  */
 /**
- * `result` is its JSON as text, because a script may return larger integers than JavaScript has.
+ * `result` is JSON as text, because a script may return integers too large for JavaScript.
  * @typedef {{result: string, error: Fault | null, output: string, ms: number}} Ran
  */
 
@@ -26,9 +26,10 @@ import { EVENT_TYPES, sampleOf } from './kinds.js';
  * @param {object} props
  * @param {import('./kinds.js').Script} props.script
  * @param {string} props.path
- * @param {boolean} props.dirty the server runs what is stored, so that has to be saved first
+ * @param {boolean} props.dirty unsaved changes must be saved first, because the server runs the stored script
  * @param {() => Promise<void>} props.onSave
- * @param {(fault: import('./kinds.js').SourceFault | null) => void} props.onFault shows a line of the script
+ * @param {(fault: import('./kinds.js').SourceFault | null) => void} props.onFault called with the faulty line of the
+ *   script
  */
 export function TestRun({ script, path, dirty, onSave, onFault }) {
   const [params, setParams] = useState(() => prettyJson(sampleOf(script.params_schema)));
@@ -40,7 +41,7 @@ export function TestRun({ script, path, dirty, onSave, onFault }) {
   const { run, busy, error } = useAction(async () => {
     if (dirty) await onSave();
     onFault(null);
-    // The text goes as it was typed, so that big integers arrive.
+    // Sent as typed, so that large integers arrive unchanged.
     const body = tool ? `{"params":${params.trim() || '{}'}}` : JSON.stringify({ event_type: eventType.trim() });
     const answer = readRun(await (await api.raw('POST', `${path}/run`, body)).text());
     setRan(answer);

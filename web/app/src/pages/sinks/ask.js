@@ -1,16 +1,16 @@
-/** Which event the API is asked to try something with. */
+/** The event of a preview or a test, as members of the request. */
 import { parseJson } from '../../lib/json.js';
 
 /**
- * @typedef {{eventId: string, type: string, data: string}} Sample an `eventId` of '' means made up; `data` of '' leaves
- *   it to the server
+ * @typedef {{eventId: string, type: string, data: string}} Sample an empty `eventId` means a sample event; with empty
+ *   `data` the server chooses the payload
  */
 
 /**
- * The members of a body that name the event, as text: its data goes as it was typed, so that numbers
- * JavaScript would round stay what they are. Null while the data is no JSON.
+ * The members of the body that describe the event, as text: the data is sent as typed, so that JavaScript rounds no
+ * number. Null while the data is invalid JSON.
  * @param {Sample} sample
- * @param {string} suggestion the type while none is typed
+ * @param {string} suggestion the type if none is typed
  * @returns {string | null}
  */
 export function askWith(sample, suggestion) {
@@ -22,7 +22,7 @@ export function askWith(sample, suggestion) {
 }
 
 /**
- * A body of these members and others.
+ * A request body of these members and others.
  * @param {string} members
  * @param {Record<string, any>} others at least one
  * @returns {string}

@@ -31,7 +31,7 @@ const STATES = [
   { value: 'dead', label: 'Dead' },
 ];
 
-/** @param {{sink: Sink, still: boolean, onChange: () => void}} props `still`: the log is not asked for meanwhile */
+/** @param {{sink: Sink, still: boolean, onChange: () => void}} props `still`: the log is not polled */
 export function Deliveries({ sink, still, onChange }) {
   const query = useQuery();
   const state = query.get('state');

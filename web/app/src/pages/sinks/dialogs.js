@@ -1,4 +1,4 @@
-/** What can be done to a sink: test, replay, rotate its secret. */
+/** Dialogs of a sink: test, replay, rotate the secret. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
 import { exactTime, plural } from '../../lib/format.js';
@@ -93,7 +93,7 @@ export function ReplayDialog({ sink, onClose, onDone }) {
       until: utcTime(until),
     });
     onDone();
-    // What was left out needs another go from here; else there is nothing more to do.
+    // If events were skipped, the dialog stays open for another replay.
     if (replayed.dropped > 0) return setResult(replayed);
     toast(`${plural(replayed.queued, 'event')} queued`);
     return onClose();
@@ -126,7 +126,7 @@ export function ReplayDialog({ sink, onClose, onDone }) {
   `;
 }
 
-/** What `datetime-local` shows for a moment, in the reader's own zone. @param {number} time */
+/** A time in the format of `datetime-local`, in the user's time zone. @param {number} time */
 function localTime(time) {
   const date = new Date(time);
   return new Date(time - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);

@@ -1,4 +1,4 @@
-/** What the editor holds, and what of it the API is told. */
+/** The draft of a sink, and the requests made from it. */
 import { patternsOf } from '../events/patterns.js';
 
 /** @typedef {import('./health.js').Sink} Sink */
@@ -14,9 +14,9 @@ import { patternsOf } from '../events/patterns.js';
  * @property {string} url
  * @property {Header[]} headers
  * @property {string} secret
- * @property {boolean} templated a template makes the body, not the default
+ * @property {boolean} templated the body comes from the template, not from the default
  * @property {string} template
- * @property {boolean} stored a stored script runs, not a text of its own
+ * @property {boolean} stored the sink runs a stored script, not its own source
  * @property {string} scriptId
  * @property {string} source
  */
@@ -84,7 +84,7 @@ const headersOf = (draft) =>
 /** @param {Draft} draft */
 export const templateOf = (draft) => (draft.templated && draft.type !== 'script' ? draft.template : null);
 
-/** The part of the configuration that belongs to the type. @param {Draft} draft @returns {Record<string, any>} */
+/** The type-specific part of the configuration. @param {Draft} draft @returns {Record<string, any>} */
 function partOf(draft) {
   if (draft.type === 'webhook')
     return { webhook: { url: draft.url.trim(), headers: headersOf(draft), body_template: templateOf(draft) } };
@@ -92,7 +92,7 @@ function partOf(draft) {
   return { script: draft.stored ? { script_id: draft.scriptId } : { source: draft.source } };
 }
 
-/** The body that creates it. @param {Draft} draft */
+/** The request body that creates the sink. @param {Draft} draft */
 export function bodyOf(draft) {
   const part = partOf(draft);
   if (draft.type === 'webhook' && draft.secret.trim()) part.webhook.secret = draft.secret.trim();
@@ -108,8 +108,8 @@ export function bodyOf(draft) {
 }
 
 /**
- * The merge patch that turns one into the other: only what changed, so that what somebody else
- * changed meanwhile stays. A header that is gone is told as `null`.
+ * The merge patch from one draft to the other. It contains only changes, so that it keeps concurrent changes of other
+ * users. A removed header becomes `null`.
  * @param {Draft} before
  * @param {Draft} after
  * @returns {Record<string, any>}

@@ -1,4 +1,4 @@
-/** The editor of a sink: fields on one side, what they would do on the other. */
+/** The editor of a sink: fields and preview. */
 import { can } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';
 import { Card } from '../../ui/card.js';
@@ -25,7 +25,7 @@ const ABOUT = {
  * @param {() => Promise<any>} props.onSubmit
  * @param {string} props.submit
  * @param {boolean} [props.disabled]
- * @param {boolean} [props.isNew] type and owner can be chosen only once
+ * @param {boolean} [props.isNew] type and owner can be chosen only for a new sink
  */
 export function SinkEditor({ draft, change, onSubmit, submit, disabled, isNew = false }) {
   const [sample, changeSample] = useSample();

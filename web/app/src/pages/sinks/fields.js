@@ -1,4 +1,4 @@
-/** The fields a sink's editor is made of. */
+/** The fields of the sink editor. */
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Button, IconButton } from '../../ui/button.js';
@@ -69,7 +69,7 @@ export function HeadersField({ draft, change }) {
   `;
 }
 
-/** @param {Editing & {error: any}} props `error`: what the preview said about the template */
+/** @param {Editing & {error: any}} props `error`: the template error of the preview */
 export function TemplateField({ draft, change, error }) {
   const line = Number(/^template line (\d+)/.exec(error?.detail ?? '')?.[1] ?? 0) || null;
   return html`

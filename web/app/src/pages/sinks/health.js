@@ -1,10 +1,10 @@
-/** What a sink is and how it does, in words and tones; the same on every page that shows one. */
+/** Type and health of a sink as texts and badges, shared by all pages. */
 import { relativeTime } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Badge, Status, toneOf } from '../../ui/badge.js';
 import { Time } from '../../ui/time.js';
 
-/** Events that may wait for one sink. */
+/** Capacity of the queue of a sink. */
 export const QUEUE_CAPACITY = 100;
 
 /** @typedef {'webhook' | 'script' | 'json-rpc'} SinkType */
@@ -36,7 +36,7 @@ export const QUEUE_CAPACITY = 100;
 /** @type {Record<SinkType, string>} */
 export const TYPE_NAMES = { webhook: 'Webhook', script: 'Script', 'json-rpc': 'JSON-RPC' };
 
-/** A formatter for methods has no queue of its own. @param {Sink} sink */
+/** A formatter for methods has no queue. @param {Sink} sink */
 export const hasQueue = (sink) => sink.type !== 'json-rpc';
 
 /** @param {Sink} sink */
@@ -49,7 +49,7 @@ function stateOf(sink) {
   return isFailing(sink) ? 'failing' : 'active';
 }
 
-/** Failing ones first, then by name. @param {Sink} a @param {Sink} b */
+/** Failing sinks first, then by name. @param {Sink} a @param {Sink} b */
 export function byTrouble(a, b) {
   const rank = (/** @type {Sink} */ sink) => ['failing', 'retrying', 'active', 'inactive'].indexOf(stateOf(sink));
   return rank(a) - rank(b) || a.name.localeCompare(b.name);
@@ -85,7 +85,7 @@ export function SinkBadges({ sink }) {
   `;
 }
 
-/** How many patterns a row shows before it counts the rest. */
+/** Patterns shown in a row; the others are counted. */
 const SHOWN_PATTERNS = 2;
 
 /** @param {{patterns: string[], all?: boolean}} props */
@@ -103,7 +103,7 @@ export function Patterns({ patterns, all = false }) {
   `;
 }
 
-/** One sentence for the top of a failing sink's page. @param {Sink} sink */
+/** The summary on the page of a failing sink. @param {Sink} sink */
 export function troubleOf(sink) {
   const last = sink.last_delivery;
   if (sink.failures > 0) {

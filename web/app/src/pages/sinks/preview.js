@@ -1,4 +1,4 @@
-/** Tries patterns and template on an event while they are typed. Nothing is sent to anybody. */
+/** Evaluates patterns and template with an event during typing. Nothing is delivered. */
 import { api } from '../../lib/api.js';
 import { html, useEffect, useState } from '../../lib/preact.js';
 import { Status } from '../../ui/badge.js';
@@ -12,7 +12,7 @@ import { askWith, bodyWith } from './ask.js';
 import { templateOf } from './draft.js';
 import { SampleFields } from './sample.js';
 
-/** Typing pauses for this long before the server is asked. */
+/** Pause in typing before the request. */
 const SETTLE_MS = 300;
 
 /** @typedef {{body: string, event_type: string, matched_patterns?: string[]}} Previewed */
@@ -66,7 +66,7 @@ export function PreviewCard({ draft, preview, sample, changeSample }) {
       : draft.type === 'json-rpc'
         ? 'Params of the method'
         : 'Body of the request';
-  // A refused template is said at the template, where it can be mended.
+  // A template error is shown at the template field.
   const shown = error?.code === 'invalid_template' && draft.templated ? null : error;
   return html`
     <${Card} title="Try it" description="Nothing is sent.">

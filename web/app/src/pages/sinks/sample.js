@@ -1,4 +1,4 @@
-/** The event something is tried with: one of the past, or a made-up one. */
+/** The event of a preview or test: a past event or a sample. */
 import { relativeTime } from '../../lib/format.js';
 import { parseJson } from '../../lib/json.js';
 import { html, useState } from '../../lib/preact.js';

@@ -1,4 +1,4 @@
-/** The end of a space's log, growing as it is read. */
+/** The tail of a space's log, updated live. */
 import { api } from '../../lib/api.js';
 import { clockTime, exactTime } from '../../lib/format.js';
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../../lib/preact.js';
@@ -13,10 +13,10 @@ import { ErrorNotice } from '../../ui/error-notice.js';
 /** @typedef {{n: number, at: string, source: 'stderr' | 'stdout' | 'agent' | 'script', line: string}} Line */
 
 const FIRST_LINES = 200;
-/** What a page keeps; the server keeps 500. */
+/** Lines that the page keeps; the server keeps 500. */
 const MOST_LINES = 1_000;
 const EVERY_MS = 1_500;
-/** So close to the end somebody is following it. */
+/** Distance from the end in pixels within which the log keeps scrolling. */
 const NEAR_END_PX = 40;
 
 /** @param {{id: string}} props */
@@ -107,7 +107,7 @@ function useLog(id, paused) {
 }
 
 /**
- * The server counts lines from its start: smaller numbers than the last mean that it began anew.
+ * The server counts lines from its start; a smaller number than the last one means that it restarted.
  * @param {Line[]} old
  * @param {Line[]} more
  */

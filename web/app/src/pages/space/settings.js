@@ -1,4 +1,4 @@
-/** What can be changed about a space: its health check and its startup script. */
+/** The settings of a space: health check and startup script. */
 import { api } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
@@ -78,7 +78,7 @@ function SettingsDialog({ space, scripts, onClose, onChanged }) {
     setCheck({ ...check, [name]: value });
   const submit = async () => {
     const health = written(check);
-    // What nobody changed may come from the template, and stays with it.
+    // An unchanged value is not sent: it may come from the template.
     const patch = {
       ...(script !== (space.startup_script_id ?? '') && { startup_script_id: script || null }),
       ...(!sameCheck(health, was) && { health_check: health }),
@@ -134,7 +134,7 @@ function SettingsDialog({ space, scripts, onClose, onChanged }) {
   `;
 }
 
-/** Only what the type takes. @param {Record<string, string>} check */
+/** Only the members that the type allows. @param {Record<string, string>} check */
 function written({ type, port, url, command, interval_seconds: interval, timeout_seconds: timeout, failures }) {
   const probe = { tcp: { port: Number(port) }, http: { url }, command: { command } }[type];
   return {

@@ -1,4 +1,4 @@
-/** How to bring a space to life: the command with its token, and whether it worked. */
+/** The command that starts the agent of a space, with its token, and the state of the link. */
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { Status } from '../../ui/badge.js';
@@ -11,7 +11,7 @@ import { Notice } from '../../ui/error-notice.js';
 const agentCommand = (token) => `SVC_URL=${location.origin} SVC_AGENT_TOKEN=${token} svc agent start`;
 
 /**
- * The token is shown once, so the dialog closes only when its reader says so.
+ * The token is shown once, so the dialog closes only by its button.
  * @param {{title: string, space: {id: string, name: string}, token: string, onClose: () => void}} props
  */
 export function AgentDialog({ title, space, token, onClose }) {

@@ -1,4 +1,4 @@
-/** The dialog that makes a space. */
+/** The dialog that creates a space. */
 import { api } from '../../lib/api.js';
 import { can } from '../../lib/me.js';
 import { html, useState } from '../../lib/preact.js';

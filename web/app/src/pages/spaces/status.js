@@ -1,10 +1,10 @@
-/** The four things a space says about itself, each as a word with a dot. */
+/** State, health, link and registration of a space as badges. */
 import { plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Status } from '../../ui/badge.js';
 
 /**
- * A space as `GET /api/spaces` describes it.
+ * A space of `GET /api/spaces`.
  * @typedef {object} Space
  * @property {string} id
  * @property {string} name
@@ -21,7 +21,7 @@ import { Status } from '../../ui/badge.js';
  * @property {HealthCheck} health_check
  * @property {Registration} registration
  * @property {string} created_at
- * @property {string} [agent_token] in the answer to its creation only
+ * @property {string} [agent_token] only in the response to its creation
  */
 /**
  * @typedef {{type: 'none' | 'tcp' | 'http' | 'command', port?: number, url?: string, command?: string,
@@ -59,7 +59,7 @@ export function HealthStatus({ space }) {
 }
 
 /**
- * A space that should be linked and is not is worth a colour; one that is stopped is not.
+ * A missing link is coloured only if the space is deployed.
  * @param {{space: Space}} props
  */
 export function LinkStatus({ space }) {

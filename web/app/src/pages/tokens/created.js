@@ -1,4 +1,4 @@
-/** A new token: shown this once, with what to do with it. */
+/** A new token, shown once, with instructions. */
 import { html } from '../../lib/preact.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { SecretDialog } from '../../ui/secret-once.js';

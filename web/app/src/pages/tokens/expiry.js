@@ -1,9 +1,9 @@
-/** When a token ends: one of a few spans, a number of days, or never. */
+/** The expiry of a token: a preset, a number of days, or never. */
 import { dayOf } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { Select, TextInput } from '../../ui/field.js';
 
-/** What the server takes. */
+/** The maximum that the server accepts. */
 const DAYS_MAX = 3650;
 const DAY_MS = 24 * 3_600_000;
 const OPTIONS = [
@@ -21,7 +21,7 @@ const OPTIONS = [
 export function useExpiry(first = '90') {
   const [choice, setChoice] = useState(first);
   const [other, setOther] = useState('');
-  /** What the API takes; undefined is never. @returns {number | undefined} */
+  /** The value for the API; undefined means never. @returns {number | undefined} */
   const days = () => (choice === 'never' ? undefined : Number(choice === 'other' ? other : choice));
   return { choice, setChoice, other, setOther, days };
 }

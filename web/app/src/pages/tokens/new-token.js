@@ -6,7 +6,7 @@ import { Checkbox, Segmented, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { ExpiryFields, useExpiry } from './expiry.js';
 
-/** What each scope opens, in the order of the documentation. */
+/** The description of each scope, in the order of the documentation. */
 const SCOPES = [
   { name: 'methods', opens: 'List methods and call them.' },
   { name: 'mcp', opens: 'The MCP endpoint, for agents.' },
@@ -51,7 +51,7 @@ export function NewTokenDialog({ onClose, onCreated }) {
 }
 
 /**
- * In the order of `SCOPES`, whatever was clicked first.
+ * Adds or removes a scope, in the order of `SCOPES`.
  * @param {string[]} chosen
  * @param {string} scope
  * @param {boolean} on

@@ -1,4 +1,4 @@
-/** What a user's roles and groups come to. */
+/** The effective permissions and methods of a user. */
 import { plural } from '../../lib/format.js';
 import { can } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';

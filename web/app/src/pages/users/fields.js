@@ -1,11 +1,11 @@
-/** Form parts for people: choosing names, making a password. */
+/** Form fields for users: choice of names, password with generator. */
 import { cx, html } from '../../lib/preact.js';
 import { Badge } from '../../ui/badge.js';
 import { Button, CopyButton } from '../../ui/button.js';
 import { Checkbox, TextInput } from '../../ui/field.js';
 
 /**
- * Names to tick.
+ * Checkboxes for names.
  * @param {{label: string, names: string[], chosen: string[], onChange: (names: string[]) => void, none: any, hints?:
  *   Record<string, any>, disabled?: boolean}} props
  */
@@ -32,7 +32,7 @@ export function Choice({ label, names, chosen, onChange, none, hints = {}, disab
 
 /**
  * @param {{label?: string, value: string, onInput: (text: string) => void, shown: boolean, onMade: (text: string) =>
- *   void}} props `shown`: readable, because it was made up and has to be passed on
+ *   void}} props `shown`: readable, because a generated password must be passed on
  */
 export function NewPassword({ label = 'Password', value, onInput, shown, onMade }) {
   return html`
@@ -48,11 +48,11 @@ export function NewPassword({ label = 'Password', value, onInput, shown, onMade 
   `;
 }
 
-/** Letters and digits that are not mistaken for each other; 20 of 56 are 116 bits. */
+/** Letters and digits without look-alikes; 20 of 56 give 116 bits. */
 const ALPHABET = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
 function makePassword() {
-  // Values past the last whole multiple would make some letters likelier than others.
+  // Larger values would make some letters more likely than others.
   const fair = 256 - (256 % ALPHABET.length);
   let text = '';
   while (text.length < 20) {

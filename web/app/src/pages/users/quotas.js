@@ -1,4 +1,4 @@
-/** The quotas of one user that differ from the server's. */
+/** The quotas of one user that differ from the server's defaults. */
 
 import { useAction } from '../../lib/action.js';
 import { me } from '../../lib/me.js';
@@ -16,7 +16,7 @@ export function QuotasCard({ user, onChange }) {
   const [typed, setTyped] = useState(/** @type {Record<string, string>} */ ({}));
   const stored = user.quotas ?? {};
   const dirty = Object.entries(typed).some(([name, text]) => text !== String(stored[name] ?? ''));
-  // The server refuses it: with `manage_users` alone, nobody changes their own.
+  // The server rejects a change of the own quotas by users other than administrators.
   const refused = user.id === me.value?.id && !me.value?.roles.includes('admin');
   useUnsaved(dirty);
   const save = useAction(async () => {
