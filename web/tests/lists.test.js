@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { anyChange, changesBetween, withChanges, withoutSaved } from '../app/src/lib/changes.js';
-import { followedBy, renewed } from '../app/src/lib/pages.js';
+import { appendPage, mergeFirstPage } from '../app/src/lib/pages.js';
 import { empty, MOST_HELD, MOST_ROWS, merge, reduce, rowOf } from '../app/src/pages/events/tail-state.js';
 
 /** @typedef {import('../app/src/pages/events/tail-state.js').TailAction} TailAction */
@@ -23,16 +23,16 @@ test('ticks are laid over the latest list, not over the one they were made on', 
 });
 
 test('rows that are pushed off the first page stay, rows that are gone go', () => {
-  const shown = followedBy(['d', 'c'], ['c', 'b', 'a'], id);
+  const shown = appendPage(['d', 'c'], ['c', 'b', 'a'], id);
   assert.deepEqual(shown, ['d', 'c', 'b', 'a']);
-  assert.deepEqual(renewed(shown, ['e', 'd'], id), ['e', 'd', 'c', 'b', 'a']);
+  assert.deepEqual(mergeFirstPage(shown, ['e', 'd'], id), ['e', 'd', 'c', 'b', 'a']);
   assert.deepEqual(
-    renewed(renewed(shown, ['f', 'e'], id), ['h', 'g'], id),
+    mergeFirstPage(mergeFirstPage(shown, ['f', 'e'], id), ['h', 'g'], id),
     ['h', 'g', 'f', 'e', 'd', 'c', 'b', 'a'],
     'a whole page of new ones, twice',
   );
-  assert.deepEqual(renewed(['d', 'c', 'b', 'a'], ['d', 'b'], id), ['d', 'b', 'a'], '`c` was deleted');
-  assert.deepEqual(renewed(renewed(shown, ['e', 'd'], id), ['e', 'd'], id), ['e', 'd', 'c', 'b', 'a']);
+  assert.deepEqual(mergeFirstPage(['d', 'c', 'b', 'a'], ['d', 'b'], id), ['d', 'b', 'a'], '`c` was deleted');
+  assert.deepEqual(mergeFirstPage(mergeFirstPage(shown, ['e', 'd'], id), ['e', 'd'], id), ['e', 'd', 'c', 'b', 'a']);
 });
 
 /** @param {number} number */
@@ -58,15 +58,15 @@ test('events of the stream and of the history are one list, whichever comes firs
   assert.equal(event(7).brief, '{"number":7}');
 
   const early = after(
-    { type: 'asked' },
-    { type: 'came', events: [event(4)], paused: false },
+    { type: 'requested' },
+    { type: 'received', events: [event(4)], paused: false },
     { type: 'page', events: events(3, 2), cursor: 'older' },
   );
   assert.deepEqual([numbers(early.events), early.cursor], [[4, 3, 2], 'older']);
   assert.deepEqual(numbers(reduce(early, { type: 'older', events: events(2, 1), cursor: null }).events), [4, 3, 2, 1]);
 
   const paused = after(
-    { type: 'came', events: [event(4)], paused: true },
+    { type: 'received', events: [event(4)], paused: true },
     { type: 'page', events: events(4, 2), cursor: null, paused: true },
   );
   assert.deepEqual([numbers(paused.events), numbers(paused.held)], [[4, 3, 2], []]);
@@ -75,23 +75,23 @@ test('events of the stream and of the history are one list, whichever comes firs
 test('after a break the list has no hole, and what came since stays', () => {
   const before = after({ type: 'page', events: events(20, 11), cursor: 'a' });
   const again = (/** @type {TailAction[]} */ ...actions) =>
-    [/** @type {TailAction} */ ({ type: 'asked' }), ...actions].reduce(reduce, before);
+    [/** @type {TailAction} */ ({ type: 'requested' }), ...actions].reduce(reduce, before);
 
   const joined = again(
-    { type: 'came', events: [event(23)], paused: false },
+    { type: 'received', events: [event(23)], paused: false },
     { type: 'page', events: events(22, 19), cursor: 'b' },
   );
   assert.deepEqual([numbers(joined.events)?.slice(0, 4), joined.cursor], [[23, 22, 21, 20], 'a']);
 
   // The stream's own event is in the page too: that joins it to nothing.
   const missed = again(
-    { type: 'came', events: [event(31)], paused: false },
+    { type: 'received', events: [event(31)], paused: false },
     { type: 'page', events: events(30, 27), cursor: 'b' },
   );
   assert.deepEqual([numbers(missed.events), missed.cursor], [[31, 30, 29, 28, 27], 'b']);
 
   const wasEmpty = [
-    /** @type {TailAction} */ ({ type: 'asked' }),
+    /** @type {TailAction} */ ({ type: 'requested' }),
     /** @type {TailAction} */ ({ type: 'page', events: events(9, 5), cursor: 'c' }),
   ].reduce(reduce, after({ type: 'page', events: [], cursor: null }));
   assert.deepEqual([numbers(wasEmpty.events), wasEmpty.cursor], [[9, 8, 7, 6, 5], 'c']);
@@ -101,11 +101,11 @@ test('the tail keeps so many rows and no more', () => {
   const full = after({ type: 'page', events: events(450, 50), cursor: 'a' });
   assert.deepEqual([full.events?.length, full.cursor, full.trimmed], [MOST_ROWS, null, true]);
 
-  const paused = reduce(full, { type: 'came', events: events(500, 451), paused: true });
+  const paused = reduce(full, { type: 'received', events: events(500, 451), paused: true });
   assert.deepEqual([paused.held.length, (paused.events?.length ?? 0) + paused.held.length], [50, MOST_ROWS]);
   assert.deepEqual(numbers(reduce(paused, { type: 'resumed' }).events), numbers(events(500, 101)));
 
-  const flooded = reduce(full, { type: 'came', events: events(451 + MOST_HELD, 451), paused: true });
+  const flooded = reduce(full, { type: 'received', events: events(451 + MOST_HELD, 451), paused: true });
   assert.ok(flooded.overflowed);
   assert.equal((flooded.events?.length ?? 0) + flooded.held.length, MOST_ROWS);
   assert.deepEqual(

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bodyOf } from '../app/src/pages/scripts/draft.js';
-import { askWith, bodyWith } from '../app/src/pages/sinks/ask.js';
 import { newDraft, newHeader, patchOf } from '../app/src/pages/sinks/draft.js';
+import { bodyWith, eventMembers } from '../app/src/pages/sinks/event-members.js';
 import { safeNext } from '../app/src/routes.js';
 
 const BIG = '12345678901234567890';
@@ -54,11 +54,11 @@ test('a changed sink is told by what changed', () => {
 });
 
 test('an event to try with goes as it was typed', () => {
-  assert.equal(askWith({ eventId: 'e"1', type: '', data: '' }, 'custom.x'), '"event_id":"e\\"1"');
-  assert.equal(askWith({ eventId: '', type: '', data: ' ' }, 'custom.x'), '"event_type":"custom.x"');
-  assert.equal(askWith({ eventId: '', type: 'a', data: '{' }, 'custom.x'), null);
-  assert.equal(askWith({ eventId: '', type: 'a', data: '{},"dry_run":false' }, ''), null, 'no second member');
-  const members = askWith({ eventId: '', type: 'a', data: `{"n": ${BIG}}` }, '');
+  assert.equal(eventMembers({ eventId: 'e"1', type: '', data: '' }, 'custom.x'), '"event_id":"e\\"1"');
+  assert.equal(eventMembers({ eventId: '', type: '', data: ' ' }, 'custom.x'), '"event_type":"custom.x"');
+  assert.equal(eventMembers({ eventId: '', type: 'a', data: '{' }, 'custom.x'), null);
+  assert.equal(eventMembers({ eventId: '', type: 'a', data: '{},"dry_run":false' }, ''), null, 'no second member');
+  const members = eventMembers({ eventId: '', type: 'a', data: `{"n": ${BIG}}` }, '');
   assert.equal(bodyWith(members ?? '', { dry_run: true }), `{"dry_run":true,"event_type":"a","data":{"n": ${BIG}}}`);
 });
 

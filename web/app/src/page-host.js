@@ -10,7 +10,7 @@ import { Loading } from './ui/spinner.js';
 /** @typedef {import('./routes.js').Route} Route */
 
 export function PageHost() {
-  const current = allowed(route.value);
+  const current = permittedRoute(route.value);
   const [shown, setShown] = useState(/** @type {{route: Route, Page: any} | null} */ (null));
   const [failure, setFailure] = useState(/** @type {any} */ (null));
   const [slow, setSlow] = useState(false);
@@ -40,7 +40,7 @@ export function PageHost() {
 
   if (failure) return html`<${PageError} error=${failure} title="This page could not be loaded" />`;
   if (!shown || (slow && pageKey(shown.route) !== key)) return slow ? html`<${Loading} />` : null;
-  return html`<${Guarded} key=${pageKey(shown.route)} Page=${shown.Page} route=${shown.route} />`;
+  return html`<${PageBoundary} key=${pageKey(shown.route)} Page=${shown.Page} route=${shown.route} />`;
 }
 
 /** One component instance per address: a page for another id starts without the old state. @param {Route} of */
@@ -48,14 +48,14 @@ function pageKey(of) {
   return `${of.title} ${of.pathname}`;
 }
 
-/** @param {Route} asked @returns {Route} */
-function allowed(asked) {
-  if (asked.open || !me.value || can(...(asked.needs ?? []))) return asked;
-  return { ...asked, ...FORBIDDEN };
+/** @param {Route} requested @returns {Route} */
+function permittedRoute(requested) {
+  if (requested.open || !me.value || can(...(requested.needs ?? []))) return requested;
+  return { ...requested, ...FORBIDDEN };
 }
 
 /** An error in a page leaves the navigation usable. @param {{Page: any, route: Route}} props */
-function Guarded({ Page, route: shown }) {
+function PageBoundary({ Page, route: shown }) {
   const [error, reset] = useErrorBoundary((caught) => console.error(caught));
   if (error) return html`<${PageError} error=${error} title="This page failed" onRetry=${reset} />`;
   return html`<${Page} route=${shown} />`;

@@ -9,7 +9,7 @@
  * @param {(item: T) => string} id
  * @returns {T[]}
  */
-export function renewed(shown, first, id) {
+export function mergeFirstPage(shown, first, id) {
   const known = new Set(first.map(id));
   const last = first.length > 0 ? id(first[first.length - 1]) : null;
   // -1 if every row of the page is new: then all old rows follow the page.
@@ -24,7 +24,7 @@ export function renewed(shown, first, id) {
  * @param {(item: T) => string} id
  * @returns {T[]}
  */
-export function followedBy(shown, page, id) {
+export function appendPage(shown, page, id) {
   const known = new Set(shown.map(id));
   return [...shown, ...page.filter((item) => !known.has(id(item)))];
 }

@@ -1,6 +1,6 @@
 /** Data of a page: loaded, refreshed while the tab is visible, and still shown while it reloads. */
 import { api, withQuery } from './api.js';
-import { followedBy, renewed } from './pages.js';
+import { appendPage, mergeFirstPage } from './pages.js';
 import { useEffect, useMemo, useRef, useState } from './preact.js';
 
 /** Delay before a spinner appears. */
@@ -54,7 +54,7 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
           typeof ask === 'string'
             ? await api.get(ask, undefined, { signal: request.signal })
             : await ask(request.signal);
-        if (!request.signal.aborted) setState((old) => settled(old, data, of));
+        if (!request.signal.aborted) setState((old) => acceptData(old, data, of));
       } catch (error) {
         if (!request.signal.aborted)
           setState((old) => ({
@@ -110,7 +110,7 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
  * @param {string} of
  * @returns {State<T>}
  */
-function settled(old, data, of) {
+function acceptData(old, data, of) {
   const same = old.data !== null && JSON.stringify(old.data) === JSON.stringify(data);
   return { data: same ? old.data : data, of, error: null, loading: false };
 }
@@ -139,7 +139,7 @@ export function poll(load, every) {
 }
 
 /** Limit of rows kept after the first page of a list that grows while it is read. */
-const MOST_KEPT = 2_000;
+const MAX_ROWS = 2_000;
 
 /**
  * A list of the API, page by page: `{"<name>": […], "next_cursor": …}`. Polling reloads the first page; rows of later
@@ -173,14 +173,14 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
     if (!first.data) return null;
     return behind.cursor === undefined || !first.current
       ? first.data[name]
-      : renewed(behind.items, first.data[name], id);
+      : mergeFirstPage(behind.items, first.data[name], id);
   }, [first.data, first.current, behind.items]);
   useEffect(() => {
     if (!first.data || !first.current) return;
     // The next version of the first page may not contain these rows.
     setRest((old) =>
       old.address === address && old.cursor !== undefined
-        ? kept({ ...old, items: renewed(old.items, first.data[name], id) })
+        ? limitRows({ ...old, items: mergeFirstPage(old.items, first.data[name], id) })
         : old,
     );
   }, [first.data, first.current]);
@@ -193,9 +193,9 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
       setMore({ busy: false, error: null });
       if (asked.current !== address) return;
       setRest((old) =>
-        kept({
+        limitRows({
           address,
-          items: followedBy(
+          items: appendPage(
             old.address === address && old.cursor !== undefined ? old.items : (items ?? []),
             page[name],
             id,
@@ -227,6 +227,6 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
  * @param {R} rest
  * @returns {R}
  */
-function kept(rest) {
-  return rest.items.length > MOST_KEPT ? { ...rest, items: rest.items.slice(0, MOST_KEPT), cursor: null } : rest;
+function limitRows(rest) {
+  return rest.items.length > MAX_ROWS ? { ...rest, items: rest.items.slice(0, MAX_ROWS), cursor: null } : rest;
 }

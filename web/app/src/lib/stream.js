@@ -29,10 +29,10 @@ export function streamEvents(path, { onEvent, onState = () => {}, open }) {
     let wait = FIRST_WAIT_MS;
     let last = '';
     while (!stop.signal.aborted) {
-      await untilSeen(stop.signal);
+      await untilVisible(stop.signal);
       if (stop.signal.aborted) return;
       onState('connecting');
-      const watch = whileSeen(stop.signal);
+      const watch = whileVisible(stop.signal);
       try {
         const headers = last ? { 'Last-Event-ID': last } : /** @type {Record<string, string>} */ ({});
         const response = await open(path, { signal: watch.signal, headers });
@@ -132,7 +132,7 @@ function pause(ms, signal) {
 }
 
 /** Waits until the tab is visible. @param {AbortSignal} signal @returns {Promise<void>} */
-function untilSeen(signal) {
+function untilVisible(signal) {
   return new Promise((resolve) => {
     const look = () => {
       if (document.visibilityState !== 'visible' && !signal.aborted) return;
@@ -150,7 +150,7 @@ function untilSeen(signal) {
  * A signal that aborts with another signal, or after the tab was hidden for a while.
  * @param {AbortSignal} outer
  */
-function whileSeen(outer) {
+function whileVisible(outer) {
   const inner = new AbortController();
   const give = () => inner.abort();
   let timer = 0;

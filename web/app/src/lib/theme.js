@@ -6,10 +6,10 @@ import { signal } from './preact.js';
 const KEY = 'svc.theme';
 
 /** @type {import('./preact.js').Signal<Theme>} */
-export const theme = signal(stored());
+export const theme = signal(readTheme());
 
 /** @returns {Theme} */
-function stored() {
+function readTheme() {
   const value = localStorage.getItem(KEY);
   return value === 'light' || value === 'dark' ? value : 'system';
 }

@@ -147,7 +147,7 @@ function SessionsCard() {
       ending &&
       html`
         <${ConfirmDialog} title="End this session?" action="End session" onClose=${() => setEnding(null)}
-          onConfirm=${() => end(`/api/auth/sessions/${ending.id}`, list)}>
+          onConfirm=${() => endSession(`/api/auth/sessions/${ending.id}`, list)}>
           <p>${browserOf(ending.user_agent)} at <span class="mono">${ending.address}</span> has to sign in again.</p>
         </${ConfirmDialog}>
       `
@@ -156,7 +156,7 @@ function SessionsCard() {
       asking &&
       html`
         <${ConfirmDialog} title="End all other sessions?" action="End sessions" onClose=${() => setAsking(false)}
-          onConfirm=${() => end('/api/auth/sessions', list)}>
+          onConfirm=${() => endSession('/api/auth/sessions', list)}>
           <p>Every browser but this one has to sign in again.</p>
         </${ConfirmDialog}>
       `
@@ -165,7 +165,7 @@ function SessionsCard() {
 }
 
 /** @param {string} path @param {{reload: () => Promise<void>}} list */
-async function end(path, list) {
+async function endSession(path, list) {
   await api.del(path);
   await list.reload();
   toast('Signed out there');

@@ -23,7 +23,7 @@ import { Names } from './users/fields.js';
 await loadStyles('users.css');
 
 /** @typedef {{id: string, name: string, created_at: string}} Group */
-/** @typedef {{what: 'new' | 'rename' | 'delete', group: Group | null}} Open */
+/** @typedef {{what: 'new' | 'rename' | 'delete', group: Group | null}} OpenDialogState */
 
 /** Limit of names in a row; the others are counted. */
 const NAMES_SHOWN = 8;
@@ -32,7 +32,7 @@ export default function GroupsPage() {
   const query = useQuery();
   const list = useList('/api/groups', 'groups', { query: { limit: 1_000 }, every: 10_000 });
   const users = useUsers();
-  const [open, setOpen] = useState(/** @type {Open | null} */ (null));
+  const [open, setOpen] = useState(/** @type {OpenDialogState | null} */ (null));
   const text = query.get('q').trim().toLowerCase();
   const groups = /** @type {Group[]} */ (list.items ?? []);
   const rows = groups.filter((one) => one.name.toLowerCase().includes(text));
@@ -97,7 +97,7 @@ const inGroup = (group) => (/** @type {import('./users/directory.js').User} */ u
 /**
  * @param {import('./users/directory.js').User[] | null} users null without the permission to see them, and before they
  *   are loaded
- * @param {(open: Open) => void} setOpen
+ * @param {(open: OpenDialogState) => void} setOpen
  */
 function columnsOf(users, setOpen) {
   const membersOf = (/** @type {Group} */ group) => (users ?? []).filter(inGroup(group)).map((user) => user.username);
@@ -141,7 +141,7 @@ function MemberNames({ names }) {
   `;
 }
 
-/** @param {{group: Group, members: boolean, setOpen: (open: Open) => void}} props */
+/** @param {{group: Group, members: boolean, setOpen: (open: OpenDialogState) => void}} props */
 function RowActions({ group, members, setOpen }) {
   const query = useQuery();
   return html`

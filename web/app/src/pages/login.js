@@ -30,7 +30,7 @@ export default function LoginPage() {
       <div class="bare-card">
         <${Logo} />
         <h1>Sign in to svc</h1>
-        ${empty ? html`<${NobodyYet} />` : html`<${LoginForm} next=${next} />`}
+        ${empty ? html`<${NoUsers} />` : html`<${LoginForm} next=${next} />`}
       </div>
       ${
         !empty &&
@@ -44,7 +44,7 @@ export default function LoginPage() {
   `;
 }
 
-function NobodyYet() {
+function NoUsers() {
   return html`
     <${Notice} title="There is no user yet">
       <p>Make the first administrator with the one-time link that the server prints each time it starts.</p>

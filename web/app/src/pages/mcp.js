@@ -5,7 +5,7 @@ import { useQuery } from '../router.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { CodeBlock } from '../ui/code-block.js';
 import { Checkbox, TextInput } from '../ui/field.js';
-import { refusedName } from './mcp/clients.js';
+import { nameProblem } from './mcp/clients.js';
 import { ConnectCard } from './mcp/connect.js';
 import { ToolsCard } from './mcp/tools.js';
 
@@ -16,7 +16,7 @@ export default function McpPage() {
   const [name, setName] = useState('svc');
   const search = query.get('mode') === 'search';
   const url = `${location.origin}/mcp${search ? '?tools=search' : ''}`;
-  const refused = refusedName(name);
+  const refused = nameProblem(name);
   return html`
     <${PageHeader} title="MCP"
       description="Your methods and tool scripts as tools of any agent that speaks the Model Context Protocol." />

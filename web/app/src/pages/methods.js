@@ -50,7 +50,7 @@ export default function MethodsPage() {
         <${Card} flush>
           ${
             rows.length === 0
-              ? html`<${None} searching=${searching} onClear=${clear} />`
+              ? html`<${NoMethods} searching=${searching} onClear=${clear} />`
               : html`<${Rows} key=${q} rows=${rows} />`
           }
         </${Card}>
@@ -95,7 +95,7 @@ function Rows({ rows }) {
       key: 'name',
       label: 'Method',
       mono: true,
-      cell: (/** @type {Method} */ method) => html`<span class="method-name">${breakable(method.name)}</span>`,
+      cell: (/** @type {Method} */ method) => html`<span class="method-name">${breakAtDots(method.name)}</span>`,
     },
     {
       key: 'description',
@@ -143,7 +143,7 @@ function Rows({ rows }) {
 }
 
 /** Allows line breaks after the dots of a long name. @param {string} name */
-function breakable(name) {
+function breakAtDots(name) {
   return name.split(/(?<=\.)/).map((part, index) => html`<${Fragment} key=${index}>${part}<wbr /></${Fragment}>`);
 }
 
@@ -158,7 +158,7 @@ function scopeOf(method) {
 }
 
 /** @param {{searching: boolean, onClear: () => void}} props */
-function None({ searching, onClear }) {
+function NoMethods({ searching, onClear }) {
   if (searching)
     return html`
       <${EmptyState} icon="search" title="No method matches"

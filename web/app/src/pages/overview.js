@@ -49,8 +49,10 @@ export default function OverviewPage() {
       ${start.hidden && html`<${Button} kind="ghost" onClick=${start.show}>Getting started</${Button}>`}
       ${
         everybody &&
-        html`<${Segmented} label="Whose calls" value=${server ? 'server' : 'mine'} options=${scopes}
-        onInput=${(/** @type {string} */ value) => query.set({ scope: value === 'mine' ? value : null })} />`
+        html`
+          <${Segmented} label="Whose calls" value=${server ? 'server' : 'mine'} options=${scopes}
+            onInput=${(/** @type {string} */ value) => query.set({ scope: value === 'mine' ? value : null })} />
+        `
       }
     `} />
     ${

@@ -23,14 +23,14 @@ import { useUsers } from './users/directory.js';
 await Promise.all([loadStyles('users.css'), loadStyles('roles.css')]);
 
 /** @typedef {import('./roles/permissions.js').Role} Role */
-/** @typedef {{what: 'new' | 'rename' | 'delete', role: Role | null}} Open */
+/** @typedef {{what: 'new' | 'rename' | 'delete', role: Role | null}} OpenDialogState */
 
 export default function RolesPage() {
   const query = useQuery();
   const list = useList('/api/roles', 'roles', { query: { limit: 1_000 }, every: 10_000 });
   const known = useResource('/api/permissions');
   const users = useUsers().items;
-  const [open, setOpen] = useState(/** @type {Open | null} */ (null));
+  const [open, setOpen] = useState(/** @type {OpenDialogState | null} */ (null));
   const edit = useEdits(/** @type {Role[]} */ (list.items ?? []), list.reload);
   const text = query.get('q').trim().toLowerCase();
   const roles = /** @type {Role[]} */ (list.items ?? []).filter((role) => role.name.toLowerCase().includes(text));
@@ -109,7 +109,7 @@ function useEdits(roles, reload) {
   const save = useAction(async () => {
     try {
       for (const role of changed) {
-        await put(role.id, edits[role.id]);
+        await savePermissions(role.id, edits[role.id]);
         setEdits((now) => ({ ...now, [role.id]: withoutSaved(now[role.id], edits[role.id]) }));
       }
     } finally {
@@ -131,7 +131,7 @@ function useEdits(roles, reload) {
  * @param {string} id
  * @param {Changes} changes
  */
-async function put(id, changes) {
+async function savePermissions(id, changes) {
   const path = `/api/roles/${id}`;
   const { permissions } = await api.get(path);
   if (anyChange(permissions, changes)) await api.patch(path, { permissions: withChanges(permissions, changes) });

@@ -85,7 +85,7 @@ function Editor({ path, script, stale, onSaved }) {
       <${Card} title="Script" actions=${mayEdit && html`<${SaveState} edit=${edit} />`}>
         <form class="form" onSubmit=${submit}>
           <${ErrorNotice} error=${stale} />
-          ${edit.theirs && html`<${Elsewhere} edit=${edit} />`}
+          ${edit.theirs && html`<${ConflictNotice} edit=${edit} />`}
           <${SourceField} draft=${edit.draft} onChange=${change} fault=${fault} readOnly=${!mayEdit}
             onSubmit=${mayEdit ? save.run : undefined} hint=${mayEdit ? 'Ctrl+S saves.' : ''} />
           <div class="script-fields"><${NameFields} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} /></div>
@@ -156,7 +156,7 @@ function SaveState({ edit }) {
 }
 
 /** @param {{edit: ReturnType<typeof useDraft>}} props */
-function Elsewhere({ edit }) {
+function ConflictNotice({ edit }) {
   const theirs = /** @type {Script} */ (edit.theirs);
   return html`
     <${Notice} tone="warn" icon="alert" title="Changed elsewhere"

@@ -19,7 +19,7 @@ export default function SetupPage() {
   const state = useResource('/api/auth/state');
   const content = () => {
     if (state.data === null && !state.error) return state.slow && html`<${Loading} />`;
-    if (state.data?.setup_needed === false) return html`<${Done} signedIn=${state.data.me !== null} />`;
+    if (state.data?.setup_needed === false) return html`<${SetupComplete} signedIn=${state.data.me !== null} />`;
     return token ? html`<${SetupForm} token=${token} onRefused=${state.reload} />` : html`<${NoToken} />`;
   };
   return html`
@@ -72,7 +72,7 @@ function SetupForm({ token, onRefused }) {
 }
 
 /** @param {{signedIn: boolean}} props */
-function Done({ signedIn }) {
+function SetupComplete({ signedIn }) {
   return html`
     <p class="muted">This server is set up already: the one-time link has done its work.</p>
     ${

@@ -19,7 +19,7 @@ import { Deliveries } from './sinks/deliveries.js';
 import { ReplayDialog, RotateDialog, TestDialog } from './sinks/dialogs.js';
 import { draftOf, patchOf } from './sinks/draft.js';
 import { SinkEditor } from './sinks/editor.js';
-import { hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus, troubleOf } from './sinks/health.js';
+import { failureText, hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus } from './sinks/health.js';
 
 await Promise.all([loadStyles('sinks.css'), loadStyles('events.css')]);
 
@@ -88,7 +88,7 @@ function Body({ sink, resource, still }) {
   ];
   const tab = query.get('tab') === 'settings' ? 'settings' : 'deliveries';
   const choose = (/** @type {string} */ id) => query.set({ tab: id === 'deliveries' ? null : id });
-  const trouble = sink.active ? troubleOf(sink) : '';
+  const trouble = sink.active ? failureText(sink) : '';
   return html`
     <div class="stack-large">
       ${

@@ -13,7 +13,7 @@ import { Meter } from '../ui/meter.js';
 import { SearchInput } from '../ui/search-input.js';
 import { Pagination, Table } from '../ui/table.js';
 import {
-  byTrouble,
+  compareByHealth,
   hasQueue,
   isFailing,
   LastResult,
@@ -39,8 +39,8 @@ export default function SinksPage() {
   const state = Object.hasOwn(STATES, query.get('state')) ? query.get('state') : '';
   const list = useList('/api/event-sinks', 'event_sinks', { query: { limit: 1_000 }, every: REFRESH_MS });
   const rows = (list.items ?? [])
-    .filter((/** @type {Sink} */ sink) => STATES[state](sink) && holds(sink, words))
-    .sort(byTrouble);
+    .filter((/** @type {Sink} */ sink) => STATES[state](sink) && matchesWords(sink, words))
+    .sort(compareByHealth);
   const count = (/** @type {string} */ name) => (list.items ?? []).filter(STATES[name]).length;
   const none = list.items?.length === 0;
   return html`
@@ -79,7 +79,7 @@ export default function SinksPage() {
 }
 
 /** @param {Sink} sink @param {string} words */
-function holds(sink, words) {
+function matchesWords(sink, words) {
   const text = [sink.name, sink.description, sink.type, sink.owner, sink.webhook?.url ?? '', ...sink.patterns]
     .join(' ')
     .toLowerCase();

@@ -60,7 +60,7 @@ export default function SpacePage({ route }) {
           `
           : html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`
       }
-      <${Advice} space=${space} onRotate=${() => setAsking('rotate')} />
+      <${NextStep} space=${space} onRotate=${() => setAsking('rotate')} />
       <div class="columns">
         <${StatusCard} space=${space} />
         <${SettingsCard} space=${space} onChanged=${resource.set} />
@@ -68,7 +68,8 @@ export default function SpacePage({ route }) {
       <${MethodsCard} space=${space} />
       <${LogCard} id=${space.id} />
     </div>
-    <${Questions} ...${{ space, asking, onClose: () => setAsking(''), onToken: setToken, onChanged: resource.set }} />
+    <${ConfirmDialogs}
+      ...${{ space, asking, onClose: () => setAsking(''), onToken: setToken, onChanged: resource.set }} />
     ${
       token &&
       html`
@@ -94,7 +95,7 @@ function Actions({ space, start, onAsk }) {
 }
 
 /** The next step, if any. @param {{space: Space, onRotate: () => void}} props */
-function Advice({ space, onRotate }) {
+function NextStep({ space, onRotate }) {
   const { registration } = space;
   if (registration.state === 'refused') {
     return html`
@@ -180,7 +181,7 @@ function StatusCard({ space }) {
  * @param {{space: Space, asking: string, onClose: () => void, onToken: (token: string) => void, onChanged: (space:
  *   Space) => void}} props
  */
-function Questions({ space, asking, onClose, onToken, onChanged }) {
+function ConfirmDialogs({ space, asking, onClose, onToken, onChanged }) {
   const stop = async () => {
     onChanged(await api.post(`/api/spaces/${space.id}/stop`));
     toast(`Space ${space.name} stopped`);

@@ -57,7 +57,7 @@ export default function SpacesPage() {
           ${
             rows.length === 0
               ? html`
-                <${None} any=${all.length > 0} onClear=${() => query.set({ q: null, state: null })} onNew=${ask} />
+                <${NoSpaces} any=${all.length > 0} onClear=${() => query.set({ q: null, state: null })} onNew=${ask} />
               `
               : html`<${Rows} rows=${rows} />`
           }
@@ -117,7 +117,7 @@ function Rows({ rows }) {
 }
 
 /** @param {{any: boolean, onClear: () => void, onNew: () => void}} props */
-function None({ any, onClear, onNew }) {
+function NoSpaces({ any, onClear, onNew }) {
   if (any)
     return html`
       <${EmptyState} icon="search" title="No space matches"

@@ -59,9 +59,11 @@ export function Menu({ items, label, children, up, class: className }) {
       </button>
       ${
         open &&
-        html`<ul class=${cx('menu-list', up && 'menu-up')} role="menu" id=${id} aria-label=${label}>
-        ${items.map((item, index) => html`<${Item} key=${index} item=${item} onDone=${close} />`)}
-      </ul>`
+        html`
+          <ul class=${cx('menu-list', up && 'menu-up')} role="menu" id=${id} aria-label=${label}>
+            ${items.map((item, index) => html`<${Item} key=${index} item=${item} onDone=${close} />`)}
+          </ul>
+        `
       }
     </div>
   `;

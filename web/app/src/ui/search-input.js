@@ -1,5 +1,5 @@
+import { useDebounced } from '../lib/debounced.js';
 import { html, useId } from '../lib/preact.js';
-import { useSettled } from '../lib/settled.js';
 import { Icon } from './icon.js';
 
 /**
@@ -8,7 +8,7 @@ import { Icon } from './icon.js';
  */
 export function SearchInput({ label, value, onSearch, placeholder = label, class: className = '' }) {
   const id = useId();
-  const [text, setText] = useSettled(value, onSearch);
+  const [text, setText] = useDebounced(value, onSearch);
   return html`
     <div class=${`search ${className}`} role="search">
       <label class="visually-hidden" for=${id}>${label}</label>

@@ -1,6 +1,7 @@
 /** The filters of the audit log, stored in the query string. */
+
+import { useDebounced } from '../../lib/debounced.js';
 import { html, useId } from '../../lib/preact.js';
-import { useSettled } from '../../lib/settled.js';
 import { useQuery } from '../../router.js';
 import { Button } from '../../ui/button.js';
 import { Select, TextInput } from '../../ui/field.js';
@@ -124,7 +125,7 @@ const withCurrent = (words, current) => (current && !words.includes(current) ? [
 function Word({ name, label, words }) {
   const query = useQuery();
   const id = useId();
-  const [text, setText] = useSettled(query.get(name), (value) => query.set({ [name]: value.trim() }));
+  const [text, setText] = useDebounced(query.get(name), (value) => query.set({ [name]: value.trim() }));
   return html`
     <div>
       <${TextInput} label=${label} mono value=${text} onInput=${setText} placeholder="Any" autocomplete="off"

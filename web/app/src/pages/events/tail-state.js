@@ -27,9 +27,9 @@ export const MOST_HELD = 200;
  */
 /**
  * @typedef {{type: 'reset'} | {type: 'link', link: TailState['link'], error?: any} | {type: 'failed', error: any} |
- *   {type: 'resumed'} | {type: 'asked'}
+ *   {type: 'resumed'} | {type: 'requested'}
  *   | {type: 'page' | 'older', events: EventRow[], cursor: string | null, paused?: boolean}
- *   | {type: 'came', events: EventRow[], paused: boolean}} TailAction
+ *   | {type: 'received', events: EventRow[], paused: boolean}} TailAction
  */
 
 /** @returns {TailState} */
@@ -70,16 +70,16 @@ export function reduce(state, action) {
       return { ...state, link: action.link, error: action.link === 'failed' ? action.error : state.error };
     case 'failed':
       return { ...state, error: action.error };
-    case 'asked':
+    case 'requested':
       return { ...state, mark: state.mark ?? newestOf(state) };
     case 'resumed':
-      return resumed(state);
-    case 'came':
-      return came(state, action.events, action.paused);
+      return resume(state);
+    case 'received':
+      return receive(state, action.events, action.paused);
     case 'older':
-      return bounded({
+      return limitRows({
         ...state,
-        events: merge(state.events ?? [], unknown(state, action.events)),
+        events: merge(state.events ?? [], newEvents(state, action.events)),
         cursor: action.cursor,
       });
     case 'page':
@@ -96,19 +96,19 @@ function newestOf({ events, held, loaded }) {
 }
 
 /** @param {TailState} state @param {EventRow[]} events */
-function unknown(state, events) {
+function newEvents(state, events) {
   const known = new Set([...(state.events ?? []), ...state.held].map((event) => event.event_id));
   return events.filter((event) => !known.has(event.event_id));
 }
 
 /** @param {TailState} state @param {EventRow[]} events @param {boolean} paused @returns {TailState} */
-function came(state, events, paused) {
-  const added = unknown(state, events);
+function receive(state, events, paused) {
+  const added = newEvents(state, events);
   if (added.length === 0) return state;
   const fresh = new Set([...added.map((event) => event.event_id), ...state.fresh].slice(0, MOST_ROWS));
-  if (!paused) return bounded({ ...state, fresh, events: merge(state.events ?? [], added) });
+  if (!paused) return limitRows({ ...state, fresh, events: merge(state.events ?? [], added) });
   const held = merge(state.held, added);
-  return bounded({
+  return limitRows({
     ...state,
     fresh,
     held: held.slice(0, MOST_HELD),
@@ -117,12 +117,12 @@ function came(state, events, paused) {
 }
 
 /** @param {TailState} state @returns {TailState} */
-function resumed(state) {
+function resume(state) {
   if (state.held.length === 0) return state;
   // Events are missing between the held rows and the older ones, so the older ones are dropped.
   if (state.overflowed)
     return { ...state, events: state.held, held: [], overflowed: false, cursor: null, trimmed: true };
-  return bounded({ ...state, events: merge(state.held, state.events ?? []), held: [] });
+  return limitRows({ ...state, events: merge(state.held, state.events ?? []), held: [] });
 }
 
 /**
@@ -138,21 +138,21 @@ function page(state, events, cursor, paused) {
   const last = events.length > 0 ? events[events.length - 1].event_id : '';
   if (!state.loaded) {
     const all = merge(state.events ?? [], events);
-    return bounded({
+    return limitRows({
       ...known,
       events: all,
       held: state.held.filter((event) => !all.some((one) => one.event_id === event.event_id)),
       cursor,
     });
   }
-  if (cursor === null || state.mark === null || state.mark >= last) return came(known, events, paused);
+  if (cursor === null || state.mark === null || state.mark >= last) return receive(known, events, paused);
   // Events are missing between the page and the older rows, so the older ones are dropped.
   const newer = [...state.held, ...(state.events ?? [])].filter((event) => event.event_id >= last);
-  return bounded({ ...known, events: merge(newer, events), held: [], overflowed: false, cursor, trimmed: false });
+  return limitRows({ ...known, events: merge(newer, events), held: [], overflowed: false, cursor, trimmed: false });
 }
 
 /** @param {TailState} state @returns {TailState} */
-function bounded(state) {
+function limitRows(state) {
   const room = MOST_ROWS - state.held.length;
   if ((state.events?.length ?? 0) < room) return state;
   return { ...state, events: (state.events ?? []).slice(0, room), cursor: null, trimmed: true };

@@ -17,27 +17,27 @@ const FLUSH_MS = 200;
  *   filter is not a valid pattern
  */
 export function useEventTail({ pattern, spaceId, paused, off = false }) {
-  const [state, tell] = useReducer(reduce, undefined, empty);
+  const [state, dispatch] = useReducer(reduce, undefined, empty);
   const held = useRef(paused);
   held.current = paused;
   const asking = useRef(new AbortController());
   const query = { type: pattern, space_id: spaceId, limit: PAGE };
 
   useEffect(() => {
-    tell({ type: 'reset' });
+    dispatch({ type: 'reset' });
     if (off) return undefined;
     asking.current = new AbortController();
-    return follow({ pattern, spaceId, query, request: asking.current, isPaused: () => held.current, tell });
+    return follow({ pattern, spaceId, query, request: asking.current, isPaused: () => held.current, dispatch });
   }, [pattern, spaceId, off]);
   useEffect(() => {
-    if (!paused) tell({ type: 'resumed' });
+    if (!paused) dispatch({ type: 'resumed' });
   }, [paused]);
 
   const loadMore = async () => {
     const { signal } = asking.current;
     try {
       const page = await api.get('/api/events', { ...query, cursor: state.cursor }, { signal });
-      if (!signal.aborted) tell({ type: 'older', events: page.events.map(rowOf), cursor: page.next_cursor });
+      if (!signal.aborted) dispatch({ type: 'older', events: page.events.map(rowOf), cursor: page.next_cursor });
     } catch (error) {
       // The filter changed during the request: drop the response.
       if (!signal.aborted) throw error;
@@ -53,25 +53,25 @@ export function useEventTail({ pattern, spaceId, paused, off = false }) {
  * @param {import('../../lib/api.js').Query} options.query
  * @param {AbortController} options.request aborted when the filter changes
  * @param {() => boolean} options.isPaused
- * @param {(action: TailAction) => void} options.tell
+ * @param {(action: TailAction) => void} options.dispatch
  */
-function follow({ pattern, spaceId, query, request, isPaused, tell }) {
+function follow({ pattern, spaceId, query, request, isPaused, dispatch }) {
   /** @type {EventRow[]} */
   let waiting = [];
   let timer = 0;
   const load = async () => {
-    tell({ type: 'asked' });
+    dispatch({ type: 'requested' });
     try {
       const page = await api.get('/api/events', query, request);
       if (!request.signal.aborted)
-        tell({ type: 'page', events: page.events.map(rowOf), cursor: page.next_cursor, paused: isPaused() });
+        dispatch({ type: 'page', events: page.events.map(rowOf), cursor: page.next_cursor, paused: isPaused() });
     } catch (error) {
-      if (!request.signal.aborted) tell({ type: 'failed', error });
+      if (!request.signal.aborted) dispatch({ type: 'failed', error });
     }
   };
   const flush = () => {
     timer = 0;
-    tell({ type: 'came', events: waiting, paused: isPaused() });
+    dispatch({ type: 'received', events: waiting, paused: isPaused() });
     waiting = [];
   };
   const path = `/api/events/stream${pattern ? `?pattern=${encodeURIComponent(pattern)}` : ''}`;
@@ -87,7 +87,7 @@ function follow({ pattern, spaceId, query, request, isPaused, tell }) {
       return undefined;
     },
     (link, error) => {
-      tell({ type: 'link', link, error });
+      dispatch({ type: 'link', link, error });
       // The history is requested after the stream opened, so that no event is missed.
       if (link === 'open') void load();
     },

@@ -21,7 +21,7 @@ export function Members({ group, users, onDone, onClose }) {
   const pending = users.filter((user) => user.id in changes && changes[user.id] !== isMember(user));
   const save = useAction(async () => {
     try {
-      for (const user of pending) await put(user.id, group.name, changes[user.id]);
+      for (const user of pending) await saveMembership(user.id, group.name, changes[user.id]);
     } finally {
       await onDone();
     }
@@ -71,7 +71,7 @@ export function Members({ group, users, onDone, onClose }) {
  * @param {string} group
  * @param {boolean} member
  */
-async function put(id, group, member) {
+async function saveMembership(id, group, member) {
   const path = `/api/users/${id}`;
   const { groups } = await api.get(path);
   const others = groups.filter((/** @type {string} */ name) => name !== group);

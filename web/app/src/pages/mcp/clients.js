@@ -82,7 +82,7 @@ export const CLIENTS = [
 export const exportCommand = (token) => `export ${TOKEN_VARIABLE}=${token}`;
 
 /** The reason why some clients reject this name, or ''. @param {string} name */
-export function refusedName(name) {
+export function nameProblem(name) {
   if (/^[A-Za-z0-9_-]+$/.test(name) && name.length <= NAME_MAX) return '';
   return name.length > NAME_MAX ? `At most ${NAME_MAX} characters.` : 'Use letters, digits, - and _.';
 }

@@ -42,7 +42,7 @@ export function ToolsCard() {
         pendingOf(resource) ??
         html`
           <${ErrorNotice} error=${resource.error} />
-          <${Taken} origins=${origins} />
+          <${NameCollisions} origins=${origins} />
           <${Table} label="Tools" rows=${shown} rowKey=${(/** @type {Tool} */ tool) => tool.name}
             onRow=${(/** @type {Tool} */ tool) => show(tool.name)}
             selected=${(/** @type {Tool} */ tool) => tool === open} columns=${columns(origins)}
@@ -72,13 +72,13 @@ function columns(origins) {
       key: 'source',
       label: 'From',
       shrink: true,
-      cell: (/** @type {Tool} */ tool) => html`<${From} origins=${origins[tool.name] ?? []} />`,
+      cell: (/** @type {Tool} */ tool) => html`<${OriginLink} origins=${origins[tool.name] ?? []} />`,
     },
   ];
 }
 
 /** @param {{origins: Origin[]}} props */
-function From({ origins: [origin] }) {
+function OriginLink({ origins: [origin] }) {
   if (!origin) return null;
   return html`<span>${origin.kind} <a class="mono mcp-name" href=${origin.href}>${origin.name}</a></span>`;
 }
@@ -89,7 +89,7 @@ function ToolDrawer({ tool, origins, onClose }) {
     <${Drawer} title=${html`<span class="mono">${tool.name}</span>`} onClose=${onClose}>
       <div class="stack-large">
         ${tool.description && html`<p class="anywhere">${tool.description}</p>`}
-        ${origins.length > 0 && html`<p class="muted">From <${From} origins=${origins} /></p>`}
+        ${origins.length > 0 && html`<p class="muted">From <${OriginLink} origins=${origins} /></p>`}
         <section class="stack-small">
           <h3>Input</h3><${JsonView} value=${tool.inputSchema} label="input schema" depth=${4} />
         </section>
@@ -111,12 +111,12 @@ function ToolDrawer({ tool, origins, onClose }) {
 }
 
 /** Colliding names: only one origin becomes the tool. @param {{origins: Origins}} props */
-function Taken({ origins }) {
-  const taken = Object.entries(origins).filter(([, all]) => all.length > 1);
-  if (taken.length === 0) return null;
+function NameCollisions({ origins }) {
+  const collisions = Object.entries(origins).filter(([, all]) => all.length > 1);
+  if (collisions.length === 0) return null;
   return html`
     <${Notice} tone="warn" icon="alert" title="Some names are wanted twice">
-      ${taken.map(
+      ${collisions.map(
         ([tool, all]) =>
           html`
             <p key=${tool}>

@@ -12,7 +12,7 @@ import { itemSchema, shapeOf } from './schema.js';
  * @param {boolean} required
  * @returns {string} '' for a valid value
  */
-export function complaint({ kind, schema, nullable }, value, required) {
+export function valueError({ kind, schema, nullable }, value, required) {
   if (value === undefined) return required ? 'Required.' : '';
   if (value === null && nullable) return '';
   if (kind === 'choice')
@@ -74,7 +74,7 @@ const LONGEST_TEXT = 1_000;
  * only makes it stricter.
  * @param {string} pattern
  */
-export function isQuick(pattern) {
+export function isFast(pattern) {
   if (pattern.length > LONGEST_PATTERN || /[(|]|\\[1-9k]/.test(pattern)) return false;
   const choices = pattern.replace(/\{\d{1,2}\}/g, '').match(/[*+?{]/g) ?? [];
   return choices.length <= 1;
@@ -87,7 +87,7 @@ export function isQuick(pattern) {
  * @param {string} text
  */
 export function matches(pattern, text) {
-  if (typeof pattern !== 'string' || text.length > LONGEST_TEXT || !isQuick(pattern)) return true;
+  if (typeof pattern !== 'string' || text.length > LONGEST_TEXT || !isFast(pattern)) return true;
   try {
     return new RegExp(pattern, 'u').test(text);
   } catch {

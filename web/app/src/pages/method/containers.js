@@ -16,7 +16,7 @@ export function ObjectField({ name, path, shape, required, value, onChange, erro
   if (value === undefined) {
     const first = () => onChange(initialOf({ ...shape.schema, default: undefined }, root) ?? {});
     return html`
-      <${Absent} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull} onAdd=${first} />
+      <${AddButton} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull} onAdd=${first} />
     `;
   }
   return html`
@@ -91,7 +91,7 @@ export function ArrayField({ name, path, shape, required, value, onChange, error
   const add = () => onChange([...items, initialOf(itemSchema(schema, items.length), root) ?? null]);
   if (value === undefined)
     return html`
-      <${Absent} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull}
+      <${AddButton} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull}
         onAdd=${() => (schema.minItems > 0 ? onChange(initialOf({ ...schema, default: undefined }, root)) : add())} />
     `;
   const replace = (/** @type {number} */ index, /** @type {any} */ next) =>
@@ -158,7 +158,7 @@ function Group({ name, shape, required, error, onRemove, children }) {
  * @param {{name: string, shape: import('./schema.js').Shape, required: boolean, error: string, disabled?: boolean,
  *   onAdd: () => void}} props
  */
-function Absent({ name, shape, required, error, disabled, onAdd }) {
+function AddButton({ name, shape, required, error, disabled, onAdd }) {
   const text = shape.schema.description;
   return html`
     <div class="schema-absent">

@@ -3,7 +3,7 @@
  */
 import { html, useContext } from '../../lib/preact.js';
 import { Checkbox } from '../../ui/field.js';
-import { complaint } from './check.js';
+import { valueError } from './check.js';
 import { ArrayField, ObjectField } from './containers.js';
 import { FormContext } from './form-context.js';
 import { RawField } from './raw-field.js';
@@ -48,7 +48,7 @@ export function SchemaField({ name, path, part, required, value, onChange }) {
   const isNull = shape.nullable && value === null;
   const shown = isNull || fits(shape.kind, value) ? FIELDS[shape.kind] : RawField;
   // Missing values are reported after the first attempt to call, invalid ones at once.
-  const error = (value === undefined || value === '') && !tried ? '' : complaint(shape, value, required);
+  const error = (value === undefined || value === '') && !tried ? '' : valueError(shape, value, required);
   const props = { name, path, shape, required, value: isNull ? undefined : value, onChange, error, isNull };
   if (!shape.nullable) return html`<${shown} ...${props} />`;
   const toggle = (/** @type {boolean} */ on) => onChange(on ? null : afterNull(part, root, required));

@@ -12,13 +12,13 @@ export function Outcome({ call }) {
   const slow = useSlow(call.busy);
   return html`
     <section class="outcome stack-small" aria-label="Outcome" aria-live="polite" aria-busy=${call.busy}>
-      ${slow ? html`<${Loading} label="Calling" />` : call.answer && html`<${Shown} answer=${call.answer} />`}
+      ${slow ? html`<${Loading} label="Calling" />` : call.answer && html`<${OutcomeView} answer=${call.answer} />`}
     </section>
   `;
 }
 
 /** @param {{answer: import('./call.js').Answer}} props */
-function Shown({ answer }) {
+function OutcomeView({ answer }) {
   const { outcome } = answer;
   if ('problem' in outcome) return html`<${NoAnswer} problem=${outcome.problem} />`;
   if ('cancelled' in outcome)

@@ -9,14 +9,14 @@ import { Hint } from './hint.js';
 /** @param {import('./fields.js').FieldProps} props */
 export function RawField({ name, path, shape, required, value, onChange, error }) {
   const { report } = useContext(FormContext);
-  const [text, setText] = useState(() => written(value));
+  const [text, setText] = useState(() => textOf(value));
   const parsed = read(text);
   const problem = parsed.ok ? '' : parsed.message;
 
   // The value was changed in the JSON view, so the typed text is outdated.
   useEffect(() => {
-    if (!parsed.ok || !sameJson(parsed.value, value)) setText(written(value));
-  }, [written(value)]);
+    if (!parsed.ok || !sameJson(parsed.value, value)) setText(textOf(value));
+  }, [textOf(value)]);
   useEffect(() => {
     report(path, problem && `${name}: ${problem}`);
     return () => report(path, '');
@@ -36,7 +36,7 @@ export function RawField({ name, path, shape, required, value, onChange, error }
 }
 
 /** @param {any} value */
-const written = (value) => (value === undefined ? '' : prettyJson(value));
+const textOf = (value) => (value === undefined ? '' : prettyJson(value));
 
 /** An empty text means no value. @param {string} text @returns {import('../../lib/json.js').Parsed} */
 const read = (text) => (text.trim() === '' ? { ok: true, value: undefined } : parseExact(text));

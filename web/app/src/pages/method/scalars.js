@@ -53,8 +53,10 @@ export function BooleanField(props) {
   const usual = typeof shape.schema.default === 'boolean';
   if (required || usual) {
     const note = value === undefined && !isNull ? 'not set' : undefined;
-    return html`<${Checkbox} label=${name} checked=${value === true} onChange=${onChange} disabled=${isNull}
-      hint=${html`<${Hint} shape=${shape} required=${required} note=${note} />`} class="schema-check" />`;
+    return html`
+      <${Checkbox} label=${name} checked=${value === true} onChange=${onChange} disabled=${isNull}
+        hint=${html`<${Hint} shape=${shape} required=${required} note=${note} />`} class="schema-check" />
+    `;
   }
   const options = [
     { value: '', label: 'not set' },

@@ -18,7 +18,7 @@ export function FailingCard({ sinks }) {
               ${sinks.failing.map((sink) => html`<${Row} key=${sink.id} sink=${sink} />`)}
             </ul>
           `
-          : html`<${Quiet} any=${sinks.total > 0} />`
+          : html`<${NoFailures} any=${sinks.total > 0} />`
       }
     </${Card}>
   `;
@@ -41,7 +41,7 @@ function Row({ sink }) {
 }
 
 /** @param {{any: boolean}} props */
-function Quiet({ any }) {
+function NoFailures({ any }) {
   if (any) return html`<p class="overview-quiet"><${Status} tone="good">All deliveries arrive</${Status}></p>`;
   return html`
     <${EmptyState} icon="send" level=${3} title="No sinks yet">

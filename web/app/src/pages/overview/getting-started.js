@@ -9,7 +9,7 @@ import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { Icon } from '../../ui/icon.js';
-import { doneNow, loadRest, STEPS } from './steps.js';
+import { completedSteps, loadRest, STEPS } from './steps.js';
 
 const EVERY_MS = 5_000;
 
@@ -18,17 +18,17 @@ const EVERY_MS = 5_000;
 /** @param {import('../overview.js').Stats | null} stats */
 export function useGettingStarted(stats) {
   const key = `svc.start.${me.value?.id}`;
-  const [kept, setKept] = useState(() => stored(key));
+  const [kept, setKept] = useState(() => readProgress(key));
   const steps = STEPS.filter((step) => can(...(step.needs ?? [])));
   const open = !kept.hidden && steps.some((step) => !kept.done.includes(step.id));
   const rest = useResource(open ? loadRest : null, { every: EVERY_MS, deps: [open] });
 
-  const keep = (/** @type {Kept} */ next) => {
+  const keep = (/** @type {Progress} */ next) => {
     localStorage.setItem(key, JSON.stringify(next));
     setKept(next);
   };
   useEffect(() => {
-    const fresh = stats ? doneNow(stats, rest.data).filter((id) => !kept.done.includes(id)) : [];
+    const fresh = stats ? completedSteps(stats, rest.data).filter((id) => !kept.done.includes(id)) : [];
     if (fresh.length > 0) keep({ ...kept, done: [...kept.done, ...fresh] });
   }, [stats, rest.data, kept]);
   // Wait for both responses: before that, completed steps would appear as open.
@@ -43,10 +43,10 @@ export function useGettingStarted(stats) {
   };
 }
 
-/** @typedef {{hidden: boolean, done: string[]}} Kept */
+/** @typedef {{hidden: boolean, done: string[]}} Progress */
 
-/** @param {string} key @returns {Kept} */
-function stored(key) {
+/** @param {string} key @returns {Progress} */
+function readProgress(key) {
   try {
     const { hidden, done } = JSON.parse(localStorage.getItem(key) ?? '{}');
     return { hidden: hidden === true, done: Array.isArray(done) ? done : [] };
@@ -69,14 +69,16 @@ export function GettingStarted({ start }) {
       ${
         all
           ? html`<${Status} tone="good">All ${done} steps done</${Status}>`
-          : html`<ol class="overview-steps" aria-label="Getting started">
-        ${start.steps.map(
-          (step) => html`
-            <${Step} key=${step.id} step=${step} done=${start.done.includes(step.id)} open=${step.id === current}
-              onOpen=${() => setOpened(step.id)} />
-          `,
-        )}
-      </ol>`
+          : html`
+            <ol class="overview-steps" aria-label="Getting started">
+              ${start.steps.map(
+                (step) => html`
+                  <${Step} key=${step.id} step=${step} done=${start.done.includes(step.id)} open=${step.id === current}
+                    onOpen=${() => setOpened(step.id)} />
+                `,
+              )}
+            </ol>
+          `
       }
     </${Card}>
   `;

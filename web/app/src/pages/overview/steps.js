@@ -109,7 +109,7 @@ export async function loadRest(signal) {
  * @param {import('../overview.js').Stats} stats
  * @param {Rest | null} rest
  */
-export function doneNow(stats, rest) {
+export function completedSteps(stats, rest) {
   /** @type {Record<string, boolean>} */
   const done = {
     space: rest?.spaces.some((space) => space.state === 'deployed') ?? false,

@@ -19,7 +19,7 @@ import { EVENT_TYPES, sampleOf } from './kinds.js';
  */
 /**
  * `result` is JSON as text, because a script may return integers too large for JavaScript.
- * @typedef {{result: string, error: Fault | null, output: string, ms: number}} Ran
+ * @typedef {{result: string, error: Fault | null, output: string, ms: number}} RunResult
  */
 
 /**
@@ -34,7 +34,7 @@ import { EVENT_TYPES, sampleOf } from './kinds.js';
 export function TestRun({ script, path, dirty, onSave, onFault }) {
   const [params, setParams] = useState(() => prettyJson(sampleOf(script.params_schema)));
   const [eventType, setEventType] = useState(EVENT_TYPES[0]);
-  const [ran, setRan] = useState(/** @type {Ran | null} */ (null));
+  const [ran, setRan] = useState(/** @type {RunResult | null} */ (null));
   const tool = script.kind === 'tool';
   const parsed = parseJson(params.trim() || '{}');
 
@@ -93,7 +93,7 @@ function EventType({ value, onInput }) {
   `;
 }
 
-/** @param {{ran: Ran, tool: boolean}} props */
+/** @param {{ran: RunResult, tool: boolean}} props */
 function Outcome({ ran, tool }) {
   const took = formatDuration(ran.ms);
   return html`
@@ -134,7 +134,7 @@ function Outcome({ ran, tool }) {
 
 /**
  * @param {string} text
- * @returns {Ran}
+ * @returns {RunResult}
  */
 function readRun(text) {
   const { rawJSON } = /** @type {any} */ (JSON);

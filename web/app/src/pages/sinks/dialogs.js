@@ -14,7 +14,7 @@ import { toast } from '../../ui/toasts.js';
 import { AttemptLine } from '../events/attempts.js';
 import { exampleType } from '../events/patterns.js';
 import { indentJson } from '../events/payload.js';
-import { askWith, bodyWith } from './ask.js';
+import { bodyWith, eventMembers } from './event-members.js';
 import { SampleFields, useSample } from './sample.js';
 
 /** @typedef {import('./health.js').Sink} Sink */
@@ -26,7 +26,7 @@ export function TestDialog({ sink, onClose }) {
     /** @type {{body: string, attempt?: import('../events/attempts.js').Attempt} | null} */ (null),
   );
   const suggestion = exampleType(sink.patterns[0]);
-  const ask = askWith(sample, suggestion);
+  const ask = eventMembers(sample, suggestion);
   const test = useAction(async (/** @type {boolean} */ dry) => {
     setResult(null);
     if (ask) setResult(await api.post(`/api/event-sinks/${sink.id}/test`, bodyWith(ask, { dry_run: dry })));

@@ -123,18 +123,18 @@ export function patchOf(before, after) {
   const [was, is] = [patternsOf(before.patterns), patternsOf(after.patterns)];
   if (was.join() !== is.join()) patch.patterns = is;
   const [[key, old]] = Object.entries(partOf(before));
-  const part = changed(old, partOf(after)[key]);
+  const part = diff(old, partOf(after)[key]);
   if (Object.keys(part).length > 0) patch[key] = part;
   return patch;
 }
 
 /** @param {Record<string, any>} before @param {Record<string, any>} after @returns {Record<string, any>} */
-function changed(before, after) {
+function diff(before, after) {
   /** @type {Record<string, any>} */
   const patch = {};
   for (const [key, value] of Object.entries(after)) {
     if (key === 'headers') {
-      const headers = changed(before.headers, value);
+      const headers = diff(before.headers, value);
       for (const name of Object.keys(before.headers)) if (!Object.hasOwn(value, name)) headers[name] = null;
       if (Object.keys(headers).length > 0) patch.headers = headers;
     } else if (before[key] !== value) patch[key] = value;

@@ -50,7 +50,7 @@ function stateOf(sink) {
 }
 
 /** Failing sinks first, then by name. @param {Sink} a @param {Sink} b */
-export function byTrouble(a, b) {
+export function compareByHealth(a, b) {
   const rank = (/** @type {Sink} */ sink) => ['failing', 'retrying', 'active', 'inactive'].indexOf(stateOf(sink));
   return rank(a) - rank(b) || a.name.localeCompare(b.name);
 }
@@ -104,7 +104,7 @@ export function Patterns({ patterns, all = false }) {
 }
 
 /** The summary on the page of a failing sink. @param {Sink} sink */
-export function troubleOf(sink) {
+export function failureText(sink) {
   const last = sink.last_delivery;
   if (sink.failures > 0) {
     const times = sink.failures === 1 ? 'once' : `${sink.failures} times`;

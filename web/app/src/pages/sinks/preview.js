@@ -8,15 +8,15 @@ import { ErrorNotice } from '../../ui/error-notice.js';
 import { Icon } from '../../ui/icon.js';
 import { exampleType, patternProblem, patternsOf } from '../events/patterns.js';
 import { indentJson } from '../events/payload.js';
-import { askWith, bodyWith } from './ask.js';
 import { templateOf } from './draft.js';
+import { bodyWith, eventMembers } from './event-members.js';
 import { SampleFields } from './sample.js';
 
 /** Pause in typing before the request. */
 const SETTLE_MS = 300;
 
-/** @typedef {{body: string, event_type: string, matched_patterns?: string[]}} Previewed */
-/** @typedef {{result: Previewed | null, error: any}} Preview */
+/** @typedef {{body: string, event_type: string, matched_patterns?: string[]}} PreviewResult */
+/** @typedef {{result: PreviewResult | null, error: any}} Preview */
 
 /**
  * @param {import('./draft.js').Draft} draft
@@ -26,7 +26,7 @@ const SETTLE_MS = 300;
 export function usePreview(draft, sample) {
   const [state, setState] = useState(/** @type {Preview} */ ({ result: null, error: null }));
   const patterns = patternsOf(draft.patterns);
-  const event = askWith(sample, exampleType(patterns[0]));
+  const event = eventMembers(sample, exampleType(patterns[0]));
   const usable = patterns.length > 0 && !patternProblem(patterns);
   const ask =
     event &&
@@ -97,7 +97,7 @@ export function PreviewCard({ draft, preview, sample, changeSample }) {
   `;
 }
 
-/** @param {{patterns: string[], result: Previewed}} props */
+/** @param {{patterns: string[], result: PreviewResult}} props */
 function Matches({ patterns, result }) {
   const matched = result.matched_patterns ?? [];
   return html`

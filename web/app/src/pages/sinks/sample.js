@@ -8,8 +8,8 @@ import { Select, TextInput } from '../../ui/field.js';
 
 const RECENT = 30;
 
-/** @typedef {import('./ask.js').Sample} Sample */
-/** @typedef {{event_id: string, event_type: string, event_ts: string}} Recent */
+/** @typedef {import('./event-members.js').Sample} Sample */
+/** @typedef {{event_id: string, event_type: string, event_ts: string}} RecentEvent */
 
 /** @returns {[Sample, (part: Partial<Sample>) => void]} */
 export function useSample() {
@@ -20,7 +20,7 @@ export function useSample() {
 /** @param {{sample: Sample, change: (part: Partial<Sample>) => void, suggestion: string}} props */
 export function SampleFields({ sample, change, suggestion }) {
   const recent = useResource(`/api/events?limit=${RECENT}`);
-  /** @type {Recent[]} */
+  /** @type {RecentEvent[]} */
   const events = recent.data?.events ?? [];
   const parsed = sample.data.trim() ? parseJson(sample.data) : null;
   const options = [

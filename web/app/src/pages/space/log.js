@@ -40,10 +40,12 @@ export function LogCard({ id }) {
       ${
         lines !== null &&
         (lines.length === 0
-          ? html`<${EmptyState} level=${3} icon="terminal" title="Nothing logged yet">
-            <p>Lines appear here as they are written. Where the agent runs, this follows them:</p>
-            <${CodeBlock} text="svc methods logs -f" label="command that follows the log" prompt />
-          </${EmptyState}>`
+          ? html`
+            <${EmptyState} level=${3} icon="terminal" title="Nothing logged yet">
+              <p>Lines appear here as they are written. Where the agent runs, this follows them:</p>
+              <${CodeBlock} text="svc methods logs -f" label="command that follows the log" prompt />
+            </${EmptyState}>
+          `
           : html`<${Lines} lines=${lines} follow=${!paused} />`)
       }
     </${Card}>
@@ -90,7 +92,7 @@ function useLog(id, paused) {
         const query = cursor.current ? { cursor: cursor.current } : { limit: FIRST_LINES };
         const page = await api.get(`/api/spaces/${id}/logs`, query, request);
         cursor.current = page.next_cursor ?? cursor.current;
-        setLines((old) => (page.logs.length || !old ? joined(old ?? [], page.logs) : old));
+        setLines((old) => (page.logs.length || !old ? appendLines(old ?? [], page.logs) : old));
         setError(null);
       } catch (caught) {
         if (!request.signal.aborted) setError(caught);
@@ -111,7 +113,7 @@ function useLog(id, paused) {
  * @param {Line[]} old
  * @param {Line[]} more
  */
-function joined(old, more) {
+function appendLines(old, more) {
   const restarted = more.length > 0 && old.length > 0 && more[0].n <= old[old.length - 1].n;
   return [...(restarted ? [] : old), ...more].slice(-MOST_LINES);
 }

@@ -22,7 +22,7 @@ export function MethodsCard({ space }) {
           ? (pendingOf(resource) ??
             html`
               <${ErrorNotice} error=${resource.error} title="Not up to date" />
-              <${Offered} space=${space} all=${resource.data.methods} />
+              <${MethodsTable} space=${space} all=${resource.data.methods} />
             `)
           : html`
             <p class="card-note muted">
@@ -35,7 +35,7 @@ export function MethodsCard({ space }) {
 }
 
 /** @param {{space: import('../spaces/status.js').Space, all: Method[]}} props */
-function Offered({ space, all }) {
+function MethodsTable({ space, all }) {
   const here = (/** @type {Method} */ method) => method.providers?.find((provider) => provider.space_id === space.id);
   const rows = all.filter(here);
   const columns = [

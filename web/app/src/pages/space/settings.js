@@ -77,7 +77,7 @@ function SettingsDialog({ space, scripts, onClose, onChanged }) {
   const put = (/** @type {keyof typeof check} */ name) => (/** @type {string} */ value) =>
     setCheck({ ...check, [name]: value });
   const submit = async () => {
-    const health = written(check);
+    const health = checkOf(check);
     // An unchanged value is not sent: it may come from the template.
     const patch = {
       ...(script !== (space.startup_script_id ?? '') && { startup_script_id: script || null }),
@@ -135,7 +135,7 @@ function SettingsDialog({ space, scripts, onClose, onChanged }) {
 }
 
 /** Only the members that the type allows. @param {Record<string, string>} check */
-function written({ type, port, url, command, interval_seconds: interval, timeout_seconds: timeout, failures }) {
+function checkOf({ type, port, url, command, interval_seconds: interval, timeout_seconds: timeout, failures }) {
   const probe = { tcp: { port: Number(port) }, http: { url }, command: { command } }[type];
   return {
     type,

@@ -39,7 +39,7 @@ export function NewTokenDialog({ onClose, onCreated }) {
                   ({ name: scope, opens }) => html`
                     <${Checkbox} key=${scope} label=${html`<span class="mono">${scope}</span>`} hint=${opens}
                       checked=${scopes.includes(scope)}
-                      onChange=${(/** @type {boolean} */ on) => setScopes(toggled(scopes, scope, on))} />
+                      onChange=${(/** @type {boolean} */ on) => setScopes(toggleScope(scopes, scope, on))} />
                   `,
                 )
           }
@@ -56,6 +56,6 @@ export function NewTokenDialog({ onClose, onCreated }) {
  * @param {string} scope
  * @param {boolean} on
  */
-function toggled(chosen, scope, on) {
+function toggleScope(chosen, scope, on) {
   return SCOPES.map(({ name }) => name).filter((name) => (name === scope ? on : chosen.includes(name)));
 }

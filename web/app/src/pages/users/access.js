@@ -10,8 +10,8 @@ import { Table } from '../../ui/table.js';
 import { MEANING } from '../roles/permissions.js';
 import { Names } from './fields.js';
 
-/** @typedef {{name: string, roles: string[]}} Held */
-/** @typedef {{name: string, owner: string, through: 'everyone' | 'group', groups: string[]}} Reached */
+/** @typedef {{name: string, roles: string[]}} HeldPermission */
+/** @typedef {{name: string, owner: string, through: 'everyone' | 'group', groups: string[]}} CallableMethod */
 
 const roleHref = (/** @type {string} */ name) => (can('manage_roles') ? `/roles?q=${encodeURIComponent(name)}` : null);
 const groupHref = (/** @type {string} */ name) =>
@@ -21,7 +21,7 @@ const PERMISSION_COLUMNS = [
   {
     key: 'name',
     label: 'Permission',
-    cell: (/** @type {Held} */ one) =>
+    cell: (/** @type {HeldPermission} */ one) =>
       html`
         <span class="permission">
           <span class="mono">${one.name}</span>
@@ -33,7 +33,7 @@ const PERMISSION_COLUMNS = [
     key: 'held',
     label: 'Held',
     shrink: true,
-    cell: (/** @type {Held} */ one) =>
+    cell: (/** @type {HeldPermission} */ one) =>
       one.roles.length
         ? html`<span class="held"><${Icon} name="check" /> yes</span>`
         : html`<span class="muted">no</span>`,
@@ -41,11 +41,11 @@ const PERMISSION_COLUMNS = [
   {
     key: 'roles',
     label: 'Through roles',
-    cell: (/** @type {Held} */ one) => html`<${Names} names=${one.roles} none="–" href=${roleHref} />`,
+    cell: (/** @type {HeldPermission} */ one) => html`<${Names} names=${one.roles} none="–" href=${roleHref} />`,
   },
 ];
 
-/** @param {{permissions: Held[]}} props */
+/** @param {{permissions: HeldPermission[]}} props */
 export function PermissionsAccess({ permissions }) {
   const held = permissions.filter((one) => one.roles.length > 0).length;
   return html`
@@ -62,14 +62,17 @@ const METHOD_COLUMNS = [
   {
     key: 'through',
     label: 'Through',
-    cell: (/** @type {Reached} */ one) =>
+    cell: (/** @type {CallableMethod} */ one) =>
       one.through === 'everyone'
         ? html`<${Badge}>everyone</${Badge}>`
         : html`<${Names} names=${one.groups} href=${groupHref} />`,
   },
 ];
 
-/** @param {{access: {username: string, methods: Reached[], own_methods: number, permissions: Held[]}}} props */
+/**
+ * @param {{access: {username: string, methods: CallableMethod[], own_methods: number, permissions: HeldPermission[]}}}
+ *   props
+ */
 export function MethodsAccess({ access }) {
   const others = access.permissions.some((one) => one.name === 'use_methods' && one.roles.length > 0);
   const empty = html`
@@ -87,7 +90,7 @@ export function MethodsAccess({ access }) {
   return html`
     <${Card} title="Callable methods" flush description=${`${own} of their own, and ${shared} of others:`}>
       <${Table} label="Shared methods of others" columns=${METHOD_COLUMNS} rows=${access.methods}
-        rowKey=${(/** @type {Reached} */ one) => one.name} empty=${empty} />
+        rowKey=${(/** @type {CallableMethod} */ one) => one.name} empty=${empty} />
     </${Card}>
   `;
 }

@@ -13,7 +13,7 @@ import { parseJson } from '../../lib/json.js';
  * @param {string} suggestion the type if none is typed
  * @returns {string | null}
  */
-export function askWith(sample, suggestion) {
+export function eventMembers(sample, suggestion) {
   if (sample.eventId) return `"event_id":${JSON.stringify(sample.eventId)}`;
   const type = `"event_type":${JSON.stringify(sample.type.trim() || suggestion)}`;
   const data = sample.data.trim();
