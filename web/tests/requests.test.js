@@ -74,5 +74,5 @@ test('a schema goes as it was typed, and only if it was', () => {
     '{"name":"sum","description":"","source":"s","kind":"tool","params_schema":null}',
   );
   assert.equal(bodyOf(draft, 'sink'), '{"name":"sum","description":"","source":"s"}');
-  assert.throws(() => bodyOf({ ...draft, schema: '{' }, 'tool'), /params schema is no JSON/);
+  assert.throws(() => bodyOf({ ...draft, schema: '{' }, 'tool'), /params schema is not valid JSON/);
 });

@@ -43,7 +43,7 @@ export default function EventsPage() {
 
   return html`
     <${PageHeader} title="Events"
-      description="What happened, as it happens. Sinks and methods receive the events their patterns match."
+      description="Live events and the history. Sinks and methods receive the events that match their patterns."
       actions=${
         mayEmit && html`<${Button} kind="primary" icon="bolt" onClick=${() => setEmitting({})}>Emit event</${Button}>`
       } />
@@ -171,13 +171,13 @@ function Empty({ filtered, mayEmit }) {
   if (filtered)
     return html`
       <${EmptyState} icon="filter" title="Nothing matches yet">
-        <p>Events that match appear here as they come.</p>
+        <p>Matching events appear here at once.</p>
       </${EmptyState}>
     `;
   return html`
     <${EmptyState} icon="activity" title="No events yet"
       command=${mayEmit ? `svc event build.done '{"commit":"4f2a"}'` : undefined}>
-      <p>They come when spaces start and stop, and whenever somebody emits one.</p>
+      <p>Spaces emit events when they start and stop, and users can emit their own.</p>
     </${EmptyState}>
   `;
 }

@@ -13,7 +13,7 @@ export default function ForbiddenPage({ route }) {
   const error = {
     status: 403,
     detail: `${what} needs the permission ${permissions}, which ${account} does not have.`,
-    hint: 'An administrator can give it to you with a role.',
+    hint: 'An administrator can assign a role that includes it.',
   };
   return html`<${PageError} error=${error} />`;
 }

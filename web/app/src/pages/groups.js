@@ -175,7 +175,7 @@ function NoGroups({ filtered }) {
     `;
   return html`
     <${EmptyState} icon="layers" title="No groups yet" command="svc group create ops">
-      Make one here or with the command line; then put users into it and name it in <code>groups</code> of a shared
+      Create one here or with the command line. Then add users and name the group in <code>groups</code> of a shared
       method.
     </${EmptyState}>
   `;
@@ -222,7 +222,7 @@ function DeleteGroup({ group, members, onDone, onClose }) {
     <${ConfirmDialog} title=${`Delete ${group.name}?`} action="Delete group" onConfirm=${remove} onClose=${onClose}>
       <p>
         ${members !== undefined && `It has ${plural(members, 'member')}. `}
-        Methods limited to this group then match nobody by it.
+        Methods that are limited to this group lose these callers.
       </p>
     </${ConfirmDialog}>
   `;

@@ -36,7 +36,7 @@ export default function LoginPage() {
         !empty &&
         html`
           <p class="bare-foot muted small">
-            No account yet? An administrator makes one: <code class="nowrap">svc user create</code>
+            No account yet? An administrator can create one: <code class="nowrap">svc user create</code>
           </p>
         `
       }
@@ -47,7 +47,7 @@ export default function LoginPage() {
 function NoUsers() {
   return html`
     <${Notice} title="There is no user yet">
-      <p>Make the first administrator with the one-time link that the server prints each time it starts.</p>
+      <p>Create the first administrator with the one-time link that the server prints at each start.</p>
     </${Notice}>
     <p class="muted small">It looks like this:</p>
     <${CodeBlock} text=${`${location.origin}/setup?token=svc_set_…`} label="what the link looks like" wrap

@@ -26,10 +26,10 @@ export default function McpPage() {
         <div class="mcp-endpoint">
           <${CodeBlock} text=${url} label="endpoint address" wrap />
           <${TextInput} label="Name in the client" value=${name} onInput=${setName} error=${refused} mono
-            autocomplete="off" hint="Many clients put it before each tool's name: keep it short." />
+            autocomplete="off" hint="Many clients prefix each tool's name with it: keep it short." />
           <${Checkbox} label="Search mode" checked=${search}
             onChange=${(/** @type {boolean} */ on) => query.set({ mode: on ? 'search' : null })}
-            hint="Two tools, one that finds and one that runs the others: for hundreds of tools." />
+            hint="Only two tools, one to search and one to run the others. Useful for hundreds of tools." />
         </div>
       </${Card}>
       <${ConnectCard} name=${refused ? 'svc' : name} url=${url} search=${search} />

@@ -38,7 +38,7 @@ export default function MethodPage({ route }) {
         gone &&
         html`
           <${Notice} tone="warn" icon="alert" title="This method is gone">
-            <p>No space offers it any more, or you may not see it. What stands here is what was known last.</p>
+            <p>No space offers it any more, or you may not see it. This page shows the last known data.</p>
           </${Notice}>
         `
       }
@@ -69,7 +69,7 @@ async function findMethod(name, signal) {
     status: 404,
     code: 'not_found',
     detail: `There is no method \`${name}\`, or you may not see it.`,
-    hint: 'A method is known while a space offers it.',
+    hint: 'A method exists while a space offers it.',
   });
 }
 

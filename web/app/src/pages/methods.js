@@ -38,7 +38,7 @@ export default function MethodsPage() {
   const clear = () => query.set({ q: null, owner: null, scope: null });
   return html`
     <${PageHeader} title="Methods"
-      description="What you can call: your own methods, and those others share with you." />
+      description="The methods you can call: your own, and those that others share with you." />
     ${
       (searching || (all && all.length > 0)) &&
       html`<${Filters} query=${query} owners=${ownersOf(all ?? [], filters.owner)} shown=${all ? rows.length : null} />`
@@ -168,12 +168,12 @@ function NoMethods({ searching, onClear }) {
     `;
   if (!can('use_spaces', 'manage_spaces'))
     return html`
-      <${EmptyState} icon="function" title="No methods yet">Nobody shares a method with you so far.</${EmptyState}>
+      <${EmptyState} icon="function" title="No methods yet">No user shares a method with you yet.</${EmptyState}>
     `;
   return html`
     <${EmptyState} icon="function" title="No methods yet" command="svc methods register methods.toml"
       action=${html`<${Button} href="/spaces" icon="box">Go to spaces</${Button}>`}>
-      A space publishes methods. Run this where its agent runs, with a file that says which program answers them.
+      A space publishes methods. Run this where its agent runs, with a file that names the program that serves them.
     </${EmptyState}>
   `;
 }

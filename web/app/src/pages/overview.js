@@ -59,7 +59,7 @@ export default function OverviewPage() {
       pendingOf(stats, { page: true }) ??
       html`
         <div class="stack-large">
-          <${ErrorNotice} error=${stats.error} title="These numbers are not fresh" onRetry=${stats.reload} />
+          <${ErrorNotice} error=${stats.error} title="These numbers are outdated" onRetry=${stats.reload} />
           ${!start.hidden && html`<${GettingStarted} start=${start} />`}
           <${Counts} stats=${/** @type {Stats} */ (stats.data)} />
           <div class="columns">

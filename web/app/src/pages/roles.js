@@ -165,10 +165,12 @@ function DeleteRole({ role, members, onDone, onClose }) {
     await loadMe();
   };
   const who =
-    members === undefined ? 'Whoever has it loses' : `${plural(members, 'user')} ${members === 1 ? 'loses' : 'lose'}`;
+    members === undefined
+      ? 'Users with this role lose'
+      : `${plural(members, 'user')} ${members === 1 ? 'loses' : 'lose'}`;
   return html`
     <${ConfirmDialog} title=${`Delete ${role.name}?`} action="Delete role" onConfirm=${remove} onClose=${onClose}>
-      <p>${members === 0 ? 'No user has this role.' : `${who} what only this role gives, at once.`}</p>
+      <p>${members === 0 ? 'No user has this role.' : `${who} the permissions that only this role gives, at once.`}</p>
     </${ConfirmDialog}>
   `;
 }

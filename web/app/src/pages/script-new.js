@@ -66,7 +66,7 @@ export default function NewScriptPage() {
   };
   return html`
     <${PageHeader} title="New script" back=${{ href: '/scripts', label: 'Scripts' }}
-      description="It is checked when it is stored; what the embedded engine cannot run is refused with the line." />
+      description="The server checks a script when it is stored, and rejects unsupported code with the line number." />
     <${Card}>
       <${Form} submit="Create script" onSubmit=${submit} onCancel=${() => navigate('/scripts')}>
         <${KindChoice} value=${kind} onInput=${choose} />
@@ -75,7 +75,7 @@ export default function NewScriptPage() {
           can('manage_scripts') &&
           html`
             <${Checkbox} label="Global" checked=${everybody} onChange=${setEverybody}
-              hint="Everybody may use it; it imports global libraries only. Cannot be changed later." />
+              hint="All users may use it; it imports only global libraries. Cannot be changed later." />
           `
         }
         <${SourceField} draft=${draft} onChange=${change} fault=${fault} />

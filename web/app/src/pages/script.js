@@ -161,7 +161,7 @@ function ConflictNotice({ edit }) {
   return html`
     <${Notice} tone="warn" icon="alert" title="Changed elsewhere"
       actions=${html`<${Button} size="small" onClick=${() => edit.discard(theirs)}>Take that version</${Button}>`}>
-      <p>Somebody saved this script <${Time} value=${theirs.updated_at} />. Saving replaces what they wrote.</p>
+      <p>Another user saved this script <${Time} value=${theirs.updated_at} />. Saving replaces that version.</p>
     </${Notice}>
   `;
 }
@@ -189,8 +189,8 @@ function Head({ script, path, mayEdit, onGone }) {
         <${ConfirmDialog} title="Delete this script?" action="Delete script" onConfirm=${remove}
           onClose=${() => setAsking(false)}>
           <p>
-            <span class="mono">${script.name}</span> cannot be brought back. While a sink, a space or a template uses
-            it, the server refuses.
+            <span class="mono">${script.name}</span> cannot be restored. The server rejects the deletion while a sink, a
+            space or a template uses it.
           </p>
         </${ConfirmDialog}>
       `
@@ -214,7 +214,7 @@ function About({ script }) {
         }
         <${KeyValue}
           items=${[
-            ['Owner', script.owner === 'global' ? 'everybody (global)' : 'you'],
+            ['Owner', script.owner === 'global' ? 'all users (global)' : 'you'],
             ['Created', html`<${Time} value=${script.created_at} exact />`],
             ['Changed', html`<${Time} value=${script.updated_at} />`],
             ['Id', html`<span class="mono small">${script.id}</span>`],

@@ -74,7 +74,7 @@ function SetupForm({ token, onRefused }) {
 /** @param {{signedIn: boolean}} props */
 function SetupComplete({ signedIn }) {
   return html`
-    <p class="muted">This server is set up already: the one-time link has done its work.</p>
+    <p class="muted">This server is set up already: the one-time link has been used.</p>
     ${
       signedIn
         ? html`<${Button} kind="primary" class="button-wide" href="/">Go to the overview</${Button}>`
@@ -85,10 +85,10 @@ function SetupComplete({ signedIn }) {
 
 function NoToken() {
   return html`
-    <${Notice} tone="warn" icon="alert" title="The link is not complete">
+    <${Notice} tone="warn" icon="alert" title="The link is incomplete">
       <p>
-        The address must end in <code>?token=…</code>
-        . While there is no user, the server prints the whole link each time it starts.
+        The address must end in <code>?token=…</code>. While there is no user, the server prints the whole link each
+        time it starts.
       </p>
     </${Notice}>
   `;

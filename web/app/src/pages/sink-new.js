@@ -46,9 +46,8 @@ export default function NewSinkPage() {
       html`
         <${SecretDialog} title="Signing secret" label="secret" secret=${secret} onClose=${leave}>
           <p class="muted small">
-            The receiver verifies with it that a request came from
-            here: <code>webhook-signature</code> and <code>X-Service-Signature</code>
-            .
+            The receiver uses it to verify the signature of
+            requests: <code>webhook-signature</code> and <code>X-Service-Signature</code>.
           </p>
         </${SecretDialog}>
       `

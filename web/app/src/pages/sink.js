@@ -95,7 +95,7 @@ function Body({ sink, resource, still }) {
         !sink.active &&
         html`
           <${Notice} tone="warn" icon="pause">
-            <p>It is disabled: it takes no new events, and what is queued waits.</p>
+            <p>It is disabled: it takes no new events, and queued events wait.</p>
           </${Notice}>
         `
       }
@@ -203,7 +203,7 @@ function OpenDialog({ name, sink, onClose, onChange, onGone }) {
     <${ConfirmDialog} title="Delete this sink?" action="Delete sink" typed=${sink.name} onClose=${onClose}
       onConfirm=${remove}>
       <p>
-        It takes no more events, and its delivery log goes with it.
+        It takes no more events, and its delivery log is deleted too.
         ${sink.queue_depth > 0 && html` <strong>${sink.queue_depth} in its queue will never be delivered.</strong>`}
       </p>
     </${ConfirmDialog}>

@@ -55,7 +55,7 @@ export default function SpacePage({ route }) {
         gone
           ? html`
             <${Notice} tone="warn" icon="alert" title="This space is gone">
-              <p>It was deleted. What stands here is what was known last.</p>
+              <p>It was deleted. This page shows the last known data.</p>
             </${Notice}>
           `
           : html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`
@@ -111,7 +111,7 @@ function NextStep({ space, onRotate }) {
     return html`
       <${Notice} title="Its agent has not linked yet">
         <div class="stack-small">
-          <p>Run the command that was shown when the space was made. If it is lost, a new token gives a new one.</p>
+          <p>Run the command that was shown when the space was created. If it is lost, create a new token.</p>
           <div><${Button} size="small" icon="terminal" onClick=${onRotate}>New agent command</${Button}></div>
         </div>
       </${Notice}>
@@ -196,7 +196,8 @@ function ConfirmDialogs({ space, asking, onClose, onToken, onChanged }) {
     return html`
       <${ConfirmDialog} title=${`Stop ${space.name}?`} action="Stop space" onConfirm=${stop} onClose=${onClose}>
         <p>
-          Its methods are gone until it is started again. Calls in flight are interrupted, and its agent is sent away.
+          Its methods are unavailable until it is started again. Calls in flight are interrupted, and its agent is
+          disconnected.
         </p>
       </${ConfirmDialog}>
     `;
@@ -213,7 +214,7 @@ function ConfirmDialogs({ space, asking, onClose, onToken, onChanged }) {
       <${ConfirmDialog} title=${`Delete ${space.name}?`} action="Delete space" typed=${space.name} onConfirm=${remove}
         onClose=${onClose}>
         <p>
-          Its methods are gone and its agent token ends. This cannot be undone.
+          Its methods are removed and its agent token is revoked. This cannot be undone.
           ${space.runtime === 'local' && ' Its folder on the server is deleted with it.'}
         </p>
       </${ConfirmDialog}>

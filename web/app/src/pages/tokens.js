@@ -78,8 +78,8 @@ export default function TokensPage() {
         <${ConfirmDialog} title="Revoke this token?" action="Revoke token" onClose=${() => setRevoking(null)}
           onConfirm=${() => revoke(revoking, list)}>
           <p>
-            Whatever uses <strong class="mono anywhere">${revoking.name}</strong> is refused from its next request on,
-            and so are tokens that were made with it. This cannot be undone.
+            Any program that uses <strong class="mono anywhere">${revoking.name}</strong> is rejected from its next
+            request on, and so are tokens that were created with it. This cannot be undone.
           </p>
         </${ConfirmDialog}>
       `
@@ -97,7 +97,7 @@ function Empty({ filtered, onNew }) {
   return html`
     <${EmptyState} icon="key" title="No tokens yet" command="svc token create ci --scope methods --expires-in-days 90"
       action=${html`<${Button} kind="primary" icon="plus" onClick=${onNew}>New token</${Button}>`}>
-      A token lets a program call methods or use tools as you. Make one here, or with the command line:
+      A token lets a program call methods or use tools as you. Create one here, or with the command line:
     </${EmptyState}>
   `;
 }

@@ -59,8 +59,7 @@ function Person({ path, user, stale, onChanged }) {
         html`
           <${Notice} tone="warn" icon="lock" title="Inactive">
             <p>
-              This user cannot sign in, and their tokens are refused. What stands below holds again once they are
-              activated.
+              This user cannot sign in, and their tokens are refused. The settings below apply again after activation.
             </p>
           </${Notice}>
         `
@@ -146,8 +145,8 @@ function Head({ path, user, onChange }) {
         <${ConfirmDialog} title=${`Delete ${user.username}?`} action="Delete user" typed=${user.username}
           onConfirm=${remove} onClose=${close}>
           <p>
-            Their tokens, sessions, sinks and scripts go with them. The server refuses while they own spaces, or global
-            sinks or scripts run as them.
+            Their tokens, sessions, sinks and scripts are deleted too. The server rejects this while they own spaces, or
+            while global sinks or scripts run as them.
           </p>
         </${ConfirmDialog}>
       `
@@ -171,7 +170,7 @@ function SetPassword({ user, onChange, onClose }) {
   return html`
     <${Dialog} title=${`Set password of ${user.username}`} onClose=${onClose}>
       <${Form} submit="Set password" onSubmit=${submit} onCancel=${onClose}>
-        <p class="muted">Their sessions end; tokens stay as they are.</p>
+        <p class="muted">Their sessions end; tokens stay valid.</p>
         <${NewPassword} label="New password" value=${password} onInput=${setPassword} shown=${shown} onMade=${made} />
       </${Form}>
     </${Dialog}>

@@ -119,7 +119,7 @@ function NoMatch() {
           Clear filters
         </${Button}>
       `}>
-      Change the filters, or make the user you are looking for.
+      Change the filters, or create the user.
     </${EmptyState}>
   `;
 }

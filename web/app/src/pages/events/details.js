@@ -142,7 +142,10 @@ function ReceiverRow({ delivery, onChange }) {
         }
       </div>
       <${ErrorNotice} error=${resend.error} />
-      ${state === 'dropped' && html`<p class="muted small">Its queue of 100 was full, so it never got this event.</p>`}
+      ${
+        state === 'dropped' &&
+        html`<p class="muted small">The queue of 100 events was full, so this event was not queued.</p>`
+      }
       ${
         attempts === null
           ? html`<p class="muted small">It is not yours, so its attempts are not shown.</p>`
@@ -151,7 +154,7 @@ function ReceiverRow({ delivery, onChange }) {
       ${
         state === 'pending' &&
         (attempts?.length ?? 0) > 0 &&
-        html`<p class="muted small">It will be tried again, up to three times in all.</p>`
+        html`<p class="muted small">The delivery is retried, up to three attempts in total.</p>`
       }
     </li>
   `;

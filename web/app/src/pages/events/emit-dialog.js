@@ -38,7 +38,7 @@ export function EmitDialog({ type: firstType = '', payload: firstPayload = '{\n 
           hint=${
             name
               ? html`Its name will be <code>custom.${name}</code>.`
-              : html`<code>custom.</code> is put before it, so that nobody can fake an event of the server.`
+              : html`<code>custom.</code> is added in front, so that events of the server cannot be faked.`
           } />
         <${CodeEditor} label="Payload" language="json" value=${payload} onInput=${setPayload} rows=${8}
           hint="A JSON object of at most 256 KiB." error=${payloadProblem}

@@ -34,7 +34,7 @@ export function patternsOf(text) {
 export function patternProblem(patterns) {
   const bad = patterns.find((pattern) => !/^[\w.-]*\*?$/.test(pattern));
   if (!bad) return '';
-  if (bad.slice(0, -1).includes('*')) return `Pattern ${bad}: a * may stand only once, at the end.`;
+  if (bad.slice(0, -1).includes('*')) return `Pattern ${bad}: a * is allowed only once, at the end.`;
   return `Pattern ${bad} may hold only letters, digits, dots, _ and -, and a * at the end.`;
 }
 

@@ -69,8 +69,7 @@ function TokenStep({ suggested, token, onToken }) {
   return html`
     <div class="stack-small">
       <p class="muted">
-        A token with the scope <code>mcp</code> opens the endpoint and nothing else. Make one, and it is written into
-        the configuration.
+        A token with the scope <code>mcp</code> opens only the endpoint. Create one, and the configuration contains it.
       </p>
       <div><${Button} kind="primary" icon="key" onClick=${() => setOpen(true)}>Create an MCP token</${Button}></div>
     </div>

@@ -30,7 +30,7 @@ export function ToolsCard() {
   const show = (/** @type {string | null} */ name) => query.set({ tool: name });
   return html`
     <${Card} title="My tools" flush
-      description=${resource.data && `${plural(tools.length, 'tool')} for whoever holds one of your tokens.`}
+      description=${resource.data && `${plural(tools.length, 'tool')} for clients with one of your tokens.`}
       actions=${
         tools.length > 0 &&
         html`
@@ -115,7 +115,7 @@ function NameCollisions({ origins }) {
   const collisions = Object.entries(origins).filter(([, all]) => all.length > 1);
   if (collisions.length === 0) return null;
   return html`
-    <${Notice} tone="warn" icon="alert" title="Some names are wanted twice">
+    <${Notice} tone="warn" icon="alert" title="Some tool names collide">
       ${collisions.map(
         ([tool, all]) =>
           html`
@@ -139,8 +139,7 @@ function Empty({ filtered }) {
   return html`
     <${EmptyState} icon="plug" level=${3} title="No tools yet" command="svc methods register methods.toml">
       A method is a tool with <code>mcp_tool = true</code> in its registration; so is every stored script of the
-      kind <a href="/scripts">tool</a>
-      .
+      kind <a href="/scripts">tool</a>.
     </${EmptyState}>
   `;
 }

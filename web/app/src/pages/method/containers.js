@@ -56,8 +56,7 @@ export function Members({ path, schema, value, onChange }) {
       html`
         <p class="hint">
           Also in the JSON: <span class="mono anywhere">${others.slice(0, 20).join(', ')}</span>
-          ${schema.additionalProperties === false && ', which the schema does not know'}
-          .
+          ${schema.additionalProperties === false && ', which the schema does not know'}.
         </p>
       `
     }

@@ -24,7 +24,7 @@ function OutcomeView({ answer }) {
   if ('cancelled' in outcome)
     return html`
       <${Notice} tone="neutral" title="Cancelled">
-        <p>If the call had reached the method, it may have done its work.</p>
+        <p>If the call reached the method, its work may be done.</p>
       </${Notice}>
     `;
   const facts = html`<span class="muted small">${formatDuration(answer.ms)} · ${formatBytes(answer.bytes)}</span>`;
@@ -42,7 +42,7 @@ function OutcomeView({ answer }) {
 function NoAnswer({ problem }) {
   if (problem.status >= 400) return html`<${ErrorNotice} error=${problem} title="The call was not made" />`;
   return html`
-    <${ErrorNotice} error=${{ detail: messageOf(problem), hint: 'The method may have done its work.' }}
+    <${ErrorNotice} error=${{ detail: messageOf(problem), hint: 'The method may have completed its work.' }}
       title="No answer came" />
   `;
 }

@@ -39,7 +39,7 @@ export function TryIt({ method }) {
     `;
   return html`
     <${Card} title="Try it" id="try"
-      description=${params.shape ? 'Fill in the form or write the JSON; each follows the other.' : noForm(method)}>
+      description=${params.shape ? 'Fill in the form or write the JSON; both stay in sync.' : noForm(method)}>
       <div class=${params.shape ? 'try-it' : 'stack'} onKeyDown=${onKey}>
         ${form}
         <div class="try-side stack">
@@ -52,7 +52,7 @@ export function TryIt({ method }) {
             ${call.busy && html`<${Button} onClick=${call.cancel}>Cancel</${Button}>`}
             ${!call.busy && params.changed && html`<${Button} kind="ghost" onClick=${params.reset}>Reset</${Button}>`}
             <span class="muted small">
-              ${problem && !params.problem ? 'A field holds text that is no JSON.' : 'Ctrl+Enter calls'}
+              ${problem && !params.problem ? 'A field contains invalid JSON.' : 'Ctrl+Enter calls'}
             </span>
           </div>
           <${Outcome} call=${call} />

@@ -56,8 +56,8 @@ function EventList({ live }) {
         command=${emits ? `svc event build.done '{"commit":"4f2a"}'` : ''}>
         ${
           emits
-            ? 'Spaces that start and stop show up here, and events that you emit:'
-            : 'Events of yours will show up here as they come.'
+            ? 'Starts and stops of spaces appear here, and events that you emit:'
+            : 'Your events appear here at once.'
         }
       </${EmptyState}>
     `;

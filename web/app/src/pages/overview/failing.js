@@ -45,7 +45,7 @@ function NoFailures({ any }) {
   if (any) return html`<p class="overview-quiet"><${Status} tone="good">All deliveries arrive</${Status}></p>`;
   return html`
     <${EmptyState} icon="send" level=${3} title="No sinks yet">
-      <p>A sink is told of the events you name.</p>
+      <p>A sink receives the events that match its patterns.</p>
       <${CodeBlock} text="svc sink create builds --patterns 'custom.build.*' --url https://example.com/hook"
         label="command for a sink" prompt />
     </${EmptyState}>

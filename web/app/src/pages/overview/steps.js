@@ -29,8 +29,8 @@ export const STEPS = [
     href: '/spaces',
     go: 'Go to spaces',
     text:
-      'A space is a place your methods run in: a container, a machine, a folder. Make one, and start its agent ' +
-      'there with the command you are given.',
+      'Your methods run in a space: a container, a machine, a folder. Create one, and start its agent there ' +
+      'with the command shown.',
     command: 'svc space create lab',
   },
   {
@@ -56,7 +56,7 @@ export const STEPS = [
     title: 'Create a token',
     href: '/tokens?new=1',
     go: 'New token',
-    text: 'Programs outside call with a token. It can be limited to calling methods, and it can end by itself.',
+    text: 'External programs call with a token. It can be limited to calling methods, and it can expire.',
     command: 'svc token create ci --scope methods --expires-in-days 90',
   },
   {
@@ -66,8 +66,8 @@ export const STEPS = [
     href: '/tools',
     go: 'Configure a client',
     text:
-      'Methods marked as tools work in Claude Code, Cursor, VS Code and others. This ticks once you have a token ' +
-      'with the scope mcp.',
+      'Methods marked as tools work in Claude Code, Cursor, VS Code and others. This step is done when you have a ' +
+      'token with the scope mcp.',
     command: 'svc mcp config --client claude-code --create-token',
   },
   {
@@ -76,7 +76,7 @@ export const STEPS = [
     needs: SPACES,
     href: '/events',
     go: 'Go to events',
-    text: 'Events tell others that something happened. Spaces emit their own; you can emit any.',
+    text: 'Events notify other programs. Spaces emit their own events; you can emit custom ones.',
     command: `svc event build.done '{"commit":"4f2a"}'`,
   },
   {
@@ -85,9 +85,7 @@ export const STEPS = [
     needs: ['manage_own_event_sinks'],
     href: '/sinks/new',
     go: 'New sink',
-    text:
-      'A sink sends the events you choose to a webhook, a script or a method, in order, and tries again when ' +
-      'that fails.',
+    text: 'A sink sends the events you choose to a webhook, a script or a method, in order and with ' + 'retries.',
     command: "svc sink create builds --patterns 'custom.build.*' --url https://example.com/hook",
   },
 ];

@@ -47,6 +47,6 @@ export function bodyOf(draft, kind, { more = {}, before = null } = {}) {
 function schemaOf({ schema }) {
   if (schema.trim() === '') return 'null';
   const parsed = parseJson(schema);
-  if (!parsed.ok) throw new Error(`The params schema is no JSON: ${parsed.message}`);
+  if (!parsed.ok) throw new Error(`The params schema is not valid JSON: ${parsed.message}`);
   return schema;
 }

@@ -58,7 +58,7 @@ export function TestRun({ script, path, dirty, onSave, onFault }) {
     if (!tool || parsed.ok) void run();
   };
   return html`
-    <${Card} title="Test run" description=${tool ? 'Calls main as you.' : 'Runs it as you, with a made-up event.'}>
+    <${Card} title="Test run" description=${tool ? 'Calls main as you.' : 'Runs it as you, with a sample event.'}>
       <form class="form" onSubmit=${submit}>
         ${
           tool
@@ -88,7 +88,7 @@ function EventType({ value, onInput }) {
   const id = useId();
   return html`
     <${TextInput} label="Event type" mono required value=${value} onInput=${onInput} list=${id} autocomplete="off"
-      hint="Types of the system come with a payload like theirs." />
+      hint="System types get a typical payload." />
     <datalist id=${id}>${EVENT_TYPES.map((type) => html`<option key=${type} value=${type} />`)}</datalist>
   `;
 }

@@ -58,7 +58,7 @@ export function Deliveries({ sink, still, onChange }) {
     `;
   return html`
     <${Card} title="Deliveries" flush
-      description="Newest first. What failed is tried again after 5 s and 15 s, then it is dead."
+      description="Newest first. A failed delivery is retried after 5 s and 15 s, then it is dead."
       actions=${html`
         <${Segmented} label="State" value=${state}
           onInput=${(/** @type {string} */ value) => query.set({ state: value })} options=${STATES} />
@@ -141,7 +141,7 @@ function Empty({ sink, state }) {
   if (state)
     return html`
       <${EmptyState} icon="filter" title=${`No ${state} deliveries`}>
-        <p>Others may be there: choose All.</p>
+        <p>Choose All to see other deliveries.</p>
       </${EmptyState}>
     `;
   const type = exampleType(sink.patterns[0]);

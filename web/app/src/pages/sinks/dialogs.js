@@ -55,8 +55,8 @@ export function TestDialog({ sink, onClose }) {
         <p class="muted">
           ${
             sends
-              ? 'Past the queue, once: nothing is retried or logged as a delivery. A dry run only shows the body.'
-              : 'It has nobody to send to: the test shows what it makes of an event.'
+              ? 'Sent once, bypassing the queue: not retried, not logged as a delivery. A dry run only shows the body.'
+              : 'A formatter sends nothing: the test shows its output for an event.'
           }
         </p>
         <${SampleFields} sample=${sample} change=${changeSample} suggestion=${suggestion} />
@@ -102,11 +102,11 @@ export function ReplayDialog({ sink, onClose, onDone }) {
     <${Dialog} title="Replay past events" onClose=${onClose}>
       <${Form} submit="Replay" onSubmit=${submit} onCancel=${onClose}>
         <p class="muted">
-          Queues every past event that matches <span class="mono">${sink.name}</span> again, oldest first, also those it
-          has had. It stops when the queue is full.
+          Queues every past event that matches <span class="mono">${sink.name}</span> again, oldest first, including
+          delivered ones. Stops when the queue is full.
         </p>
         <${TextInput} label="Since" type="datetime-local" step="1" value=${since} onInput=${setSince}
-          hint="Left empty: the last 24 hours." />
+          hint="If empty: the last 24 hours." />
         <${TextInput} label="Until" type="datetime-local" step="1" optional value=${until} onInput=${setUntil} />
         <div role="status">
           ${
@@ -114,8 +114,8 @@ export function ReplayDialog({ sink, onClose, onDone }) {
             html`
               <${Notice} tone="warn" icon="alert">
                 <p>
-                  ${plural(result.queued, 'event')} queued, ${result.dropped} left out because the queue was full. Go on
-                  with a later start once it is empty.
+                  ${plural(result.queued, 'event')} queued, ${result.dropped} skipped because the queue was full.
+                  Continue with a later start when the queue is empty.
                 </p>
               </${Notice}>
             `
@@ -142,7 +142,7 @@ export function RotateDialog({ sink, onClose }) {
   if (rotated) {
     return html`
       <${SecretDialog} title="New signing secret" label="secret" secret=${rotated.secret} onClose=${onClose}>
-        <p class="muted small">The old one goes on signing beside it until ${exactTime(rotated.previous_until)}.</p>
+        <p class="muted small">The old secret also signs until ${exactTime(rotated.previous_until)}.</p>
       </${SecretDialog}>
     `;
   }
@@ -152,8 +152,8 @@ export function RotateDialog({ sink, onClose }) {
     <${Dialog} title="Rotate the signing secret?" onClose=${onClose}>
       <${Form} submit="Rotate secret" onSubmit=${submit} onCancel=${onClose}>
         <p class="muted">
-          A new secret is made and shown once. For the hours below both sign <code>webhook-signature</code>
-          , so that the receiver accepts throughout.
+          A new secret is created and shown once. For the hours below both
+          sign <code>webhook-signature</code>, so that the receiver accepts all requests.
         </p>
         <${TextInput} label="Hours both are valid" type="number" min="0" max="720" step="1" required value=${hours}
           onInput=${setHours} />

@@ -13,9 +13,9 @@ import { useSample } from './sample.js';
 /** @typedef {import('./draft.js').Draft} Draft */
 
 const ABOUT = {
-  webhook: 'Posts each event to an address, signed. It is tried three times.',
+  webhook: 'Posts each event to a URL, signed, with up to three attempts.',
   script: 'Runs a script on the server for each event, with no Python installed.',
-  'json-rpc': 'Formats events for your methods that name it in event_sinks. It subscribes nobody by itself.',
+  'json-rpc': 'Formats events for your methods that name it in event_sinks. It has no receivers of its own.',
 };
 
 /**
@@ -75,7 +75,7 @@ export function SinkEditor({ draft, change, onSubmit, submit, disabled, isNew = 
               html`
                 <${TextInput} label="Signing secret" optional mono autocomplete="off" placeholder="whsec_…"
                   value=${draft.secret} onInput=${(/** @type {string} */ secret) => change({ secret })}
-                  hint="Left empty, one is made and shown once." />
+                  hint="If empty, the server creates one and shows it once." />
               `
             }
           </div>

@@ -20,7 +20,7 @@ export function PatternsField({ draft, change }) {
       <${Textarea} label="Patterns" mono rows=${3} required value=${draft.patterns}
         onInput=${(/** @type {string} */ text) => change({ patterns: text })} placeholder="custom.deploy.*"
         error=${patternProblem(patterns)}
-        hint="Types of events it takes: exact, or with a * at the end. One per line, or with commas." />
+        hint="Event types: exact, or with a * at the end. One per line, or separated by commas." />
       <div class="row">
         <span class="muted small">Add</span>
         ${COMMON_PATTERNS.filter((pattern) => !patterns.includes(pattern)).map(
@@ -85,11 +85,8 @@ export function TemplateField({ draft, change, error }) {
               errorLine=${line}
               hint=${html`
                 JSON with <code>${'${{ … }}'}</code> for values: <code>event</code> (id, type, ts,
-                data), <code>space</code>
-                , <code>actor</code>
-                , <code>custom</code>
-                . Blocks are <code>{% for %}</code> and <code>{% if %}</code>
-                .
+                data), <code>space</code>, <code>actor</code>, <code>custom</code>. Blocks
+                are <code>{% for %}</code> and <code>{% if %}</code>.
               `} />
           `
           : html`<p class="hint">The event's id, type, time and data, as JSON.</p>`
@@ -111,7 +108,7 @@ export function ScriptField({ draft, change }) {
     <div class="stack">
       <${Segmented} label="Script" hideLabel=${false} value=${draft.stored ? 'stored' : 'own'}
         onInput=${(/** @type {string} */ value) => change({ stored: value === 'stored' })}
-        options=${[{ value: 'own', label: 'A text of its own' }, { value: 'stored', label: 'A stored script' }]} />
+        options=${[{ value: 'own', label: 'Own source' }, { value: 'stored', label: 'A stored script' }]} />
       ${
         draft.stored &&
         html`

@@ -82,7 +82,7 @@ export function PreviewCard({ draft, preview, sample, changeSample }) {
                 <h3>Preview</h3>
                 ${
                   error
-                    ? html`<p class="muted small">The preview waits until the mistake is gone.</p>`
+                    ? html`<p class="muted small">The preview continues when the error is fixed.</p>`
                     : html`
                       <p class="muted small">${about}</p>
                       <${CodeBlock} text=${indentJson(result.body)} language="json" label="preview" wrap />

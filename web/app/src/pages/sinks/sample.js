@@ -24,7 +24,7 @@ export function SampleFields({ sample, change, suggestion }) {
   const events = recent.data?.events ?? [];
   const parsed = sample.data.trim() ? parseJson(sample.data) : null;
   const options = [
-    { value: '', label: 'A made-up event' },
+    { value: '', label: 'A sample event' },
     ...events.map((event) => ({
       value: event.event_id,
       label: `${event.event_type}, ${relativeTime(event.event_ts)}`,
@@ -40,7 +40,7 @@ export function SampleFields({ sample, change, suggestion }) {
           onInput=${(/** @type {string} */ type) => change({ type })} />
         <${CodeEditor} label="Event data" language="json" value=${sample.data}
           onInput=${(/** @type {string} */ data) => change({ data })} rows=${3}
-          hint="Left empty, the server makes some up." error=${parsed && !parsed.ok ? parsed.message : ''}
+          hint="If empty, the server uses sample data." error=${parsed && !parsed.ok ? parsed.message : ''}
           errorLine=${parsed && !parsed.ok ? parsed.line : null} />
       `
     }

@@ -35,7 +35,7 @@ export function LogCard({ id }) {
   `;
   return html`
     <${Card} title="Log" id="log" flush actions=${actions}
-      description="What the method server writes to stderr, and what the agent says about it.">
+      description="Standard error of the method server, and messages of the agent.">
       <${ErrorNotice} error=${error} />
       ${
         lines !== null &&

@@ -32,7 +32,7 @@ export function NewSpaceDialog({ onClose, onMade }) {
         <${TextInput} label="Name" value=${name} onInput=${setName} mono required autofocus autocomplete="off"
           maxlength="63" hint="It never changes. Methods may carry it in their names." />
         <${Select} label="Template" value=${template} onInput=${setTemplate}
-          hint=${chosen ? templateText(chosen) : 'Ports, health check and startup script in common.'}
+          hint=${chosen ? templateText(chosen) : 'Shared ports, health check and startup script.'}
           options=${[{ value: '', label: 'None' }, ...(templates.data?.templates ?? []).map(named)]} />
         <${ErrorNotice} error=${templates.error} title="Templates could not be loaded" />
         <${Select} label="Startup script" value=${script} onInput=${setScript} hint="The agent runs it when it starts."

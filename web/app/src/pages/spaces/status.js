@@ -36,8 +36,8 @@ import { Status } from '../../ui/badge.js';
 /** @type {Record<string, [Tone, string]>} */
 const STATES = {
   created: ['neutral', 'Its agent has never linked'],
-  deployed: ['good', 'Its agent is at work'],
-  stopped: ['warn', 'Its methods are gone until it starts again'],
+  deployed: ['good', 'Its agent is running'],
+  stopped: ['warn', 'Its methods are unavailable until it starts again'],
 };
 /** @type {Record<string, [Tone, string]>} */
 const HEALTH = {

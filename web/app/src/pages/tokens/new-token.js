@@ -27,7 +27,7 @@ export function NewTokenDialog({ onClose, onCreated }) {
   return html`
     <${Dialog} title="New token" onClose=${onClose}>
       <${Form} submit="Create token" onSubmit=${submit} onCancel=${onClose}>
-        <${TextInput} label="Name" value=${name} onInput=${setName} hint="What will use it, so that you know it again."
+        <${TextInput} label="Name" value=${name} onInput=${setName} hint="The program that will use it."
           placeholder="ci" autocomplete="off" maxlength="64" required />
         <div class="stack-small">
           <${Segmented} label="Reaches" hideLabel=${false} value=${access} onInput=${setAccess}

@@ -80,7 +80,7 @@ export function MethodsAccess({ access }) {
       title=${others ? 'No shared methods' : 'No permission to call others’ methods'}>
       ${
         others
-          ? 'Nobody shares a method with everyone or with one of these groups now.'
+          ? 'No user shares a method with everyone or with one of these groups.'
           : html`Calling shared methods of others needs <code>use_methods</code>.`
       }
     </${EmptyState}>

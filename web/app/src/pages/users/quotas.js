@@ -33,7 +33,7 @@ export function QuotasCard({ user, onChange }) {
     void save.run();
   };
   return html`
-    <${Card} title="Quotas" description="How much this user may have. An empty field means the server's value.">
+    <${Card} title="Quotas" description="Limits of this user. An empty field means the server's default.">
       <form class="form" onSubmit=${submit}>
         <div class="stats">
           ${QUOTAS.map(
@@ -44,7 +44,7 @@ export function QuotasCard({ user, onChange }) {
             `,
           )}
         </div>
-        ${refused && html`<p class="muted small">Only an administrator changes their own quotas.</p>`}
+        ${refused && html`<p class="muted small">Only administrators can change their own quotas.</p>`}
         <${ErrorNotice} error=${save.error} />
         <div class="form-actions">
           <${Button} type="submit" kind="primary" busy=${save.busy} disabled=${!dirty}>Save quotas</${Button}>
