@@ -1,4 +1,4 @@
-// Lists that change while they are read, and ticks over lists of others.
+// Lists that change while they are read, and ticks on lists that other users change.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
@@ -10,19 +10,19 @@ import { empty, MOST_HELD, MOST_ROWS, merge, reduce, rowOf } from '../app/src/pa
 
 const id = (/** @type {string} */ one) => one;
 
-test('ticks are laid over the latest list, not over the one they were made on', () => {
+test('ticks apply to the latest list, not to the list they were made on', () => {
   const ticks = changesBetween(['a', 'b'], ['b', 'c']);
   assert.deepEqual(ticks, { a: false, c: true });
-  // Meanwhile somebody took `b` away and gave `d`.
+  // In the meantime another user removed `b` and added `d`.
   assert.deepEqual(withChanges(['a', 'd'], ticks), ['d', 'c']);
   assert.ok(anyChange(['a', 'd'], ticks));
-  assert.ok(!anyChange(['c'], ticks), 'somebody else did the same');
-  assert.deepEqual(withoutSaved({ a: true, c: true }, ticks), { a: true }, 'ticked again while it was saved');
+  assert.ok(!anyChange(['c'], ticks), 'another user made the same change');
+  assert.deepEqual(withoutSaved({ a: true, c: true }, ticks), { a: true }, 'ticked again during the save');
   assert.deepEqual(withChanges(['x'], undefined), ['x']);
   assert.deepEqual(withChanges([], changesBetween([], ['__proto__', 'constructor'])), ['__proto__', 'constructor']);
 });
 
-test('rows that are pushed off the first page stay, rows that are gone go', () => {
+test('rows that move off the first page stay, deleted rows disappear', () => {
   const shown = appendPage(['d', 'c'], ['c', 'b', 'a'], id);
   assert.deepEqual(shown, ['d', 'c', 'b', 'a']);
   assert.deepEqual(mergeFirstPage(shown, ['e', 'd'], id), ['e', 'd', 'c', 'b', 'a']);
@@ -53,7 +53,7 @@ const after = (...actions) => actions.reduce(reduce, empty());
 /** @param {import('../app/src/pages/events/tail-state.js').EventRow[] | null} rows */
 const numbers = (rows) => (rows === null ? null : rows.map((row) => Number(row.event_id)));
 
-test('events of the stream and of the history are one list, whichever comes first', () => {
+test('events of the stream and of the history merge into one list in any order of arrival', () => {
   assert.deepEqual(numbers(merge([event(1), event(3)], [event(2), event(3)])), [3, 2, 1]);
   assert.equal(event(7).brief, '{"number":7}');
 
@@ -72,7 +72,7 @@ test('events of the stream and of the history are one list, whichever comes firs
   assert.deepEqual([numbers(paused.events), numbers(paused.held)], [[4, 3, 2], []]);
 });
 
-test('after a break the list has no hole, and what came since stays', () => {
+test('after an interruption the list has no gap and keeps new events', () => {
   const before = after({ type: 'page', events: events(20, 11), cursor: 'a' });
   const again = (/** @type {TailAction[]} */ ...actions) =>
     [/** @type {TailAction} */ ({ type: 'requested' }), ...actions].reduce(reduce, before);
@@ -83,7 +83,7 @@ test('after a break the list has no hole, and what came since stays', () => {
   );
   assert.deepEqual([numbers(joined.events)?.slice(0, 4), joined.cursor], [[23, 22, 21, 20], 'a']);
 
-  // The stream's own event is in the page too: that joins it to nothing.
+  // The event of the stream is also in the page; this does not close the gap.
   const missed = again(
     { type: 'received', events: [event(31)], paused: false },
     { type: 'page', events: events(30, 27), cursor: 'b' },
@@ -97,7 +97,7 @@ test('after a break the list has no hole, and what came since stays', () => {
   assert.deepEqual([numbers(wasEmpty.events), wasEmpty.cursor], [[9, 8, 7, 6, 5], 'c']);
 });
 
-test('the tail keeps so many rows and no more', () => {
+test('the tail limits its rows', () => {
   const full = after({ type: 'page', events: events(450, 50), cursor: 'a' });
   assert.deepEqual([full.events?.length, full.cursor, full.trimmed], [MOST_ROWS, null, true]);
 

@@ -1,4 +1,4 @@
-// Where a page goes, and what it sends.
+// Redirects and request bodies of pages.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bodyOf } from '../app/src/pages/scripts/draft.js';
@@ -8,7 +8,7 @@ import { safeNext } from '../app/src/routes.js';
 
 const BIG = '12345678901234567890';
 
-test('signing in leads to a page of ours only', () => {
+test('signing in redirects only to our own pages', () => {
   const of = (/** @type {string} */ next) => safeNext(next, 'https://svc.example');
   assert.equal(of('/events?pattern=custom.*'), '/events?pattern=custom.*');
   for (const next of [
@@ -30,7 +30,7 @@ test('signing in leads to a page of ours only', () => {
   }
 });
 
-test('a changed sink is told by what changed', () => {
+test('the patch of a sink contains only changes', () => {
   const before = newDraft({
     name: 'a',
     patterns: 'x\ny',
@@ -38,7 +38,7 @@ test('a changed sink is told by what changed', () => {
     headers: [newHeader('A', '1'), newHeader('constructor', '2')],
   });
   assert.deepEqual(patchOf(before, { ...before }), {});
-  assert.deepEqual(patchOf(before, { ...before, name: ' a ', patterns: 'x, y' }), {}, 'only written differently');
+  assert.deepEqual(patchOf(before, { ...before, name: ' a ', patterns: 'x, y' }), {}, 'only the notation differs');
   assert.deepEqual(patchOf(before, { ...before, description: 'd', patterns: 'x' }), {
     description: 'd',
     patterns: ['x'],
@@ -53,7 +53,7 @@ test('a changed sink is told by what changed', () => {
   assert.deepEqual(patchOf(script, { ...script, stored: true, scriptId: 'id' }), { script: { script_id: 'id' } });
 });
 
-test('an event to try with goes as it was typed', () => {
+test('a test event is sent as typed', () => {
   assert.equal(eventMembers({ eventId: 'e"1', type: '', data: '' }, 'custom.x'), '"event_id":"e\\"1"');
   assert.equal(eventMembers({ eventId: '', type: '', data: ' ' }, 'custom.x'), '"event_type":"custom.x"');
   assert.equal(eventMembers({ eventId: '', type: 'a', data: '{' }, 'custom.x'), null);
@@ -62,7 +62,7 @@ test('an event to try with goes as it was typed', () => {
   assert.equal(bodyWith(members ?? '', { dry_run: true }), `{"dry_run":true,"event_type":"a","data":{"n": ${BIG}}}`);
 });
 
-test('a schema goes as it was typed, and only if it was', () => {
+test('a schema is sent as typed, and only if it changed', () => {
   const draft = { name: ' sum ', description: '', source: 's', schema: `{"default": ${BIG}}` };
   assert.equal(bodyOf(draft, 'tool'), `{"name":"sum","description":"","source":"s","params_schema":${draft.schema}}`);
   assert.equal(

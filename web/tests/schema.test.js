@@ -1,4 +1,4 @@
-// Schemas and patterns that others wrote.
+// Schemas and patterns of other users.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseExact } from '../app/src/lib/exact.js';
@@ -7,7 +7,7 @@ import { isFast, matches, valueError } from '../app/src/pages/method/check.js';
 import { initialOf, resolve, shapeOf } from '../app/src/pages/method/schema.js';
 import { cliOf, curlOf, pythonLiteral, shellQuote, typescriptOf } from '../app/src/pages/method/snippets.js';
 
-test('only patterns that cannot take long are tried', () => {
+test('only fast patterns are tested', () => {
   for (const pattern of ['^[a-z]+$', String.raw`^\d{4}-\d{2}-\d{2}$`, 'ab?c', '^x{2,9}', ''])
     assert.ok(isFast(pattern), pattern);
   const slow = [
@@ -23,26 +23,26 @@ test('only patterns that cannot take long are tried', () => {
   for (const pattern of slow) assert.ok(!isFast(pattern), pattern);
   const start = performance.now();
   for (const pattern of slow) assert.ok(matches(pattern, 'a'.repeat(60)), pattern);
-  assert.ok(matches('^b$', 'a'.repeat(2_000)), 'too long to be tried');
+  assert.ok(matches('^b$', 'a'.repeat(2_000)), 'too long to be tested');
   assert.ok(performance.now() - start < 1_000);
   assert.ok(!matches('^[a-z]+$', 'A'));
-  assert.ok(matches('[', 'a'), 'no pattern at all refuses nothing');
+  assert.ok(matches('[', 'a'), 'an invalid pattern rejects nothing');
 });
 
-test('a field says what is wrong with its value', () => {
+test('a field reports the error of its value', () => {
   const of = (/** @type {any} */ schema, /** @type {any} */ value) => valueError(shapeOf(schema, schema), value, true);
   assert.equal(of({ type: 'string', pattern: '^[a-z]+$' }, 'A'), 'Does not match the pattern.');
   assert.equal(of({ type: 'integer', maximum: 5 }, 6), 'At most 5.');
   assert.equal(of({ enum: ['a', 'b'] }, 'c'), 'Not one of the allowed values.');
   assert.equal(of({ type: 'string' }, undefined), 'Required.');
-  // `5.0` is kept as it is written where the engine can; as a limit it is a number all the same.
+  // `5.0` is kept as text where the engine supports it; as a limit it is still a number.
   const parsed = parseExact('{"type":"number","maximum":5.0,"default":12345678901234567890}');
   assert.ok(parsed.ok);
   assert.equal(of(parsed.value, 6), 'At most 5.');
   if ('rawJSON' in JSON) assert.equal(JSON.stringify(initialOf(parsed.value, parsed.value)), '12345678901234567890');
 });
 
-test('references are followed, also in circles', () => {
+test('references are resolved, including cycles', () => {
   const root = {
     $defs: {
       node: {
@@ -67,10 +67,10 @@ test('references are followed, also in circles', () => {
 
   const first = initialOf({ $ref: '#/$defs/node' }, root);
   assert.equal(first.n, 3);
-  assert.ok(JSON.stringify(first).length < 1_000, 'it ends');
+  assert.ok(JSON.stringify(first).length < 1_000, 'a recursive schema ends');
 });
 
-test('a form begins with the emptiest value that could be right', () => {
+test('a form starts with the smallest value that can be valid', () => {
   const of = (/** @type {any} */ schema) => initialOf(schema, schema);
   assert.deepEqual(
     of({
@@ -92,7 +92,7 @@ test('a form begins with the emptiest value that could be right', () => {
   assert.equal(JSON.stringify(odd), '{"__proto__":""}');
 });
 
-test('a brief value is the beginning of the whole', () => {
+test('a brief value is a prefix of the whole', () => {
   for (const value of [
     null,
     1,
@@ -110,7 +110,7 @@ test('a brief value is the beginning of the whole', () => {
       assert.equal(briefJson(value, length), whole.length > length ? `${whole.slice(0, length)}…` : whole);
   }
   assert.equal(briefJson(undefined), '');
-  // Only what is shown is looked at.
+  // Only the visible part is read.
   const large = {
     first: 'x'.repeat(200),
     get never() {
@@ -120,7 +120,7 @@ test('a brief value is the beginning of the whole', () => {
   assert.ok(briefJson(large).endsWith('…'));
 });
 
-test('a call copied elsewhere says the same, whatever it holds', () => {
+test('snippets preserve the call for any params', () => {
   assert.equal(shellQuote('orders.create'), 'orders.create');
   assert.equal(shellQuote("it's $HOME `x`"), String.raw`'it'\''s $HOME ${'`x`'}'`);
   assert.equal(shellQuote('--help'), "'--help'");

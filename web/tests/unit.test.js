@@ -1,4 +1,4 @@
-// The parts that need no browser: `npm run unit`.
+// Unit tests without a browser: `npm run unit`.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
@@ -8,7 +8,7 @@ import { QUOTAS, quotaPatch } from '../app/src/lib/quotas.js';
 import { eventParser } from '../app/src/lib/stream.js';
 import { findRoute } from '../app/src/routes.js';
 
-test('colours never change the text', () => {
+test('highlighting never changes the text', () => {
   const texts = [
     'def f(x):\n    """doc',
     "x = 'open\ny = 1_000 # c",
@@ -29,7 +29,7 @@ test('colours never change the text', () => {
   }
 });
 
-test('colours know strings, keys and words', () => {
+test('highlighting recognises strings, keys and keywords', () => {
   const kinds = (/** @type {string} */ text, /** @type {any} */ language) =>
     highlight(text, language).filter(([kind]) => kind);
   assert.deepEqual(kinds('def main(): return "x" # y', 'python'), [
@@ -49,7 +49,7 @@ test('colours know strings, keys and words', () => {
   ]);
 });
 
-test('a mistake in JSON is named by line and column', () => {
+test('a JSON error has a line and a column', () => {
   const check = (/** @type {string} */ text, /** @type {number} */ line, /** @type {number} */ column) => {
     const parsed = parseJson(text);
     assert.equal(parsed.ok, false, text);
@@ -65,7 +65,7 @@ test('a mistake in JSON is named by line and column', () => {
   assert.deepEqual(parseJson('{"a": [1, {"b": null}]}'), { ok: true, value: { a: [1, { b: null }] } });
 });
 
-test('events arrive whole, however the text was cut', () => {
+test('events are parsed from chunks of any size', () => {
   const text = ': still here\n\nid: 1\nevent: custom.a\ndata: {"x":1}\n\nevent: lagged\ndata: {"missed":2}\n\n';
   for (const size of [1, 3, 7, text.length]) {
     /** @type {any[]} */
@@ -79,7 +79,7 @@ test('events arrive whole, however the text was cut', () => {
   }
 });
 
-test('an address finds its page', () => {
+test('an address resolves to its page', () => {
   const check = (/** @type {string} */ path, /** @type {string} */ title, params = {}) => {
     const found = findRoute(path);
     assert.deepEqual([found.title, found.params], [title, params], path);
@@ -92,7 +92,7 @@ test('an address finds its page', () => {
   check('/nothing/here', 'Not found');
 });
 
-test('a patch of quotas holds what was changed, and null for the value of the server', () => {
+test('a quota patch contains changes, and null for the default of the server', () => {
   const stored = { sinks: 500, spaces: 3 };
   assert.deepEqual(quotaPatch(stored, {}), {});
   assert.deepEqual(quotaPatch(stored, { sinks: '500', tokens: '' }), {});

@@ -1,12 +1,12 @@
-/** What axe-core has against a page. */
+/** Accessibility check of a page by axe-core. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /**
- * Serious and critical findings. By evaluation: a script element would be refused by the content
- * security policy.
+ * Returns serious and critical findings. The script is evaluated, because the content security policy blocks a script
+ * element.
  * @param {import('playwright-core').Page} page
  * @returns {Promise<string[]>}
  */

@@ -1,4 +1,4 @@
-/** Every page of the interface, and what is seen on it when it has all its data. */
+/** Every page of the interface, and an element that appears when its data is complete. */
 import assert from 'node:assert/strict';
 
 import { see } from './scene.js';
@@ -6,15 +6,15 @@ import { see } from './scene.js';
 /** @typedef {import('playwright-core').Page} Page */
 /**
  * @typedef {object} Place
- * @property {string} route as `routes.js` writes it
+ * @property {string} route as in `routes.js`
  * @property {string} path
  * @property {(page: Page) => import('playwright-core').Locator} shows the last thing to arrive
- * @property {'guest' | 'cleo'} [who] somebody not signed in, or with hardly a permission; else Ann, who may do all
- * @property {string} [name] where a route has more than one place to look at
+ * @property {'guest' | 'cleo'} [who] a guest, or a user with few permissions; by default Ann, who has all permissions
+ * @property {string} [name] if a route has more than one place
  */
 
 /**
- * @param {import('./scene.js').Scene} scene a server as `Site` of the tests prepares it
+ * @param {import('./scene.js').Scene} scene of a server prepared by `Site` of the tests
  * @returns {Place[]}
  */
 export function places({ facts }) {
@@ -65,7 +65,7 @@ export function places({ facts }) {
 }
 
 /**
- * Windows of everybody who looks at places, and which of them is for a place.
+ * Opens a window per user, and returns the function that selects the window of a place.
  * @param {import('./scene.js').Scene} scene
  * @param {import('playwright-core').BrowserContextOptions} [options]
  * @returns {Promise<(place: Place) => Page>}
@@ -86,7 +86,7 @@ export function nameOf(place) {
 }
 
 /**
- * Goes to a place and waits until all of it is there.
+ * Goes to a place and waits until its data is complete.
  * @param {Page} page
  * @param {Place} place
  */
@@ -98,7 +98,7 @@ export async function visit(page, place) {
 }
 
 /**
- * Every route of the interface must have a place here; it says itself which there are.
+ * Fails unless every route of the interface has a place here; the routes come from the interface itself.
  * @param {Page} page any page of the interface
  * @param {Place[]} all
  */
@@ -110,5 +110,5 @@ export async function expectEveryRoute(page, all) {
     return ROUTES.map((/** @type {{path: string}} */ row) => row.path);
   });
   const missing = routes.filter((route) => !all.some((place) => place.route === route));
-  assert.deepEqual(missing, [], 'pages that nobody looks at');
+  assert.deepEqual(missing, [], 'pages without a place');
 }

@@ -1,4 +1,4 @@
-/** What the flows are written in: browsers of people, what they saw go wrong, and the test outside. */
+/** The tools of a flow: browser windows of users, console errors, and the connection to the Rust test. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 /** @typedef {{username: string, password: string, token: string}} Person */
 /** @typedef {{id: string, name: string}} Named */
 
-/** What is due at once gets this long: the machine may be busy. */
+/** Timeout for immediate effects; generous, because the machine may be busy. */
 const SOON_MS = 20_000;
 
 export class Scene {
@@ -30,7 +30,7 @@ export class Scene {
   }
 
   /**
-   * A fresh browser window, signed in if a person is named.
+   * Opens a new browser window, signed in if a user is given.
    * @param {Person | null} [person]
    * @param {import('playwright-core').BrowserContextOptions} [options]
    * @returns {Promise<Page>}
@@ -60,18 +60,18 @@ export class Scene {
   }
 
   /**
-   * Asks the test to do something outside the browser, and waits until it is done.
+   * Asks the Rust test to act outside the browser, and waits until it is done.
    * @param {string} word
-   * @param {any} [value] what it has to know
+   * @param {any} [value] input for the Rust test
    */
   async meanwhile(word, value = null) {
     console.log(`@@ ${JSON.stringify({ word, value })}`);
     const { done } = await this.#answers.next();
-    assert.ok(!done, `nobody answered \`${word}\``);
+    assert.ok(!done, `no answer to \`${word}\``);
   }
 
   /**
-   * Nothing may have been written to a console but what is expected, and that is forgotten.
+   * Fails on unexpected console errors, and clears the expected ones.
    * @param {RegExp} [expected]
    */
   expectNoErrors(expected) {
@@ -80,7 +80,7 @@ export class Scene {
     this.errors.length = 0;
   }
 
-  /** Pictures of all windows as they are now; the folder they are in. */
+  /** Takes screenshots of all windows and returns their folder. */
   async photograph() {
     for (const [index, page] of this.#pages.entries()) {
       if (!page.isClosed()) await page.screenshot({ path: join(this.results, `failed-${index}.png`) }).catch(() => {});
@@ -88,7 +88,7 @@ export class Scene {
     return this.results;
   }
 
-  /** Closes all windows: what nobody looks at any more should not go on asking the server. */
+  /** Closes all windows, so that they stop sending requests. */
   async leave() {
     for (const page of this.#pages.splice(0)) await page.context().close();
   }
@@ -99,7 +99,7 @@ export class Scene {
 }
 
 /**
- * Waits until something is on the page.
+ * Waits until an element is visible.
  * @param {import('playwright-core').Locator} locator
  */
 export async function see(locator) {
@@ -107,7 +107,7 @@ export async function see(locator) {
 }
 
 /**
- * Waits until something is not on the page, or no longer.
+ * Waits until an element is not visible.
  * @param {import('playwright-core').Locator} locator
  */
 export async function seeNo(locator) {
@@ -115,7 +115,7 @@ export async function seeNo(locator) {
 }
 
 /**
- * The heading of a page; once it is there, the page is.
+ * Waits for the heading of a page, which appears with the page.
  * @param {Page} page
  * @param {string | RegExp} name
  */

@@ -1,4 +1,4 @@
-/** The overview is small, and comes from the server alone. */
+/** The overview loads few bytes, all of them from the server. */
 import assert from 'node:assert/strict';
 
 import { places, visit } from '../pages.js';
@@ -11,7 +11,7 @@ export default async function firstPaint(scene) {
   const page = await scene.open(scene.facts.ann);
   const session = await page.context().newCDPSession(page);
   await session.send('Network.enable');
-  /** By request: of a stream, which never finishes, what came so far. @type {Map<string, number>} */
+  /** Bytes by request id; for a stream, which never finishes, the bytes so far. @type {Map<string, number>} */
   const received = new Map();
   /** @type {Set<string>} */
   const origins = new Set();

@@ -1,4 +1,4 @@
-/** Text that would like to be markup is text, on every page and in every drawer. */
+/** Hostile markup in data appears as text on every page and in every drawer. */
 import assert from 'node:assert/strict';
 
 import { expectEveryRoute, nameOf, places, visit, windows } from '../pages.js';
@@ -6,7 +6,7 @@ import { see } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** Pages that have none of it to show; everywhere else it must be seen. */
+/** Pages that do not show the markup; all others must. */
 const WITHOUT = [
   'sinks-new',
   'scripts-new',
@@ -38,9 +38,9 @@ export default async function hostile(scene) {
   }
   const page = windowOf(all[0]);
   await expectEveryRoute(page, all);
-  assert.deepEqual(unseen, [], 'pages that do not show what they were given');
+  assert.deepEqual(unseen, [], 'pages that do not show the markup');
 
-  // What is seen only after a press.
+  // Content that appears only after a click.
   await page.goto('/methods/speak');
   await page.getByRole('button', { name: 'Call', exact: true }).click();
   await see(page.getByRole('region', { name: 'result', exact: true }).getByText(markup));
@@ -67,7 +67,7 @@ export default async function hostile(scene) {
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await see(page.getByRole('region', { name: 'output', exact: true }).getByText(markup));
   await expectHarmless(page, 'the output of a script');
-  // Addresses are written by others too.
+  // Hostile addresses.
   await page.goto(`/events?pattern=${encodeURIComponent(markup)}`);
   await see(page.getByRole('alert').getByText(markup));
   await expectHarmless(page, 'a filter in the address');
@@ -76,7 +76,7 @@ export default async function hostile(scene) {
   await expectHarmless(page, 'an address of nothing');
 }
 
-/** Whether the markup is on the page, as text or in a field. @param {Page} page @param {string} markup */
+/** Whether the page shows the markup as text or in a field. @param {Page} page @param {string} markup */
 function holds(page, markup) {
   return page
     .waitForFunction(

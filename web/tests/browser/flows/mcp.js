@@ -1,4 +1,4 @@
-/** The MCP page: the endpoint, my tools, a token made in place and a configuration that works. */
+/** The MCP page: the endpoint, the tools, a new token and a working configuration. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
@@ -14,7 +14,7 @@ export default async function mcp(scene) {
   await see(tools.getByRole('button', { name: 'orders_create' }));
   await see(tools.getByRole('button', { name: 'user_ben_greet' }));
   await see(tools.getByRole('button', { name: 'sum' }));
-  assert.equal(await tools.getByText('orders_refund').count(), 0, 'only what is marked as a tool');
+  assert.equal(await tools.getByText('orders_refund').count(), 0, 'only methods marked as tools');
   await tools.getByRole('button', { name: 'orders_create' }).click();
   const dialog = page.getByRole('dialog', { name: 'orders_create' });
   await see(dialog.getByText('"customer"'));

@@ -1,11 +1,11 @@
-/** Who may do nothing sees no entry, no button and no data; the address of a page says why. */
+/** A user without permissions sees no navigation entry, no button and no data; a direct visit explains why. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
 
-/** What is left for anybody who is signed in. */
+/** Pages for every signed-in user. */
 const FOR_ALL = ['Overview', 'Methods', 'Events', 'Scripts', 'Tokens'];
-/** Pages with a permission, and a word of the data on each. */
+/** Pages that need a permission, with a word of their data. */
 const CLOSED = [
   ['/spaces', 'warehouse'],
   ['/tools', 'orders_create'],
@@ -38,8 +38,8 @@ export default async function noPermissions(scene) {
     assert.equal(await page.getByRole('main').getByText(word, { exact: true }).count(), 0, path);
   }
 
-  // Open pages show what is theirs, which is nothing, and offer nothing that would be refused. Each is
-  // looked at once it says so: a list that still loads holds nothing either.
+  // Public pages are empty for this user and offer no forbidden action. Wait for the empty state first: a list that
+  // still loads has no rows either.
   await page.goto('/methods');
   await seePage(page, 'Methods');
   await see(page.getByRole('main').getByText('No methods yet'));
@@ -51,13 +51,13 @@ export default async function noPermissions(scene) {
   await seeNo(page.getByRole('main').getByText(event.type));
   await page.goto('/scripts');
   await seePage(page, 'Scripts');
-  // The global one is everybody's.
+  // The global script is visible to all users.
   await see(page.getByRole('main').getByText('notice', { exact: true }));
   await seeNo(page.getByRole('main').getByText(script.name, { exact: true }));
   await page.goto('/tokens');
   await seePage(page, 'Tokens');
 
-  // What belongs to somebody else does not exist, and neither does what is mistyped.
+  // Objects of other users and wrong addresses are 404.
   scene.expectNoErrors();
   for (const path of [`/scripts/${script.id}`, `/events/${event.id}`, '/methods/user.ann.orders.create']) {
     await page.goto(path);
@@ -69,7 +69,7 @@ export default async function noPermissions(scene) {
   await page.getByRole('link', { name: 'Go to the overview' }).click();
   await seePage(page, 'Overview');
 
-  // An administrator sees what was hidden: the page looked for the right things.
+  // An administrator sees the hidden data, so the test looked for the right words.
   const boss = await scene.open(ann);
   await boss.goto('/');
   const entries = boss.getByRole('navigation', { name: 'Main' });

@@ -1,5 +1,5 @@
-// The `@modelcontextprotocol/client` package 2.x: as it comes it speaks 2025-11-25, and with the
-// argument `auto` it finds out what the server speaks.
+// The `@modelcontextprotocol/client` package 2.x: by default it speaks 2025-11-25; with the argument
+// `auto` it negotiates the revision.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { Change, HEADERS, judge, LIMIT_MS, URL_OF_SERVER } from './judging.mjs';
 

@@ -1,7 +1,7 @@
 // The official conformance suite, against one requirement set: `conformance.mjs <revision>`.
 //
 // The suite sends no token, so it goes through a proxy that adds one and changes nothing else.
-// It ends with 0 if every check passes but those of the baseline, and those still fail.
+// Exits with 0 if exactly the checks of the baseline fail.
 import { spawn } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import http from 'node:http';
@@ -13,7 +13,7 @@ const { MCP_URL, MCP_TOKEN } = process.env;
 const [revision] = process.argv.slice(2);
 const upstream = new URL(MCP_URL);
 
-/** Header names and values as they came, doubled ones too. */
+/** Header names and values unchanged, including duplicates. */
 function withToken(rawHeaders) {
   return [...rawHeaders, 'Authorization', `Bearer ${MCP_TOKEN}`];
 }
@@ -36,12 +36,12 @@ const proxy = http.createServer((request, response) => {
     answer.on('error', () => response.destroy());
   });
   forwarded.on('error', () => response.destroy());
-  // A client that goes away is one the server must hear of.
+  // Forward a disconnect of the client to the server.
   response.on('close', () => forwarded.destroy());
   request.pipe(forwarded);
 });
 
-/** Says why: the suite's own summary names scenarios only. */
+/** Prints the reasons: the summary of the suite only names scenarios. */
 function printFailures(results) {
   for (const file of globSync('*/checks.json', { cwd: results }).sort()) {
     const scenario = path.dirname(file).replace(/^server-|-\d{4}-\d\d-\d\dT.*$/g, '');

@@ -1,7 +1,7 @@
-// The inspector's command line, with `--strict`: `inspector.mjs <era>`. It also judges whether the
+// The inspector's command line, with `--strict`: `inspector.mjs <era>`. It also checks whether the
 // schemas of the tools are portable. It reads no notifications.
 //
-// What it says of another user's tools, `user_*`, is no deviation: that user may write so.
+// Its findings about tools of other users, `user_*`, are ignored: these users may write such schemas.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -12,7 +12,7 @@ const launcher = fileURLToPath(
   new URL('node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js', import.meta.url),
 );
 
-/** Runs it to its end: its exit code, and what it said. */
+/** Runs the inspector and returns exit code and output. */
 function run(...args) {
   const all = [
     ...[launcher, '--cli', process.env.MCP_URL, '--transport', 'http'],

@@ -1,10 +1,10 @@
-// What every TypeScript client must see. A client is a function for each thing it can do; what it
-// saw goes to stdout as one line of JSON, and any deviation ends the script with an error.
+// The checks for every TypeScript client. A client is a set of functions, one per operation. The result is one
+// line of JSON on stdout; any deviation ends the script with an error.
 import assert from 'node:assert/strict';
 
 export const URL_OF_SERVER = new URL(process.env.MCP_URL);
 export const HEADERS = { Authorization: `Bearer ${process.env.MCP_TOKEN}` };
-// No answer takes longer unless it hangs.
+// Timeout of a request.
 export const LIMIT_MS = 20_000;
 
 export const ARGUMENTS = { text: 'Grüße \u{1f980}', more: [1, -2] };
