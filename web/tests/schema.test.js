@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseExact } from '../app/src/lib/exact.js';
 import { briefJson } from '../app/src/lib/json.js';
+import { shellQuote } from '../app/src/lib/shell.js';
 import { isFast, matches, valueError } from '../app/src/pages/method/check.js';
 import { initialOf, resolve, shapeOf } from '../app/src/pages/method/schema.js';
-import { cliOf, curlOf, pythonLiteral, shellQuote, typescriptOf } from '../app/src/pages/method/snippets.js';
+import { cliOf, curlOf, pythonLiteral, typescriptOf } from '../app/src/pages/method/snippets.js';
 
 test('only fast patterns are tested', () => {
   for (const pattern of ['^[a-z]+$', String.raw`^\d{4}-\d{2}-\d{2}$`, 'ab?c', '^x{2,9}', ''])

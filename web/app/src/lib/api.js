@@ -106,7 +106,7 @@ function unreachable(error) {
  * @param {Response} response
  * @param {Options} options
  */
-export async function refusal(response, options = {}) {
+async function refusal(response, options = {}) {
   if (response.status === 401 && !options.anonymous) onUnauthorized();
   const problem = await response.json().catch(() => ({}));
   const seconds = Number.parseInt(response.headers.get('Retry-After') ?? '', 10);

@@ -88,3 +88,23 @@ export function safeLink(text) {
   if (typeof text !== 'string' || !/^https?:\/\//i.test(text)) return null;
   return URL.canParse(text) ? text : null;
 }
+
+/**
+ * A time in the format of a `datetime-local` input: in the user's time zone; '' for an invalid time.
+ * @param {string | number} time
+ * @param {'minutes' | 'seconds'} precision
+ */
+export function localTime(time, precision) {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return '';
+  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString();
+  return local.slice(0, precision === 'minutes' ? 16 : 19);
+}
+
+/**
+ * The value of a `datetime-local` input for the API; undefined for an invalid time.
+ * @param {string | undefined} text
+ */
+export function utcTime(text) {
+  return text && !Number.isNaN(Date.parse(text)) ? new Date(text).toISOString() : undefined;
+}

@@ -7,7 +7,6 @@ import htm from '/web/vendor/htm.js';
 import { h } from '/web/vendor/preact.js';
 
 export {
-  useCallback,
   useContext,
   useEffect,
   useErrorBoundary,
@@ -18,16 +17,11 @@ export {
   useRef,
   useState,
 } from '/web/vendor/hooks.js';
-export { Component, createContext, Fragment, h, render } from '/web/vendor/preact.js';
+export { createContext, Fragment, h, render } from '/web/vendor/preact.js';
 export {
-  batch,
   computed,
   effect,
   signal,
-  untracked,
-  useComputed,
-  useSignal,
-  useSignalEffect,
 } from '/web/vendor/signals.js';
 
 /** @typedef {import('/web/vendor/preact.js').ComponentChildren} Children */

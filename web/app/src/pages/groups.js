@@ -18,7 +18,7 @@ import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
 import { Members } from './groups/members.js';
 import { useUsers } from './users/directory.js';
-import { Names } from './users/fields.js';
+import { NameHint, Names } from './users/fields.js';
 
 await loadStyles('users.css');
 
@@ -200,11 +200,7 @@ function NameGroup({ group, onDone, onClose }) {
         <${TextInput} label="Group name" mono required maxlength="64" value=${name} onInput=${setName}
           autocomplete="off"
           hint=${
-            group
-              ? 'Registrations that name the group by its old name are not changed.'
-              : html`
-                Letters, digits, <code>.</code>, <code>_</code>, <code>-</code>, <code>@</code>, and spaces inside.
-              `
+            group ? 'Registrations that name the group by its old name are not changed.' : html`<${NameHint} />`
           } />
       </${Form}>
     </${Dialog}>

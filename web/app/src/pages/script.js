@@ -75,15 +75,11 @@ function Editor({ path, script, stale, onSaved }) {
     event.preventDefault();
     void save.run();
   };
-  const submit = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    void save.run();
-  };
   return html`
     <${Head} script=${script} path=${path} mayEdit=${mayEdit} onGone=${() => setGone(true)} />
     <div class=${isRunnable(script.kind) ? 'script-panes' : 'stack-large'} onKeyDown=${onKey}>
       <${Card} title="Script" actions=${mayEdit && html`<${SaveState} edit=${edit} />`}>
-        <form class="form" onSubmit=${submit}>
+        <form class="form" onSubmit=${save.submit}>
           <${ErrorNotice} error=${stale} />
           ${edit.theirs && html`<${ConflictNotice} edit=${edit} />`}
           <${SourceField} draft=${edit.draft} onChange=${change} fault=${fault} readOnly=${!mayEdit}

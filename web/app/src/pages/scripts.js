@@ -1,6 +1,8 @@
 /** Stored scripts: the user's own and the global ones. */
+
 import { html } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
+import { hasWords } from '../lib/search.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Badge } from '../ui/badge.js';
@@ -64,12 +66,10 @@ export default function ScriptsPage() {
   const query = useQuery();
   const kind = query.get('kind');
   const owner = query.get('owner');
-  const words = query.get('q').toLowerCase().split(/\s+/).filter(Boolean);
+  const q = query.get('q').trim();
   const list = useList('/api/scripts', 'scripts', { query: { kind, owner }, every: 10_000 });
-  const rows = (list.items ?? []).filter((/** @type {Script} */ one) =>
-    words.every((word) => `${one.name} ${one.description}`.toLowerCase().includes(word)),
-  );
-  const filtered = Boolean(kind || owner || words.length);
+  const rows = (list.items ?? []).filter((/** @type {Script} */ one) => hasWords(`${one.name} ${one.description}`, q));
+  const filtered = Boolean(kind || owner || q);
   return html`
     <${PageHeader} title="Scripts"
       description="Python that the server and the spaces run: tools, sinks, libraries and startup scripts."

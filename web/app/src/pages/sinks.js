@@ -1,7 +1,9 @@
 /** All sinks, failing ones first. */
+
 import { formatNumber } from '../lib/format.js';
 import { html } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
+import { hasWords } from '../lib/search.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Button } from '../ui/button.js';
@@ -39,7 +41,7 @@ export default function SinksPage() {
   const state = Object.hasOwn(STATES, query.get('state')) ? query.get('state') : '';
   const list = useList('/api/event-sinks', 'event_sinks', { query: { limit: 1_000 }, every: REFRESH_MS });
   const rows = (list.items ?? [])
-    .filter((/** @type {Sink} */ sink) => STATES[state](sink) && matchesWords(sink, words))
+    .filter((/** @type {Sink} */ sink) => STATES[state](sink) && hasWords(searchText(sink), words))
     .sort(compareByHealth);
   const count = (/** @type {string} */ name) => (list.items ?? []).filter(STATES[name]).length;
   const none = list.items?.length === 0;
@@ -78,16 +80,9 @@ export default function SinksPage() {
   `;
 }
 
-/** @param {Sink} sink @param {string} words */
-function matchesWords(sink, words) {
-  const text = [sink.name, sink.description, sink.type, sink.owner, sink.webhook?.url ?? '', ...sink.patterns]
-    .join(' ')
-    .toLowerCase();
-  return words
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word));
-}
+/** @param {Sink} sink */
+const searchText = (sink) =>
+  [sink.name, sink.description, sink.type, sink.owner, sink.webhook?.url ?? '', ...sink.patterns].join(' ');
 
 /** @type {import('../ui/table.js').Column<Sink>[]} */
 const COLUMNS = [

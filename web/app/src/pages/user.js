@@ -202,14 +202,10 @@ function Membership({ path, user, onChange }) {
     setTicks({ roles: {}, groups: {} });
     save.clear();
   };
-  const submit = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    void save.run();
-  };
   return html`
     <${Card} title="Roles and groups"
       description="Roles give permissions. Groups open the shared methods that are limited to them.">
-      <form class="form" onSubmit=${submit}>
+      <form class="form" onSubmit=${save.submit}>
         <div class="columns">
           <${Choice} label="Roles" names=${allRoles} chosen=${withChanges(user.roles, ticks.roles)}
             onChange=${tick('roles')} none="There are no roles." />

@@ -33,6 +33,15 @@ export function Field({ label, hideLabel, hint, error, optional, class: classNam
 }
 
 /**
+ * Separates the props of `Field` from the other props of an input.
+ * @template {Labelled} P
+ * @param {P} props
+ */
+function splitProps({ label, hideLabel, hint, error, optional, class: className, ...rest }) {
+  return { field: { label, hideLabel, hint, error, optional, class: className }, ...rest };
+}
+
+/**
  * @typedef {object} Input
  * @property {string | number | undefined} value
  * @property {(value: string) => void} onInput takes the text, not the event
@@ -40,21 +49,10 @@ export function Field({ label, hideLabel, hint, error, optional, class: classNam
  */
 
 /** @param {Labelled & Input & {[attribute: string]: any}} props */
-export function TextInput({
-  label,
-  hideLabel,
-  hint,
-  error,
-  optional,
-  class: className,
-  value,
-  onInput,
-  mono,
-  type = 'text',
-  ...rest
-}) {
+export function TextInput(props) {
+  const { field, value, onInput, mono, type = 'text', ...rest } = splitProps(props);
   return html`
-    <${Field} ...${{ label, hideLabel, hint, error, optional, class: className }}>
+    <${Field} ...${field}>
       ${(/** @type {Wiring} */ wiring) => html`
         <input class=${cx('input', mono && 'mono')} type=${type} value=${value ?? ''}
           onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)}
@@ -65,21 +63,10 @@ export function TextInput({
 }
 
 /** @param {Labelled & Input & {[attribute: string]: any}} props */
-export function Textarea({
-  label,
-  hideLabel,
-  hint,
-  error,
-  optional,
-  class: className,
-  value,
-  onInput,
-  mono,
-  rows = 4,
-  ...rest
-}) {
+export function Textarea(props) {
+  const { field, value, onInput, mono, rows = 4, ...rest } = splitProps(props);
   return html`
-    <${Field} ...${{ label, hideLabel, hint, error, optional, class: className }}>
+    <${Field} ...${field}>
       ${(/** @type {Wiring} */ wiring) => html`
         <textarea class=${cx('input', mono && 'mono')} rows=${rows} value=${value ?? ''} spellcheck=${!mono}
           onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} ...${wiring} ...${rest} />
@@ -92,21 +79,12 @@ export function Textarea({
  * @param {Labelled & {value: string, onInput: (value: string) => void, options: (string | {value: string, label:
  *   string, disabled?: boolean})[], [attribute: string]: any}} props
  */
-export function Select({
-  label,
-  hideLabel,
-  hint,
-  error,
-  optional,
-  class: className,
-  value,
-  onInput,
-  options,
-  ...rest
-}) {
-  const rows = options.map((option) => (typeof option === 'string' ? { value: option, label: option } : option));
+export function Select(props) {
+  const { field, value, onInput, options, ...rest } = splitProps(props);
+  const all = /** @type {typeof props.options} */ (options);
+  const rows = all.map((option) => (typeof option === 'string' ? { value: option, label: option } : option));
   return html`
-    <${Field} ...${{ label, hideLabel, hint, error, optional, class: className }}>
+    <${Field} ...${field}>
       ${(/** @type {Wiring} */ wiring) => html`
         <span class="select">
           <select class="input" value=${value}

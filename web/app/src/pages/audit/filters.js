@@ -1,6 +1,7 @@
 /** The filters of the audit log, stored in the query string. */
 
 import { useDebounced } from '../../lib/debounced.js';
+import { localTime, utcTime } from '../../lib/format.js';
 import { html, useId } from '../../lib/preact.js';
 import { useQuery } from '../../router.js';
 import { Button } from '../../ui/button.js';
@@ -80,17 +81,7 @@ const RANGES = /** @type {[string, string, number][]} */ ([
 export function rangeOf({ range, since, until }) {
   const known = RANGES.find(([name]) => name === range);
   if (known) return { since: new Date(Date.now() - known[2]).toISOString() };
-  return { since: moment(since), until: moment(until) };
-}
-
-/** @param {string | undefined} text */
-const moment = (text) => (text && !Number.isNaN(Date.parse(text)) ? new Date(text).toISOString() : undefined);
-
-/** A time in the format of the browser's input: local, without a time zone. @param {string} iso */
-function localOf(iso) {
-  const time = new Date(iso);
-  if (!iso || Number.isNaN(time.getTime())) return '';
-  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+  return { since: utcTime(since), until: utcTime(until) };
 }
 
 /** @param {{onClear: (() => void) | null}} props */
@@ -138,6 +129,8 @@ function Word({ name, label, words }) {
 /** @param {{name: 'since' | 'until', label: string}} props */
 function Moment({ name, label }) {
   const query = useQuery();
-  const set = (/** @type {string} */ local) => query.set({ range: 'own', [name]: moment(local) });
-  return html`<${TextInput} label=${label} type="datetime-local" value=${localOf(query.get(name))} onInput=${set} />`;
+  const set = (/** @type {string} */ local) => query.set({ range: 'own', [name]: utcTime(local) });
+  return html`
+    <${TextInput} label=${label} type="datetime-local" value=${localTime(query.get(name), 'minutes')} onInput=${set} />
+  `;
 }

@@ -1,8 +1,10 @@
 /** The tools that an MCP client of this user sees, with their schemas. */
+
 import { api } from '../../lib/api.js';
 import { plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
+import { hasWords } from '../../lib/search.js';
 import { useQuery } from '../../router.js';
 import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
@@ -25,7 +27,7 @@ export function ToolsCard() {
   const resource = useResource(loadTools, { every: EVERY_MS });
   const q = query.get('q');
   const { tools = [], origins = {} } = resource.data ?? {};
-  const shown = tools.filter((tool) => matches(tool, q));
+  const shown = tools.filter((tool) => hasWords(`${tool.name} ${tool.description ?? ''}`, q));
   const open = tools.find((tool) => tool.name === query.get('tool'));
   const show = (/** @type {string | null} */ name) => query.set({ tool: name });
   return html`
@@ -142,15 +144,6 @@ function Empty({ filtered }) {
       kind <a href="/scripts">tool</a>.
     </${EmptyState}>
   `;
-}
-
-/** @param {Tool} tool @param {string} q */
-function matches(tool, q) {
-  const text = `${tool.name} ${tool.description ?? ''}`.toLowerCase();
-  return q
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word));
 }
 
 /** @param {AbortSignal} signal @returns {Promise<{tools: Tool[], origins: Origins}>} */

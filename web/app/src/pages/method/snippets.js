@@ -1,5 +1,7 @@
 /** The call as code for other tools. Snippets read the token from an environment variable and contain no secret. */
+
 import { hasExact, isExact } from '../../lib/exact.js';
+import { shellQuote } from '../../lib/shell.js';
 
 /**
  * @typedef {object} Call
@@ -7,11 +9,6 @@ import { hasExact, isExact } from '../../lib/exact.js';
  * @property {string} name
  * @property {any} params undefined for none
  */
-
-/** Quotes a word for a POSIX shell. @param {string} text */
-export function shellQuote(text) {
-  return /^[\w./:@%+=-]+$/.test(text) && !text.startsWith('-') ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
 
 /** @param {Call} call */
 function request({ name, params }) {

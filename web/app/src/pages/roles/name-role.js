@@ -5,7 +5,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
-import { Choice } from '../users/fields.js';
+import { Choice, NameHint } from '../users/fields.js';
 import { MEANING } from './permissions.js';
 
 /** @param {{permissions: string[], onDone: () => Promise<void>, onClose: () => void}} props */
@@ -51,8 +51,6 @@ export function RenameRole({ role, onDone, onClose }) {
 function NameField({ value, onInput }) {
   return html`
     <${TextInput} label="Role name" mono required maxlength="64" value=${value} onInput=${onInput} autocomplete="off"
-      hint=${html`
-        Letters, digits, <code>.</code>, <code>_</code>, <code>-</code>, <code>@</code>, and spaces inside.
-      `} />
+      hint=${html`<${NameHint} />`} />
   `;
 }

@@ -1,4 +1,5 @@
 /** The kinds of scripts, their starter texts, and the position of errors. */
+import { shellQuote } from '../../lib/shell.js';
 
 /**
  * An error in the source; `ran`: found by a run.
@@ -18,13 +19,13 @@ export const KINDS = {
     starter:
       'def main(params):\n    name = params.get("name", "world")\n    print("greeting", name)\n' +
       '    return {"greeting": f"Hello, {name}!"}\n',
-    use: (name) => `svc script run ${quote(name)} '{}'`,
+    use: (name) => `svc script run ${shellQuote(name)} '{}'`,
   },
   sink: {
     label: 'Sink',
     about: 'Runs on the server for each event of the sinks that name it, with retries.',
     starter: 'import svc.event as event\n\nprint(event.type(), event.data())\n',
-    use: (name) => `svc sink create alarm --type script --patterns space.unhealthy --script ${quote(name)}`,
+    use: (name) => `svc sink create alarm --type script --patterns space.unhealthy --script ${shellQuote(name)}`,
   },
   library: {
     label: 'Library',
@@ -38,7 +39,7 @@ export const KINDS = {
     starter:
       'import os\n\nif not os.path.exists("inbox"):\n    os.mkdir("inbox")\n' +
       'print("prepared", os.getenv("SVC_SPACE_NAME"))\n',
-    use: (name) => `svc space update lab --startup-script ${quote(name)}`,
+    use: (name) => `svc space update lab --startup-script ${shellQuote(name)}`,
   },
 };
 
@@ -60,11 +61,6 @@ export const EVENT_TYPES = [
 
 /** @param {Kind} kind */
 export const isRunnable = (kind) => kind === 'tool' || kind === 'sink';
-
-/** Quotes a word for a shell. @param {string} text */
-function quote(text) {
-  return /^[\w.-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
-}
 
 /**
  * The position of an error in a rejected script: the server reports `name.py:4: SyntaxError: …`.

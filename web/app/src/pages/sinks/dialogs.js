@@ -1,7 +1,7 @@
 /** Dialogs of a sink: test, replay, rotate the secret. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
-import { exactTime, plural } from '../../lib/format.js';
+import { exactTime, localTime, plural, utcTime } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { Button } from '../../ui/button.js';
 import { CodeBlock } from '../../ui/code-block.js';
@@ -83,7 +83,7 @@ export function TestDialog({ sink, onClose }) {
 
 /** @param {{sink: Sink, onClose: () => void, onDone: () => void}} props */
 export function ReplayDialog({ sink, onClose, onDone }) {
-  const [since, setSince] = useState(() => localTime(Date.now() - 24 * 3_600_000));
+  const [since, setSince] = useState(() => localTime(Date.now() - 24 * 3_600_000, 'seconds'));
   const [until, setUntil] = useState('');
   const [result, setResult] = useState(/** @type {{queued: number, dropped: number} | null} */ (null));
   const submit = async () => {
@@ -125,15 +125,6 @@ export function ReplayDialog({ sink, onClose, onDone }) {
     </${Dialog}>
   `;
 }
-
-/** A time in the format of `datetime-local`, in the user's time zone. @param {number} time */
-function localTime(time) {
-  const date = new Date(time);
-  return new Date(time - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
-}
-
-/** @param {string} local */
-const utcTime = (local) => (local ? new Date(local).toISOString() : undefined);
 
 /** @param {{sink: Sink, onClose: () => void}} props */
 export function RotateDialog({ sink, onClose }) {

@@ -73,3 +73,8 @@ export function Names({ names, none = 'none', href }) {
       : html`<span key=${name}>${badge}</span>`;
   })}</span>`;
 }
+
+/** The characters allowed in names of groups and roles. */
+export function NameHint() {
+  return html`Letters, digits, <code>.</code>, <code>_</code>, <code>-</code>, <code>@</code>, and spaces inside.`;
+}

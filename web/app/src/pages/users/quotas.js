@@ -28,13 +28,9 @@ export function QuotasCard({ user, onChange }) {
     setTyped({});
     save.clear();
   };
-  const submit = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    void save.run();
-  };
   return html`
     <${Card} title="Quotas" description="Limits of this user. An empty field means the server's default.">
-      <form class="form" onSubmit=${submit}>
+      <form class="form" onSubmit=${save.submit}>
         <div class="stats">
           ${QUOTAS.map(
             ([name, label]) => html`
