@@ -23,8 +23,8 @@ export class ApiError extends Error {
     this.title = problem.title ?? 'Error';
     this.detail = problem.detail ?? this.message;
     // The server's message may already name the seconds.
-    const said = retryAfter === null || this.detail.includes(String(retryAfter));
-    this.hint = problem.hint ?? (said ? '' : `Try again in ${retryAfter} s.`);
+    const namesDelay = retryAfter === null || this.detail.includes(String(retryAfter));
+    this.hint = problem.hint ?? (namesDelay ? '' : `Try again in ${retryAfter} s.`);
     this.retryAfter = retryAfter;
     this.problem = problem;
   }

@@ -36,24 +36,24 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
   );
   const [slow, setSlow] = useState(false);
   const key = typeof source === 'function' ? deps : [source];
-  const question = JSON.stringify(key);
-  const latest = useRef({ source, question });
-  latest.current = { source, question };
+  const sourceKey = JSON.stringify(key);
+  const latest = useRef({ source, sourceKey });
+  latest.current = { source, sourceKey };
   const running = useRef(/** @type {AbortController | null} */ (null));
 
   const load = useMemo(
     () => async () => {
-      const { source: ask, question: of } = latest.current;
-      if (ask === null) return;
+      const { source: requested, sourceKey: of } = latest.current;
+      if (requested === null) return;
       running.current?.abort();
       const request = new AbortController();
       running.current = request;
       setState((old) => (old.loading ? old : { ...old, loading: true }));
       try {
         const data =
-          typeof ask === 'string'
-            ? await api.get(ask, undefined, { signal: request.signal })
-            : await ask(request.signal);
+          typeof requested === 'string'
+            ? await api.get(requested, undefined, { signal: request.signal })
+            : await requested(request.signal);
         if (!request.signal.aborted) setState((old) => acceptData(old, data, of));
       } catch (error) {
         if (!request.signal.aborted)
@@ -88,12 +88,12 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
     () => (/** @type {T} */ data) => {
       // A response in transit may be older than the change that `data` contains.
       running.current?.abort();
-      setState({ data, of: latest.current.question, error: null, loading: false });
+      setState({ data, of: latest.current.sourceKey, error: null, loading: false });
     },
     [],
   );
   const { of, ...shown } = state;
-  return { ...shown, current: of === question, slow: slow && waiting, reload: load, set };
+  return { ...shown, current: of === sourceKey, slow: slow && waiting, reload: load, set };
 }
 
 /**
@@ -163,18 +163,18 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
   };
   const [rest, setRest] = useState(none);
   const [more, setMore] = useState({ busy: false, error: /** @type {ApiError | null} */ (null) });
-  const asked = useRef(address);
-  asked.current = address;
+  const currentAddress = useRef(address);
+  currentAddress.current = address;
 
   // Later pages and the cursor of another query do not belong to this one.
-  const behind = rest.address === address ? rest : none;
-  const cursor = behind.cursor !== undefined ? behind.cursor : first.current ? (first.data?.next_cursor ?? null) : null;
+  const later = rest.address === address ? rest : none;
+  const cursor = later.cursor !== undefined ? later.cursor : first.current ? (first.data?.next_cursor ?? null) : null;
   const items = useMemo(() => {
     if (!first.data) return null;
-    return behind.cursor === undefined || !first.current
+    return later.cursor === undefined || !first.current
       ? first.data[name]
-      : mergeFirstPage(behind.items, first.data[name], id);
-  }, [first.data, first.current, behind.items]);
+      : mergeFirstPage(later.items, first.data[name], id);
+  }, [first.data, first.current, later.items]);
   useEffect(() => {
     if (!first.data || !first.current) return;
     // The next version of the first page may not contain these rows.
@@ -191,7 +191,7 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
     try {
       const page = await api.get(address, { cursor });
       setMore({ busy: false, error: null });
-      if (asked.current !== address) return;
+      if (currentAddress.current !== address) return;
       setRest((old) =>
         limitRows({
           address,

@@ -36,8 +36,8 @@ const EVERY_MS = 5_000;
 
 export default function OverviewPage() {
   const query = useQuery();
-  const everybody = can('view_audit');
-  const server = everybody && query.get('scope') !== 'mine';
+  const mayViewServer = can('view_audit');
+  const server = mayViewServer && query.get('scope') !== 'mine';
   const stats = useResource(server ? '/api/stats?scope=server' : '/api/stats', { every: EVERY_MS });
   const start = useGettingStarted(stats.data);
   const scopes = [
@@ -48,7 +48,7 @@ export default function OverviewPage() {
     <${PageHeader} title="Overview" actions=${html`
       ${start.hidden && html`<${Button} kind="ghost" onClick=${start.show}>Getting started</${Button}>`}
       ${
-        everybody &&
+        mayViewServer &&
         html`
           <${Segmented} label="Whose calls" value=${server ? 'server' : 'mine'} options=${scopes}
             onInput=${(/** @type {string} */ value) => query.set({ scope: value === 'mine' ? value : null })} />

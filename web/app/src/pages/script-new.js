@@ -31,7 +31,7 @@ export default function NewScriptPage() {
   const kind = /** @type {Kind} */ (Object.hasOwn(KINDS, query.get('kind')) ? query.get('kind') : 'tool');
   const [draft, setDraft] = useState(() => starterOf(kind));
   const [touched, setTouched] = useState(false);
-  const [everybody, setEverybody] = useState(false);
+  const [isGlobal, setIsGlobal] = useState(false);
   const [fault, setFault] = useState(/** @type {import('./scripts/kinds.js').SourceFault | null} */ (null));
   const [made, setMade] = useState('');
   useUnsaved(touched && !made);
@@ -55,7 +55,7 @@ export default function NewScriptPage() {
     try {
       const script = await api.post(
         '/api/scripts',
-        bodyOf(draft, kind, { more: { kind, owner: everybody ? 'global' : 'user' } }),
+        bodyOf(draft, kind, { more: { kind, owner: isGlobal ? 'global' : 'user' } }),
       );
       toast('Script created');
       setMade(script.id);
@@ -74,7 +74,7 @@ export default function NewScriptPage() {
         ${
           can('manage_scripts') &&
           html`
-            <${Checkbox} label="Global" checked=${everybody} onChange=${setEverybody}
+            <${Checkbox} label="Global" checked=${isGlobal} onChange=${setIsGlobal}
               hint="All users may use it; it imports only global libraries. Cannot be changed later." />
           `
         }

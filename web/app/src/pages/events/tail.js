@@ -20,21 +20,21 @@ export function useEventTail({ pattern, spaceId, paused, off = false }) {
   const [state, dispatch] = useReducer(reduce, undefined, empty);
   const held = useRef(paused);
   held.current = paused;
-  const asking = useRef(new AbortController());
+  const request = useRef(new AbortController());
   const query = { type: pattern, space_id: spaceId, limit: PAGE };
 
   useEffect(() => {
     dispatch({ type: 'reset' });
     if (off) return undefined;
-    asking.current = new AbortController();
-    return follow({ pattern, spaceId, query, request: asking.current, isPaused: () => held.current, dispatch });
+    request.current = new AbortController();
+    return follow({ pattern, spaceId, query, request: request.current, isPaused: () => held.current, dispatch });
   }, [pattern, spaceId, off]);
   useEffect(() => {
     if (!paused) dispatch({ type: 'resumed' });
   }, [paused]);
 
   const loadMore = async () => {
-    const { signal } = asking.current;
+    const { signal } = request.current;
     try {
       const page = await api.get('/api/events', { ...query, cursor: state.cursor }, { signal });
       if (!signal.aborted) dispatch({ type: 'older', events: page.events.map(rowOf), cursor: page.next_cursor });
