@@ -1,6 +1,6 @@
 // Copies the ES module builds of the runtime, and their licences, from node_modules into
 // app/vendor. The browser resolves no bare specifiers, and an import map would be an inline script,
-// which our content security policy forbids: so the specifiers are rewritten to relative paths.
+// which our content security policy forbids: so this script rewrites the specifiers to relative paths.
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
 const modules = [
@@ -26,7 +26,7 @@ for (const name of ['preact', '@preact/signals', '@preact/signals-core', 'htm'])
   console.log(`${name} ${version}`);
 }
 
-/** Bare specifiers become paths, and the comment naming a source map that is not shipped goes. */
+/** Rewrites bare specifiers to paths and removes the reference to the source map, which is not shipped. */
 function rewrite(text, file) {
   const paths = new Map(modules.map(({ specifier, as }) => [specifier, `./${as}`]));
   const rewritten = text.replace(/(from\s*|import\s*)(["'])([^"'.][^"']*)\2/g, (_, before, quote, specifier) => {

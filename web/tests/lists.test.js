@@ -1,83 +1,116 @@
-// Lists that change while they are read, and ticks over lists of others.
+// Lists that change while they are read, and ticks on lists that other users change.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { anyChange, changesBetween, withChanges, withoutSaved } from '../app/src/lib/changes.js';
-import { followedBy, renewed } from '../app/src/lib/pages.js';
-import { empty, merge, MOST_HELD, MOST_ROWS, reduce, rowOf } from '../app/src/pages/events/tail-state.js';
+import { appendPage, mergeFirstPage } from '../app/src/lib/pages.js';
+import { empty, MOST_HELD, MOST_ROWS, merge, reduce, rowOf } from '../app/src/pages/events/tail-state.js';
 
 /** @typedef {import('../app/src/pages/events/tail-state.js').TailAction} TailAction */
 
 const id = (/** @type {string} */ one) => one;
 
-test('ticks are laid over the latest list, not over the one they were made on', () => {
+test('ticks apply to the latest list, not to the list they were made on', () => {
   const ticks = changesBetween(['a', 'b'], ['b', 'c']);
   assert.deepEqual(ticks, { a: false, c: true });
-  // Meanwhile somebody took `b` away and gave `d`.
+  // In the meantime another user removed `b` and added `d`.
   assert.deepEqual(withChanges(['a', 'd'], ticks), ['d', 'c']);
   assert.ok(anyChange(['a', 'd'], ticks));
-  assert.ok(!anyChange(['c'], ticks), 'somebody else did the same');
-  assert.deepEqual(withoutSaved({ a: true, c: true }, ticks), { a: true }, 'ticked again while it was saved');
+  assert.ok(!anyChange(['c'], ticks), 'another user made the same change');
+  assert.deepEqual(withoutSaved({ a: true, c: true }, ticks), { a: true }, 'ticked again during the save');
   assert.deepEqual(withChanges(['x'], undefined), ['x']);
   assert.deepEqual(withChanges([], changesBetween([], ['__proto__', 'constructor'])), ['__proto__', 'constructor']);
 });
 
-test('rows that are pushed off the first page stay, rows that are gone go', () => {
-  const shown = followedBy(['d', 'c'], ['c', 'b', 'a'], id);
+test('rows that move off the first page stay, deleted rows disappear', () => {
+  const shown = appendPage(['d', 'c'], ['c', 'b', 'a'], id);
   assert.deepEqual(shown, ['d', 'c', 'b', 'a']);
-  assert.deepEqual(renewed(shown, ['e', 'd'], id), ['e', 'd', 'c', 'b', 'a']);
-  assert.deepEqual(renewed(renewed(shown, ['f', 'e'], id), ['h', 'g'], id), ['h', 'g', 'f', 'e', 'd', 'c', 'b', 'a'], 'a whole page of new ones, twice');
-  assert.deepEqual(renewed(['d', 'c', 'b', 'a'], ['d', 'b'], id), ['d', 'b', 'a'], '`c` was deleted');
-  assert.deepEqual(renewed(renewed(shown, ['e', 'd'], id), ['e', 'd'], id), ['e', 'd', 'c', 'b', 'a']);
+  assert.deepEqual(mergeFirstPage(shown, ['e', 'd'], id), ['e', 'd', 'c', 'b', 'a']);
+  assert.deepEqual(
+    mergeFirstPage(mergeFirstPage(shown, ['f', 'e'], id), ['h', 'g'], id),
+    ['h', 'g', 'f', 'e', 'd', 'c', 'b', 'a'],
+    'a whole page of new ones, twice',
+  );
+  assert.deepEqual(mergeFirstPage(['d', 'c', 'b', 'a'], ['d', 'b'], id), ['d', 'b', 'a'], '`c` was deleted');
+  assert.deepEqual(mergeFirstPage(mergeFirstPage(shown, ['e', 'd'], id), ['e', 'd'], id), ['e', 'd', 'c', 'b', 'a']);
 });
 
 /** @param {number} number */
-const event = (number) => rowOf({ event_id: String(number).padStart(6, '0'), event_type: 'custom.x', event_ts: '', owner_id: '', space_id: '', actor: { id: null, username: null, kind: 'user' }, data: { number } });
+const event = (number) =>
+  rowOf({
+    event_id: String(number).padStart(6, '0'),
+    event_type: 'custom.x',
+    event_ts: '',
+    owner_id: '',
+    space_id: '',
+    actor: { id: null, username: null, kind: 'user' },
+    data: { number },
+  });
 /** Newest first. @param {number} from @param {number} to */
 const events = (from, to) => Array.from({ length: from - to + 1 }, (_, index) => event(from - index));
 /** @param {TailAction[]} actions */
 const after = (...actions) => actions.reduce(reduce, empty());
 /** @param {import('../app/src/pages/events/tail-state.js').EventRow[] | null} rows */
-const numbers = (rows) => rows && rows.map((row) => Number(row.event_id));
+const numbers = (rows) => (rows === null ? null : rows.map((row) => Number(row.event_id)));
 
-test('events of the stream and of the history are one list, whichever comes first', () => {
+test('events of the stream and of the history merge into one list in any order of arrival', () => {
   assert.deepEqual(numbers(merge([event(1), event(3)], [event(2), event(3)])), [3, 2, 1]);
   assert.equal(event(7).brief, '{"number":7}');
 
-  const early = after({ type: 'asked' }, { type: 'came', events: [event(4)], paused: false }, { type: 'page', events: events(3, 2), cursor: 'older' });
+  const early = after(
+    { type: 'requested' },
+    { type: 'received', events: [event(4)], paused: false },
+    { type: 'page', events: events(3, 2), cursor: 'older' },
+  );
   assert.deepEqual([numbers(early.events), early.cursor], [[4, 3, 2], 'older']);
   assert.deepEqual(numbers(reduce(early, { type: 'older', events: events(2, 1), cursor: null }).events), [4, 3, 2, 1]);
 
-  const paused = after({ type: 'came', events: [event(4)], paused: true }, { type: 'page', events: events(4, 2), cursor: null, paused: true });
+  const paused = after(
+    { type: 'received', events: [event(4)], paused: true },
+    { type: 'page', events: events(4, 2), cursor: null, paused: true },
+  );
   assert.deepEqual([numbers(paused.events), numbers(paused.held)], [[4, 3, 2], []]);
 });
 
-test('after a break the list has no hole, and what came since stays', () => {
+test('after an interruption the list has no gap and keeps new events', () => {
   const before = after({ type: 'page', events: events(20, 11), cursor: 'a' });
-  const again = (/** @type {TailAction[]} */ ...actions) => [/** @type {TailAction} */ ({ type: 'asked' }), ...actions].reduce(reduce, before);
+  const again = (/** @type {TailAction[]} */ ...actions) =>
+    [/** @type {TailAction} */ ({ type: 'requested' }), ...actions].reduce(reduce, before);
 
-  const joined = again({ type: 'came', events: [event(23)], paused: false }, { type: 'page', events: events(22, 19), cursor: 'b' });
+  const joined = again(
+    { type: 'received', events: [event(23)], paused: false },
+    { type: 'page', events: events(22, 19), cursor: 'b' },
+  );
   assert.deepEqual([numbers(joined.events)?.slice(0, 4), joined.cursor], [[23, 22, 21, 20], 'a']);
 
-  // The stream's own event is in the page too: that joins it to nothing.
-  const missed = again({ type: 'came', events: [event(31)], paused: false }, { type: 'page', events: events(30, 27), cursor: 'b' });
+  // The event of the stream is also in the page; this does not close the gap.
+  const missed = again(
+    { type: 'received', events: [event(31)], paused: false },
+    { type: 'page', events: events(30, 27), cursor: 'b' },
+  );
   assert.deepEqual([numbers(missed.events), missed.cursor], [[31, 30, 29, 28, 27], 'b']);
 
-  const wasEmpty = [/** @type {TailAction} */ ({ type: 'asked' }), /** @type {TailAction} */ ({ type: 'page', events: events(9, 5), cursor: 'c' })]
-    .reduce(reduce, after({ type: 'page', events: [], cursor: null }));
+  const wasEmpty = [
+    /** @type {TailAction} */ ({ type: 'requested' }),
+    /** @type {TailAction} */ ({ type: 'page', events: events(9, 5), cursor: 'c' }),
+  ].reduce(reduce, after({ type: 'page', events: [], cursor: null }));
   assert.deepEqual([numbers(wasEmpty.events), wasEmpty.cursor], [[9, 8, 7, 6, 5], 'c']);
 });
 
-test('the tail keeps so many rows and no more', () => {
+test('the tail limits its rows', () => {
   const full = after({ type: 'page', events: events(450, 50), cursor: 'a' });
   assert.deepEqual([full.events?.length, full.cursor, full.trimmed], [MOST_ROWS, null, true]);
 
-  const paused = reduce(full, { type: 'came', events: events(500, 451), paused: true });
+  const paused = reduce(full, { type: 'received', events: events(500, 451), paused: true });
   assert.deepEqual([paused.held.length, (paused.events?.length ?? 0) + paused.held.length], [50, MOST_ROWS]);
   assert.deepEqual(numbers(reduce(paused, { type: 'resumed' }).events), numbers(events(500, 101)));
 
-  const flooded = reduce(full, { type: 'came', events: events(451 + MOST_HELD, 451), paused: true });
+  const flooded = reduce(full, { type: 'received', events: events(451 + MOST_HELD, 451), paused: true });
   assert.ok(flooded.overflowed);
   assert.equal((flooded.events?.length ?? 0) + flooded.held.length, MOST_ROWS);
-  assert.deepEqual(numbers(reduce(flooded, { type: 'resumed' }).events), numbers(events(451 + MOST_HELD, 452)), 'nothing behind what is missing');
+  assert.deepEqual(
+    numbers(reduce(flooded, { type: 'resumed' }).events),
+    numbers(events(451 + MOST_HELD, 452)),
+    'nothing behind what is missing',
+  );
 });

@@ -1,47 +1,78 @@
-// Where a page goes, and what it sends.
+// Redirects and request bodies of pages.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-
-import { safeNext } from '../app/src/routes.js';
 import { bodyOf } from '../app/src/pages/scripts/draft.js';
-import { askWith, bodyWith } from '../app/src/pages/sinks/ask.js';
 import { newDraft, newHeader, patchOf } from '../app/src/pages/sinks/draft.js';
+import { bodyWith, eventMembers } from '../app/src/pages/sinks/event-members.js';
+import { safeNext } from '../app/src/routes.js';
 
 const BIG = '12345678901234567890';
 
-test('signing in leads to a page of ours only', () => {
+test('signing in redirects only to our own pages', () => {
   const of = (/** @type {string} */ next) => safeNext(next, 'https://svc.example');
   assert.equal(of('/events?pattern=custom.*'), '/events?pattern=custom.*');
-  for (const next of ['', 'events', '//evil.com', '/\\evil.com', '/.//evil.com', '/x/..//evil.com', 'https://evil.com', 'javascript:alert(1)', '/\t/evil.com', '/login', '/login?next=/login', '/login/', '/setup?token=x']) {
+  for (const next of [
+    '',
+    'events',
+    '//evil.com',
+    '/\\evil.com',
+    '/.//evil.com',
+    '/x/..//evil.com',
+    'https://evil.com',
+    'javascript:alert(1)',
+    '/\t/evil.com',
+    '/login',
+    '/login?next=/login',
+    '/login/',
+    '/setup?token=x',
+  ]) {
     assert.equal(of(next), '/', next);
   }
 });
 
-test('a changed sink is told by what changed', () => {
-  const before = newDraft({ name: 'a', patterns: 'x\ny', url: 'https://e.org', headers: [newHeader('A', '1'), newHeader('constructor', '2')] });
+test('the patch of a sink contains only changes', () => {
+  const before = newDraft({
+    name: 'a',
+    patterns: 'x\ny',
+    url: 'https://e.org',
+    headers: [newHeader('A', '1'), newHeader('constructor', '2')],
+  });
   assert.deepEqual(patchOf(before, { ...before }), {});
-  assert.deepEqual(patchOf(before, { ...before, name: ' a ', patterns: 'x, y' }), {}, 'only written differently');
-  assert.deepEqual(patchOf(before, { ...before, description: 'd', patterns: 'x' }), { description: 'd', patterns: ['x'] });
-  assert.deepEqual(patchOf(before, { ...before, headers: [newHeader('A', '3'), newHeader('B', '4')] }), { webhook: { headers: { A: '3', B: '4', constructor: null } } });
-  assert.deepEqual(patchOf(before, { ...before, templated: true, template: '{}' }), { webhook: { body_template: '{}' } });
+  assert.deepEqual(patchOf(before, { ...before, name: ' a ', patterns: 'x, y' }), {}, 'only the notation differs');
+  assert.deepEqual(patchOf(before, { ...before, description: 'd', patterns: 'x' }), {
+    description: 'd',
+    patterns: ['x'],
+  });
+  assert.deepEqual(patchOf(before, { ...before, headers: [newHeader('A', '3'), newHeader('B', '4')] }), {
+    webhook: { headers: { A: '3', B: '4', constructor: null } },
+  });
+  assert.deepEqual(patchOf(before, { ...before, templated: true, template: '{}' }), {
+    webhook: { body_template: '{}' },
+  });
   const script = newDraft({ type: 'script', source: 'a' });
   assert.deepEqual(patchOf(script, { ...script, stored: true, scriptId: 'id' }), { script: { script_id: 'id' } });
 });
 
-test('an event to try with goes as it was typed', () => {
-  assert.equal(askWith({ eventId: 'e"1', type: '', data: '' }, 'custom.x'), '"event_id":"e\\"1"');
-  assert.equal(askWith({ eventId: '', type: '', data: ' ' }, 'custom.x'), '"event_type":"custom.x"');
-  assert.equal(askWith({ eventId: '', type: 'a', data: '{' }, 'custom.x'), null);
-  assert.equal(askWith({ eventId: '', type: 'a', data: '{},"dry_run":false' }, ''), null, 'no second member');
-  const members = askWith({ eventId: '', type: 'a', data: `{"n": ${BIG}}` }, '');
+test('a test event is sent as typed', () => {
+  assert.equal(eventMembers({ eventId: 'e"1', type: '', data: '' }, 'custom.x'), '"event_id":"e\\"1"');
+  assert.equal(eventMembers({ eventId: '', type: '', data: ' ' }, 'custom.x'), '"event_type":"custom.x"');
+  assert.equal(eventMembers({ eventId: '', type: 'a', data: '{' }, 'custom.x'), null);
+  assert.equal(eventMembers({ eventId: '', type: 'a', data: '{},"dry_run":false' }, ''), null, 'no second member');
+  const members = eventMembers({ eventId: '', type: 'a', data: `{"n": ${BIG}}` }, '');
   assert.equal(bodyWith(members ?? '', { dry_run: true }), `{"dry_run":true,"event_type":"a","data":{"n": ${BIG}}}`);
 });
 
-test('a schema goes as it was typed, and only if it was', () => {
+test('a schema is sent as typed, and only if it changed', () => {
   const draft = { name: ' sum ', description: '', source: 's', schema: `{"default": ${BIG}}` };
   assert.equal(bodyOf(draft, 'tool'), `{"name":"sum","description":"","source":"s","params_schema":${draft.schema}}`);
-  assert.equal(bodyOf(draft, 'tool', { before: { ...draft, source: 'old' } }), '{"name":"sum","description":"","source":"s"}');
-  assert.equal(bodyOf({ ...draft, schema: ' ' }, 'tool', { before: draft, more: { kind: 'tool' } }), '{"name":"sum","description":"","source":"s","kind":"tool","params_schema":null}');
+  assert.equal(
+    bodyOf(draft, 'tool', { before: { ...draft, source: 'old' } }),
+    '{"name":"sum","description":"","source":"s"}',
+  );
+  assert.equal(
+    bodyOf({ ...draft, schema: ' ' }, 'tool', { before: draft, more: { kind: 'tool' } }),
+    '{"name":"sum","description":"","source":"s","kind":"tool","params_schema":null}',
+  );
   assert.equal(bodyOf(draft, 'sink'), '{"name":"sum","description":"","source":"s"}');
-  assert.throws(() => bodyOf({ ...draft, schema: '{' }, 'tool'), /params schema is no JSON/);
+  assert.throws(() => bodyOf({ ...draft, schema: '{' }, 'tool'), /params schema is not valid JSON/);
 });

@@ -1,4 +1,4 @@
-/** Starts the interface: who is there, then the page. */
+/** Starts the interface: loads the user, then the page. */
 import { whenUnauthorized } from './lib/api.js';
 import { loadMe, me } from './lib/me.js';
 import { html, render } from './lib/preact.js';
@@ -9,7 +9,7 @@ import { Shell } from './shell.js';
 import { PageError } from './ui/error-notice.js';
 import { Toasts } from './ui/toasts.js';
 
-/** Roles can change while a page is open; buttons follow within this time. */
+/** Interval for reloading the user: roles can change while a page is open. */
 const PERMISSIONS_EVERY_MS = 60_000;
 
 function App() {
@@ -27,7 +27,7 @@ async function start() {
     goToLogin();
   });
   try {
-    // The page's module loads while we ask who is there.
+    // The module of the page loads while the user is requested.
     if (route.value.open) await null;
     else await Promise.all([loadMe(), route.value.load().catch(() => {})]);
   } catch (error) {

@@ -1,4 +1,4 @@
-/** Loads the page of the current route and shows it, or says honestly why it cannot. */
+/** Loads and shows the page of the current route, or the reason why it cannot be shown. */
 import { can, me } from './lib/me.js';
 import { html, useEffect, useErrorBoundary, useRef, useState } from './lib/preact.js';
 import { SLOW_MS } from './lib/resource.js';
@@ -10,7 +10,7 @@ import { Loading } from './ui/spinner.js';
 /** @typedef {import('./routes.js').Route} Route */
 
 export function PageHost() {
-  const current = allowed(route.value);
+  const current = permittedRoute(route.value);
   const [shown, setShown] = useState(/** @type {{route: Route, Page: any} | null} */ (null));
   const [failure, setFailure] = useState(/** @type {any} */ (null));
   const [slow, setSlow] = useState(false);
@@ -20,13 +20,16 @@ export function PageHost() {
     let stale = false;
     const timer = setTimeout(() => setSlow(true), SLOW_MS);
     setFailure(null);
-    current.load().then(
-      (module) => !stale && setShown({ route: current, Page: module.default }),
-      (error) => !stale && setFailure(error),
-    ).finally(() => {
-      clearTimeout(timer);
-      if (!stale) setSlow(false);
-    });
+    current
+      .load()
+      .then(
+        (module) => !stale && setShown({ route: current, Page: module.default }),
+        (error) => !stale && setFailure(error),
+      )
+      .finally(() => {
+        clearTimeout(timer);
+        if (!stale) setSlow(false);
+      });
     return () => {
       stale = true;
       clearTimeout(timer);
@@ -37,30 +40,30 @@ export function PageHost() {
 
   if (failure) return html`<${PageError} error=${failure} title="This page could not be loaded" />`;
   if (!shown || (slow && pageKey(shown.route) !== key)) return slow ? html`<${Loading} />` : null;
-  return html`<${Guarded} key=${pageKey(shown.route)} Page=${shown.Page} route=${shown.route} />`;
+  return html`<${PageBoundary} key=${pageKey(shown.route)} Page=${shown.Page} route=${shown.route} />`;
 }
 
-/** One page for one address: another id is another page, with nothing left over from the last. @param {Route} of */
+/** One component instance per address: a page for another id starts without the old state. @param {Route} of */
 function pageKey(of) {
   return `${of.title} ${of.pathname}`;
 }
 
-/** @param {Route} asked @returns {Route} */
-function allowed(asked) {
-  if (asked.open || !me.value || can(...(asked.needs ?? []))) return asked;
-  return { ...asked, ...FORBIDDEN };
+/** @param {Route} requested @returns {Route} */
+function permittedRoute(requested) {
+  if (requested.open || !me.value || can(...(requested.needs ?? []))) return requested;
+  return { ...requested, ...FORBIDDEN };
 }
 
-/** A mistake in one page leaves the navigation standing. @param {{Page: any, route: Route}} props */
-function Guarded({ Page, route: shown }) {
+/** An error in a page leaves the navigation usable. @param {{Page: any, route: Route}} props */
+function PageBoundary({ Page, route: shown }) {
   const [error, reset] = useErrorBoundary((caught) => console.error(caught));
   if (error) return html`<${PageError} error=${error} title="This page failed" onRetry=${reset} />`;
   return html`<${Page} route=${shown} />`;
 }
 
 /**
- * The title of the window; and after navigation the focus on the heading, so that a screen reader
- * says where it is and Tab goes on from there.
+ * Sets the window title. After navigation it focuses the heading, so that a screen reader announces the page and Tab
+ * continues from there.
  * @param {Route} current
  * @param {boolean} ready
  */
@@ -81,7 +84,7 @@ function useTitle(current, ready) {
   }, [ready, current.pathname]);
 }
 
-/** For pages whose name is known only from data. @param {string | undefined} name */
+/** Sets the title of pages that are named after their data. @param {string | undefined} name */
 export function useDocumentTitle(name) {
   useEffect(() => {
     if (name) document.title = `${name} · svc`;

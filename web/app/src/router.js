@@ -1,23 +1,24 @@
-/** The address bar: which page, which filters. Ordinary links work; nothing else is needed to navigate. */
+/** The address bar: current page and filters. Pages navigate with ordinary links. */
 import { computed, html, signal, useEffect, useMemo } from './lib/preact.js';
 import { findRoute } from './routes.js';
 
 const address = signal({ pathname: location.pathname, search: location.search });
 
-/** The page that is asked for. */
+/** The requested page. */
 export const route = computed(() => findRoute(address.value.pathname));
 const pathname = computed(() => address.value.pathname);
 const search = computed(() => address.value.search);
 
-/** Asked before leaving a page with unsaved work. @type {Set<() => boolean>} */
+/** Called before the user leaves a page with unsaved work. @type {Set<() => boolean>} */
 const guards = new Set();
 
-/** Where we are among the entries of the browser's history that are ours; each remembers its place. */
+/** Index of the current entry among our entries of the browser history; each entry stores its index. */
 let place = placeOf(history.state);
 
 /**
  * @param {string} href
- * @param {{replace?: boolean, asked?: boolean}} [options] `asked`: whether work may be lost was answered already
+ * @param {{replace?: boolean, asked?: boolean}} [options] `asked`: the user already confirmed that unsaved work may be
+ *   lost
  */
 export function navigate(href, { replace = false, asked = false } = {}) {
   const target = new URL(href, location.href);
@@ -30,10 +31,10 @@ export function navigate(href, { replace = false, asked = false } = {}) {
   else if (moved) window.scrollTo(0, 0);
 }
 
-/** Whether nothing is unsaved, or its writer lets it go. */
+/** Whether the page may be left: nothing is unsaved, or the user confirmed. */
 export function mayLeave() {
   const held = [...guards].some((guard) => guard());
-  // The browser's own question: it is the one people know from closing a tab.
+  // The browser's dialog, which users know from closing a tab.
   return !held || window.confirm('Leave without saving? Your changes will be lost.');
 }
 
@@ -42,7 +43,10 @@ function placeOf(state) {
   return Number.isInteger(state?.place) ? state.place : 0;
 }
 
-/** Back and Forward have already moved when we hear of it: staying means going back to where we were. @param {PopStateEvent} event */
+/**
+ * The browser has already moved when it reports Back or Forward, so staying means going back.
+ * @param {PopStateEvent} event
+ */
 function onPop(event) {
   const target = placeOf(event.state);
   if (target !== place && location.pathname !== address.value.pathname && !mayLeave()) {
@@ -58,7 +62,7 @@ function read() {
   address.value = { pathname: location.pathname, search: location.search };
 }
 
-/** Makes every ordinary link to a page of ours navigate without loading anew. */
+/** Makes links to our pages navigate without reloading the document. */
 export function startRouter() {
   history.replaceState({ place }, '');
   window.addEventListener('popstate', onPop);
@@ -66,7 +70,15 @@ export function startRouter() {
     if ([...guards].some((guard) => guard())) event.preventDefault();
   });
   document.addEventListener('click', (event) => {
-    if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    if (
+      event.defaultPrevented ||
+      event.button !== 0 ||
+      event.metaKey ||
+      event.ctrlKey ||
+      event.shiftKey ||
+      event.altKey
+    )
+      return;
     const link = event.target instanceof Element ? event.target.closest('a') : null;
     if (!link || !isPage(link)) return;
     event.preventDefault();
@@ -82,20 +94,23 @@ function isPage(link) {
 }
 
 /**
- * A link that says when it leads to the current page.
+ * A link that marks the current page with `aria-current`.
  * @param {{href: string, class?: string, children?: any, [key: string]: any}} props
  */
 export function Link({ href, children, ...rest }) {
   const here = pathname.value;
   const target = href.split('?')[0];
   const current = target === '/' ? here === '/' : here === target || here.startsWith(`${target}/`);
-  return html`<a href=${href} aria-current=${current ? (here === target ? 'page' : 'true') : undefined} ...${rest}>${children}</a>`;
+  return html`
+    <a href=${href} aria-current=${current ? (here === target ? 'page' : 'true') : undefined} ...${rest}>${children}</a>
+  `;
 }
 
 /**
- * Filters in the address.
- * @returns {{get: (name: string, fallback?: string) => string, all: Record<string, string>, set: (values: Record<string, string | number | boolean | null | undefined>, options?: {push?: boolean}) => void}}
- *   `set` leaves other filters alone; null, false and '' remove one
+ * Filters in the query string.
+ * @returns {{get: (name: string, fallback?: string) => string, all: Record<string, string>, set: (values:
+ *   Record<string, string | number | boolean | null | undefined>, options?: {push?: boolean}) => void}}
+ *   `set` keeps other filters; null, false and '' remove a filter
  */
 export function useQuery() {
   const text = search.value;
@@ -124,7 +139,7 @@ function setQuery(values, { push = false } = {}) {
 }
 
 /**
- * While `dirty`, leaving the page asks first.
+ * While `dirty`, the user must confirm leaving the page.
  * @param {boolean} dirty
  */
 export function useUnsaved(dirty) {
@@ -136,7 +151,7 @@ export function useUnsaved(dirty) {
   }, [dirty]);
 }
 
-/** To the sign-in page, and back here afterwards. */
+/** Opens the sign-in page, which returns here afterwards. */
 export function goToLogin() {
   if (location.pathname === '/login' || location.pathname === '/setup') return;
   guards.clear();

@@ -1,13 +1,13 @@
-/** Every page: where it is, what loads it, who may see it, and where it stands in the navigation. */
+/** Every page: its address, module, permissions and position in the navigation. */
 
 /**
  * @typedef {object} RouteRow
- * @property {string} path with `:name` for a part that varies
+ * @property {string} path with `:name` for a variable part
  * @property {string} title
  * @property {() => Promise<{default: (props: {route: Route}) => any}>} load
- * @property {string[]} [needs] any of these permissions; none named: anybody signed in
- * @property {boolean} [open] shown without the shell, to nobody in particular
- * @property {string} [icon] with it, the page stands in the navigation
+ * @property {string[]} [needs] any of these permissions; without it, any signed-in user
+ * @property {boolean} [open] shown without the shell and without signing in
+ * @property {string} [icon] pages with an icon appear in the navigation
  * @property {string} [group] heading in the navigation
  */
 /** @typedef {RouteRow & {pathname: string, params: Record<string, string>}} Route */
@@ -16,7 +16,8 @@ const SPACES = ['use_spaces', 'manage_spaces'];
 const SINKS = ['manage_own_event_sinks', 'manage_global_event_sinks'];
 
 /**
- * Typed by hand: each page is checked by itself, and none is loaded before it is visited.
+ * Loads the module of a page on its first visit. The declared type keeps TypeScript from inferring the union of all
+ * modules.
  * @param {string} name
  * @returns {() => Promise<any>}
  */
@@ -59,7 +60,7 @@ const NOT_FOUND = { path: '*', title: 'Not found', load: page('not-found') };
 export const FORBIDDEN = { path: '*', title: 'Not allowed', load: page('forbidden') };
 
 /**
- * The page at an address. Rows without a variable part win over those with one.
+ * Finds the page of an address. Routes without a variable part take precedence.
  * @param {string} pathname
  * @returns {Route}
  */
@@ -103,13 +104,14 @@ function decode(part) {
 }
 
 /**
- * Where to go after signing in; only ever a page of ours, and none of those before signing in.
+ * The page to open after signing in: one of our pages that requires a user.
  * @param {string} next
  * @param {string} origin
  */
 export function safeNext(next, origin) {
   const target = next.startsWith('/') && URL.canParse(next, origin) ? new URL(next, origin) : null;
-  // A path of two slashes would be a host the next time it is read.
-  if (!target || target.origin !== origin || target.pathname.startsWith('//') || findRoute(target.pathname).open) return '/';
+  // A path that starts with two slashes would be parsed as a host.
+  if (!target || target.origin !== origin || target.pathname.startsWith('//') || findRoute(target.pathname).open)
+    return '/';
   return target.pathname + target.search;
 }

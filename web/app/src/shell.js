@@ -1,11 +1,11 @@
-/** What stands around every page: navigation, who is signed in, the way to the content. */
+/** The frame of every page: navigation, user menu, skip link. */
 import { can, me, signOut } from './lib/me.js';
 import { cx, html, useEffect, useRef, useState } from './lib/preact.js';
 import { setTheme, theme } from './lib/theme.js';
 import { Link, mayLeave, navigate, route } from './router.js';
 import { ROUTES } from './routes.js';
-import { Icon, Logo } from './ui/icon.js';
 import { IconButton } from './ui/button.js';
+import { Icon, Logo } from './ui/icon.js';
 import { Menu } from './ui/menu.js';
 import { toast } from './ui/toasts.js';
 
@@ -68,13 +68,20 @@ function NavGroup({ name, rows }) {
     <div class="nav-group">
       ${name && html`<p class="nav-heading" id=${`nav-${name}`}>${name}</p>`}
       <ul aria-labelledby=${name ? `nav-${name}` : undefined}>
-        ${rows.map((row) => html`<li key=${row.path}><${Link} class="nav-link" href=${row.path}><${Icon} name=${row.icon} />${row.title}</${Link}></li>`)}
+        ${rows.map(
+          (row) =>
+            html`
+              <li key=${row.path}>
+                <${Link} class="nav-link" href=${row.path}><${Icon} name=${row.icon} />${row.title}</${Link}>
+              </li>
+            `,
+        )}
       </ul>
     </div>
   `;
 }
 
-/** The pages the caller may see, by heading. */
+/** The pages that the user may see, by heading. */
 function groups() {
   /** @type {Map<string, import('./routes.js').RouteRow[]>} */
   const found = new Map();
@@ -90,12 +97,21 @@ function UserMenu() {
   const user = me.value;
   if (!user) return null;
   const chosen = theme.value;
-  const themes = /** @type {const} */ ([['system', 'monitor', 'System theme'], ['light', 'sun', 'Light theme'], ['dark', 'moon', 'Dark theme']]);
+  const themes = /** @type {const} */ ([
+    ['system', 'monitor', 'System theme'],
+    ['light', 'sun', 'Light theme'],
+    ['dark', 'moon', 'Dark theme'],
+  ]);
   const items = [
     { label: 'Change password', icon: 'lock', href: '/account' },
     { label: 'Sessions', icon: 'monitor', href: '/account#sessions' },
     'line',
-    ...themes.map(([value, icon, label]) => ({ label, icon, checked: chosen === value, onClick: () => setTheme(value) })),
+    ...themes.map(([value, icon, label]) => ({
+      label,
+      icon,
+      checked: chosen === value,
+      onClick: () => setTheme(value),
+    })),
     'line',
     { label: 'Sign out', icon: 'log-out', onClick: leave },
   ];
@@ -103,14 +119,17 @@ function UserMenu() {
     <${Menu} class="user-menu" items=${items} up label=${`Account of ${user.username}`}>
       <span class="visually-hidden">Account of </span>
       <span class="avatar" aria-hidden="true">${user.username.slice(0, 1).toUpperCase()}</span>
-      <span class="user-name"><span class="truncate">${user.username}</span><span class="muted small truncate">${user.roles.join(', ') || 'no role'}</span></span>
+      <span class="user-name">
+        <span class="truncate">${user.username}</span>
+        <span class="muted small truncate">${user.roles.join(', ') || 'no role'}</span>
+      </span>
       <${Icon} name="chevrons" />
     </${Menu}>
   `;
 }
 
 async function leave() {
-  // Asked before: whoever stays must still be signed in.
+  // Confirm first: a user who stays on the page must still be signed in.
   if (!mayLeave()) return;
   try {
     await signOut();

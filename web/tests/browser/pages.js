@@ -1,4 +1,4 @@
-/** Every page of the interface, and what is seen on it when it has all its data. */
+/** Every page of the interface, and an element that appears when its data is complete. */
 import assert from 'node:assert/strict';
 
 import { see } from './scene.js';
@@ -6,23 +6,26 @@ import { see } from './scene.js';
 /** @typedef {import('playwright-core').Page} Page */
 /**
  * @typedef {object} Place
- * @property {string} route as `routes.js` writes it
+ * @property {string} route as in `routes.js`
  * @property {string} path
  * @property {(page: Page) => import('playwright-core').Locator} shows the last thing to arrive
- * @property {'guest' | 'cleo'} [who] somebody not signed in, or with hardly a permission; else Ann, who may do all
- * @property {string} [name] where a route has more than one place to look at
+ * @property {'guest' | 'cleo'} [who] a guest, or a user with few permissions; by default Ann, who has all permissions
+ * @property {string} [name] if a route has more than one place
  */
 
 /**
- * @param {import('./scene.js').Scene} scene a server as `Site` of the tests prepares it
+ * @param {import('./scene.js').Scene} scene of a server prepared by `Site` of the tests
  * @returns {Place[]}
  */
 export function places({ facts }) {
   const { space, event, sink, script, ann } = facts;
   const method = facts.markup ? 'speak' : 'orders.create';
-  const text = (/** @type {string | RegExp} */ what) => (/** @type {Page} */ page) => page.getByRole('main').getByText(what).first();
-  const heading = (/** @type {string | RegExp} */ name) => (/** @type {Page} */ page) => page.getByRole('heading', { level: 1, name });
-  const dialog = (/** @type {string | RegExp} */ what) => (/** @type {Page} */ page) => page.getByRole('dialog').getByText(what).first();
+  const text = (/** @type {string | RegExp} */ what) => (/** @type {Page} */ page) =>
+    page.getByRole('main').getByText(what).first();
+  const heading = (/** @type {string | RegExp} */ name) => (/** @type {Page} */ page) =>
+    page.getByRole('heading', { level: 1, name });
+  const dialog = (/** @type {string | RegExp} */ what) => (/** @type {Page} */ page) =>
+    page.getByRole('dialog').getByText(what).first();
   return [
     { route: '/', path: '/', shows: text(event.type) },
     { route: '/methods', path: '/methods', shows: text(method) },
@@ -37,7 +40,12 @@ export function places({ facts }) {
     { route: '/sinks', path: '/sinks', shows: text(sink.name) },
     { route: '/sinks/new', path: '/sinks/new', shows: heading('New sink') },
     { route: '/sinks/:id', path: `/sinks/${sink.id}`, shows: heading(sink.name) },
-    { route: '/sinks/:id', name: 'sinks-id-settings', path: `/sinks/${sink.id}?tab=settings`, shows: text('Save changes') },
+    {
+      route: '/sinks/:id',
+      name: 'sinks-id-settings',
+      path: `/sinks/${sink.id}?tab=settings`,
+      shows: text('Save changes'),
+    },
     { route: '/scripts', path: '/scripts', shows: text(script.name) },
     { route: '/scripts/new', path: '/scripts/new', shows: heading('New script') },
     { route: '/scripts/:id', path: `/scripts/${script.id}`, shows: heading(script.name) },
@@ -57,14 +65,18 @@ export function places({ facts }) {
 }
 
 /**
- * Windows of everybody who looks at places, and which of them is for a place.
+ * Opens a window per user, and returns the function that selects the window of a place.
  * @param {import('./scene.js').Scene} scene
  * @param {import('playwright-core').BrowserContextOptions} [options]
  * @returns {Promise<(place: Place) => Page>}
  */
 export async function windows(scene, options) {
   const { ann, cleo } = scene.facts;
-  const pages = { ann: await scene.open(ann, options), cleo: await scene.open(cleo, options), guest: await scene.open(null, options) };
+  const pages = {
+    ann: await scene.open(ann, options),
+    cleo: await scene.open(cleo, options),
+    guest: await scene.open(null, options),
+  };
   return (place) => pages[place.who ?? 'ann'];
 }
 
@@ -74,7 +86,7 @@ export function nameOf(place) {
 }
 
 /**
- * Goes to a place and waits until all of it is there.
+ * Goes to a place and waits until its data is complete.
  * @param {Page} page
  * @param {Place} place
  */
@@ -86,7 +98,7 @@ export async function visit(page, place) {
 }
 
 /**
- * Every route of the interface must have a place here; it says itself which there are.
+ * Fails unless every route of the interface has a place here; the routes come from the interface itself.
  * @param {Page} page any page of the interface
  * @param {Place[]} all
  */
@@ -98,5 +110,5 @@ export async function expectEveryRoute(page, all) {
     return ROUTES.map((/** @type {{path: string}} */ row) => row.path);
   });
   const missing = routes.filter((route) => !all.some((place) => place.route === route));
-  assert.deepEqual(missing, [], 'pages that nobody looks at');
+  assert.deepEqual(missing, [], 'pages without a place');
 }

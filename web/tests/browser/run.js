@@ -1,10 +1,16 @@
 // Runs one flow in a browser: `node run.js <flow>`, started by the tests in crates/svc/tests/web.
-// What it has to know stands in the variable SVC_FLOW. It ends with 0 if all was as it should be.
+// Its input is the environment variable SVC_FLOW. Exits with 0 if the flow succeeds.
 import { chromium } from 'playwright-core';
 
 import { Scene } from './scene.js';
 
-const ARGS = ['--no-sandbox', '--disable-background-networking', '--disable-component-update', '--disable-sync', '--no-first-run'];
+const ARGS = [
+  '--no-sandbox',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--no-first-run',
+];
 
 const name = process.argv[2];
 const input = JSON.parse(process.env.SVC_FLOW ?? '{}');

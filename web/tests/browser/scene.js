@@ -1,4 +1,4 @@
-/** What the flows are written in: browsers of people, what they saw go wrong, and the test outside. */
+/** The tools of a flow: browser windows of users, console errors, and the connection to the Rust test. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 /** @typedef {{username: string, password: string, token: string}} Person */
 /** @typedef {{id: string, name: string}} Named */
 
-/** What is due at once gets this long: the machine may be busy. */
+/** Timeout for immediate effects; generous, because the machine may be busy. */
 const SOON_MS = 20_000;
 
 export class Scene {
@@ -30,20 +30,28 @@ export class Scene {
   }
 
   /**
-   * A fresh browser window, signed in if a person is named.
+   * Opens a new browser window, signed in if a user is given.
    * @param {Person | null} [person]
    * @param {import('playwright-core').BrowserContextOptions} [options]
    * @returns {Promise<Page>}
    */
   async open(person, options) {
-    const context = await this.browser.newContext({ baseURL: this.url, viewport: { width: 1280, height: 800 }, permissions: ['clipboard-read', 'clipboard-write'], ...options });
+    const context = await this.browser.newContext({
+      baseURL: this.url,
+      viewport: { width: 1280, height: 800 },
+      permissions: ['clipboard-read', 'clipboard-write'],
+      ...options,
+    });
     context.setDefaultTimeout(SOON_MS);
     if (person) {
-      const answer = await context.request.post('/api/auth/login', { data: { username: person.username, password: person.password } });
+      const answer = await context.request.post('/api/auth/login', {
+        data: { username: person.username, password: person.password },
+      });
       assert.equal(answer.status(), 200, await answer.text());
     }
     context.on('console', (message) => {
-      if (message.type() === 'error') this.errors.push(`${message.page()?.url()}: ${message.text()} (${message.location().url})`);
+      if (message.type() === 'error')
+        this.errors.push(`${message.page()?.url()}: ${message.text()} (${message.location().url})`);
     });
     context.on('weberror', (error) => this.errors.push(`${error.page()?.url()}: ${error.error().stack}`));
     const page = await context.newPage();
@@ -52,24 +60,27 @@ export class Scene {
   }
 
   /**
-   * Asks the test to do something outside the browser, and waits until it is done.
+   * Asks the Rust test to act outside the browser, and waits until it is done.
    * @param {string} word
-   * @param {any} [value] what it has to know
+   * @param {any} [value] input for the Rust test
    */
   async meanwhile(word, value = null) {
     console.log(`@@ ${JSON.stringify({ word, value })}`);
     const { done } = await this.#answers.next();
-    assert.ok(!done, `nobody answered \`${word}\``);
+    assert.ok(!done, `no answer to \`${word}\``);
   }
 
-  /** Nothing may have been written to a console but what is expected, and that is forgotten. @param {RegExp} [expected] */
+  /**
+   * Fails on unexpected console errors, and clears the expected ones.
+   * @param {RegExp} [expected]
+   */
   expectNoErrors(expected) {
     const others = this.errors.filter((line) => !expected?.test(line));
     assert.deepEqual(others, [], 'errors in the console');
     this.errors.length = 0;
   }
 
-  /** Pictures of all windows as they are now; the folder they are in. */
+  /** Takes screenshots of all windows and returns their folder. */
   async photograph() {
     for (const [index, page] of this.#pages.entries()) {
       if (!page.isClosed()) await page.screenshot({ path: join(this.results, `failed-${index}.png`) }).catch(() => {});
@@ -77,7 +88,7 @@ export class Scene {
     return this.results;
   }
 
-  /** Closes all windows: what nobody looks at any more should not go on asking the server. */
+  /** Closes all windows, so that they stop sending requests. */
   async leave() {
     for (const page of this.#pages.splice(0)) await page.context().close();
   }
@@ -88,7 +99,7 @@ export class Scene {
 }
 
 /**
- * Waits until something is on the page.
+ * Waits until an element is visible.
  * @param {import('playwright-core').Locator} locator
  */
 export async function see(locator) {
@@ -96,7 +107,7 @@ export async function see(locator) {
 }
 
 /**
- * Waits until something is not on the page, or no longer.
+ * Waits until an element is not visible.
  * @param {import('playwright-core').Locator} locator
  */
 export async function seeNo(locator) {
@@ -104,7 +115,7 @@ export async function seeNo(locator) {
 }
 
 /**
- * The heading of a page; once it is there, the page is.
+ * Waits for the heading of a page, which appears with the page.
  * @param {Page} page
  * @param {string | RegExp} name
  */

@@ -1,11 +1,12 @@
-/** Something a button does: busy while it runs, its error kept to be shown beside it. */
+/** An asynchronous action of a button, with its busy state and its last error. */
 import { useRef, useState } from './preact.js';
 
 /**
  * @template {any[]} A
  * @param {(...args: A) => Promise<any>} action
- * @returns {{run: (...args: A) => Promise<boolean>, busy: boolean, error: any, clear: () => void}}
- *   `run` answers whether it worked; a second call while the first runs is ignored
+ * @returns {{run: (...args: A) => Promise<boolean>, submit: (event: Event) => void, busy: boolean, error: any,
+ *   clear: () => void}} `run` resolves to true on success; a second call while the first runs is ignored. `submit` is
+ *   the `onSubmit` of a form, for an action without arguments.
  */
 export function useAction(action) {
   const [state, setState] = useState({ busy: false, error: /** @type {any} */ (null) });
@@ -25,5 +26,9 @@ export function useAction(action) {
       busy.current = false;
     }
   };
-  return { ...state, run, clear: () => setState({ busy: false, error: null }) };
+  const submit = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    void run(.../** @type {any} */ ([]));
+  };
+  return { ...state, run, submit, clear: () => setState({ busy: false, error: null }) };
 }

@@ -1,10 +1,10 @@
 /**
- * The public JSON API. Everything the interface knows comes through here; there are no other routes.
+ * The public JSON API, the only source of data of the interface.
  */
 import { parseExact } from './exact.js';
 import { streamEvents } from './stream.js';
 
-/** A failure the server described (problem+json), or one on the way to it (status 0). */
+/** An error response of the server (problem+json), or a failed connection (status 0). */
 export class ApiError extends Error {
   /**
    * @param {object} problem
@@ -22,9 +22,9 @@ export class ApiError extends Error {
     this.code = problem.code ?? 'unknown';
     this.title = problem.title ?? 'Error';
     this.detail = problem.detail ?? this.message;
-    // The server's own sentence may name the seconds already.
-    const said = retryAfter === null || this.detail.includes(String(retryAfter));
-    this.hint = problem.hint ?? (said ? '' : `Try again in ${retryAfter} s.`);
+    // The server's message may already name the seconds.
+    const namesDelay = retryAfter === null || this.detail.includes(String(retryAfter));
+    this.hint = problem.hint ?? (namesDelay ? '' : `Try again in ${retryAfter} s.`);
     this.retryAfter = retryAfter;
     this.problem = problem;
   }
@@ -34,12 +34,12 @@ export class ApiError extends Error {
  * @typedef {object} Options
  * @property {AbortSignal} [signal]
  * @property {Record<string, string>} [headers]
- * @property {boolean} [exact] numbers that JavaScript would round stay as they are written
- * @property {boolean} [anonymous] a 401 is an answer to show, not the end of the session
+ * @property {boolean} [exact] keep numbers that JavaScript would round as text
+ * @property {boolean} [anonymous] show a 401 as an error instead of ending the session
  */
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Query */
 
-/** Told when the session has ended. @type {() => void} */
+/** Called when the session has ended. @type {() => void} */
 let onUnauthorized = () => {};
 
 /** @param {() => void} listener */
@@ -47,14 +47,14 @@ export function whenUnauthorized(listener) {
   onUnauthorized = listener;
 }
 
-/** Nobody is signed in any more: tells whom it concerns, and gives the error to throw. */
+/** Reports that the session has ended, and returns the error to throw. */
 export function unauthorized() {
   onUnauthorized();
   return new ApiError({ status: 401, code: 'unauthorized', detail: 'You are not signed in.' });
 }
 
 /**
- * A path with a query string; empty values are left out.
+ * Appends a query string to a path, without empty values.
  * @param {string} path
  * @param {Query} [query]
  */
@@ -69,10 +69,10 @@ export function withQuery(path, query = {}) {
 }
 
 /**
- * The answer as it came; throws an `ApiError` unless the status is a success.
+ * Returns the response; throws an `ApiError` unless the status is a success.
  * @param {string} method
  * @param {string} path
- * @param {unknown} [body] a string is sent as it is, anything else as JSON
+ * @param {unknown} [body] a string is sent unchanged, any other value as JSON
  * @param {Options} [options]
  * @returns {Promise<Response>}
  */
@@ -106,7 +106,7 @@ function unreachable(error) {
  * @param {Response} response
  * @param {Options} options
  */
-export async function refusal(response, options = {}) {
+async function refusal(response, options = {}) {
   if (response.status === 401 && !options.anonymous) onUnauthorized();
   const problem = await response.json().catch(() => ({}));
   const seconds = Number.parseInt(response.headers.get('Retry-After') ?? '', 10);
@@ -119,7 +119,7 @@ export async function refusal(response, options = {}) {
  * @param {string} path
  * @param {unknown} [body]
  * @param {Options} [options]
- * @returns {Promise<any>} the JSON, or null where there is none
+ * @returns {Promise<any>} the JSON, or null for an empty body
  */
 async function json(method, path, body, options) {
   const response = await raw(method, path, body, options);
@@ -146,5 +146,6 @@ export const api = {
    * @param {(event: import('./stream.js').StreamEvent) => void} onEvent
    * @param {(state: import('./stream.js').StreamState, error?: ApiError) => void} [onState]
    */
-  stream: (path, onEvent, onState) => streamEvents(path, { onEvent, onState, open: (target, options) => raw('GET', target, undefined, options) }),
+  stream: (path, onEvent, onState) =>
+    streamEvents(path, { onEvent, onState, open: (target, options) => raw('GET', target, undefined, options) }),
 };

@@ -1,9 +1,9 @@
 /**
- * Names that are ticked over a list somebody else may be changing too. Kept as what changes, not as
- * the list it comes to: saving the whole list would bring back what was taken away meanwhile.
+ * Ticked names in a list that other users may change too. Only the changes are kept: saving the whole list would
+ * restore names that another user removed in the meantime.
  */
 
-/** What is to be in the list, and what is not. @typedef {Record<string, boolean>} Changes */
+/** True for names to add, false for names to remove. @typedef {Record<string, boolean>} Changes */
 
 /** @param {string[]} names @param {Changes} [changes] @returns {string[]} */
 export function withChanges(names, changes = {}) {
@@ -19,12 +19,19 @@ export function changesBetween(from, to) {
   return Object.fromEntries([...gone, ...come]);
 }
 
-/** Whether anything is left to do. @param {string[]} names @param {Changes} [changes] */
+/** Whether the changes would alter the list. @param {string[]} names @param {Changes} [changes] */
 export function anyChange(names, changes = {}) {
   return Object.entries(changes).some(([name, on]) => on !== names.includes(name));
 }
 
-/** What is left once these are saved; a tick that was set meanwhile stays. @param {Changes} [changes] @param {Changes} [saved] @returns {Changes} */
+/**
+ * The changes that remain after `saved` was saved. Ticks set during the save remain.
+ * @param {Changes} [changes]
+ * @param {Changes} [saved]
+ * @returns {Changes}
+ */
 export function withoutSaved(changes = {}, saved = {}) {
-  return Object.fromEntries(Object.entries(changes).filter(([name, on]) => !Object.hasOwn(saved, name) || saved[name] !== on));
+  return Object.fromEntries(
+    Object.entries(changes).filter(([name, on]) => !Object.hasOwn(saved, name) || saved[name] !== on),
+  );
 }

@@ -1,8 +1,8 @@
 /**
- * Copies text. The clipboard API exists only on https and localhost, so over plain http in a local
- * network a hidden field does it the old way.
+ * Copies text. The clipboard API exists only on https and localhost, so plain http falls back to `execCommand` on a
+ * hidden field.
  * @param {string} text
- * @returns {Promise<boolean>} whether it worked
+ * @returns {Promise<boolean>} whether the text was copied
  */
 export async function copyText(text) {
   try {
@@ -18,7 +18,7 @@ function copyByField(text) {
   const field = document.createElement('textarea');
   field.value = text;
   field.className = 'visually-hidden';
-  // Inside an open dialog everything else is inert, so the field must stand in it.
+  // Inside an open dialog all other elements are inert, so the field must be inside it.
   const host = document.querySelector('dialog[open]') ?? document.body;
   const focused = document.activeElement;
   host.append(field);

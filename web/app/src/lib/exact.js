@@ -1,16 +1,20 @@
 /**
- * JSON whose numbers stay as they were written. Calls carry params and results as bytes, so
- * 12345678901234567890 must not become 12345678901234567000 because a page showed it.
+ * JSON that keeps numbers as written. Calls carry params and results as bytes, so a page must not turn
+ * 12345678901234567890 into 12345678901234567000.
  */
 import { parseJson } from './json.js';
 
-/** `rawJSON` and the source text in revivers came to browsers together; without them numbers are as exact as a double. */
-const json = /** @type {{rawJSON?: (text: string) => any, isRawJSON?: (value: any) => boolean}} */ (/** @type {unknown} */ (JSON));
+/**
+ * Browsers gained `rawJSON` and the source text in revivers together; without them numbers are doubles.
+ */
+const json = /** @type {{rawJSON?: (text: string) => any, isRawJSON?: (value: any) => boolean}} */ (
+  /** @type {unknown} */ (JSON)
+);
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /**
- * A number as it is written: a plain one where that loses nothing.
+ * Parses a number; the result is an ordinary number if that is exact.
  * @param {string} text
  * @returns {any}
  */
@@ -19,7 +23,7 @@ function numberOf(text) {
   return String(value) === text || !json.rawJSON ? value : json.rawJSON(text);
 }
 
-/** What is typed into a number field: a number, or the text itself where it is none. @param {string} text */
+/** The value of a number field: a number, or the text if it is not a number. @param {string} text */
 export function typedNumber(text) {
   return NUMBER.test(text) ? numberOf(text) : text;
 }
@@ -35,7 +39,7 @@ export const isNumber = (value) => typeof value === 'number' || isExact(value);
 export const numberText = (value) => (isExact(value) ? value.rawJSON : String(value));
 
 /**
- * The kind of a value in the words of JSON Schema; `undefined` for none.
+ * The type of a value in the terms of JSON Schema; `undefined` for a missing value.
  * @param {any} value
  * @returns {'undefined' | 'null' | 'number' | 'string' | 'boolean' | 'array' | 'object'}
  */
@@ -53,16 +57,15 @@ export function kindOf(value) {
 export function parseExact(text) {
   const parsed = parseJson(text);
   if (!parsed.ok || !json.rawJSON) return parsed;
-  const revive = (/** @type {string} */ _key, /** @type {any} */ value, /** @type {{source?: string}} */ context) => (
-    typeof value === 'number' && context?.source !== undefined ? numberOf(context.source) : value
-  );
+  const revive = (/** @type {string} */ _key, /** @type {any} */ value, /** @type {{source?: string}} */ context) =>
+    typeof value === 'number' && context?.source !== undefined ? numberOf(context.source) : value;
   return { ok: true, value: JSON.parse(text, /** @type {any} */ (revive)) };
 }
 
 /** @param {any} left @param {any} right */
 export const sameJson = (left, right) => JSON.stringify(left) === JSON.stringify(right);
 
-/** Whether a number in it would change if it were read as a double. @param {any} value @returns {boolean} */
+/** Whether the value contains a number that a double cannot hold exactly. @param {any} value @returns {boolean} */
 export function hasExact(value) {
   if (isExact(value)) return true;
   return value !== null && typeof value === 'object' && Object.values(value).some(hasExact);

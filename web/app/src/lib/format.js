@@ -1,7 +1,7 @@
-/** How values read. Times come from the API as RFC 3339 in UTC and are shown in the reader's zone. */
+/** Formats of values. The API sends times as RFC 3339 in UTC; pages show them in the user's time zone. */
 import { signal } from './preact.js';
 
-/** The present, moving on every few seconds while the tab is visible, so that "2 min ago" stays true. */
+/** The current time, updated every few seconds while the tab is visible, so that "2 min ago" stays correct. */
 export const now = signal(Date.now());
 setInterval(() => {
   if (document.visibilityState === 'visible') now.value = Date.now();
@@ -22,10 +22,15 @@ export const clockTime = (time) => clock.format(new Date(time));
 /** @param {number} value */
 export const formatNumber = (value) => plain.format(value);
 
-const STEPS = /** @type {[number, string][]} */ ([[60, 's'], [60, 'min'], [24, 'h'], [30, 'd']]);
+const STEPS = /** @type {[number, string][]} */ ([
+  [60, 's'],
+  [60, 'min'],
+  [24, 'h'],
+  [30, 'd'],
+]);
 
 /**
- * "just now", "12 s ago", "in 3 d"; a date once it is a month away.
+ * "just now", "12 s ago", "in 3 d"; a date for times more than a month away.
  * @param {string | number | Date} time
  * @param {number} [from]
  */
@@ -71,15 +76,35 @@ export function plural(count, one, many = `${one}s`) {
   return `${formatNumber(count)} ${count === 1 ? one : many}`;
 }
 
-/** The first part of an id, enough to tell rows apart. @param {string} id */
+/** The first part of an id, enough to distinguish rows. @param {string} id */
 export const shortId = (id) => id.slice(0, 8);
 
 /**
- * An address from data, if it is one that may become a link.
+ * A URL from data, if it is safe to use as a link.
  * @param {unknown} text
  * @returns {string | null}
  */
 export function safeLink(text) {
   if (typeof text !== 'string' || !/^https?:\/\//i.test(text)) return null;
   return URL.canParse(text) ? text : null;
+}
+
+/**
+ * A time in the format of a `datetime-local` input: in the user's time zone; '' for an invalid time.
+ * @param {string | number} time
+ * @param {'minutes' | 'seconds'} precision
+ */
+export function localTime(time, precision) {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return '';
+  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString();
+  return local.slice(0, precision === 'minutes' ? 16 : 19);
+}
+
+/**
+ * The value of a `datetime-local` input for the API; undefined for an invalid time.
+ * @param {string | undefined} text
+ */
+export function utcTime(text) {
+  return text && !Number.isNaN(Date.parse(text)) ? new Date(text).toISOString() : undefined;
 }

@@ -1,4 +1,4 @@
-/** JSON as people type it: where it is wrong, and how it reads well. */
+/** Parses JSON with error positions, and formats it for people. */
 
 /**
  * @typedef {{ok: true, value: any} | {ok: false, message: string, line: number, column: number}} Parsed
@@ -24,16 +24,18 @@ export function parseJson(text) {
 function reason(text, offset, error) {
   if (text.trim() === '') return 'Nothing is entered';
   if (offset >= text.trimEnd().length) return 'The JSON ends too early';
-  if (/["'\w]/.test(text[offset]) || '{}[],:'.includes(text[offset])) return `Unexpected ${JSON.stringify(text[offset])}`;
+  if (/["'\w]/.test(text[offset]) || '{}[],:'.includes(text[offset]))
+    return `Unexpected ${JSON.stringify(text[offset])}`;
   return /** @type {Error} */ (error).message.replace(/ in JSON.*/, '');
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them in strings
 const STRING = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
 const SCALAR = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|true\b|false\b|null\b/y;
 const SPACE = /[ \t\r\n]*/y;
 
 /**
- * Where the first mistake stands. Browsers word their errors differently and not all name the place.
+ * The offset of the first syntax error. Error messages differ between browsers, and not all contain the position.
  * @param {string} text
  */
 function errorOffset(text) {
@@ -80,8 +82,8 @@ export function prettyJson(value) {
 }
 
 /**
- * One line of a value, for a table cell. A payload may be large and rows are drawn often, so no more
- * of it is written than is shown.
+ * A value as one line for a table cell. Payloads may be large and rows render often, so only the visible part is
+ * serialised.
  * @param {unknown} value
  * @param {number} [length]
  */
@@ -110,4 +112,5 @@ export function briefJson(value, length = 120) {
 }
 
 /** A number that `lib/exact.js` kept as text. @param {object} value */
-const isRawNumber = (value) => /** @type {{isRawJSON?: (value: any) => boolean}} */ (/** @type {unknown} */ (JSON)).isRawJSON?.(value) ?? false;
+const isRawNumber = (value) =>
+  /** @type {{isRawJSON?: (value: any) => boolean}} */ (/** @type {unknown} */ (JSON)).isRawJSON?.(value) ?? false;

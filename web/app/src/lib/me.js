@@ -1,4 +1,4 @@
-/** Who is signed in, and what they may do. */
+/** The signed-in user and their permissions. */
 import { api, unauthorized } from './api.js';
 import { signal } from './preact.js';
 
@@ -10,18 +10,18 @@ import { signal } from './preact.js';
  * @property {string[]} groups
  * @property {string[]} permissions
  * @property {string} credential
- * @property {Record<string, number>} [quotas] what the user may have on this server
+ * @property {Record<string, number>} [quotas] limits of the user on this server
  */
 
-/** Null until known, and after signing out. @type {import('./preact.js').Signal<Me | null>} */
+/** Null before the first answer and after signing out. @type {import('./preact.js').Signal<Me | null>} */
 export const me = signal(/** @type {Me | null} */ (null));
 
-/** What a permission contains besides itself. @type {Record<string, string[]>} */
+/** Permissions that another permission includes. @type {Record<string, string[]>} */
 const CONTAINED_IN = { manage_own_event_sinks: ['manage_global_event_sinks'] };
 
 /**
- * Whether the caller has any of these permissions. With none named: yes. Hiding a button is
- * politeness; the server decides.
+ * Whether the user has any of these permissions; true for an empty list. The result only hides buttons: the server
+ * enforces permissions.
  * @param {...string} permissions
  */
 export function can(...permissions) {
@@ -31,14 +31,14 @@ export function can(...permissions) {
 }
 
 /**
- * Asks who is signed in, by the one route that also answers when nobody is: a refusal would be an
- * error in the browser's console.
+ * Loads the signed-in user from the one route that also answers without a session: a 401 would appear as an error in
+ * the browser's console.
  * @returns {Promise<Me>}
  */
 export async function loadMe() {
   const { me: loaded } = await api.get('/api/auth/state');
   if (loaded === null) throw unauthorized();
-  // Roles may change while a page is open; an unchanged answer must not draw everything anew.
+  // Roles may change while a page is open; an unchanged response must not render all components again.
   if (JSON.stringify(loaded) !== JSON.stringify(me.value)) me.value = loaded;
   return loaded;
 }

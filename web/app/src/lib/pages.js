@@ -1,18 +1,18 @@
-/** Lists that are loaded page by page while they change. */
+/** Paginated lists that change while they are read. */
 
 /**
- * What is shown once the first page is read again. Rows that newer ones pushed off it stay behind it;
- * rows that are gone from its midst are gone.
+ * Merges a reloaded first page into the rows shown. Rows that moved to a later page stay; rows that were deleted from
+ * the first page disappear.
  * @template T
  * @param {T[]} shown
  * @param {T[]} first
  * @param {(item: T) => string} id
  * @returns {T[]}
  */
-export function renewed(shown, first, id) {
+export function mergeFirstPage(shown, first, id) {
   const known = new Set(first.map(id));
   const last = first.length > 0 ? id(first[first.length - 1]) : null;
-  // Not found: more is new than a page holds, and all of the old stands behind it.
+  // -1 if every row of the page is new: then all old rows follow the page.
   const at = shown.findIndex((item) => id(item) === last);
   return [...first, ...shown.slice(at + 1).filter((item) => !known.has(id(item)))];
 }
@@ -24,7 +24,7 @@ export function renewed(shown, first, id) {
  * @param {(item: T) => string} id
  * @returns {T[]}
  */
-export function followedBy(shown, page, id) {
+export function appendPage(shown, page, id) {
   const known = new Set(shown.map(id));
   return [...shown, ...page.filter((item) => !known.has(id(item)))];
 }

@@ -1,15 +1,28 @@
 /**
- * The vendored runtime in one place. The paths are absolute because `tsconfig.json` maps them to
+ * The only module that imports the vendored runtime. The paths are absolute because `tsconfig.json` maps them to
  * the packages' types, which it cannot do for relative ones.
  */
-import { h } from '/web/vendor/preact.js';
-import htm from '/web/vendor/htm.js';
 
-export { Component, createContext, Fragment, h, render } from '/web/vendor/preact.js';
+import htm from '/web/vendor/htm.js';
+import { h } from '/web/vendor/preact.js';
+
 export {
-  useCallback, useContext, useEffect, useErrorBoundary, useId, useLayoutEffect, useMemo, useReducer, useRef, useState,
+  useContext,
+  useEffect,
+  useErrorBoundary,
+  useId,
+  useLayoutEffect,
+  useMemo,
+  useReducer,
+  useRef,
+  useState,
 } from '/web/vendor/hooks.js';
-export { batch, computed, effect, signal, untracked, useComputed, useSignal, useSignalEffect } from '/web/vendor/signals.js';
+export { createContext, Fragment, h, render } from '/web/vendor/preact.js';
+export {
+  computed,
+  effect,
+  signal,
+} from '/web/vendor/signals.js';
 
 /** @typedef {import('/web/vendor/preact.js').ComponentChildren} Children */
 /** @typedef {import('/web/vendor/preact.js').VNode<any>} Node */
@@ -18,7 +31,7 @@ export { batch, computed, effect, signal, untracked, useComputed, useSignal, use
  * @typedef {import('/web/vendor/signals.js').Signal<T>} Signal
  */
 
-/** Makes elements from a template: text that is put in stays text. */
+/** Creates elements from a template; interpolated text is never parsed as markup. */
 export const html = /** @type {(strings: TemplateStringsArray, ...values: any[]) => Node} */ (
   /** @type {unknown} */ (htm.bind(h))
 );

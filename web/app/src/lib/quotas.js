@@ -1,6 +1,6 @@
-/** Quotas of users: the names, and the patch that a form makes. */
+/** Quotas of users: their names, and the merge patch of the form. */
 
-/** What each quota counts. @type {[string, string][]} */
+/** The label of each quota. @type {[string, string][]} */
 export const QUOTAS = [
   ['spaces', 'Spaces'],
   ['tokens', 'API tokens'],
@@ -12,8 +12,8 @@ export const QUOTAS = [
 ];
 
 /**
- * The merge patch from the stored values to what was typed; empty text returns to the server's
- * value. Quotas without a change are left out.
+ * The merge patch from the stored values to the typed texts. An empty text restores the server's default. Unchanged
+ * quotas are omitted.
  * @param {Record<string, number>} stored
  * @param {Record<string, string>} typed
  * @returns {Record<string, number | null>}
@@ -23,7 +23,8 @@ export function quotaPatch(stored, typed) {
   const patch = {};
   for (const [name, text] of Object.entries(typed)) {
     const value = text.trim() === '' ? null : Number(text);
-    if (value !== null && !(Number.isSafeInteger(value) && value >= 0)) throw new Error(`“${text}” is not a whole number.`);
+    if (value !== null && !(Number.isSafeInteger(value) && value >= 0))
+      throw new Error(`“${text}” is not a whole number.`);
     if (value !== (stored[name] ?? null)) patch[name] = value;
   }
   return patch;

@@ -1,55 +1,72 @@
-/** Data on a page: loaded, kept fresh while somebody looks, kept on screen while it reloads. */
+/** Data of a page: loaded, refreshed while the tab is visible, and still shown while it reloads. */
 import { api, withQuery } from './api.js';
-import { followedBy, renewed } from './pages.js';
+import { appendPage, mergeFirstPage } from './pages.js';
 import { useEffect, useMemo, useRef, useState } from './preact.js';
 
-/** How long nothing may happen before a spinner says that something does. */
+/** Delay before a spinner appears. */
 export const SLOW_MS = 300;
 
 /** @typedef {import('./api.js').ApiError} ApiError */
 /**
  * @template T
  * @typedef {object} Resource
- * @property {T | null} data the last good answer, also while a newer one is fetched, but not once that failed for another question
- * @property {boolean} current whether the data answers what is asked now, not the question before
+ * @property {T | null} data the last successful response, also while a new one loads; null after a request for another
+ *   source failed
+ * @property {boolean} current whether the data belongs to the current source, not to the previous one
  * @property {ApiError | null} error of the last attempt
  * @property {boolean} loading
  * @property {boolean} slow loading for longer than 300 ms with nothing to show yet
  * @property {() => Promise<void>} reload
- * @property {(data: T) => void} set puts an answer in place, for instance one a PATCH gave; what was asked before it is dropped
+ * @property {(data: T) => void} set replaces the data, for instance by the response to a PATCH; requests in progress
+ *   are cancelled
  */
 
 /**
  * @template [T=any]
- * @param {string | null | ((signal: AbortSignal) => Promise<T>)} source a path of the API, a function, or null for "not now"
+ * @param {string | null | ((signal: AbortSignal) => Promise<T>)} source a path of the API, a function, or null to load
+ *   nothing
  * @param {object} [options]
  * @param {number} [options.every] milliseconds between reloads while the tab is visible
  * @param {any[]} [options.deps] for a function: load again when one of these changes
  * @returns {Resource<T>}
  */
 export function useResource(source, { every = 0, deps = [] } = {}) {
-  const [state, setState] = useState(/** @type {State<T>} */ ({ data: null, of: '', error: null, loading: source !== null }));
+  const [state, setState] = useState(
+    /** @type {State<T>} */ ({ data: null, of: '', error: null, loading: source !== null }),
+  );
   const [slow, setSlow] = useState(false);
   const key = typeof source === 'function' ? deps : [source];
-  const question = JSON.stringify(key);
-  const latest = useRef({ source, question });
-  latest.current = { source, question };
+  const sourceKey = JSON.stringify(key);
+  const latest = useRef({ source, sourceKey });
+  latest.current = { source, sourceKey };
   const running = useRef(/** @type {AbortController | null} */ (null));
 
-  const load = useMemo(() => async () => {
-    const { source: ask, question: of } = latest.current;
-    if (ask === null) return;
-    running.current?.abort();
-    const request = new AbortController();
-    running.current = request;
-    setState((old) => (old.loading ? old : { ...old, loading: true }));
-    try {
-      const data = typeof ask === 'string' ? await api.get(ask, undefined, { signal: request.signal }) : await ask(request.signal);
-      if (!request.signal.aborted) setState((old) => settled(old, data, of));
-    } catch (error) {
-      if (!request.signal.aborted) setState((old) => ({ data: old.of === of ? old.data : null, of, error: /** @type {ApiError} */ (error), loading: false }));
-    }
-  }, []);
+  const load = useMemo(
+    () => async () => {
+      const { source: requested, sourceKey: of } = latest.current;
+      if (requested === null) return;
+      running.current?.abort();
+      const request = new AbortController();
+      running.current = request;
+      setState((old) => (old.loading ? old : { ...old, loading: true }));
+      try {
+        const data =
+          typeof requested === 'string'
+            ? await api.get(requested, undefined, { signal: request.signal })
+            : await requested(request.signal);
+        if (!request.signal.aborted) setState((old) => acceptData(old, data, of));
+      } catch (error) {
+        if (!request.signal.aborted)
+          setState((old) => ({
+            data: old.of === of ? old.data : null,
+            of,
+            error: /** @type {ApiError} */ (error),
+            loading: false,
+          }));
+      }
+    },
+    [],
+  );
 
   useEffect(() => {
     void load();
@@ -67,29 +84,33 @@ export function useResource(source, { every = 0, deps = [] } = {}) {
     return () => clearTimeout(timer);
   }, [waiting]);
 
-  const set = useMemo(() => (/** @type {T} */ data) => {
-    // An answer on its way may have been written before the change this one knows of.
-    running.current?.abort();
-    setState({ data, of: latest.current.question, error: null, loading: false });
-  }, []);
+  const set = useMemo(
+    () => (/** @type {T} */ data) => {
+      // A response in transit may be older than the change that `data` contains.
+      running.current?.abort();
+      setState({ data, of: latest.current.sourceKey, error: null, loading: false });
+    },
+    [],
+  );
   const { of, ...shown } = state;
-  return { ...shown, current: of === question, slow: slow && waiting, reload: load, set };
+  return { ...shown, current: of === sourceKey, slow: slow && waiting, reload: load, set };
 }
 
 /**
  * @template T
- * @typedef {{data: T | null, of: string, error: ApiError | null, loading: boolean}} State `of`: the question that was answered
+ * @typedef {{data: T | null, of: string, error: ApiError | null, loading: boolean}} State `of`: the source the data
+ *   came from
  */
 
 /**
- * The same answer again keeps the old object, so that nothing is drawn anew.
+ * An unchanged response keeps the old object, so that nothing renders again.
  * @template T
  * @param {State<T>} old
  * @param {T} data
  * @param {string} of
  * @returns {State<T>}
  */
-function settled(old, data, of) {
+function acceptData(old, data, of) {
   const same = old.data !== null && JSON.stringify(old.data) === JSON.stringify(data);
   return { data: same ? old.data : data, of, error: null, loading: false };
 }
@@ -117,15 +138,15 @@ export function poll(load, every) {
   };
 }
 
-/** Rows kept behind the first page of a list that grows while it is read. */
-const MOST_KEPT = 2_000;
+/** Limit of rows kept after the first page of a list that grows while it is read. */
+const MAX_ROWS = 2_000;
 
 /**
- * A list of the API, page by page: `{"<name>": […], "next_cursor": …}`. Polling renews the first
- * page; what was loaded behind it stays, and so does what is pushed off it.
+ * A list of the API, page by page: `{"<name>": […], "next_cursor": …}`. Polling reloads the first page; rows of later
+ * pages stay, and so do rows that move off the first page.
  * @template [T=any]
  * @param {string | null} path
- * @param {string} name the key of the list in the answer
+ * @param {string} name the key of the list in the response
  * @param {object} [options]
  * @param {import('./api.js').Query} [options.query]
  * @param {number} [options.every]
@@ -134,24 +155,34 @@ const MOST_KEPT = 2_000;
 export function useList(path, name, { query = {}, every = 0, id = (item) => /** @type {any} */ (item).id } = {}) {
   const address = path === null ? null : withQuery(path, query);
   const first = useResource(address, { every });
-  // Everything shown, once a second page was loaded; a cursor of undefined says that none was.
-  const none = { address, items: /** @type {T[]} */ ([]), cursor: /** @type {string | null | undefined} */ (undefined) };
+  // All rows shown, after a second page was loaded; the cursor is undefined before that.
+  const none = {
+    address,
+    items: /** @type {T[]} */ ([]),
+    cursor: /** @type {string | null | undefined} */ (undefined),
+  };
   const [rest, setRest] = useState(none);
   const [more, setMore] = useState({ busy: false, error: /** @type {ApiError | null} */ (null) });
-  const asked = useRef(address);
-  asked.current = address;
+  const currentAddress = useRef(address);
+  currentAddress.current = address;
 
-  // Pages loaded behind another question do not belong to this one, and neither does its cursor.
-  const behind = rest.address === address ? rest : none;
-  const cursor = behind.cursor !== undefined ? behind.cursor : first.current ? first.data?.next_cursor ?? null : null;
+  // Later pages and the cursor of another query do not belong to this one.
+  const later = rest.address === address ? rest : none;
+  const cursor = later.cursor !== undefined ? later.cursor : first.current ? (first.data?.next_cursor ?? null) : null;
   const items = useMemo(() => {
     if (!first.data) return null;
-    return behind.cursor === undefined || !first.current ? first.data[name] : renewed(behind.items, first.data[name], id);
-  }, [first.data, first.current, behind.items]);
+    return later.cursor === undefined || !first.current
+      ? first.data[name]
+      : mergeFirstPage(later.items, first.data[name], id);
+  }, [first.data, first.current, later.items]);
   useEffect(() => {
     if (!first.data || !first.current) return;
-    // Of this first page the next one may hold nothing.
-    setRest((old) => (old.address === address && old.cursor !== undefined ? kept({ ...old, items: renewed(old.items, first.data[name], id) }) : old));
+    // The next version of the first page may not contain these rows.
+    setRest((old) =>
+      old.address === address && old.cursor !== undefined
+        ? limitRows({ ...old, items: mergeFirstPage(old.items, first.data[name], id) })
+        : old,
+    );
   }, [first.data, first.current]);
 
   const loadMore = async () => {
@@ -160,8 +191,18 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
     try {
       const page = await api.get(address, { cursor });
       setMore({ busy: false, error: null });
-      if (asked.current !== address) return;
-      setRest((old) => kept({ address, items: followedBy(old.address === address && old.cursor !== undefined ? old.items : items ?? [], page[name], id), cursor: page.next_cursor }));
+      if (currentAddress.current !== address) return;
+      setRest((old) =>
+        limitRows({
+          address,
+          items: appendPage(
+            old.address === address && old.cursor !== undefined ? old.items : (items ?? []),
+            page[name],
+            id,
+          ),
+          cursor: page.next_cursor,
+        }),
+      );
     } catch (error) {
       setMore({ busy: false, error: /** @type {ApiError} */ (error) });
     }
@@ -170,7 +211,15 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
     setRest(none);
     await first.reload();
   };
-  return { ...first, reload, items: /** @type {T[] | null} */ (items), hasMore: Boolean(cursor), loadMore, loadingMore: more.busy, moreError: more.error };
+  return {
+    ...first,
+    reload,
+    items: /** @type {T[] | null} */ (items),
+    hasMore: Boolean(cursor),
+    loadMore,
+    loadingMore: more.busy,
+    moreError: more.error,
+  };
 }
 
 /**
@@ -178,6 +227,6 @@ export function useList(path, name, { query = {}, every = 0, id = (item) => /** 
  * @param {R} rest
  * @returns {R}
  */
-function kept(rest) {
-  return rest.items.length > MOST_KEPT ? { ...rest, items: rest.items.slice(0, MOST_KEPT), cursor: null } : rest;
+function limitRows(rest) {
+  return rest.items.length > MAX_ROWS ? { ...rest, items: rest.items.slice(0, MAX_ROWS), cursor: null } : rest;
 }

@@ -1,7 +1,6 @@
 /**
- * Server-sent events over fetch. Not `EventSource`: the server names each event after its type, and
- * an `EventSource` hears only the names it was told beforehand; nor does it tell a 403 from a lost
- * connection.
+ * Server-sent events over fetch. Not `EventSource`: the server uses the event type as the event name, and an
+ * `EventSource` only delivers names registered in advance. It also cannot distinguish a 403 from a lost connection.
  */
 
 /** @typedef {{id: string, type: string, data: any}} StreamEvent */
@@ -9,7 +8,7 @@
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 15_000;
-/** A tab out of sight for this long gives its connection back: over HTTP/1.1 a browser has six for a host. */
+/** A tab hidden for this long closes its connection: over HTTP/1.1 a browser opens at most six per host. */
 const UNSEEN_MS = 30_000;
 
 /**
@@ -17,8 +16,9 @@ const UNSEEN_MS = 30_000;
  * @param {object} options
  * @param {(event: StreamEvent) => void} options.onEvent
  * @param {(state: StreamState, error?: any) => void} [options.onState]
- * @param {(path: string, options: {signal: AbortSignal, headers: Record<string, string>}) => Promise<Response>} options.open
- * @returns {() => void} stops it
+ * @param {(path: string, options: {signal: AbortSignal, headers: Record<string, string>}) => Promise<Response>}
+ *   options.open
+ * @returns {() => void} stops the stream
  */
 export function streamEvents(path, { onEvent, onState = () => {}, open }) {
   const stop = new AbortController();
@@ -29,10 +29,10 @@ export function streamEvents(path, { onEvent, onState = () => {}, open }) {
     let wait = FIRST_WAIT_MS;
     let last = '';
     while (!stop.signal.aborted) {
-      await untilSeen(stop.signal);
+      await untilVisible(stop.signal);
       if (stop.signal.aborted) return;
       onState('connecting');
-      const watch = whileSeen(stop.signal);
+      const watch = whileVisible(stop.signal);
       try {
         const headers = last ? { 'Last-Event-ID': last } : /** @type {Record<string, string>} */ ({});
         const response = await open(path, { signal: watch.signal, headers });
@@ -45,7 +45,7 @@ export function streamEvents(path, { onEvent, onState = () => {}, open }) {
         });
       } catch (error) {
         if (stop.signal.aborted) return;
-        // A refusal stays one: asking again would only fill the server's log.
+        // No retry after a rejection: it would only fill the server's log.
         const status = /** @type {{status?: number}} */ (error).status ?? 0;
         if (status >= 400 && status < 500 && status !== 429) return onState('failed', error);
       } finally {
@@ -76,7 +76,7 @@ async function readEvents(response, onEvent) {
 }
 
 /**
- * Takes text in pieces and gives whole events.
+ * Parses chunks of text into events.
  * @param {(event: StreamEvent) => void} onEvent
  * @returns {(piece: string) => void}
  */
@@ -120,15 +120,19 @@ function decode(text) {
 function pause(ms, signal) {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, ms);
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    }, { once: true });
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
   });
 }
 
-/** Waits until somebody looks at the tab. @param {AbortSignal} signal @returns {Promise<void>} */
-function untilSeen(signal) {
+/** Waits until the tab is visible. @param {AbortSignal} signal @returns {Promise<void>} */
+function untilVisible(signal) {
   return new Promise((resolve) => {
     const look = () => {
       if (document.visibilityState !== 'visible' && !signal.aborted) return;
@@ -143,10 +147,10 @@ function untilSeen(signal) {
 }
 
 /**
- * A signal that aborts with another, and once nobody has looked at the tab for a while.
+ * A signal that aborts with another signal, or after the tab was hidden for a while.
  * @param {AbortSignal} outer
  */
-function whileSeen(outer) {
+function whileVisible(outer) {
   const inner = new AbortController();
   const give = () => inner.abort();
   let timer = 0;

@@ -3,7 +3,7 @@ const loaded = new Map();
 
 /**
  * Loads a stylesheet that only a few pages need: `await loadStyles('methods.css')` at the top of
- * a page's module, so that the page is shown with it.
+ * a page's module, so that the page renders with it.
  * @param {string} name a file in styles/
  */
 export function loadStyles(name) {
@@ -14,7 +14,7 @@ export function loadStyles(name) {
       link.rel = 'stylesheet';
       link.href = `/web/styles/${name}`;
       link.onload = () => resolve();
-      // An unstyled page is better than none.
+      // A page without styles is better than no page.
       link.onerror = () => resolve();
       document.head.append(link);
     });

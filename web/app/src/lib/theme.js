@@ -1,4 +1,4 @@
-/** Light or dark: what the system says, unless the reader chose. `boot.js` applies it before the first paint. */
+/** Light or dark: the system's setting unless the user chose one. `boot.js` applies it before the first paint. */
 import { signal } from './preact.js';
 
 /** @typedef {'system' | 'light' | 'dark'} Theme */
@@ -6,10 +6,10 @@ import { signal } from './preact.js';
 const KEY = 'svc.theme';
 
 /** @type {import('./preact.js').Signal<Theme>} */
-export const theme = signal(stored());
+export const theme = signal(readTheme());
 
 /** @returns {Theme} */
-function stored() {
+function readTheme() {
   const value = localStorage.getItem(KEY);
   return value === 'light' || value === 'dark' ? value : 'system';
 }

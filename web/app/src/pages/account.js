@@ -1,4 +1,4 @@
-/** Your own account: password and sessions. */
+/** The account of the signed-in user: password and sessions. */
 import { api } from '../lib/api.js';
 import { formatNumber } from '../lib/format.js';
 import { me } from '../lib/me.js';
@@ -22,18 +22,32 @@ export default function AccountPage() {
     if (location.hash === '#sessions') document.getElementById('sessions')?.scrollIntoView();
   }, []);
   if (!user) return null;
-  const badges = (/** @type {string[]} */ names) => (names.length ? html`<span class="row">${names.map((name) => html`<${Badge} key=${name} mono>${name}</${Badge}>`)}</span>` : html`<span class="muted">none</span>`);
+  const badges = (/** @type {string[]} */ names) =>
+    names.length
+      ? html`<span class="row">${names.map((name) => html`<${Badge} key=${name} mono>${name}</${Badge}>`)}</span>`
+      : html`<span class="muted">none</span>`;
   return html`
     <${PageHeader} title="Account" description="Your password, and where you are signed in." />
     <div class="stack-large">
       <${Card} title="You">
-        <${KeyValue} items=${[
-          ['User name', html`<span class="mono">${user.username}</span>`],
-          ['Roles', badges(user.roles)],
-          ['Groups', badges(user.groups)],
-          ['Permissions', badges(user.permissions)],
-          user.quotas && ['Limits', html`<span class="row">${QUOTAS.map(([name, label]) => html`<${Badge} key=${name}>${label}: ${formatNumber(user.quotas?.[name] ?? 0)}</${Badge}>`)}</span>`],
-        ]} />
+        <${KeyValue}
+          items=${[
+            ['User name', html`<span class="mono">${user.username}</span>`],
+            ['Roles', badges(user.roles)],
+            ['Groups', badges(user.groups)],
+            ['Permissions', badges(user.permissions)],
+            user.quotas && [
+              'Limits',
+              html`
+                <span class="row">
+                  ${QUOTAS.map(
+                    ([name, label]) =>
+                      html`<${Badge} key=${name}>${label}: ${formatNumber(user.quotas?.[name] ?? 0)}</${Badge}>`,
+                  )}
+                </span>
+              `,
+            ],
+          ]} />
       </${Card}>
       <${PasswordCard} />
       <${SessionsCard} />
@@ -54,17 +68,24 @@ function PasswordCard() {
   return html`
     <${Card} title="Change password" id="password">
       <${Form} submit="Change password" class="narrow" onSubmit=${submit}>
-        <input class="visually-hidden" type="text" autocomplete="username" value=${me.value?.username} tabindex="-1" aria-hidden="true" readonly />
-        <${TextInput} label="Current password" type="password" value=${current} onInput=${setCurrent} autocomplete="current-password" required />
-        <${TextInput} label="New password" type="password" value=${next} onInput=${setNext} autocomplete="new-password" minlength="8" hint="At least 8 characters." required />
-        <${TextInput} label="New password again" type="password" value=${again} onInput=${setAgain} autocomplete="new-password" required
+        <input class="visually-hidden" type="text" autocomplete="username" value=${me.value?.username} tabindex="-1"
+          aria-hidden="true" readonly />
+        <${TextInput} label="Current password" type="password" value=${current} onInput=${setCurrent}
+          autocomplete="current-password" required />
+        <${TextInput} label="New password" type="password" value=${next} onInput=${setNext} autocomplete="new-password"
+          minlength="8" hint="At least 8 characters." required />
+        <${TextInput} label="New password again" type="password" value=${again} onInput=${setAgain}
+          autocomplete="new-password" required
           error=${again && !next.startsWith(again) ? 'The two new passwords differ.' : ''} />
       </${Form}>
     </${Card}>
   `;
 }
 
-/** @typedef {{id: string, created_at: string, expires_at: string, last_used_at: string | null, address: string, user_agent: string, current: boolean}} Session */
+/**
+ * @typedef {{id: string, created_at: string, expires_at: string, last_used_at: string | null, address: string,
+ *   user_agent: string, current: boolean}} Session
+ */
 
 function SessionsCard() {
   const list = useList('/api/auth/sessions', 'sessions', { every: 15_000 });
@@ -72,39 +93,93 @@ function SessionsCard() {
   const [ending, setEnding] = useState(/** @type {Session | null} */ (null));
   const others = (list.items ?? []).filter((one) => !one.current).length;
   const columns = [
-    { key: 'browser', label: 'Browser', cell: (/** @type {Session} */ one) => html`<span title=${one.user_agent}>${browserOf(one.user_agent)}</span> ${one.current && html`<${Badge} tone="accent">this one</${Badge}>`}` },
+    {
+      key: 'browser',
+      label: 'Browser',
+      cell: (/** @type {Session} */ one) =>
+        html`
+          <span title=${one.user_agent}>${browserOf(one.user_agent)}</span> ${
+            one.current &&
+            html`
+              <${Badge} tone="accent">this one</${Badge}>
+            `
+          }
+        `,
+    },
     { key: 'address', label: 'Address', mono: true },
-    { key: 'created_at', label: 'Signed in', cell: (/** @type {Session} */ one) => html`<${Time} value=${one.created_at} />` },
-    { key: 'last_used_at', label: 'Last used', cell: (/** @type {Session} */ one) => html`<${Time} value=${one.last_used_at} none="never" />` },
-    { key: 'expires_at', label: 'Ends', cell: (/** @type {Session} */ one) => html`<${Time} value=${one.expires_at} />` },
-    { key: 'actions', label: 'Actions', hideLabel: true, shrink: true, cell: (/** @type {Session} */ one) => !one.current && html`<${Button} size="small" onClick=${() => setEnding(one)}>End</${Button}>` },
+    {
+      key: 'created_at',
+      label: 'Signed in',
+      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.created_at} />`,
+    },
+    {
+      key: 'last_used_at',
+      label: 'Last used',
+      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.last_used_at} none="never" />`,
+    },
+    {
+      key: 'expires_at',
+      label: 'Ends',
+      cell: (/** @type {Session} */ one) => html`<${Time} value=${one.expires_at} />`,
+    },
+    {
+      key: 'actions',
+      label: 'Actions',
+      hideLabel: true,
+      shrink: true,
+      cell: (/** @type {Session} */ one) =>
+        !one.current && html`<${Button} size="small" onClick=${() => setEnding(one)}>End</${Button}>`,
+    },
   ];
   return html`
     <${Card} title="Sessions" id="sessions" flush description="Browsers that are signed in as you."
       actions=${others > 0 && html`<${Button} onClick=${() => setAsking(true)}>End all others</${Button}>`}>
-      ${pendingOf(list) ?? html`<${ErrorNotice} error=${list.error} title="Not up to date" /><${Table} label="Sessions" columns=${columns} rows=${list.items} /><${Pagination} list=${list} />`}
+      ${
+        pendingOf(list) ??
+        html`
+          <${ErrorNotice} error=${list.error} title="Not up to date" />
+          <${Table} label="Sessions" columns=${columns} rows=${list.items} />
+          <${Pagination} list=${list} />
+        `
+      }
     </${Card}>
-    ${ending && html`
-      <${ConfirmDialog} title="End this session?" action="End session" onClose=${() => setEnding(null)} onConfirm=${() => end(`/api/auth/sessions/${ending.id}`, list)}>
-        <p>${browserOf(ending.user_agent)} at <span class="mono">${ending.address}</span> has to sign in again.</p>
-      </${ConfirmDialog}>`}
-    ${asking && html`
-      <${ConfirmDialog} title="End all other sessions?" action="End sessions" onClose=${() => setAsking(false)} onConfirm=${() => end('/api/auth/sessions', list)}>
-        <p>Every browser but this one has to sign in again.</p>
-      </${ConfirmDialog}>`}
+    ${
+      ending &&
+      html`
+        <${ConfirmDialog} title="End this session?" action="End session" onClose=${() => setEnding(null)}
+          onConfirm=${() => endSession(`/api/auth/sessions/${ending.id}`, list)}>
+          <p>${browserOf(ending.user_agent)} at <span class="mono">${ending.address}</span> has to sign in again.</p>
+        </${ConfirmDialog}>
+      `
+    }
+    ${
+      asking &&
+      html`
+        <${ConfirmDialog} title="End all other sessions?" action="End sessions" onClose=${() => setAsking(false)}
+          onConfirm=${() => endSession('/api/auth/sessions', list)}>
+          <p>Every browser but this one has to sign in again.</p>
+        </${ConfirmDialog}>
+      `
+    }
   `;
 }
 
 /** @param {string} path @param {{reload: () => Promise<void>}} list */
-async function end(path, list) {
+async function endSession(path, list) {
   await api.del(path);
   await list.reload();
   toast('Signed out there');
 }
 
-/** A short name for a browser; the whole text stands in the title. @param {string} agent */
+/** A short name for a browser; the title shows the whole user agent. @param {string} agent */
 function browserOf(agent) {
-  const known = [['Edg/', 'Edge'], ['Firefox/', 'Firefox'], ['Chrom', 'Chrome'], ['Safari/', 'Safari'], ['curl/', 'curl']];
+  const known = [
+    ['Edg/', 'Edge'],
+    ['Firefox/', 'Firefox'],
+    ['Chrom', 'Chrome'],
+    ['Safari/', 'Safari'],
+    ['curl/', 'curl'],
+  ];
   const system = ['Windows', 'Android', 'iPhone', 'Mac OS X', 'Linux'].find((name) => agent.includes(name));
   const browser = known.find(([mark]) => agent.includes(mark))?.[1] ?? (agent.slice(0, 40) || 'unknown');
   return system ? `${browser} on ${system.replace(' OS X', '')}` : browser;

@@ -1,4 +1,4 @@
-/** Who did what, newest first. */
+/** The audit log, newest entry first. */
 import { briefJson } from '../lib/json.js';
 import { can } from '../lib/me.js';
 import { html, useMemo, useState } from '../lib/preact.js';
@@ -13,7 +13,7 @@ import { ErrorNotice, pendingOf } from '../ui/error-notice.js';
 import { JsonView } from '../ui/json-view.js';
 import { Pagination, Table } from '../ui/table.js';
 import { Time } from '../ui/time.js';
-import { Filters, FILTERS, rangeOf } from './audit/filters.js';
+import { FILTERS, Filters, rangeOf } from './audit/filters.js';
 import { nameOf, pageOf } from './audit/target.js';
 
 await loadStyles('audit.css');
@@ -22,10 +22,29 @@ await loadStyles('audit.css');
 
 /** @param {Map<string, string>} users */
 const columnsOf = (users) => [
-  { key: 'action', label: 'Action', shrink: true, cell: (/** @type {Entry} */ one) => html`<span class="mono">${one.action}</span>` },
+  {
+    key: 'action',
+    label: 'Action',
+    shrink: true,
+    cell: (/** @type {Entry} */ one) => html`<span class="mono">${one.action}</span>`,
+  },
   { key: 'actor', label: 'Actor', mono: true, shrink: true },
-  { key: 'target', label: 'Target', cell: (/** @type {Entry} */ one) => html`<span class="audit-target"><span class="muted">${one.target_type}</span> <span class="mono">${nameOf(one, users)}</span></span>` },
-  { key: 'detail', label: 'Detail', cell: (/** @type {Entry} */ one) => html`<span class="json-brief mono">${isEmpty(one.detail) ? '' : briefJson(one.detail, 90)}</span>` },
+  {
+    key: 'target',
+    label: 'Target',
+    cell: (/** @type {Entry} */ one) =>
+      html`
+        <span class="audit-target">
+          <span class="muted">${one.target_type}</span> <span class="mono">${nameOf(one, users)}</span>
+        </span>
+      `,
+  },
+  {
+    key: 'detail',
+    label: 'Detail',
+    cell: (/** @type {Entry} */ one) =>
+      html`<span class="json-brief mono">${isEmpty(one.detail) ? '' : briefJson(one.detail, 90)}</span>`,
+  },
   { key: 'at', label: 'Time', shrink: true, cell: (/** @type {Entry} */ one) => html`<${Time} value=${one.at} />` },
 ];
 
@@ -36,35 +55,56 @@ export default function AuditPage() {
   const query = useQuery();
   const [shown, setShown] = useState(/** @type {Entry | null} */ (null));
   const { actor, action, target_type, target_id } = query.all;
-  // Kept while the filter stays the same: a moving "last hour" would be another question at every drawing.
+  // Memoised: a moving "last hour" would change the query at every render.
   const range = useMemo(() => rangeOf(query.all), [query.all.range, query.all.since, query.all.until]);
-  const list = useList('/api/audit', 'audit', { query: { actor, action, target_type, target_id, ...range, limit: 50 }, every: 5_000 });
+  const list = useList('/api/audit', 'audit', {
+    query: { actor, action, target_type, target_id, ...range, limit: 50 },
+    every: 5_000,
+  });
   const users = useUserNames();
   const filtered = FILTERS.some((name) => query.get(name));
   const clear = () => query.set(Object.fromEntries(FILTERS.map((name) => [name, null])));
   return html`
-    <${PageHeader} title="Audit" description="What was changed, by whom, and what went wrong with events. Newest first; new entries appear by themselves." />
+    <${PageHeader} title="Audit"
+      description="Changes, who made them, and failed deliveries of events. Newest first; the list updates itself." />
     <${Filters} onClear=${filtered ? clear : null} />
     <${Card} flush class="audit-card">
-      ${pendingOf(list) ?? html`
-        <${ErrorNotice} error=${list.error} title="Not up to date" />
-        <${Table} label="Audit entries" columns=${columnsOf(users)} rows=${list.items} onRow=${setShown} selected=${(/** @type {Entry} */ one) => one.id === shown?.id}
-          empty=${html`<${EmptyState} icon="list" title=${filtered ? 'No entry matches' : 'No entries yet'} command=${commandOf(query.all)} action=${filtered && html`<${Button} onClick=${clear}>Clear filters</${Button}>`} />`} />
-        <${Pagination} list=${list} />`}
+      ${
+        pendingOf(list) ??
+        html`
+          <${ErrorNotice} error=${list.error} title="Not up to date" />
+          <${Table} label="Audit entries" columns=${columnsOf(users)} rows=${list.items} onRow=${setShown}
+            selected=${(/** @type {Entry} */ one) => one.id === shown?.id}
+            empty=${html`
+              <${EmptyState} icon="list" title=${filtered ? 'No entry matches' : 'No entries yet'}
+                command=${commandOf(query.all)}
+                action=${filtered && html`<${Button} onClick=${clear}>Clear filters</${Button}>`} />
+            `} />
+          <${Pagination} list=${list} />
+        `
+      }
     </${Card}>
     ${shown && html`<${Detail} entry=${shown} users=${users} onClose=${() => setShown(null)} />`}
   `;
 }
 
-/** Names by id, for entries that kept only the id; nobody without the permission to list users. @returns {Map<string, string>} */
+/**
+ * User names by id, for entries that only have the id; empty without the permission to list users.
+ * @returns {Map<string, string>}
+ */
 function useUserNames() {
   const users = useResource(can('manage_users') ? '/api/users?limit=1000' : null).data?.users;
-  return useMemo(() => new Map((users ?? []).map((/** @type {{id: string, username: string}} */ user) => [user.id, user.username])), [users]);
+  return useMemo(
+    () => new Map((users ?? []).map((/** @type {{id: string, username: string}} */ user) => [user.id, user.username])),
+    [users],
+  );
 }
 
-/** The same question on the command line. @param {Record<string, string>} asked */
+/** The same query as a command. @param {Record<string, string>} asked */
 function commandOf({ actor, action, target_type, target_id }) {
-  const words = Object.entries({ actor, action, 'target-type': target_type, 'target-id': target_id }).filter(([, value]) => value && /^[\w.@-]+$/.test(value));
+  const words = Object.entries({ actor, action, 'target-type': target_type, 'target-id': target_id }).filter(
+    ([, value]) => value && /^[\w.@-]+$/.test(value),
+  );
   return ['svc audit list', ...words.map(([name, value]) => `--${name} ${value}`)].join(' ');
 }
 
@@ -79,18 +119,30 @@ function Detail({ entry, users, onClose }) {
   return html`
     <${Drawer} title=${html`<span class="mono">${entry.action}</span>`} onClose=${onClose}>
       <div class="stack-large">
-        <${KeyValue} items=${[
-          ['Time', html`<${Time} value=${entry.at} exact />`],
-          ['Actor', html`<span class="mono">${entry.actor}</span>`],
-          ['Target', html`${entry.target_type} <span class="mono">${nameOf(entry, users)}</span>${page && html` <a href=${page}>open</a>`}`],
-          ['Target id', html`<span class="mono small">${entry.target_id}</span>`],
-          ['Entry id', html`<span class="mono small">${entry.id}</span>`],
-        ]} />
-        <section class="stack-small"><h3>Detail</h3><${JsonView} value=${entry.detail} label="detail" depth=${3} /></section>
+        <${KeyValue}
+          items=${[
+            ['Time', html`<${Time} value=${entry.at} exact />`],
+            ['Actor', html`<span class="mono">${entry.actor}</span>`],
+            [
+              'Target',
+              html`
+                ${entry.target_type} <span class="mono">${nameOf(entry, users)}</span>
+                ${page && html` <a href=${page}>open</a>`}
+              `,
+            ],
+            ['Target id', html`<span class="mono small">${entry.target_id}</span>`],
+            ['Entry id', html`<span class="mono small">${entry.id}</span>`],
+          ]} />
+        <section class="stack-small">
+          <h3>Detail</h3><${JsonView} value=${entry.detail} label="detail" depth=${3} />
+        </section>
         <div class="actions">
           <${Button} icon="filter" onClick=${() => only({ actor: entry.actor })}>Only this actor</${Button}>
           <${Button} icon="filter" onClick=${() => only({ action: entry.action })}>Only this action</${Button}>
-          <${Button} icon="filter" onClick=${() => only({ target_type: entry.target_type, target_id: entry.target_id })}>Only this target</${Button}>
+          <${Button} icon="filter"
+            onClick=${() => only({ target_type: entry.target_type, target_id: entry.target_id })}>
+            Only this target
+          </${Button}>
         </div>
       </div>
     </${Drawer}>

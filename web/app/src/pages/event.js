@@ -25,13 +25,28 @@ export default function EventPage({ route }) {
   const custom = event.event_type.startsWith('custom.');
   return html`
     <${PageHeader} title=${event.event_type} mono back=${BACK}
-      actions=${custom && can('use_spaces', 'manage_spaces') && html`<${Button} icon="copy" onClick=${() => setCopying(true)}>Emit a copy</${Button}>`} />
+      actions=${
+        custom &&
+        can('use_spaces', 'manage_spaces') &&
+        html`<${Button} icon="copy" onClick=${() => setCopying(true)}>Emit a copy</${Button}>`
+      } />
     <div class="stack-large">
       <${Card} title="About"><${EventFacts} event=${event} /></${Card}>
       <${Card} title="Payload"><${Payload} text=${payload} /></${Card}>
-      <${Card} title="Receivers" description="Sinks and methods that matched it, and how each delivery ended."><${Receivers} event=${event} /></${Card}>
+      <${Card} title="Receivers" description="Sinks and methods that matched it, and how each delivery ended.">
+        <${Receivers} event=${event} />
+      </${Card}>
     </div>
-    ${copying && html`<${EmitDialog} type=${event.event_type.replace(/^custom\./, '')} payload=${indentJson(payload)} onClose=${() => setCopying(false)}
-      onEmitted=${(/** @type {string} */ id) => { setCopying(false); navigate(`/events/${id}`); }} />`}
+    ${
+      copying &&
+      html`
+        <${EmitDialog} type=${event.event_type.replace(/^custom\./, '')} payload=${indentJson(payload)}
+          onClose=${() => setCopying(false)}
+          onEmitted=${(/** @type {string} */ id) => {
+            setCopying(false);
+            navigate(`/events/${id}`);
+          }} />
+      `
+    }
   `;
 }

@@ -1,4 +1,4 @@
-/** Events as they come, and those of the past. */
+/** Live events and the history. */
 import { useAction } from '../lib/action.js';
 import { plural } from '../lib/format.js';
 import { can } from '../lib/me.js';
@@ -31,24 +31,58 @@ export default function EventsPage() {
   const pattern = query.get('pattern');
   const paused = query.get('paused') === '1';
   const problem = patternProblem(patternsOf(pattern));
-  const tail = useEventTail({ pattern: patternsOf(pattern).join(','), spaceId: query.get('space'), paused, off: problem !== '' });
+  const tail = useEventTail({
+    pattern: patternsOf(pattern).join(','),
+    spaceId: query.get('space'),
+    paused,
+    off: problem !== '',
+  });
   const [emitting, setEmitting] = useState(/** @type {{type?: string, payload?: string} | null} */ (null));
   const mayEmit = can('use_spaces', 'manage_spaces');
   const open = (/** @type {string | null} */ id) => query.set({ event: id }, { push: id !== null });
 
   return html`
-    <${PageHeader} title="Events" description="What happened, as it happens. Sinks and methods receive the events their patterns match."
-      actions=${mayEmit && html`<${Button} kind="primary" icon="bolt" onClick=${() => setEmitting({})}>Emit event</${Button}>`} />
+    <${PageHeader} title="Events"
+      description="Live events and the history. Sinks and methods receive the events that match their patterns."
+      actions=${
+        mayEmit && html`<${Button} kind="primary" icon="bolt" onClick=${() => setEmitting({})}>Emit event</${Button}>`
+      } />
     <div class="toolbar">
-      <${SearchInput} label="Pattern" placeholder="Pattern, for instance custom.*, space.unhealthy" value=${pattern} onSearch=${(/** @type {string} */ text) => query.set({ pattern: text })} />
-      <${Button} icon=${paused ? 'play' : 'pause'} onClick=${() => query.set({ paused: paused ? null : 1 })}>${paused ? 'Resume' : 'Pause'}</${Button}>
-      ${query.get('space') && html`<${Button} kind="ghost" icon="close" onClick=${() => query.set({ space: null })}>One space only</${Button}>`}
+      <${SearchInput} label="Pattern" placeholder="Pattern, for instance custom.*, space.unhealthy" value=${pattern}
+        onSearch=${(/** @type {string} */ text) => query.set({ pattern: text })} />
+      <${Button} icon=${paused ? 'play' : 'pause'} onClick=${() => query.set({ paused: paused ? null : 1 })}>
+        ${paused ? 'Resume' : 'Pause'}
+      </${Button}>
+      ${
+        query.get('space') &&
+        html`
+          <${Button} kind="ghost" icon="close" onClick=${() => query.set({ space: null })}>One space only</${Button}>
+        `
+      }
       <${LinkState} tail=${tail} paused=${paused} />
     </div>
     ${problem && html`<${ErrorNotice} error=${{ detail: problem }} />`}
-    ${!problem && html`<${Tail} tail=${tail} filtered=${Boolean(pattern || query.get('space'))} mayEmit=${mayEmit} opened=${query.get('event')} onOpen=${open} />`}
-    ${query.get('event') && html`<${EventDrawer} key=${query.get('event')} id=${query.get('event')} mayEmit=${mayEmit} onClose=${() => open(null)} onCopy=${setEmitting} />`}
-    ${emitting && html`<${EmitDialog} ...${emitting} onClose=${() => setEmitting(null)} onEmitted=${(/** @type {string} */ id) => { setEmitting(null); open(id); }} />`}
+    ${
+      !problem &&
+      html`
+        <${Tail} tail=${tail} filtered=${Boolean(pattern || query.get('space'))} mayEmit=${mayEmit}
+          opened=${query.get('event')} onOpen=${open} />
+      `
+    }
+    ${
+      query.get('event') &&
+      html`
+        <${EventDrawer} key=${query.get('event')} id=${query.get('event')} mayEmit=${mayEmit}
+          onClose=${() => open(null)} onCopy=${setEmitting} />
+      `
+    }
+    ${
+      emitting &&
+      html`<${EmitDialog} ...${emitting} onClose=${() => setEmitting(null)} onEmitted=${(/** @type {string} */ id) => {
+        setEmitting(null);
+        open(id);
+      }} />`
+    }
   `;
 }
 
@@ -58,48 +92,100 @@ function LinkState({ tail, paused }) {
   let state = html`<${Status} tone="good" pulse>Live</${Status}>`;
   if (link === 'failed') state = html`<${Status} tone="bad">Not live</${Status}>`;
   else if (link === 'waiting') state = html`<${Status} tone="warn" pulse>Reconnecting</${Status}>`;
-  else if (paused) state = html`<${Status} tone="warn">Paused${held.length > 0 && `, ${overflowed ? 'more than ' : ''}${plural(held.length, 'new event')}`}</${Status}>`;
+  else if (paused)
+    state = html`
+      <${Status} tone="warn">
+        Paused${held.length > 0 && `, ${overflowed ? 'more than ' : ''}${plural(held.length, 'new event')}`}
+      </${Status}>
+    `;
   else if (link === 'connecting') state = html`<${Status}>Connecting</${Status}>`;
   return html`<div class="tail-state" role="status">${state}</div>`;
 }
 
-/** @param {{tail: ReturnType<typeof useEventTail>, filtered: boolean, mayEmit: boolean, opened: string, onOpen: (id: string) => void}} props */
+/**
+ * @param {{tail: ReturnType<typeof useEventTail>, filtered: boolean, mayEmit: boolean, opened: string, onOpen: (id:
+ *   string) => void}} props
+ */
 function Tail({ tail, filtered, mayEmit, opened, onOpen }) {
   const more = useAction(tail.loadMore);
   const slow = useSlow(tail.events === null);
   if (tail.events === null && tail.error) return html`<${ErrorNotice} error=${tail.error} />`;
   if (tail.events === null) return slow ? html`<${Loading} />` : html`<div class="loading-space"></div>`;
   const columns = [
-    { key: 'event_type', label: 'Type', mono: true, cell: (/** @type {EventRow} */ event) => html`<span class=${tail.fresh.has(event.event_id) ? 'fresh' : undefined}>${event.event_type}</span>` },
-    { key: 'data', label: 'Payload', cell: (/** @type {EventRow} */ event) => html`<span class="json-brief mono">${event.brief}</span>` },
-    { key: 'actor', label: 'By', cell: (/** @type {EventRow} */ event) => html`<span class="mono nowrap">${event.actor.username ?? event.actor.kind}</span>` },
-    { key: 'event_ts', label: 'When', shrink: true, cell: (/** @type {EventRow} */ event) => html`<${Time} value=${event.event_ts} />` },
+    {
+      key: 'event_type',
+      label: 'Type',
+      mono: true,
+      cell: (/** @type {EventRow} */ event) =>
+        html`<span class=${tail.fresh.has(event.event_id) ? 'fresh' : undefined}>${event.event_type}</span>`,
+    },
+    {
+      key: 'data',
+      label: 'Payload',
+      cell: (/** @type {EventRow} */ event) => html`<span class="json-brief mono">${event.brief}</span>`,
+    },
+    {
+      key: 'actor',
+      label: 'By',
+      cell: (/** @type {EventRow} */ event) =>
+        html`<span class="mono nowrap">${event.actor.username ?? event.actor.kind}</span>`,
+    },
+    {
+      key: 'event_ts',
+      label: 'When',
+      shrink: true,
+      cell: (/** @type {EventRow} */ event) => html`<${Time} value=${event.event_ts} />`,
+    },
   ];
-  const list = { hasMore: tail.cursor !== null, loadMore: () => void more.run(), loadingMore: more.busy, moreError: more.error };
+  const list = {
+    hasMore: tail.cursor !== null,
+    loadMore: () => void more.run(),
+    loadingMore: more.busy,
+    moreError: more.error,
+  };
   return html`
     <div class="stack">
       <${ErrorNotice} error=${tail.error} />
       <${Card} flush class="events-card">
-        <${Table} label="Events" columns=${columns} rows=${tail.events} rowKey=${(/** @type {EventRow} */ event) => event.event_id}
-          onRow=${(/** @type {EventRow} */ event) => onOpen(event.event_id)} selected=${(/** @type {EventRow} */ event) => event.event_id === opened}
+        <${Table} label="Events" columns=${columns} rows=${tail.events}
+          rowKey=${(/** @type {EventRow} */ event) => event.event_id}
+          onRow=${(/** @type {EventRow} */ event) => onOpen(event.event_id)}
+          selected=${(/** @type {EventRow} */ event) => event.event_id === opened}
           empty=${html`<${Empty} filtered=${filtered} mayEmit=${mayEmit} />`} />
         <${Pagination} list=${list} />
       </${Card}>
-      ${tail.trimmed && html`<p class="muted small">Only the newest ${MOST_ROWS} are kept here. Narrow the pattern or pause to see what came before.</p>`}
+      ${
+        tail.trimmed &&
+        html`
+          <p class="muted small">
+            Only the newest ${MOST_ROWS} are kept here. Narrow the pattern or pause to see what came before.
+          </p>
+        `
+      }
     </div>
   `;
 }
 
 /** @param {{filtered: boolean, mayEmit: boolean}} props */
 function Empty({ filtered, mayEmit }) {
-  if (filtered) return html`<${EmptyState} icon="filter" title="Nothing matches yet"><p>Events that match appear here as they come.</p></${EmptyState}>`;
+  if (filtered)
+    return html`
+      <${EmptyState} icon="filter" title="Nothing matches yet">
+        <p>Matching events appear here at once.</p>
+      </${EmptyState}>
+    `;
   return html`
-    <${EmptyState} icon="activity" title="No events yet" command=${mayEmit ? `svc event build.done '{"commit":"4f2a"}'` : undefined}>
-      <p>They come when spaces start and stop, and whenever somebody emits one.</p>
-    </${EmptyState}>`;
+    <${EmptyState} icon="activity" title="No events yet"
+      command=${mayEmit ? `svc event build.done '{"commit":"4f2a"}'` : undefined}>
+      <p>Spaces emit events when they start and stop, and users can emit their own.</p>
+    </${EmptyState}>
+  `;
 }
 
-/** @param {{id: string, mayEmit: boolean, onClose: () => void, onCopy: (event: {type: string, payload: string}) => void}} props */
+/**
+ * @param {{id: string, mayEmit: boolean, onClose: () => void, onCopy: (event: {type: string, payload: string}) =>
+ *   void}} props
+ */
 function EventDrawer({ id, mayEmit, onClose, onCopy }) {
   const loaded = useEvent(id);
   const data = loaded.data;
@@ -109,16 +195,28 @@ function EventDrawer({ id, mayEmit, onClose, onCopy }) {
   };
   return html`
     <${Drawer} title=${data ? html`<span class="mono">${data.event.event_type}</span>` : 'Event'} onClose=${onClose}
-      footer=${data && html`
-        ${mayEmit && data.event.event_type.startsWith('custom.') && html`<${Button} icon="copy" onClick=${copy}>Emit a copy</${Button}>`}
-        <${Button} href=${`/events/${id}`}>Open its page</${Button}>`}>
+      footer=${
+        data &&
+        html`
+          ${
+            mayEmit &&
+            data.event.event_type.startsWith('custom.') &&
+            html`<${Button} icon="copy" onClick=${copy}>Emit a copy</${Button}>`
+          }
+          <${Button} href=${`/events/${id}`}>Open its page</${Button}>
+        `
+      }>
       ${!data && pendingOf(loaded)}
-      ${data && html`
-        <div class="stack-large">
-          <${EventFacts} event=${data.event} />
-          <section class="stack-small"><h3>Payload</h3><${Payload} text=${data.payload} /></section>
-          <section class="stack-small"><h3>Receivers</h3><${Receivers} event=${data.event} /></section>
-        </div>`}
+      ${
+        data &&
+        html`
+          <div class="stack-large">
+            <${EventFacts} event=${data.event} />
+            <section class="stack-small"><h3>Payload</h3><${Payload} text=${data.payload} /></section>
+            <section class="stack-small"><h3>Receivers</h3><${Receivers} event=${data.event} /></section>
+          </div>
+        `
+      }
     </${Drawer}>
   `;
 }

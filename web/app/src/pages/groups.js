@@ -1,4 +1,4 @@
-/** Groups: who shared methods can be limited to. */
+/** Groups, to which shared methods can be limited. */
 import { api } from '../lib/api.js';
 import { plural } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
@@ -18,74 +18,149 @@ import { Time } from '../ui/time.js';
 import { toast } from '../ui/toasts.js';
 import { Members } from './groups/members.js';
 import { useUsers } from './users/directory.js';
-import { Names } from './users/fields.js';
+import { NameHint, Names } from './users/fields.js';
 
 await loadStyles('users.css');
 
 /** @typedef {{id: string, name: string, created_at: string}} Group */
-/** @typedef {{what: 'new' | 'rename' | 'delete', group: Group | null}} Open */
+/** @typedef {{what: 'new' | 'rename' | 'delete', group: Group | null}} OpenDialogState */
 
-/** Names shown in a row; the rest is a number. */
+/** Limit of names in a row; the others are counted. */
 const NAMES_SHOWN = 8;
 
 export default function GroupsPage() {
   const query = useQuery();
   const list = useList('/api/groups', 'groups', { query: { limit: 1_000 }, every: 10_000 });
   const users = useUsers();
-  const [open, setOpen] = useState(/** @type {Open | null} */ (null));
+  const [open, setOpen] = useState(/** @type {OpenDialogState | null} */ (null));
   const text = query.get('q').trim().toLowerCase();
   const groups = /** @type {Group[]} */ (list.items ?? []);
   const rows = groups.filter((one) => one.name.toLowerCase().includes(text));
   const shown = groups.find((one) => one.id === query.get('members'));
   const changed = () => Promise.all([list.reload(), users.reload()]);
   return html`
-    <${PageHeader} title="Groups" description="A shared method can be limited to groups: only their members see and call it."
-      actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', group: null })}>New group</${Button}>`} />
-    ${(groups.length > 0 || text) && html`<div class="toolbar"><${SearchInput} label="Search groups" value=${query.get('q')} onSearch=${(/** @type {string} */ q) => query.set({ q })} /></div>`}
+    <${PageHeader} title="Groups"
+      description="A shared method can be limited to groups: only their members see and call it."
+      actions=${html`
+        <${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', group: null })}>
+          New group
+        </${Button}>
+      `} />
+    ${
+      (groups.length > 0 || text) &&
+      html`
+        <div class="toolbar">
+          <${SearchInput} label="Search groups" value=${query.get('q')}
+            onSearch=${(/** @type {string} */ q) => query.set({ q })} />
+        </div>
+      `
+    }
     <${Card} flush>
-      ${pendingOf(list) ?? html`
-        <${ErrorNotice} error=${list.error} title="Not up to date" />
-        <${Table} label="Groups" columns=${columnsOf(users.items, setOpen)} rows=${rows} empty=${html`<${NoGroups} filtered=${Boolean(text)} />`} />
-        <${Pagination} list=${list} />`}
+      ${
+        pendingOf(list) ??
+        html`
+          <${ErrorNotice} error=${list.error} title="Not up to date" />
+          <${Table} label="Groups" columns=${columnsOf(users.items, setOpen)} rows=${rows}
+            empty=${html`<${NoGroups} filtered=${Boolean(text)} />`} />
+          <${Pagination} list=${list} />
+        `
+      }
     </${Card}>
-    ${open?.what === 'delete' && open.group && html`<${DeleteGroup} group=${open.group} members=${users.items?.filter(inGroup(open.group)).length} onDone=${changed} onClose=${() => setOpen(null)} />`}
-    ${open && open.what !== 'delete' && html`<${NameGroup} group=${open.group} onDone=${changed} onClose=${() => setOpen(null)} />`}
-    ${shown && users.items && html`<${Members} key=${shown.id} group=${shown} users=${users.items} onDone=${changed} onClose=${() => query.set({ members: null })} />`}
+    ${
+      open?.what === 'delete' &&
+      open.group &&
+      html`
+        <${DeleteGroup} group=${open.group} members=${users.items?.filter(inGroup(open.group)).length} onDone=${changed}
+          onClose=${() => setOpen(null)} />
+      `
+    }
+    ${
+      open &&
+      open.what !== 'delete' &&
+      html`<${NameGroup} group=${open.group} onDone=${changed} onClose=${() => setOpen(null)} />`
+    }
+    ${
+      shown &&
+      users.items &&
+      html`
+        <${Members} key=${shown.id} group=${shown} users=${users.items} onDone=${changed}
+          onClose=${() => query.set({ members: null })} />
+      `
+    }
   `;
 }
 
 /** @param {Group} group */
-const inGroup = (group) => (/** @type {import('./users/directory.js').User} */ user) => user.groups.includes(group.name);
+const inGroup = (group) => (/** @type {import('./users/directory.js').User} */ user) =>
+  user.groups.includes(group.name);
 
 /**
- * @param {import('./users/directory.js').User[] | null} users null: not allowed to see them, or not yet loaded
- * @param {(open: Open) => void} setOpen
+ * @param {import('./users/directory.js').User[] | null} users null without the permission to see them, and before they
+ *   are loaded
+ * @param {(open: OpenDialogState) => void} setOpen
  */
 function columnsOf(users, setOpen) {
   const membersOf = (/** @type {Group} */ group) => (users ?? []).filter(inGroup(group)).map((user) => user.username);
-  const members = { key: 'members', label: 'Members', cell: (/** @type {Group} */ group) => html`<${MemberNames} names=${membersOf(group)} />` };
+  const members = {
+    key: 'members',
+    label: 'Members',
+    cell: (/** @type {Group} */ group) => html`<${MemberNames} names=${membersOf(group)} />`,
+  };
   return [
-    { key: 'name', label: 'Name', cell: (/** @type {Group} */ group) => html`<span class="mono strong">${group.name}</span>` },
+    {
+      key: 'name',
+      label: 'Name',
+      cell: (/** @type {Group} */ group) => html`<span class="mono strong">${group.name}</span>`,
+    },
     ...(users ? [members] : []),
-    { key: 'created_at', label: 'Created', shrink: true, cell: (/** @type {Group} */ group) => html`<${Time} value=${group.created_at} />` },
-    { key: 'actions', label: 'Actions', hideLabel: true, shrink: true, cell: (/** @type {Group} */ group) => html`<${RowActions} group=${group} members=${users !== null} setOpen=${setOpen} />` },
+    {
+      key: 'created_at',
+      label: 'Created',
+      shrink: true,
+      cell: (/** @type {Group} */ group) => html`<${Time} value=${group.created_at} />`,
+    },
+    {
+      key: 'actions',
+      label: 'Actions',
+      hideLabel: true,
+      shrink: true,
+      cell: (/** @type {Group} */ group) =>
+        html`<${RowActions} group=${group} members=${users !== null} setOpen=${setOpen} />`,
+    },
   ];
 }
 
 /** @param {{names: string[]}} props */
 function MemberNames({ names }) {
   const rest = names.length - NAMES_SHOWN;
-  return html`<div class="row"><${Names} names=${names.slice(0, NAMES_SHOWN)} none="nobody" />${rest > 0 && html`<span class="muted small">and ${rest} more</span>`}</div>`;
+  return html`
+    <div class="row">
+      <${Names} names=${names.slice(0, NAMES_SHOWN)} none="nobody" />
+      ${rest > 0 && html`<span class="muted small">and ${rest} more</span>`}
+    </div>
+  `;
 }
 
-/** @param {{group: Group, members: boolean, setOpen: (open: Open) => void}} props */
+/** @param {{group: Group, members: boolean, setOpen: (open: OpenDialogState) => void}} props */
 function RowActions({ group, members, setOpen }) {
   const query = useQuery();
   return html`
     <span class="row-actions">
-      ${members && html`<${Button} size="small" aria-label=${`Members of ${group.name}`} onClick=${() => query.set({ members: group.id })}>Members</${Button}>`}
-      <${Button} size="small" aria-label=${`Rename ${group.name}`} onClick=${() => setOpen({ what: 'rename', group })}>Rename</${Button}>
-      <${Button} size="small" aria-label=${`Delete ${group.name}`} onClick=${() => setOpen({ what: 'delete', group })}>Delete</${Button}>
+      ${
+        members &&
+        html`
+          <${Button} size="small" aria-label=${`Members of ${group.name}`}
+            onClick=${() => query.set({ members: group.id })}>
+            Members
+          </${Button}>
+        `
+      }
+      <${Button} size="small" aria-label=${`Rename ${group.name}`} onClick=${() => setOpen({ what: 'rename', group })}>
+        Rename
+      </${Button}>
+      <${Button} size="small" aria-label=${`Delete ${group.name}`} onClick=${() => setOpen({ what: 'delete', group })}>
+        Delete
+      </${Button}>
     </span>
   `;
 }
@@ -93,14 +168,23 @@ function RowActions({ group, members, setOpen }) {
 /** @param {{filtered: boolean}} props */
 function NoGroups({ filtered }) {
   const query = useQuery();
-  if (filtered) return html`<${EmptyState} icon="search" title="No group matches" action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />`;
+  if (filtered)
+    return html`
+      <${EmptyState} icon="search" title="No group matches"
+        action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />
+    `;
   return html`
     <${EmptyState} icon="layers" title="No groups yet" command="svc group create ops">
-      Make one here or with the command line; then put users into it and name it in <code>groups</code> of a shared method.
-    </${EmptyState}>`;
+      Create one here or with the command line. Then add users and name the group in <code>groups</code> of a shared
+      method.
+    </${EmptyState}>
+  `;
 }
 
-/** A new group, or another name for one. @param {{group: Group | null, onDone: () => Promise<any>, onClose: () => void}} props */
+/**
+ * Creates or renames a group.
+ * @param {{group: Group | null, onDone: () => Promise<any>, onClose: () => void}} props
+ */
 function NameGroup({ group, onDone, onClose }) {
   const [name, setName] = useState(group?.name ?? '');
   const submit = async () => {
@@ -113,8 +197,11 @@ function NameGroup({ group, onDone, onClose }) {
   return html`
     <${Dialog} title=${group ? `Rename ${group.name}` : 'New group'} onClose=${onClose}>
       <${Form} submit=${group ? 'Rename group' : 'Create group'} onSubmit=${submit} onCancel=${onClose}>
-        <${TextInput} label="Group name" mono required maxlength="64" value=${name} onInput=${setName} autocomplete="off"
-          hint=${group ? 'Registrations that name the group by its old name are not changed.' : html`Letters, digits, <code>.</code>, <code>_</code>, <code>-</code>, <code>@</code>, and spaces inside.`} />
+        <${TextInput} label="Group name" mono required maxlength="64" value=${name} onInput=${setName}
+          autocomplete="off"
+          hint=${
+            group ? 'Registrations that name the group by its old name are not changed.' : html`<${NameHint} />`
+          } />
       </${Form}>
     </${Dialog}>
   `;
@@ -129,7 +216,10 @@ function DeleteGroup({ group, members, onDone, onClose }) {
   };
   return html`
     <${ConfirmDialog} title=${`Delete ${group.name}?`} action="Delete group" onConfirm=${remove} onClose=${onClose}>
-      <p>${members !== undefined && `It has ${plural(members, 'member')}. `}Methods limited to this group then match nobody by it.</p>
+      <p>
+        ${members !== undefined && `It has ${plural(members, 'member')}. `}
+        Methods that are limited to this group lose these callers.
+      </p>
     </${ConfirmDialog}>
   `;
 }

@@ -1,4 +1,4 @@
-/** Signing in. */
+/** The sign-in page. */
 import { formatDuration } from '../lib/format.js';
 import { me, signIn } from '../lib/me.js';
 import { html, useEffect, useState } from '../lib/preact.js';
@@ -7,9 +7,9 @@ import { navigate, useQuery } from '../router.js';
 import { safeNext } from '../routes.js';
 import { CodeBlock } from '../ui/code-block.js';
 import { Notice } from '../ui/error-notice.js';
-import { Logo } from '../ui/icon.js';
 import { TextInput } from '../ui/field.js';
 import { Form } from '../ui/form.js';
+import { Logo } from '../ui/icon.js';
 
 export default function LoginPage() {
   const next = safeNext(useQuery().get('next', '/'), location.origin);
@@ -17,11 +17,11 @@ export default function LoginPage() {
   const signedIn = Boolean(state.data?.me);
   useEffect(() => {
     if (!signedIn) return;
-    // Nobody has asked yet who is there: this page is open to all.
+    // The user is not loaded yet, because this page is public.
     me.value = state.data.me;
     navigate(next, { replace: true });
   }, [signedIn]);
-  // A moment of nothing, rather than a form that is taken away again; a server that does not answer shows it.
+  // Blank until the server answers or fails, so that the form does not flash for signed-in users.
   const waiting = state.data === null && !state.error && !state.slow;
   if (waiting || signedIn) return null;
   const empty = state.data?.setup_needed === true;
@@ -30,20 +30,28 @@ export default function LoginPage() {
       <div class="bare-card">
         <${Logo} />
         <h1>Sign in to svc</h1>
-        ${empty ? html`<${NobodyYet} />` : html`<${LoginForm} next=${next} />`}
+        ${empty ? html`<${NoUsers} />` : html`<${LoginForm} next=${next} />`}
       </div>
-      ${!empty && html`<p class="bare-foot muted small">No account yet? An administrator makes one: <code class="nowrap">svc user create</code></p>`}
+      ${
+        !empty &&
+        html`
+          <p class="bare-foot muted small">
+            No account yet? An administrator can create one: <code class="nowrap">svc user create</code>
+          </p>
+        `
+      }
     </main>
   `;
 }
 
-function NobodyYet() {
+function NoUsers() {
   return html`
     <${Notice} title="There is no user yet">
-      <p>Make the first administrator with the one-time link that the server prints each time it starts.</p>
+      <p>Create the first administrator with the one-time link that the server prints at each start.</p>
     </${Notice}>
     <p class="muted small">It looks like this:</p>
-    <${CodeBlock} text=${`${location.origin}/setup?token=svc_set_…`} label="what the link looks like" wrap copy=${false} />
+    <${CodeBlock} text=${`${location.origin}/setup?token=svc_set_…`} label="what the link looks like" wrap
+      copy=${false} />
     <p class="muted small">As a systemd service it is in the journal:</p>
     <${CodeBlock} text="journalctl -u svc | grep setup" label="command that finds the link" prompt />
   `;
@@ -68,15 +76,21 @@ function LoginForm({ next }) {
   };
 
   return html`
-    <${Form} submit=${wait > 0 ? `Wait ${formatDuration(wait * 1_000)}` : 'Sign in'} disabled=${wait > 0} wideButton onSubmit=${submit}>
-      <${TextInput} label="User name" value=${username} onInput=${setUsername} autocomplete="username" autocapitalize="off" spellcheck=${false} required autofocus />
-      <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword} autocomplete="current-password" required />
+    <${Form} submit=${wait > 0 ? `Wait ${formatDuration(wait * 1_000)}` : 'Sign in'} disabled=${wait > 0} wideButton
+      onSubmit=${submit}>
+      <${TextInput} label="User name" value=${username} onInput=${setUsername} autocomplete="username"
+        autocapitalize="off" spellcheck=${false} required autofocus />
+      <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword}
+        autocomplete="current-password" required />
     </${Form}>
-    ${next !== '/' && html`<p class="muted small">You will be taken back to <span class="mono anywhere">${next}</span>.</p>`}
+    ${
+      next !== '/' &&
+      html`<p class="muted small">You will be taken back to <span class="mono anywhere">${next}</span>.</p>`
+    }
   `;
 }
 
-/** Seconds until the server takes another attempt, counting down. @returns {[number, (seconds: number) => void]} */
+/** Seconds until the server allows another attempt, counting down. @returns {[number, (seconds: number) => void]} */
 function useWait() {
   const [seconds, setSeconds] = useState(0);
   useEffect(() => {

@@ -1,11 +1,11 @@
-/** MCP: the endpoint, the way to give it to a client, and the tools that client will see. */
+/** MCP: the endpoint, the configuration of clients, and the tools that clients see. */
 import { html, useState } from '../lib/preact.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Card, PageHeader } from '../ui/card.js';
 import { CodeBlock } from '../ui/code-block.js';
 import { Checkbox, TextInput } from '../ui/field.js';
-import { refusedName } from './mcp/clients.js';
+import { nameProblem } from './mcp/clients.js';
 import { ConnectCard } from './mcp/connect.js';
 import { ToolsCard } from './mcp/tools.js';
 
@@ -16,17 +16,20 @@ export default function McpPage() {
   const [name, setName] = useState('svc');
   const search = query.get('mode') === 'search';
   const url = `${location.origin}/mcp${search ? '?tools=search' : ''}`;
-  const refused = refusedName(name);
+  const refused = nameProblem(name);
   return html`
-    <${PageHeader} title="MCP" description="Your methods and tool scripts as tools of any agent that speaks the Model Context Protocol." />
+    <${PageHeader} title="MCP"
+      description="Your methods and tool scripts as tools of any agent that speaks the Model Context Protocol." />
     <div class="stack-large">
-      <${Card} title="Endpoint" description="Streamable HTTP, with a token in the Authorization header. There is no OAuth.">
+      <${Card} title="Endpoint"
+        description="Streamable HTTP, with a token in the Authorization header. There is no OAuth.">
         <div class="mcp-endpoint">
           <${CodeBlock} text=${url} label="endpoint address" wrap />
-          <${TextInput} label="Name in the client" value=${name} onInput=${setName} error=${refused} mono autocomplete="off"
-            hint="Many clients put it before each tool's name: keep it short." />
-          <${Checkbox} label="Search mode" checked=${search} onChange=${(/** @type {boolean} */ on) => query.set({ mode: on ? 'search' : null })}
-            hint="Two tools, one that finds and one that runs the others: for hundreds of tools." />
+          <${TextInput} label="Name in the client" value=${name} onInput=${setName} error=${refused} mono
+            autocomplete="off" hint="Many clients prefix each tool's name with it: keep it short." />
+          <${Checkbox} label="Search mode" checked=${search}
+            onChange=${(/** @type {boolean} */ on) => query.set({ mode: on ? 'search' : null })}
+            hint="Only two tools, one to search and one to run the others. Useful for hundreds of tools." />
         </div>
       </${Card}>
       <${ConnectCard} name=${refused ? 'svc' : name} url=${url} search=${search} />

@@ -1,4 +1,4 @@
-/** One method: what it is for, how to call it, who offers it. */
+/** One method: description, call form, providers. */
 import { ApiError, api } from '../lib/api.js';
 import { can } from '../lib/me.js';
 import { html } from '../lib/preact.js';
@@ -34,13 +34,22 @@ export default function MethodPage({ route }) {
       <${Availability} method=${method} />
     </${PageHeader}>
     <div class="stack-large">
-      ${gone && html`<${Notice} tone="warn" icon="alert" title="This method is gone"><p>No space offers it any more, or you may not see it. What stands here is what was known last.</p></${Notice}>`}
+      ${
+        gone &&
+        html`
+          <${Notice} tone="warn" icon="alert" title="This method is gone">
+            <p>No space offers it any more, or you may not see it. This page shows the last known data.</p>
+          </${Notice}>
+        `
+      }
       ${!gone && html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`}
       <${About} method=${method} />
       <${TryIt} method=${method} />
       <div class="columns">
-        <${SchemaCard} title="Params schema" schema=${method.params_schema} none="The method declares no schema of its params." />
-        <${SchemaCard} title="Result schema" schema=${method.result_schema} none="The method declares no schema of its result." />
+        <${SchemaCard} title="Params schema" schema=${method.params_schema}
+          none="The method declares no schema of its params." />
+        <${SchemaCard} title="Result schema" schema=${method.result_schema}
+          none="The method declares no schema of its result." />
       </div>
       <${Providers} method=${method} />
     </div>
@@ -53,10 +62,15 @@ export default function MethodPage({ route }) {
  * @returns {Promise<Method>}
  */
 async function findMethod(name, signal) {
-  // A default or a constant may be a number that JavaScript would round.
+  // Exact, because a default or a constant may be a number that JavaScript would round.
   const { methods } = await api.get('/api/methods', { name }, { signal, exact: true });
   if (methods.length > 0) return methods[0];
-  throw new ApiError({ status: 404, code: 'not_found', detail: `There is no method \`${name}\`, or you may not see it.`, hint: 'A method is known while a space offers it.' });
+  throw new ApiError({
+    status: 404,
+    code: 'not_found',
+    detail: `There is no method \`${name}\`, or you may not see it.`,
+    hint: 'A method exists while a space offers it.',
+  });
 }
 
 /** @param {{method: Method}} props */
@@ -67,13 +81,19 @@ function Availability({ method }) {
 
 /** @param {{method: Method}} props */
 function About({ method }) {
-  const list = (/** @type {string[] | null} */ words) => html`<span class="row">${(words ?? []).map((word) => html`<${Badge} key=${word} mono>${word}</${Badge}>`)}</span>`;
+  const list = (/** @type {string[] | null} */ words) =>
+    html`<span class="row">${(words ?? []).map((word) => html`<${Badge} key=${word} mono>${word}</${Badge}>`)}</span>`;
   const running = inFlight(method);
   return html`
     <${Card}>
       <${KeyValue} class="method-facts" items=${[
         ['Owner', html`<span class="mono">${method.owner}</span>`],
-        ['Scope', method.scope === 'shared' ? html`<${Badge} tone="accent">shared</${Badge}> ${shownTo(method)}` : html`<${Badge}>private</${Badge}> <span class="muted">only its owner can call it</span>`],
+        [
+          'Scope',
+          method.scope === 'shared'
+            ? html`<${Badge} tone="accent">shared</${Badge}> ${shownTo(method)}`
+            : html`<${Badge}>private</${Badge}> <span class="muted">only its owner can call it</span>`,
+        ],
         ['Providers', html`${method.provider_count} ready`],
         running !== null && ['In flight', String(running)],
         method.keywords.length > 0 && ['Keywords', list(method.keywords)],
@@ -89,7 +109,8 @@ function About({ method }) {
 /** @param {Method} method */
 function shownTo(method) {
   if (!method.groups?.length) return null;
-  return html`<span class="muted">with ${method.groups.length === 1 ? 'the group' : 'the groups'} <span class="mono">${method.groups.join(', ')}</span></span>`;
+  const groups = method.groups.length === 1 ? 'the group' : 'the groups';
+  return html`<span class="muted">with ${groups} <span class="mono">${method.groups.join(', ')}</span></span>`;
 }
 
 /** @param {{method: Method}} props */
@@ -98,13 +119,26 @@ function Providers({ method }) {
   const mine = can('use_spaces', 'manage_spaces');
   const columns = [
     { key: 'space', label: 'Space', mono: true },
-    { key: 'state', label: 'State', cell: (/** @type {Provider} */ row) => html`<${Status} tone=${toneOf(row.state)}>${row.state}</${Status}>` },
+    {
+      key: 'state',
+      label: 'State',
+      cell: (/** @type {Provider} */ row) => html`<${Status} tone=${toneOf(row.state)}>${row.state}</${Status}>`,
+    },
     { key: 'in_flight', label: 'In flight', align: 'right' },
   ];
-  const none = html`<p class="card-note muted">${method.provider_count > 0 ? 'Only the owner of a method sees which spaces offer it.' : 'No space offers it just now.'}</p>`;
+  const none = html`
+    <p class="card-note muted">
+      ${
+        method.provider_count > 0
+          ? 'Only the owner of a method sees which spaces offer it.'
+          : 'No space offers it just now.'
+      }
+    </p>
+  `;
   return html`
     <${Card} title="Providers" flush description="Each call goes to the space with the fewest in flight.">
-      <${Table} label="Providers" columns=${columns} rows=${method.providers} rowKey=${(/** @type {Provider} */ row) => row.space_id}
+      <${Table} label="Providers" columns=${columns} rows=${method.providers}
+        rowKey=${(/** @type {Provider} */ row) => row.space_id}
         rowHref=${mine ? (/** @type {Provider} */ row) => `/spaces/${row.space_id}` : undefined} empty=${none} />
     </${Card}>
   `;

@@ -1,4 +1,4 @@
-/** Every method the caller can see, searched by the server, filtered here. */
+/** All methods that the user can see, searched by the server, filtered here. */
 import { withQuery } from '../lib/api.js';
 import { formatNumber, plural } from '../lib/format.js';
 import { can, me } from '../lib/me.js';
@@ -20,7 +20,7 @@ await loadStyles('methods.css');
 
 /** @typedef {import('./method/types.js').Method} Method */
 
-/** Rows drawn at once: the server answers all it knows in one page. */
+/** Rows rendered at once: the server returns all methods in one page. */
 const PIECE = 200;
 
 export default function MethodsPage() {
@@ -29,17 +29,33 @@ export default function MethodsPage() {
   const resource = useResource(withQuery('/api/methods', { q }), { every: 4_000 });
   const filters = { owner: query.get('owner'), scope: query.get('scope') };
   const all = /** @type {Method[] | null} */ (resource.data?.methods ?? null);
-  const rows = all?.filter((method) => (!filters.owner || method.owner === filters.owner) && (!filters.scope || method.scope === filters.scope)) ?? [];
+  const rows =
+    all?.filter(
+      (method) =>
+        (!filters.owner || method.owner === filters.owner) && (!filters.scope || method.scope === filters.scope),
+    ) ?? [];
   const searching = Boolean(q || filters.owner || filters.scope);
   const clear = () => query.set({ q: null, owner: null, scope: null });
   return html`
-    <${PageHeader} title="Methods" description="What you can call: your own methods, and those others share with you." />
-    ${(searching || (all && all.length > 0)) && html`<${Filters} query=${query} owners=${ownersOf(all ?? [], filters.owner)} shown=${all ? rows.length : null} />`}
+    <${PageHeader} title="Methods"
+      description="The methods you can call: your own, and those that others share with you." />
+    ${
+      (searching || (all && all.length > 0)) &&
+      html`<${Filters} query=${query} owners=${ownersOf(all ?? [], filters.owner)} shown=${all ? rows.length : null} />`
+    }
     ${resource.data && html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`}
-    ${pendingOf(resource) ?? html`
-      <${Card} flush>
-        ${rows.length === 0 ? html`<${None} searching=${searching} onClear=${clear} />` : html`<${Rows} key=${q} rows=${rows} />`}
-      </${Card}>`}
+    ${
+      pendingOf(resource) ??
+      html`
+        <${Card} flush>
+          ${
+            rows.length === 0
+              ? html`<${NoMethods} searching=${searching} onClear=${clear} />`
+              : html`<${Rows} key=${q} rows=${rows} />`
+          }
+        </${Card}>
+      `
+    }
   `;
 }
 
@@ -53,13 +69,19 @@ function ownersOf(methods, chosen) {
 /** @param {{query: ReturnType<typeof useQuery>, owners: string[], shown: number | null}} props */
 function Filters({ query, owners, shown }) {
   const mine = me.value?.username;
-  const options = [{ value: '', label: 'Every owner' }, ...owners.map((name) => ({ value: name, label: name === mine ? `${name} (you)` : name }))];
+  const options = [
+    { value: '', label: 'Every owner' },
+    ...owners.map((name) => ({ value: name, label: name === mine ? `${name} (you)` : name })),
+  ];
   const scopes = [{ value: '', label: 'Every scope' }, 'private', 'shared'];
   return html`
     <div class="toolbar">
-      <${SearchInput} label="Search methods" placeholder="Name, description or keyword" value=${query.get('q')} onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
-      <${Select} label="Owner" hideLabel value=${query.get('owner')} options=${options} onInput=${(/** @type {string} */ owner) => query.set({ owner })} />
-      <${Select} label="Scope" hideLabel value=${query.get('scope')} options=${scopes} onInput=${(/** @type {string} */ scope) => query.set({ scope })} />
+      <${SearchInput} label="Search methods" placeholder="Name, description or keyword" value=${query.get('q')}
+        onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
+      <${Select} label="Owner" hideLabel value=${query.get('owner')} options=${options}
+        onInput=${(/** @type {string} */ owner) => query.set({ owner })} />
+      <${Select} label="Scope" hideLabel value=${query.get('scope')} options=${scopes}
+        onInput=${(/** @type {string} */ scope) => query.set({ scope })} />
       <span class="muted small" role="status">${shown === null ? '' : plural(shown, 'method')}</span>
     </div>
   `;
@@ -69,37 +91,89 @@ function Filters({ query, owners, shown }) {
 function Rows({ rows }) {
   const [limit, setLimit] = useState(PIECE);
   const columns = [
-    { key: 'name', label: 'Method', mono: true, cell: (/** @type {Method} */ method) => html`<span class="method-name">${breakable(method.name)}</span>` },
-    { key: 'description', label: 'Description', cell: (/** @type {Method} */ method) => html`<span class="method-summary" title=${method.description}>${method.description}</span>` },
+    {
+      key: 'name',
+      label: 'Method',
+      mono: true,
+      cell: (/** @type {Method} */ method) => html`<span class="method-name">${breakAtDots(method.name)}</span>`,
+    },
+    {
+      key: 'description',
+      label: 'Description',
+      cell: (/** @type {Method} */ method) =>
+        html`<span class="method-summary" title=${method.description}>${method.description}</span>`,
+    },
     { key: 'owner', label: 'Owner', mono: true, shrink: true },
     { key: 'scope', label: 'Scope', shrink: true, cell: scopeOf },
-    { key: 'provider_count', label: 'Providers', shrink: true, cell: (/** @type {Method} */ method) => html`<${Status} tone=${method.provider_count > 0 ? 'good' : 'bad'}>${method.provider_count > 0 ? `${method.provider_count} ready` : 'none'}</${Status}>` },
-    { key: 'in_flight', label: 'In flight', align: 'right', shrink: true, cell: (/** @type {Method} */ method) => inFlight(method) ?? html`<span class="muted" title="Known to the owner only">–</span>` },
+    {
+      key: 'provider_count',
+      label: 'Providers',
+      shrink: true,
+      cell: (/** @type {Method} */ method) =>
+        html`
+          <${Status} tone=${method.provider_count > 0 ? 'good' : 'bad'}>
+            ${method.provider_count > 0 ? `${method.provider_count} ready` : 'none'}
+          </${Status}>
+        `,
+    },
+    {
+      key: 'in_flight',
+      label: 'In flight',
+      align: 'right',
+      shrink: true,
+      cell: (/** @type {Method} */ method) =>
+        inFlight(method) ?? html`<span class="muted" title="Known to the owner only">–</span>`,
+    },
   ];
   return html`
-    <${Table} label="Methods" columns=${columns} rows=${rows.slice(0, limit)} rowKey=${(/** @type {Method} */ method) => method.name}
+    <${Table} label="Methods" columns=${columns} rows=${rows.slice(0, limit)}
+      rowKey=${(/** @type {Method} */ method) => method.name}
       rowHref=${(/** @type {Method} */ method) => `/methods/${encodeURIComponent(method.name)}`} />
-    ${rows.length > limit && html`<div class="pagination"><${Button} onClick=${() => setLimit(limit + PIECE)}>Show more (${formatNumber(rows.length - limit)} left)</${Button}></div>`}
+    ${
+      rows.length > limit &&
+      html`
+        <div class="pagination">
+          <${Button} onClick=${() => setLimit(limit + PIECE)}>
+            Show more (${formatNumber(rows.length - limit)} left)
+          </${Button}>
+        </div>
+      `
+    }
   `;
 }
 
-/** A long name breaks after a dot, where readers expect it. @param {string} name */
-function breakable(name) {
+/** Allows line breaks after the dots of a long name. @param {string} name */
+function breakAtDots(name) {
   return name.split(/(?<=\.)/).map((part, index) => html`<${Fragment} key=${index}>${part}<wbr /></${Fragment}>`);
 }
 
 /** @param {Method} method */
 function scopeOf(method) {
-  return html`<span class="method-badges"><${Badge} tone=${method.scope === 'shared' ? 'accent' : 'neutral'}>${method.scope}</${Badge}>${method.mcp_tool && html`<${Badge} title="Also an MCP tool">MCP</${Badge}>`}</span>`;
+  return html`
+    <span class="method-badges">
+      <${Badge} tone=${method.scope === 'shared' ? 'accent' : 'neutral'}>${method.scope}</${Badge}>
+      ${method.mcp_tool && html`<${Badge} title="Also an MCP tool">MCP</${Badge}>`}
+    </span>
+  `;
 }
 
 /** @param {{searching: boolean, onClear: () => void}} props */
-function None({ searching, onClear }) {
-  if (searching) return html`<${EmptyState} icon="search" title="No method matches" action=${html`<${Button} onClick=${onClear}>Clear the search</${Button}>`}>All words must occur in its name, description or keywords.</${EmptyState}>`;
-  if (!can('use_spaces', 'manage_spaces')) return html`<${EmptyState} icon="function" title="No methods yet">Nobody shares a method with you so far.</${EmptyState}>`;
+function NoMethods({ searching, onClear }) {
+  if (searching)
+    return html`
+      <${EmptyState} icon="search" title="No method matches"
+        action=${html`<${Button} onClick=${onClear}>Clear the search</${Button}>`}>
+        All words must occur in its name, description or keywords.
+      </${EmptyState}>
+    `;
+  if (!can('use_spaces', 'manage_spaces'))
+    return html`
+      <${EmptyState} icon="function" title="No methods yet">No user shares a method with you yet.</${EmptyState}>
+    `;
   return html`
-    <${EmptyState} icon="function" title="No methods yet" command="svc methods register methods.toml" action=${html`<${Button} href="/spaces" icon="box">Go to spaces</${Button}>`}>
-      A space publishes methods. Run this where its agent runs, with a file that says which program answers them.
+    <${EmptyState} icon="function" title="No methods yet" command="svc methods register methods.toml"
+      action=${html`<${Button} href="/spaces" icon="box">Go to spaces</${Button}>`}>
+      A space publishes methods. Run this where its agent runs, with a file that names the program that serves them.
     </${EmptyState}>
   `;
 }

@@ -1,4 +1,4 @@
-/** The overview: what runs, how calls fare, what fails, what just happened. */
+/** The overview: spaces and methods, calls, failing sinks, recent events. */
 import { formatNumber, plural } from '../lib/format.js';
 import { can } from '../lib/me.js';
 import { html } from '../lib/preact.js';
@@ -17,10 +17,13 @@ import { GettingStarted, useGettingStarted } from './overview/getting-started.js
 await loadStyles('overview.css');
 
 /** @typedef {{minute: string, calls: number, errors: number, p50_ms: number | null, p95_ms: number | null}} Minute */
-/** @typedef {{id: string, name: string, owner: string, state: 'dead' | 'pending', event_type: string, error: string | null, at: string | null}} FailingSink */
+/**
+ * @typedef {{id: string, name: string, owner: string, state: 'dead' | 'pending', event_type: string, error: string |
+ *   null, at: string | null}} FailingSink
+ */
 /**
  * @typedef {object} Stats
- * @property {Minute[]} minutes oldest first, the last one is now
+ * @property {Minute[]} minutes oldest first, the last one is the current minute
  * @property {number | null} calls_in_flight
  * @property {{created: number, deployed: number, stopped: number} | null} spaces
  * @property {number} methods
@@ -33,30 +36,43 @@ const EVERY_MS = 5_000;
 
 export default function OverviewPage() {
   const query = useQuery();
-  const everybody = can('view_audit');
-  const server = everybody && query.get('scope') !== 'mine';
+  const mayViewServer = can('view_audit');
+  const server = mayViewServer && query.get('scope') !== 'mine';
   const stats = useResource(server ? '/api/stats?scope=server' : '/api/stats', { every: EVERY_MS });
   const start = useGettingStarted(stats.data);
-  const scopes = [{ value: 'server', label: 'Everybody’s' }, { value: 'mine', label: 'Mine' }];
+  const scopes = [
+    { value: 'server', label: 'Everybody’s' },
+    { value: 'mine', label: 'Mine' },
+  ];
   return html`
     <${PageHeader} title="Overview" actions=${html`
       ${start.hidden && html`<${Button} kind="ghost" onClick=${start.show}>Getting started</${Button}>`}
-      ${everybody && html`<${Segmented} label="Whose calls" value=${server ? 'server' : 'mine'} options=${scopes}
-        onInput=${(/** @type {string} */ value) => query.set({ scope: value === 'mine' ? value : null })} />`}`} />
-    ${pendingOf(stats, { page: true }) ?? html`
-      <div class="stack-large">
-        <${ErrorNotice} error=${stats.error} title="These numbers are not fresh" onRetry=${stats.reload} />
-        ${!start.hidden && html`<${GettingStarted} start=${start} />`}
-        <${Counts} stats=${/** @type {Stats} */ (stats.data)} />
-        <div class="columns">
-          <${CallsChart} minutes=${stats.data.minutes} />
-          <${LatencyChart} minutes=${stats.data.minutes} />
+      ${
+        mayViewServer &&
+        html`
+          <${Segmented} label="Whose calls" value=${server ? 'server' : 'mine'} options=${scopes}
+            onInput=${(/** @type {string} */ value) => query.set({ scope: value === 'mine' ? value : null })} />
+        `
+      }
+    `} />
+    ${
+      pendingOf(stats, { page: true }) ??
+      html`
+        <div class="stack-large">
+          <${ErrorNotice} error=${stats.error} title="These numbers are outdated" onRetry=${stats.reload} />
+          ${!start.hidden && html`<${GettingStarted} start=${start} />`}
+          <${Counts} stats=${/** @type {Stats} */ (stats.data)} />
+          <div class="columns">
+            <${CallsChart} minutes=${stats.data.minutes} />
+            <${LatencyChart} minutes=${stats.data.minutes} />
+          </div>
+          <div class=${stats.data.sinks ? 'overview-main' : ''}>
+            ${stats.data.sinks && html`<${FailingCard} sinks=${stats.data.sinks} />`}
+            <${ActivityCard} />
+          </div>
         </div>
-        <div class=${stats.data.sinks ? 'overview-main' : ''}>
-          ${stats.data.sinks && html`<${FailingCard} sinks=${stats.data.sinks} />`}
-          <${ActivityCard} />
-        </div>
-      </div>`}
+      `
+    }
   `;
 }
 
@@ -65,26 +81,48 @@ function Counts({ stats }) {
   const { spaces, sinks } = stats;
   const calls = stats.minutes.reduce((sum, minute) => sum + minute.calls, 0);
   const errors = stats.minutes.reduce((sum, minute) => sum + minute.errors, 0);
-  const hints = [stats.calls_in_flight ? `${formatNumber(stats.calls_in_flight)} in flight` : '', errors ? `${formatNumber(errors)} failed` : 'none failed'];
+  const hints = [
+    stats.calls_in_flight ? `${formatNumber(stats.calls_in_flight)} in flight` : '',
+    errors ? `${formatNumber(errors)} failed` : 'none failed',
+  ];
   return html`
     <div class="stats overview-counts">
-      ${spaces && html`<${Stat} label="Spaces running" href="/spaces" value=${formatNumber(spaces.deployed)} hint=${restOf(spaces)} />`}
-      <${Stat} label="Methods" href="/methods" value=${formatNumber(stats.methods)} hint=${`from ${plural(stats.providers, 'space')}`} />
-      <${Stat} label="Calls, last hour" value=${formatNumber(calls)} hint=${calls ? hints.filter(Boolean).join(', ') : 'none yet'} />
-      <${Stat} label="Events, last hour" href="/events" value=${formatNumber(stats.events_last_hour)} hint=${stats.events_last_hour >= 10_000 ? 'or more' : 'system and custom'} />
-      ${sinks && html`<${Stat} label="Sinks active" href="/sinks" value=${formatNumber(sinks.active)} hint=${sinkHint(sinks)} />`}
+      ${
+        spaces &&
+        html`
+          <${Stat} label="Spaces running" href="/spaces" value=${formatNumber(spaces.deployed)}
+            hint=${restOf(spaces)} />
+        `
+      }
+      <${Stat} label="Methods" href="/methods" value=${formatNumber(stats.methods)}
+        hint=${`from ${plural(stats.providers, 'space')}`} />
+      <${Stat} label="Calls, last hour" value=${formatNumber(calls)}
+        hint=${calls ? hints.filter(Boolean).join(', ') : 'none yet'} />
+      <${Stat} label="Events, last hour" href="/events" value=${formatNumber(stats.events_last_hour)}
+        hint=${stats.events_last_hour >= 10_000 ? 'or more' : 'system and custom'} />
+      ${
+        sinks &&
+        html`<${Stat} label="Sinks active" href="/sinks" value=${formatNumber(sinks.active)} hint=${sinkHint(sinks)} />`
+      }
     </div>
   `;
 }
 
 /** @param {NonNullable<Stats['spaces']>} spaces */
 function restOf({ created, stopped }) {
-  const rest = [created && `${formatNumber(created)} not started`, stopped && `${formatNumber(stopped)} stopped`].filter(Boolean);
+  const rest = [
+    created && `${formatNumber(created)} not started`,
+    stopped && `${formatNumber(stopped)} stopped`,
+  ].filter(Boolean);
   return rest.join(', ') || 'none stopped';
 }
 
 /** @param {NonNullable<Stats['sinks']>} sinks */
 function sinkHint({ total, active, queued, dropped }) {
-  const parts = [total > active && `${formatNumber(total - active)} off`, `${formatNumber(queued)} queued`, dropped && `${formatNumber(dropped)} dropped`];
+  const parts = [
+    total > active && `${formatNumber(total - active)} off`,
+    `${formatNumber(queued)} queued`,
+    dropped && `${formatNumber(dropped)} dropped`,
+  ];
   return parts.filter(Boolean).join(', ');
 }

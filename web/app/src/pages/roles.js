@@ -23,43 +23,78 @@ import { useUsers } from './users/directory.js';
 await Promise.all([loadStyles('users.css'), loadStyles('roles.css')]);
 
 /** @typedef {import('./roles/permissions.js').Role} Role */
-/** @typedef {{what: 'new' | 'rename' | 'delete', role: Role | null}} Open */
+/** @typedef {{what: 'new' | 'rename' | 'delete', role: Role | null}} OpenDialogState */
 
 export default function RolesPage() {
   const query = useQuery();
   const list = useList('/api/roles', 'roles', { query: { limit: 1_000 }, every: 10_000 });
   const known = useResource('/api/permissions');
   const users = useUsers().items;
-  const [open, setOpen] = useState(/** @type {Open | null} */ (null));
+  const [open, setOpen] = useState(/** @type {OpenDialogState | null} */ (null));
   const edit = useEdits(/** @type {Role[]} */ (list.items ?? []), list.reload);
   const text = query.get('q').trim().toLowerCase();
   const roles = /** @type {Role[]} */ (list.items ?? []).filter((role) => role.name.toLowerCase().includes(text));
-  const membersOf = users && ((/** @type {Role} */ role) => users.filter((/** @type {{roles: string[]}} */ user) => user.roles.includes(role.name)).length);
+  const membersOf =
+    users &&
+    ((/** @type {Role} */ role) =>
+      users.filter((/** @type {{roles: string[]}} */ user) => user.roles.includes(role.name)).length);
   const close = () => setOpen(null);
   return html`
-    <${PageHeader} title="Roles" description="A role is a set of permissions. A user has those of all their roles. The built-in roles cannot be changed."
-      actions=${html`<${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', role: null })}>New role</${Button}>`} />
-    <div class="toolbar"><${SearchInput} label="Search roles" value=${query.get('q')} onSearch=${(/** @type {string} */ q) => query.set({ q })} /></div>
+    <${PageHeader} title="Roles"
+      description="A role is a set of permissions. Users have those of all their roles. Built-in roles are fixed."
+      actions=${html`
+        <${Button} kind="primary" icon="plus" onClick=${() => setOpen({ what: 'new', role: null })}>New role</${Button}>
+      `} />
+    <div class="toolbar">
+      <${SearchInput} label="Search roles" value=${query.get('q')}
+        onSearch=${(/** @type {string} */ q) => query.set({ q })} />
+    </div>
     <${Card} flush>
-      ${pendingOf(list) ?? pendingOf(known) ?? html`
-        <${ErrorNotice} error=${list.error} title="Not up to date" />
-        ${roles.length
-          ? html`<${Matrix} roles=${roles} permissions=${known.data.permissions} edits=${edit.edits} onToggle=${edit.toggle} membersOf=${membersOf}
-              onRename=${(/** @type {Role} */ role) => setOpen({ what: 'rename', role })} onDelete=${(/** @type {Role} */ role) => setOpen({ what: 'delete', role })} />`
-          : html`<${EmptyState} icon="shield" title="No role matches" command="svc role create caller --permission use_methods,use_mcp" action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />`}
-        <${Pagination} list=${list} />`}
+      ${
+        pendingOf(list) ??
+        pendingOf(known) ??
+        html`
+          <${ErrorNotice} error=${list.error} title="Not up to date" />
+          ${
+            roles.length
+              ? html`
+                <${Matrix} roles=${roles} permissions=${known.data.permissions} edits=${edit.edits}
+                  onToggle=${edit.toggle} membersOf=${membersOf}
+                  onRename=${(/** @type {Role} */ role) => setOpen({ what: 'rename', role })}
+                  onDelete=${(/** @type {Role} */ role) => setOpen({ what: 'delete', role })} />
+              `
+              : html`
+                <${EmptyState} icon="shield" title="No role matches"
+                  command="svc role create caller --permission use_methods,use_mcp"
+                  action=${html`<${Button} onClick=${() => query.set({ q: null })}>Clear the search</${Button}>`} />
+              `
+          }
+          <${Pagination} list=${list} />
+        `
+      }
     </${Card}>
     <${SaveBar} edit=${edit} />
-    ${open?.what === 'new' && html`<${NewRole} permissions=${known.data?.permissions ?? []} onDone=${list.reload} onClose=${close} />`}
-    ${open?.what === 'rename' && open.role && html`<${RenameRole} role=${open.role} onDone=${list.reload} onClose=${close} />`}
-    ${open?.what === 'delete' && open.role && html`<${DeleteRole} role=${open.role} members=${membersOf?.(open.role)} onDone=${list.reload} onClose=${close} />`}
+    ${
+      open?.what === 'new' &&
+      html`<${NewRole} permissions=${known.data?.permissions ?? []} onDone=${list.reload} onClose=${close} />`
+    }
+    ${
+      open?.what === 'rename' &&
+      open.role &&
+      html`<${RenameRole} role=${open.role} onDone=${list.reload} onClose=${close} />`
+    }
+    ${
+      open?.what === 'delete' &&
+      open.role &&
+      html`<${DeleteRole} role=${open.role} members=${membersOf?.(open.role)} onDone=${list.reload} onClose=${close} />`
+    }
   `;
 }
 
 /** @typedef {import('../lib/changes.js').Changes} Changes */
 
 /**
- * What was ticked and not yet saved, by role.
+ * Unsaved ticks, by role.
  * @param {Role[]} roles
  * @param {() => Promise<void>} reload
  */
@@ -74,14 +109,14 @@ function useEdits(roles, reload) {
   const save = useAction(async () => {
     try {
       for (const role of changed) {
-        await put(role.id, edits[role.id]);
+        await savePermissions(role.id, edits[role.id]);
         setEdits((now) => ({ ...now, [role.id]: withoutSaved(now[role.id], edits[role.id]) }));
       }
     } finally {
       await reload();
     }
     toast('Permissions saved');
-    // A role of one's own may have changed.
+    // The user's own roles may have changed.
     await loadMe();
   });
   const discard = () => {
@@ -92,11 +127,11 @@ function useEdits(roles, reload) {
 }
 
 /**
- * A role's permissions are replaced whole, so the latest ones are read first.
+ * The API replaces all permissions of a role, so the current ones are read first.
  * @param {string} id
  * @param {Changes} changes
  */
-async function put(id, changes) {
+async function savePermissions(id, changes) {
   const path = `/api/roles/${id}`;
   const { permissions } = await api.get(path);
   if (anyChange(permissions, changes)) await api.patch(path, { permissions: withChanges(permissions, changes) });
@@ -112,7 +147,10 @@ function SaveBar({ edit }) {
       <div class="row">
         <${Button} kind="primary" busy=${save.busy} onClick=${save.run}>Save permissions</${Button}>
         <${Button} onClick=${discard}>Discard changes</${Button}>
-        <p role="status">Unsaved changes in ${plural(changed.length, 'role')}: <span class="mono">${changed.map((role) => role.name).join(', ')}</span></p>
+        <p role="status">
+          Unsaved changes
+          in ${plural(changed.length, 'role')}: <span class="mono">${changed.map((role) => role.name).join(', ')}</span>
+        </p>
       </div>
     </div>
   `;
@@ -126,10 +164,13 @@ function DeleteRole({ role, members, onDone, onClose }) {
     toast(`Role ${role.name} deleted`);
     await loadMe();
   };
-  const who = members === undefined ? 'Whoever has it loses' : `${plural(members, 'user')} ${members === 1 ? 'loses' : 'lose'}`;
+  const who =
+    members === undefined
+      ? 'Users with this role lose'
+      : `${plural(members, 'user')} ${members === 1 ? 'loses' : 'lose'}`;
   return html`
     <${ConfirmDialog} title=${`Delete ${role.name}?`} action="Delete role" onConfirm=${remove} onClose=${onClose}>
-      <p>${members === 0 ? 'No user has this role.' : `${who} what only this role gives, at once.`}</p>
+      <p>${members === 0 ? 'No user has this role.' : `${who} the permissions that only this role gives, at once.`}</p>
     </${ConfirmDialog}>
   `;
 }

@@ -19,18 +19,23 @@ await loadStyles('scripts.css');
 /** @typedef {import('./scripts/kinds.js').Kind} Kind */
 
 /** @param {Kind} kind @returns {import('./scripts/draft.js').Draft} */
-const starterOf = (kind) => ({ name: '', description: '', source: KINDS[kind].starter, schema: kind === 'tool' ? prettyJson(STARTER_SCHEMA) : '' });
+const starterOf = (kind) => ({
+  name: '',
+  description: '',
+  source: KINDS[kind].starter,
+  schema: kind === 'tool' ? prettyJson(STARTER_SCHEMA) : '',
+});
 
 export default function NewScriptPage() {
   const query = useQuery();
   const kind = /** @type {Kind} */ (Object.hasOwn(KINDS, query.get('kind')) ? query.get('kind') : 'tool');
   const [draft, setDraft] = useState(() => starterOf(kind));
   const [touched, setTouched] = useState(false);
-  const [everybody, setEverybody] = useState(false);
+  const [isGlobal, setIsGlobal] = useState(false);
   const [fault, setFault] = useState(/** @type {import('./scripts/kinds.js').SourceFault | null} */ (null));
   const [made, setMade] = useState('');
   useUnsaved(touched && !made);
-  // Only once nothing is unsaved may the page be left without a question.
+  // Navigate after the state is saved, so that the page does not ask about unsaved work.
   useEffect(() => void (made && navigate(`/scripts/${made}`)), [made]);
 
   const change = (/** @type {Partial<typeof draft>} */ part) => {
@@ -40,13 +45,18 @@ export default function NewScriptPage() {
   };
   const choose = (/** @type {Kind} */ next) => {
     query.set({ kind: next });
-    // What somebody wrote stays; what stood there to begin with makes room.
-    setDraft((old) => (old.source === KINDS[kind].starter ? { ...starterOf(next), name: old.name, description: old.description } : old));
+    // A changed text stays; an untouched starter text is replaced.
+    setDraft((old) =>
+      old.source === KINDS[kind].starter ? { ...starterOf(next), name: old.name, description: old.description } : old,
+    );
   };
   const submit = async () => {
     setFault(null);
     try {
-      const script = await api.post('/api/scripts', bodyOf(draft, kind, { more: { kind, owner: everybody ? 'global' : 'user' } }));
+      const script = await api.post(
+        '/api/scripts',
+        bodyOf(draft, kind, { more: { kind, owner: isGlobal ? 'global' : 'user' } }),
+      );
       toast('Script created');
       setMade(script.id);
     } catch (error) {
@@ -55,12 +65,19 @@ export default function NewScriptPage() {
     }
   };
   return html`
-    <${PageHeader} title="New script" back=${{ href: '/scripts', label: 'Scripts' }} description="It is checked when it is stored; what the embedded engine cannot run is refused with the line." />
+    <${PageHeader} title="New script" back=${{ href: '/scripts', label: 'Scripts' }}
+      description="The server checks a script when it is stored, and rejects unsupported code with the line number." />
     <${Card}>
       <${Form} submit="Create script" onSubmit=${submit} onCancel=${() => navigate('/scripts')}>
         <${KindChoice} value=${kind} onInput=${choose} />
         <div class="script-fields"><${NameFields} draft=${draft} onChange=${change} /></div>
-        ${can('manage_scripts') && html`<${Checkbox} label="Global" checked=${everybody} onChange=${setEverybody} hint="Everybody may use it; it imports global libraries only. Cannot be changed later." />`}
+        ${
+          can('manage_scripts') &&
+          html`
+            <${Checkbox} label="Global" checked=${isGlobal} onChange=${setIsGlobal}
+              hint="All users may use it; it imports only global libraries. Cannot be changed later." />
+          `
+        }
         <${SourceField} draft=${draft} onChange=${change} fault=${fault} />
         ${kind === 'tool' && html`<${SchemaField} draft=${draft} onChange=${change} />`}
       </${Form}>
@@ -74,12 +91,18 @@ function KindChoice({ value, onInput }) {
     <fieldset>
       <legend class="label kind-name">Kind</legend>
       <div class="kind-choice">
-        ${/** @type {[Kind, typeof KINDS['tool']][]} */ (Object.entries(KINDS)).map(([kind, { label, about }]) => html`
-          <label key=${kind} class="kind-option">
-            <input type="radio" name="kind" value=${kind} checked=${kind === value} aria-label=${label} aria-describedby=${`kind-${kind}`} onChange=${() => onInput(kind)} />
-            <span class="strong">${label}</span>
-            <span class="kind-about" id=${`kind-${kind}`}>${withCode(about)}</span>
-          </label>`)}
+        ${
+          /** @type {[Kind, typeof KINDS['tool']][]} */ (Object.entries(KINDS)).map(
+            ([kind, { label, about }]) => html`
+              <label key=${kind} class="kind-option">
+                <input type="radio" name="kind" value=${kind} checked=${kind === value} aria-label=${label}
+                  aria-describedby=${`kind-${kind}`} onChange=${() => onInput(kind)} />
+                <span class="strong">${label}</span>
+                <span class="kind-about" id=${`kind-${kind}`}>${withCode(about)}</span>
+              </label>
+            `,
+          )
+        }
       </div>
     </fieldset>
   `;

@@ -1,4 +1,4 @@
-/** One script: its text, and a test run beside it. */
+/** One script: its source and a test run. */
 import { useAction } from '../lib/action.js';
 import { api } from '../lib/api.js';
 import { can } from '../lib/me.js';
@@ -32,10 +32,16 @@ const BACK = { href: '/scripts', label: 'Scripts' };
 export default function ScriptPage({ route }) {
   const path = `/api/scripts/${encodeURIComponent(route.params.id)}`;
   const script = useResource((signal) => api.get(path, {}, { signal, exact: true }), { every: 10_000, deps: [path] });
-  return pendingOf(script, { page: true, back: BACK }) ?? html`<${Editor} key=${path} path=${path} script=${script.data} stale=${script.error} onSaved=${script.set} />`;
+  return (
+    pendingOf(script, { page: true, back: BACK }) ??
+    html`<${Editor} key=${path} path=${path} script=${script.data} stale=${script.error} onSaved=${script.set} />`
+  );
 }
 
-/** @param {{path: string, script: Script, stale: any, onSaved: (script: Script) => void}} props `stale`: why what is shown may no longer be true */
+/**
+ * @param {{path: string, script: Script, stale: any, onSaved: (script: Script) => void}} props `stale`: why the data
+ *   may be outdated
+ */
 function Editor({ path, script, stale, onSaved }) {
   const mayEdit = script.owner === 'user' || can('manage_scripts');
   const edit = useDraft(script);
@@ -69,30 +75,40 @@ function Editor({ path, script, stale, onSaved }) {
     event.preventDefault();
     void save.run();
   };
-  const submit = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    void save.run();
-  };
   return html`
     <${Head} script=${script} path=${path} mayEdit=${mayEdit} onGone=${() => setGone(true)} />
     <div class=${isRunnable(script.kind) ? 'script-panes' : 'stack-large'} onKeyDown=${onKey}>
       <${Card} title="Script" actions=${mayEdit && html`<${SaveState} edit=${edit} />`}>
-        <form class="form" onSubmit=${submit}>
+        <form class="form" onSubmit=${save.submit}>
           <${ErrorNotice} error=${stale} />
-          ${edit.theirs && html`<${Elsewhere} edit=${edit} />`}
-          <${SourceField} draft=${edit.draft} onChange=${change} fault=${fault} readOnly=${!mayEdit} onSubmit=${mayEdit ? save.run : undefined} hint=${mayEdit ? 'Ctrl+S saves.' : ''} />
+          ${edit.theirs && html`<${ConflictNotice} edit=${edit} />`}
+          <${SourceField} draft=${edit.draft} onChange=${change} fault=${fault} readOnly=${!mayEdit}
+            onSubmit=${mayEdit ? save.run : undefined} hint=${mayEdit ? 'Ctrl+S saves.' : ''} />
           <div class="script-fields"><${NameFields} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} /></div>
-          ${script.kind === 'tool' && html`<${SchemaField} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} />`}
-          ${mayEdit && html`
-            <${ErrorNotice} error=${save.error} />
-            <div class="form-actions save-line">
-              <${Button} type="submit" kind="primary" busy=${save.busy} disabled=${!edit.dirty}>Save</${Button}>
-              ${edit.dirty && html`<${Button} onClick=${() => edit.discard(script)}>Discard changes</${Button}>`}
-            </div>`}
+          ${
+            script.kind === 'tool' &&
+            html`<${SchemaField} draft=${edit.draft} onChange=${change} readOnly=${!mayEdit} />`
+          }
+          ${
+            mayEdit &&
+            html`
+              <${ErrorNotice} error=${save.error} />
+              <div class="form-actions save-line">
+                <${Button} type="submit" kind="primary" busy=${save.busy} disabled=${!edit.dirty}>Save</${Button}>
+                ${edit.dirty && html`<${Button} onClick=${() => edit.discard(script)}>Discard changes</${Button}>`}
+              </div>
+            `
+          }
         </form>
       </${Card}>
       <div class="stack-large">
-        ${isRunnable(script.kind) && html`<${TestRun} script=${script} path=${path} dirty=${edit.dirty && mayEdit} onSave=${store} onFault=${setFault} />`}
+        ${
+          isRunnable(script.kind) &&
+          html`
+            <${TestRun} script=${script} path=${path} dirty=${edit.dirty && mayEdit} onSave=${store}
+              onFault=${setFault} />
+          `
+        }
         <${About} script=${script} />
       </div>
     </div>
@@ -100,8 +116,8 @@ function Editor({ path, script, stale, onSaved }) {
 }
 
 /**
- * What is typed over what is stored. A change made elsewhere is taken over while nothing is typed
- * here; otherwise it waits as `theirs`.
+ * The edited copy of the stored script. A change made elsewhere replaces an unedited copy; otherwise it is kept as
+ * `theirs`.
  * @param {Script} script
  */
 function useDraft(script) {
@@ -136,11 +152,12 @@ function SaveState({ edit }) {
 }
 
 /** @param {{edit: ReturnType<typeof useDraft>}} props */
-function Elsewhere({ edit }) {
+function ConflictNotice({ edit }) {
   const theirs = /** @type {Script} */ (edit.theirs);
   return html`
-    <${Notice} tone="warn" icon="alert" title="Changed elsewhere" actions=${html`<${Button} size="small" onClick=${() => edit.discard(theirs)}>Take that version</${Button}>`}>
-      <p>Somebody saved this script <${Time} value=${theirs.updated_at} />. Saving replaces what they wrote.</p>
+    <${Notice} tone="warn" icon="alert" title="Changed elsewhere"
+      actions=${html`<${Button} size="small" onClick=${() => edit.discard(theirs)}>Take that version</${Button}>`}>
+      <p>Another user saved this script <${Time} value=${theirs.updated_at} />. Saving replaces that version.</p>
     </${Notice}>
   `;
 }
@@ -156,14 +173,24 @@ function Head({ script, path, mayEdit, onGone }) {
   return html`
     <${PageHeader} title=${script.name} mono back=${BACK} description=${script.description}
       actions=${mayEdit && html`<${Button} icon="trash" onClick=${() => setAsking(true)}>Delete</${Button}>`}>
-      <${Badge} tone=${script.kind === 'tool' ? 'accent' : 'neutral'}>${KINDS[script.kind]?.label ?? script.kind}</${Badge}>
+      <${Badge} tone=${script.kind === 'tool' ? 'accent' : 'neutral'}>
+        ${KINDS[script.kind]?.label ?? script.kind}
+      </${Badge}>
       ${script.owner === 'global' && html`<${Badge}>global</${Badge}>`}
       ${!mayEdit && html`<${Badge} title="Changing a global script needs manage_scripts">read only</${Badge}>`}
     </${PageHeader}>
-    ${asking && html`
-      <${ConfirmDialog} title="Delete this script?" action="Delete script" onConfirm=${remove} onClose=${() => setAsking(false)}>
-        <p><span class="mono">${script.name}</span> cannot be brought back. While a sink, a space or a template uses it, the server refuses.</p>
-      </${ConfirmDialog}>`}
+    ${
+      asking &&
+      html`
+        <${ConfirmDialog} title="Delete this script?" action="Delete script" onConfirm=${remove}
+          onClose=${() => setAsking(false)}>
+          <p>
+            <span class="mono">${script.name}</span> cannot be restored. The server rejects the deletion while a sink, a
+            space or a template uses it.
+          </p>
+        </${ConfirmDialog}>
+      `
+    }
   `;
 }
 
@@ -173,14 +200,21 @@ function About({ script }) {
   return html`
     <${Card} title="About">
       <div class="stack">
-        ${kind && html`<p class="muted">${withCode(kind.about)}</p>
-          <${CodeBlock} text=${kind.use(script.name)} label="how to use it" language=${script.kind === 'library' ? 'python' : undefined} prompt=${script.kind !== 'library'} />`}
-        <${KeyValue} items=${[
-          ['Owner', script.owner === 'global' ? 'everybody (global)' : 'you'],
-          ['Created', html`<${Time} value=${script.created_at} exact />`],
-          ['Changed', html`<${Time} value=${script.updated_at} />`],
-          ['Id', html`<span class="mono small">${script.id}</span>`],
-        ]} />
+        ${
+          kind &&
+          html`
+            <p class="muted">${withCode(kind.about)}</p>
+            <${CodeBlock} text=${kind.use(script.name)} label="how to use it"
+              language=${script.kind === 'library' ? 'python' : undefined} prompt=${script.kind !== 'library'} />
+          `
+        }
+        <${KeyValue}
+          items=${[
+            ['Owner', script.owner === 'global' ? 'all users (global)' : 'you'],
+            ['Created', html`<${Time} value=${script.created_at} exact />`],
+            ['Changed', html`<${Time} value=${script.updated_at} />`],
+            ['Id', html`<span class="mono small">${script.id}</span>`],
+          ]} />
       </div>
     </${Card}>
   `;

@@ -1,6 +1,9 @@
-/** Stored scripts: yours and the global ones. */
+/** Stored scripts: the user's own and the global ones. */
+
 import { html } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
+import { hasWords } from '../lib/search.js';
+import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Badge } from '../ui/badge.js';
 import { Button } from '../ui/button.js';
@@ -12,55 +15,117 @@ import { SearchInput } from '../ui/search-input.js';
 import { Pagination, Table } from '../ui/table.js';
 import { Time } from '../ui/time.js';
 import { KINDS } from './scripts/kinds.js';
-import { loadStyles } from '../lib/styles.js';
 
 await loadStyles('scripts.css');
 
 /** @typedef {import('./scripts/kinds.js').Script} Script */
 
 const COLUMNS = [
-  { key: 'name', label: 'Name', cell: (/** @type {Script} */ one) => html`<span class="script-name"><span class="mono">${one.name}</span>${one.description && html`<span class="script-about">${one.description}</span>`}</span>` },
-  { key: 'kind', label: 'Kind', shrink: true, cell: (/** @type {Script} */ one) => html`<${Badge} tone=${one.kind === 'tool' ? 'accent' : 'neutral'}>${KINDS[one.kind]?.label ?? one.kind}</${Badge}>` },
-  { key: 'owner', label: 'Owner', shrink: true, cell: (/** @type {Script} */ one) => (one.owner === 'global' ? 'global' : 'you') },
-  { key: 'lines', label: 'Lines', align: /** @type {'right'} */ ('right'), shrink: true, cell: (/** @type {Script} */ one) => one.source.trimEnd().split('\n').length },
-  { key: 'updated_at', label: 'Changed', shrink: true, cell: (/** @type {Script} */ one) => html`<${Time} value=${one.updated_at} />` },
+  {
+    key: 'name',
+    label: 'Name',
+    cell: (/** @type {Script} */ one) =>
+      html`
+        <span class="script-name">
+          <span class="mono">${one.name}</span>
+          ${one.description && html`<span class="script-about">${one.description}</span>`}
+        </span>
+      `,
+  },
+  {
+    key: 'kind',
+    label: 'Kind',
+    shrink: true,
+    cell: (/** @type {Script} */ one) =>
+      html`
+        <${Badge} tone=${one.kind === 'tool' ? 'accent' : 'neutral'}>${KINDS[one.kind]?.label ?? one.kind}</${Badge}>
+      `,
+  },
+  {
+    key: 'owner',
+    label: 'Owner',
+    shrink: true,
+    cell: (/** @type {Script} */ one) => (one.owner === 'global' ? 'global' : 'you'),
+  },
+  {
+    key: 'lines',
+    label: 'Lines',
+    align: /** @type {'right'} */ ('right'),
+    shrink: true,
+    cell: (/** @type {Script} */ one) => one.source.trimEnd().split('\n').length,
+  },
+  {
+    key: 'updated_at',
+    label: 'Changed',
+    shrink: true,
+    cell: (/** @type {Script} */ one) => html`<${Time} value=${one.updated_at} />`,
+  },
 ];
 
 export default function ScriptsPage() {
   const query = useQuery();
   const kind = query.get('kind');
   const owner = query.get('owner');
-  const words = query.get('q').toLowerCase().split(/\s+/).filter(Boolean);
+  const q = query.get('q').trim();
   const list = useList('/api/scripts', 'scripts', { query: { kind, owner }, every: 10_000 });
-  const rows = (list.items ?? []).filter((/** @type {Script} */ one) => words.every((word) => `${one.name} ${one.description}`.toLowerCase().includes(word)));
-  const filtered = Boolean(kind || owner || words.length);
+  const rows = (list.items ?? []).filter((/** @type {Script} */ one) => hasWords(`${one.name} ${one.description}`, q));
+  const filtered = Boolean(kind || owner || q);
   return html`
-    <${PageHeader} title="Scripts" description="Python that the server and the spaces run by themselves: tools, sinks, libraries and startup scripts."
-      actions=${html`<${Button} kind="primary" icon="plus" href=${kind ? `/scripts/new?kind=${encodeURIComponent(kind)}` : '/scripts/new'}>New script</${Button}>`} />
+    <${PageHeader} title="Scripts"
+      description="Python that the server and the spaces run: tools, sinks, libraries and startup scripts."
+      actions=${html`
+        <${Button} kind="primary" icon="plus"
+          href=${kind ? `/scripts/new?kind=${encodeURIComponent(kind)}` : '/scripts/new'}>
+          New script
+        </${Button}>
+      `} />
     <div class="toolbar">
-      <${SearchInput} label="Search scripts" value=${query.get('q')} onSearch=${(/** @type {string} */ q) => query.set({ q })} />
-      <${Select} label="Kind" hideLabel value=${kind} onInput=${(/** @type {string} */ value) => query.set({ kind: value })}
-        options=${[{ value: '', label: 'Every kind' }, ...Object.entries(KINDS).map(([value, { label }]) => ({ value, label }))]} />
-      <${Select} label="Owner" hideLabel value=${owner} onInput=${(/** @type {string} */ value) => query.set({ owner: value })}
-        options=${[{ value: '', label: 'Yours and global' }, { value: 'user', label: 'Yours' }, { value: 'global', label: 'Global' }]} />
+      <${SearchInput} label="Search scripts" value=${query.get('q')}
+        onSearch=${(/** @type {string} */ q) => query.set({ q })} />
+      <${Select} label="Kind" hideLabel value=${kind}
+        onInput=${(/** @type {string} */ value) => query.set({ kind: value })}
+        options=${[
+          { value: '', label: 'Every kind' },
+          ...Object.entries(KINDS).map(([value, { label }]) => ({ value, label })),
+        ]} />
+      <${Select} label="Owner" hideLabel value=${owner}
+        onInput=${(/** @type {string} */ value) => query.set({ owner: value })}
+        options=${[
+          { value: '', label: 'Yours and global' },
+          { value: 'user', label: 'Yours' },
+          { value: 'global', label: 'Global' },
+        ]} />
     </div>
     <${Card} flush>
-      ${pendingOf(list) ?? html`
-        <${ErrorNotice} error=${list.error} title="Not up to date" />
-        <${Table} label="Scripts" columns=${COLUMNS} rows=${rows} rowHref=${(/** @type {Script} */ one) => `/scripts/${one.id}`} empty=${filtered ? html`<${NoMatch} />` : html`<${NoScripts} />`} />
-        <${Pagination} list=${list} />`}
+      ${
+        pendingOf(list) ??
+        html`
+          <${ErrorNotice} error=${list.error} title="Not up to date" />
+          <${Table} label="Scripts" columns=${COLUMNS} rows=${rows}
+            rowHref=${(/** @type {Script} */ one) => `/scripts/${one.id}`}
+            empty=${filtered ? html`<${NoMatch} />` : html`<${NoScripts} />`} />
+          <${Pagination} list=${list} />
+        `
+      }
     </${Card}>
   `;
 }
 
 function NoMatch() {
   const query = useQuery();
-  return html`<${EmptyState} icon="search" title="No script matches" action=${html`<${Button} onClick=${() => query.set({ q: null, kind: null, owner: null })}>Clear filters</${Button}>`} />`;
+  return html`
+    <${EmptyState} icon="search" title="No script matches"
+      action=${html`
+        <${Button} onClick=${() => query.set({ q: null, kind: null, owner: null })}>Clear filters</${Button}>
+      `} />
+  `;
 }
 
 function NoScripts() {
   return html`
-    <${EmptyState} icon="code" title="No scripts yet" command="svc script create sum --kind tool --file sum.py" action=${html`<${Button} icon="plus" href="/scripts/new">New script</${Button}>`}>
+    <${EmptyState} icon="code" title="No scripts yet" command="svc script create sum --kind tool --file sum.py"
+      action=${html`<${Button} icon="plus" href="/scripts/new">New script</${Button}>`}>
       Write one here, or store a file of yours with the command line.
-    </${EmptyState}>`;
+    </${EmptyState}>
+  `;
 }

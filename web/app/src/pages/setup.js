@@ -1,4 +1,4 @@
-/** The one-time link of a first start: makes the first administrator and signs in. */
+/** The page of the one-time setup link: creates the first administrator and signs in. */
 import { api } from '../lib/api.js';
 import { signIn } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
@@ -11,7 +11,7 @@ import { Form } from '../ui/form.js';
 import { Logo } from '../ui/icon.js';
 import { Loading } from '../ui/spinner.js';
 
-/** The shortest password the server takes. */
+/** The minimum length of a password. */
 const SHORTEST = 8;
 
 export default function SetupPage() {
@@ -19,7 +19,7 @@ export default function SetupPage() {
   const state = useResource('/api/auth/state');
   const content = () => {
     if (state.data === null && !state.error) return state.slow && html`<${Loading} />`;
-    if (state.data?.setup_needed === false) return html`<${Done} signedIn=${state.data.me !== null} />`;
+    if (state.data?.setup_needed === false) return html`<${SetupComplete} signedIn=${state.data.me !== null} />`;
     return token ? html`<${SetupForm} token=${token} onRefused=${state.reload} />` : html`<${NoToken} />`;
   };
   return html`
@@ -43,9 +43,13 @@ function SetupForm({ token, onRefused }) {
   const submit = async () => {
     if (password !== again) throw new Error('The two passwords differ.');
     try {
-      await api.post('/api/auth/setup', { setup_token: token, username: username.trim(), password }, { anonymous: true });
+      await api.post(
+        '/api/auth/setup',
+        { setup_token: token, username: username.trim(), password },
+        { anonymous: true },
+      );
     } catch (error) {
-      // Somebody else may have used the link meanwhile.
+      // Another user may have used the link in the meantime.
       onRefused();
       throw error;
     }
@@ -56,27 +60,36 @@ function SetupForm({ token, onRefused }) {
   return html`
     <p class="muted">Choose the name and password of the first administrator. This link works once.</p>
     <${Form} submit="Create administrator" wideButton onSubmit=${submit}>
-      <${TextInput} label="User name" value=${username} onInput=${setUsername} autocomplete="username" autocapitalize="off" spellcheck=${false} required />
-      <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword} autocomplete="new-password" required minlength=${SHORTEST} hint=${`At least ${SHORTEST} characters.`} autofocus />
-      <${TextInput} label="Password again" type="password" value=${again} onInput=${setAgain} autocomplete="new-password" required error=${differs ? 'The two passwords differ.' : ''} />
+      <${TextInput} label="User name" value=${username} onInput=${setUsername} autocomplete="username"
+        autocapitalize="off" spellcheck=${false} required />
+      <${TextInput} label="Password" type="password" value=${password} onInput=${setPassword}
+        autocomplete="new-password" required minlength=${SHORTEST} hint=${`At least ${SHORTEST} characters.`}
+        autofocus />
+      <${TextInput} label="Password again" type="password" value=${again} onInput=${setAgain}
+        autocomplete="new-password" required error=${differs ? 'The two passwords differ.' : ''} />
     </${Form}>
   `;
 }
 
 /** @param {{signedIn: boolean}} props */
-function Done({ signedIn }) {
+function SetupComplete({ signedIn }) {
   return html`
-    <p class="muted">This server is set up already: the one-time link has done its work.</p>
-    ${signedIn
-      ? html`<${Button} kind="primary" class="button-wide" href="/">Go to the overview</${Button}>`
-      : html`<${Button} kind="primary" class="button-wide" href="/login">Go to sign in</${Button}>`}
+    <p class="muted">This server is set up already: the one-time link has been used.</p>
+    ${
+      signedIn
+        ? html`<${Button} kind="primary" class="button-wide" href="/">Go to the overview</${Button}>`
+        : html`<${Button} kind="primary" class="button-wide" href="/login">Go to sign in</${Button}>`
+    }
   `;
 }
 
 function NoToken() {
   return html`
-    <${Notice} tone="warn" icon="alert" title="The link is not complete">
-      <p>The address must end in <code>?token=…</code>. While there is no user, the server prints the whole link each time it starts.</p>
+    <${Notice} tone="warn" icon="alert" title="The link is incomplete">
+      <p>
+        The address must end in <code>?token=…</code>. While there is no user, the server prints the whole link each
+        time it starts.
+      </p>
     </${Notice}>
   `;
 }

@@ -25,7 +25,7 @@ export default function NewSinkPage() {
     setDraft((old) => ({ ...old, ...part }));
   };
   const submit = async () => setMade(await api.post('/api/event-sinks', bodyOf(draft)));
-  // A secret the reader chose is no news to them.
+  // A secret that the user entered is not shown again.
   const secret = draft.secret.trim() ? undefined : made?.webhook?.secret;
   const leave = () => {
     if (!made) return;
@@ -36,18 +36,35 @@ export default function NewSinkPage() {
     if (made && !secret) leave();
   }, [made]);
   return html`
-    <${PageHeader} title="New sink" back=${{ href: '/sinks', label: 'Sinks' }} description="A stored receiver of events." />
-    <${SinkEditor} isNew draft=${draft} change=${change} submit="Create sink" disabled=${made !== null} onSubmit=${submit} />
-    ${made && secret && html`
-      <${SecretDialog} title="Signing secret" label="secret" secret=${secret} onClose=${leave}>
-        <p class="muted small">The receiver verifies with it that a request came from here: <code>webhook-signature</code> and <code>X-Service-Signature</code>.</p>
-      </${SecretDialog}>`}
+    <${PageHeader} title="New sink" back=${{ href: '/sinks', label: 'Sinks' }}
+      description="A stored receiver of events." />
+    <${SinkEditor} isNew draft=${draft} change=${change} submit="Create sink" disabled=${made !== null}
+      onSubmit=${submit} />
+    ${
+      made &&
+      secret &&
+      html`
+        <${SecretDialog} title="Signing secret" label="secret" secret=${secret} onClose=${leave}>
+          <p class="muted small">
+            The receiver uses it to verify the signature of
+            requests: <code>webhook-signature</code> and <code>X-Service-Signature</code>.
+          </p>
+        </${SecretDialog}>
+      `
+    }
   `;
 }
 
 /** Other pages link here with `?pattern=` and `?type=`. @param {ReturnType<typeof useQuery>} query */
 function firstDraft(query) {
-  const type = /** @type {Draft['type']} */ (Object.hasOwn(TYPE_NAMES, query.get('type')) ? query.get('type') : 'webhook');
+  const type = /** @type {Draft['type']} */ (
+    Object.hasOwn(TYPE_NAMES, query.get('type')) ? query.get('type') : 'webhook'
+  );
   const scriptId = query.get('script');
-  return newDraft({ patterns: query.get('pattern'), type: scriptId ? 'script' : type, stored: scriptId !== '', scriptId });
+  return newDraft({
+    patterns: query.get('pattern'),
+    type: scriptId ? 'script' : type,
+    stored: scriptId !== '',
+    scriptId,
+  });
 }

@@ -1,4 +1,4 @@
-/** One sink: how it does, what it got, and how it is set up. */
+/** One sink: health, deliveries and configuration. */
 import { useAction } from '../lib/action.js';
 import { api } from '../lib/api.js';
 import { formatNumber } from '../lib/format.js';
@@ -19,7 +19,7 @@ import { Deliveries } from './sinks/deliveries.js';
 import { ReplayDialog, RotateDialog, TestDialog } from './sinks/dialogs.js';
 import { draftOf, patchOf } from './sinks/draft.js';
 import { SinkEditor } from './sinks/editor.js';
-import { hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus, troubleOf } from './sinks/health.js';
+import { failureText, hasQueue, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus } from './sinks/health.js';
 
 await Promise.all([loadStyles('sinks.css'), loadStyles('events.css')]);
 
@@ -33,19 +33,22 @@ const BACK = { href: '/sinks', label: 'Sinks' };
 export default function SinkPage({ route }) {
   const [dialog, setDialog] = useState('');
   const [gone, setGone] = useState(false);
-  // Nothing is asked about a sink that is about to go: the answer would be a 404.
+  // Polling stops before the sink is deleted: the response would be a 404.
   const still = gone || dialog === 'delete';
   /** @type {SinkResource} */
-  const resource = useResource(still ? null : `/api/event-sinks/${encodeURIComponent(route.params.id)}`, { every: REFRESH_MS });
+  const resource = useResource(still ? null : `/api/event-sinks/${encodeURIComponent(route.params.id)}`, {
+    every: REFRESH_MS,
+  });
   const sink = resource.data;
   useDocumentTitle(sink?.name ?? 'Sink');
   if (!sink) return pendingOf(resource, { page: true, back: BACK });
-  // Deleted elsewhere meanwhile: the page must not go on as if it were there.
+  // The sink was deleted elsewhere: show the error instead of old data.
   if (resource.error?.status === 404) return pendingOf({ ...resource, data: null }, { page: true, back: BACK });
   return html`
     <${Header} sink=${sink} resource=${resource} onDialog=${setDialog} />
     <${Body} sink=${sink} resource=${resource} still=${still} />
-    <${OpenDialog} name=${dialog} sink=${sink} onClose=${() => setDialog('')} onChange=${resource.reload} onGone=${() => setGone(true)} />
+    <${OpenDialog} name=${dialog} sink=${sink} onClose=${() => setDialog('')} onChange=${resource.reload}
+      onGone=${() => setGone(true)} />
   `;
 }
 
@@ -65,8 +68,11 @@ function Header({ sink, resource, onDialog }) {
       actions=${html`
         <${Button} icon="send" onClick=${() => onDialog('test')}>Test</${Button}>
         ${hasQueue(sink) && html`<${Button} icon="clock" onClick=${() => onDialog('replay')}>Replay</${Button}>`}
-        <${Button} icon=${sink.active ? 'pause' : 'play'} busy=${toggle.busy} onClick=${() => toggle.run()}>${sink.active ? 'Disable' : 'Enable'}</${Button}>
-        <${Menu} label="More actions" items=${items} />`}>
+        <${Button} icon=${sink.active ? 'pause' : 'play'} busy=${toggle.busy} onClick=${() => toggle.run()}>
+          ${sink.active ? 'Disable' : 'Enable'}
+        </${Button}>
+        <${Menu} label="More actions" items=${items} />
+      `}>
       <${SinkStatus} sink=${sink} /><${SinkBadges} sink=${sink} />
     </${PageHeader}>
     <${ErrorNotice} error=${toggle.error} />
@@ -76,18 +82,33 @@ function Header({ sink, resource, onDialog }) {
 /** @param {{sink: Sink, resource: SinkResource, still: boolean}} props */
 function Body({ sink, resource, still }) {
   const query = useQuery();
-  const tabs = [{ id: 'deliveries', label: hasQueue(sink) ? 'Deliveries' : 'Used by' }, { id: 'settings', label: 'Settings' }];
+  const tabs = [
+    { id: 'deliveries', label: hasQueue(sink) ? 'Deliveries' : 'Used by' },
+    { id: 'settings', label: 'Settings' },
+  ];
   const tab = query.get('tab') === 'settings' ? 'settings' : 'deliveries';
   const choose = (/** @type {string} */ id) => query.set({ tab: id === 'deliveries' ? null : id });
-  const trouble = sink.active ? troubleOf(sink) : '';
+  const trouble = sink.active ? failureText(sink) : '';
   return html`
     <div class="stack-large">
-      ${!sink.active && html`<${Notice} tone="warn" icon="pause"><p>It is disabled: it takes no new events, and what is queued waits.</p></${Notice}>`}
+      ${
+        !sink.active &&
+        html`
+          <${Notice} tone="warn" icon="pause">
+            <p>It is disabled: it takes no new events, and queued events wait.</p>
+          </${Notice}>
+        `
+      }
       ${trouble && html`<${Notice} tone="bad" icon="alert"><p>${trouble}</p></${Notice}>`}
       ${hasQueue(sink) && html`<${Stats} sink=${sink} />`}
       <${Tabs} label="Sink" tabs=${tabs} value=${tab} onChange=${choose}>
         ${tab === 'settings' && html`<${Settings} key=${sink.id} sink=${sink} onSaved=${resource.set} />`}
-        ${tab === 'deliveries' && (hasQueue(sink) ? html`<${Deliveries} sink=${sink} still=${still} onChange=${resource.reload} />` : html`<${UsedBy} sink=${sink} />`)}
+        ${
+          tab === 'deliveries' &&
+          (hasQueue(sink)
+            ? html`<${Deliveries} sink=${sink} still=${still} onChange=${resource.reload} />`
+            : html`<${UsedBy} sink=${sink} />`)
+        }
       </${Tabs}>
     </div>
   `;
@@ -97,8 +118,11 @@ function Body({ sink, resource, still }) {
 function Stats({ sink }) {
   return html`
     <div class="sink-stats">
-      <${Stat} label="Queue" value=${html`${sink.queue_depth}<span class="muted stat-of">/${QUEUE_CAPACITY}</span>`}><${Meter} value=${sink.queue_depth} max=${QUEUE_CAPACITY} label="Queue" /></${Stat}>
-      <${Stat} label="Dropped" value=${formatNumber(sink.dropped)} hint=${sink.dropped ? 'came while the queue was full' : 'none ever'} />
+      <${Stat} label="Queue" value=${html`${sink.queue_depth}<span class="muted stat-of">/${QUEUE_CAPACITY}</span>`}>
+        <${Meter} value=${sink.queue_depth} max=${QUEUE_CAPACITY} label="Queue" />
+      </${Stat}>
+      <${Stat} label="Dropped" value=${formatNumber(sink.dropped)}
+        hint=${sink.dropped ? 'came while the queue was full' : 'none ever'} />
       <div class="stat"><span class="stat-label">Last result</span><${LastResult} sink=${sink} /></div>
       <div class="stat"><span class="stat-label">Patterns</span><${Patterns} patterns=${sink.patterns} all /></div>
     </div>
@@ -120,22 +144,45 @@ function Settings({ sink, onSaved }) {
     onSaved(changed);
     toast('Sink saved');
   };
-  return html`<${SinkEditor} draft=${draft} submit="Save changes" disabled=${!dirty} onSubmit=${submit}
-    change=${(/** @type {Partial<import('./sinks/draft.js').Draft>} */ part) => setDraft((old) => ({ ...old, ...part }))} />`;
+  return html`
+    <${SinkEditor} draft=${draft} submit="Save changes" disabled=${!dirty} onSubmit=${submit}
+      change=${(/** @type {Partial<import('./sinks/draft.js').Draft>} */ part) =>
+        setDraft((old) => ({ ...old, ...part }))} />
+  `;
 }
 
-/** A formatter has no deliveries of its own; what counts is who names it. @param {{sink: Sink}} props */
+/** A formatter has no deliveries; it is used by the methods that name it. @param {{sink: Sink}} props */
 function UsedBy({ sink }) {
   const methods = useResource('/api/methods', { every: 10_000 });
   const pending = pendingOf(methods);
   if (pending) return pending;
   /** @type {{name: string, event_sinks: string[]}[]} */
-  const users = methods.data.methods.filter((/** @type {{event_sinks: string[]}} */ method) => method.event_sinks.includes(sink.name));
+  const users = methods.data.methods.filter((/** @type {{event_sinks: string[]}} */ method) =>
+    method.event_sinks.includes(sink.name),
+  );
   return html`
-    <${Card} title="Methods that use it" description="It formats the params for methods that name it in event_sinks, where its patterns match.">
-      ${users.length === 0
-        ? html`<p class="muted">None of your methods names it. In a registration: <code>event_sinks = ["${sink.name}"]</code></p>`
-        : html`<ul class="stack-small">${users.map((method) => html`<li key=${method.name}><a class="mono" href=${`/methods/${encodeURIComponent(method.name)}`}>${method.name}</a></li>`)}</ul>`}
+    <${Card} title="Methods that use it"
+      description="It formats the params for methods that name it in event_sinks, where its patterns match.">
+      ${
+        users.length === 0
+          ? html`
+            <p class="muted">
+              None of your methods names it. In a registration: <code>event_sinks = ["${sink.name}"]</code>
+            </p>
+          `
+          : html`
+            <ul class="stack-small">
+              ${users.map(
+                (method) =>
+                  html`
+                    <li key=${method.name}>
+                      <a class="mono" href=${`/methods/${encodeURIComponent(method.name)}`}>${method.name}</a>
+                    </li>
+                  `,
+              )}
+            </ul>
+          `
+      }
     </${Card}>
   `;
 }
@@ -153,8 +200,12 @@ function OpenDialog({ name, sink, onClose, onChange, onGone }) {
     navigate('/sinks');
   };
   return html`
-    <${ConfirmDialog} title="Delete this sink?" action="Delete sink" typed=${sink.name} onClose=${onClose} onConfirm=${remove}>
-      <p>It takes no more events, and its delivery log goes with it.${sink.queue_depth > 0 && html` <strong>${sink.queue_depth} in its queue will never be delivered.</strong>`}</p>
+    <${ConfirmDialog} title="Delete this sink?" action="Delete sink" typed=${sink.name} onClose=${onClose}
+      onConfirm=${remove}>
+      <p>
+        It takes no more events, and its delivery log is deleted too.
+        ${sink.queue_depth > 0 && html` <strong>${sink.queue_depth} in its queue will never be delivered.</strong>`}
+      </p>
     </${ConfirmDialog}>
   `;
 }

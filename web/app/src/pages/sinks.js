@@ -1,7 +1,9 @@
-/** Every sink, those in trouble first. */
+/** All sinks, failing ones first. */
+
 import { formatNumber } from '../lib/format.js';
 import { html } from '../lib/preact.js';
 import { useList } from '../lib/resource.js';
+import { hasWords } from '../lib/search.js';
 import { loadStyles } from '../lib/styles.js';
 import { useQuery } from '../router.js';
 import { Button } from '../ui/button.js';
@@ -12,7 +14,16 @@ import { Segmented } from '../ui/field.js';
 import { Meter } from '../ui/meter.js';
 import { SearchInput } from '../ui/search-input.js';
 import { Pagination, Table } from '../ui/table.js';
-import { byTrouble, hasQueue, isFailing, LastResult, Patterns, QUEUE_CAPACITY, SinkBadges, SinkStatus } from './sinks/health.js';
+import {
+  compareByHealth,
+  hasQueue,
+  isFailing,
+  LastResult,
+  Patterns,
+  QUEUE_CAPACITY,
+  SinkBadges,
+  SinkStatus,
+} from './sinks/health.js';
 
 await loadStyles('sinks.css');
 
@@ -29,49 +40,94 @@ export default function SinksPage() {
   const words = query.get('q');
   const state = Object.hasOwn(STATES, query.get('state')) ? query.get('state') : '';
   const list = useList('/api/event-sinks', 'event_sinks', { query: { limit: 1_000 }, every: REFRESH_MS });
-  const rows = (list.items ?? []).filter((/** @type {Sink} */ sink) => STATES[state](sink) && holds(sink, words)).sort(byTrouble);
+  const rows = (list.items ?? [])
+    .filter((/** @type {Sink} */ sink) => STATES[state](sink) && hasWords(searchText(sink), words))
+    .sort(compareByHealth);
   const count = (/** @type {string} */ name) => (list.items ?? []).filter(STATES[name]).length;
   const none = list.items?.length === 0;
   return html`
-    <${PageHeader} title="Sinks" description="Where events are delivered: in order, one at a time, and again when it fails."
+    <${PageHeader} title="Sinks"
+      description="Receivers of events: delivery is in order, one event at a time, with retries."
       actions=${html`<${Button} kind="primary" icon="plus" href="/sinks/new">New sink</${Button}>`} />
-    ${pendingOf(list, { page: true }) ?? html`
-      ${!none && html`
-        <div class="toolbar">
-          <${SearchInput} label="Search sinks" placeholder="Name, description, pattern" value=${words} onSearch=${(/** @type {string} */ q) => query.set({ q })} />
-          <${Segmented} label="State" value=${state} onInput=${(/** @type {string} */ value) => query.set({ state: value })} options=${[
-            { value: '', label: 'All' }, { value: 'failing', label: `Failing ${count('failing')}` }, { value: 'active', label: 'Active' }, { value: 'inactive', label: 'Inactive' },
-          ]} />
-        </div>`}
-      <${ErrorNotice} error=${list.error} title="Not up to date" />
-      <${Card} flush>
-        <${Table} label="Sinks" columns=${COLUMNS} rows=${rows} rowHref=${(/** @type {Sink} */ sink) => `/sinks/${sink.id}`} empty=${html`<${Empty} none=${none} />`} />
-        <${Pagination} list=${list} />
-      </${Card}>`}
+    ${
+      pendingOf(list, { page: true }) ??
+      html`
+        ${
+          !none &&
+          html`
+            <div class="toolbar">
+              <${SearchInput} label="Search sinks" placeholder="Name, description, pattern" value=${words}
+                onSearch=${(/** @type {string} */ q) => query.set({ q })} />
+              <${Segmented} label="State" value=${state}
+                onInput=${(/** @type {string} */ value) => query.set({ state: value })}
+                options=${[
+                  { value: '', label: 'All' },
+                  { value: 'failing', label: `Failing ${count('failing')}` },
+                  { value: 'active', label: 'Active' },
+                  { value: 'inactive', label: 'Inactive' },
+                ]} />
+            </div>
+          `
+        }
+        <${ErrorNotice} error=${list.error} title="Not up to date" />
+        <${Card} flush>
+          <${Table} label="Sinks" columns=${COLUMNS} rows=${rows}
+            rowHref=${(/** @type {Sink} */ sink) => `/sinks/${sink.id}`} empty=${html`<${Empty} none=${none} />`} />
+          <${Pagination} list=${list} />
+        </${Card}>
+      `
+    }
   `;
 }
 
-/** @param {Sink} sink @param {string} words */
-function holds(sink, words) {
-  const text = [sink.name, sink.description, sink.type, sink.owner, sink.webhook?.url ?? '', ...sink.patterns].join(' ').toLowerCase();
-  return words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
-}
+/** @param {Sink} sink */
+const searchText = (sink) =>
+  [sink.name, sink.description, sink.type, sink.owner, sink.webhook?.url ?? '', ...sink.patterns].join(' ');
 
 /** @type {import('../ui/table.js').Column<Sink>[]} */
 const COLUMNS = [
-  { key: 'name', label: 'Name', cell: (sink) => html`<span class="sink-name"><span class="row"><span class="mono">${sink.name}</span><${SinkBadges} sink=${sink} /></span>${sink.description && html`<span class="sink-about">${sink.description}</span>`}</span>` },
+  {
+    key: 'name',
+    label: 'Name',
+    cell: (sink) =>
+      html`
+        <span class="sink-name">
+          <span class="row"><span class="mono">${sink.name}</span><${SinkBadges} sink=${sink} /></span>
+          ${sink.description && html`<span class="sink-about">${sink.description}</span>`}
+        </span>
+      `,
+  },
   { key: 'patterns', label: 'Patterns', cell: (sink) => html`<${Patterns} patterns=${sink.patterns} />` },
   { key: 'state', label: 'State', shrink: true, cell: (sink) => html`<${SinkStatus} sink=${sink} />` },
-  { key: 'queue', label: 'Queue', shrink: true, cell: (sink) => (hasQueue(sink) ? html`<${Meter} value=${sink.queue_depth} max=${QUEUE_CAPACITY} label="Queue" />` : html`<span class="muted">none</span>`) },
-  { key: 'dropped', label: 'Dropped', align: 'right', shrink: true, cell: (sink) => html`<span class=${sink.dropped ? 'bad-number' : 'muted'}>${formatNumber(sink.dropped)}</span>` },
+  {
+    key: 'queue',
+    label: 'Queue',
+    shrink: true,
+    cell: (sink) =>
+      hasQueue(sink)
+        ? html`<${Meter} value=${sink.queue_depth} max=${QUEUE_CAPACITY} label="Queue" />`
+        : html`<span class="muted">none</span>`,
+  },
+  {
+    key: 'dropped',
+    label: 'Dropped',
+    align: 'right',
+    shrink: true,
+    cell: (sink) => html`<span class=${sink.dropped ? 'bad-number' : 'muted'}>${formatNumber(sink.dropped)}</span>`,
+  },
   { key: 'last', label: 'Last result', cell: (sink) => html`<${LastResult} sink=${sink} />` },
 ];
 
 /** @param {{none: boolean}} props */
 function Empty({ none }) {
-  if (!none) return html`<${EmptyState} icon="filter" title="No sink matches"><p>Change the search or the state.</p></${EmptyState}>`;
+  if (!none)
+    return html`
+      <${EmptyState} icon="filter" title="No sink matches"><p>Change the search or the state.</p></${EmptyState}>
+    `;
   return html`
-    <${EmptyState} icon="send" title="No sinks yet" command=${COMMAND} action=${html`<${Button} href="/sinks/new" icon="plus">New sink</${Button}>`}>
+    <${EmptyState} icon="send" title="No sinks yet" command=${COMMAND}
+      action=${html`<${Button} href="/sinks/new" icon="plus">New sink</${Button}>`}>
       <p>A sink takes the events its patterns match and posts them to an address, or runs a script.</p>
-    </${EmptyState}>`;
+    </${EmptyState}>
+  `;
 }

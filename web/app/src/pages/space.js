@@ -1,4 +1,4 @@
-/** One space: how it is, what it offers, what it logs, and everything that can be done to it. */
+/** One space: status, methods, log and actions. */
 import { useAction } from '../lib/action.js';
 import { api } from '../lib/api.js';
 import { safeLink } from '../lib/format.js';
@@ -35,19 +35,32 @@ export default function SpacePage({ route }) {
   useDocumentTitle(space?.name);
   const start = useAction(async () => {
     resource.set(await api.post(`/api/spaces/${space?.id}/start`));
-    // Of an external space the agent comes by itself: it asks every few seconds.
-    toast(space?.runtime === 'local' ? `Space ${space.name} started` : `Space ${space?.name} started: its agent may link again`);
+    // The agent of an external space retries every few seconds and links by itself.
+    toast(
+      space?.runtime === 'local'
+        ? `Space ${space.name} started`
+        : `Space ${space?.name} started: its agent may link again`,
+    );
   });
   if (!space) return pendingOf(resource, { page: true, back: BACK });
   const gone = resource.error?.status === 404;
   return html`
-    <${PageHeader} title=${space.name} mono back=${BACK} actions=${!gone && html`<${Actions} space=${space} start=${start} onAsk=${setAsking} />`}>
+    <${PageHeader} title=${space.name} mono back=${BACK}
+      actions=${!gone && html`<${Actions} space=${space} start=${start} onAsk=${setAsking} />`}>
       <${StateStatus} space=${space} />
     </${PageHeader}>
     <div class="stack-large">
       <${ErrorNotice} error=${start.error} title="The space was not started" />
-      ${gone ? html`<${Notice} tone="warn" icon="alert" title="This space is gone"><p>It was deleted. What stands here is what was known last.</p></${Notice}>` : html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`}
-      <${Advice} space=${space} onRotate=${() => setAsking('rotate')} />
+      ${
+        gone
+          ? html`
+            <${Notice} tone="warn" icon="alert" title="This space is gone">
+              <p>It was deleted. This page shows the last known data.</p>
+            </${Notice}>
+          `
+          : html`<${ErrorNotice} error=${resource.error} title="Not up to date" />`
+      }
+      <${NextStep} space=${space} onRotate=${() => setAsking('rotate')} />
       <div class="columns">
         <${StatusCard} space=${space} />
         <${SettingsCard} space=${space} onChanged=${resource.set} />
@@ -55,12 +68,22 @@ export default function SpacePage({ route }) {
       <${MethodsCard} space=${space} />
       <${LogCard} id=${space.id} />
     </div>
-    <${Questions} ...${{ space, asking, onClose: () => setAsking(''), onToken: setToken, onChanged: resource.set }} />
-    ${token && html`<${AgentDialog} title=${`Start the agent of ${space.name}`} space=${space} token=${token} onClose=${() => setToken('')} />`}
+    <${ConfirmDialogs}
+      ...${{ space, asking, onClose: () => setAsking(''), onToken: setToken, onChanged: resource.set }} />
+    ${
+      token &&
+      html`
+        <${AgentDialog} title=${`Start the agent of ${space.name}`} space=${space} token=${token}
+          onClose=${() => setToken('')} />
+      `
+    }
   `;
 }
 
-/** @param {{space: Space, start: {run: () => Promise<boolean>, busy: boolean}, onAsk: (what: 'stop' | 'rotate' | 'delete') => void}} props */
+/**
+ * @param {{space: Space, start: {run: () => Promise<boolean>, busy: boolean}, onAsk: (what: 'stop' | 'rotate' |
+ *   'delete') => void}} props
+ */
 function Actions({ space, start, onAsk }) {
   const canStart = space.state === 'stopped' || (space.state === 'created' && space.runtime === 'local');
   return html`
@@ -71,23 +94,37 @@ function Actions({ space, start, onAsk }) {
   `;
 }
 
-/** What to do next, where something is to be done. @param {{space: Space, onRotate: () => void}} props */
-function Advice({ space, onRotate }) {
+/** The next step, if any. @param {{space: Space, onRotate: () => void}} props */
+function NextStep({ space, onRotate }) {
   const { registration } = space;
   if (registration.state === 'refused') {
-    return html`<${Notice} tone="bad" icon="alert" title="The registration was refused"><p>${withCode(registration.error)}</p><p class="notice-hint">The agent tries again by itself. To give it another file: <code>svc methods register methods.toml</code></p></${Notice}>`;
+    return html`
+      <${Notice} tone="bad" icon="alert" title="The registration was refused">
+        <p>${withCode(registration.error)}</p>
+        <p class="notice-hint">
+          The agent tries again by itself. To give it another file: <code>svc methods register methods.toml</code>
+        </p>
+      </${Notice}>
+    `;
   }
   if (space.state === 'created' && space.runtime === 'external') {
     return html`
       <${Notice} title="Its agent has not linked yet">
         <div class="stack-small">
-          <p>Run the command that was shown when the space was made. If it is lost, a new token gives a new one.</p>
+          <p>Run the command that was shown when the space was created. If it is lost, create a new token.</p>
           <div><${Button} size="small" icon="terminal" onClick=${onRotate}>New agent command</${Button}></div>
         </div>
-      </${Notice}>`;
+      </${Notice}>
+    `;
   }
   if (space.state === 'deployed' && !space.linked) {
-    return html`<${Notice} tone="warn" icon="alert" title="The link is lost"><p>${registration.state === 'waiting' ? 'Its methods wait for the agent to come back.' : 'No agent is connected.'} After the grace period the space is stopped.</p></${Notice}>`;
+    const state =
+      registration.state === 'waiting' ? 'Its methods wait for the agent to come back.' : 'No agent is connected.';
+    return html`
+      <${Notice} tone="warn" icon="alert" title="The link is lost">
+        <p>${state} After the grace period the space is stopped.</p>
+      </${Notice}>
+    `;
   }
   return null;
 }
@@ -98,24 +135,53 @@ function StatusCard({ space }) {
   const templates = useResource(space.template_id ? `/api/templates/${space.template_id}` : null);
   return html`
     <${Card} title="Status">
-      <${KeyValue} items=${[
-        ['State', html`<${StateStatus} space=${space} />`],
-        ['Health', html`<${HealthStatus} space=${space} />`],
-        ['Link', html`<${LinkStatus} space=${space} />`],
-        ['Registration', html`<${RegistrationStatus} space=${space} />`],
-        ['Owner', html`<span class="mono">${space.owner}</span>`],
-        ['Agent', space.runtime === 'local' ? 'run by this server' : 'run by its owner'],
-        Boolean(space.template_id) && ['Template', html`<span class="mono">${templates.data?.name ?? space.template_id}</span>`],
-        urls.length > 0 && ['Addresses', html`<ul class="stack-small">${urls.map(([name, url]) => html`<li key=${name}>${name}: ${safeLink(url) ? html`<a class="mono" href=${url} target="_blank" rel="noreferrer">${url}</a>` : html`<span class="mono">${url}</span>`}</li>`)}</ul>`],
-        ['Created', html`<${Time} value=${space.created_at} />`],
-        ['Id', html`<span class="mono small">${space.id}</span>`],
-      ]} />
+      <${KeyValue}
+        items=${[
+          ['State', html`<${StateStatus} space=${space} />`],
+          ['Health', html`<${HealthStatus} space=${space} />`],
+          ['Link', html`<${LinkStatus} space=${space} />`],
+          ['Registration', html`<${RegistrationStatus} space=${space} />`],
+          ['Owner', html`<span class="mono">${space.owner}</span>`],
+          ['Agent', space.runtime === 'local' ? 'run by this server' : 'run by its owner'],
+          Boolean(space.template_id) && [
+            'Template',
+            html`<span class="mono">${templates.data?.name ?? space.template_id}</span>`,
+          ],
+          urls.length > 0 && [
+            'Addresses',
+            html`
+              <ul class="stack-small">
+                ${urls.map(
+                  ([name, url]) =>
+                    html`
+                      <li key=${name}>
+                        ${name}: ${
+                          safeLink(url)
+                            ? html`
+                              <a class="mono" href=${url} target="_blank" rel="noreferrer">${url}</a>
+                            `
+                            : html`
+                              <span class="mono">${url}</span>
+                            `
+                        }
+                      </li>
+                    `,
+                )}
+              </ul>
+            `,
+          ],
+          ['Created', html`<${Time} value=${space.created_at} />`],
+          ['Id', html`<span class="mono small">${space.id}</span>`],
+        ]} />
     </${Card}>
   `;
 }
 
-/** @param {{space: Space, asking: string, onClose: () => void, onToken: (token: string) => void, onChanged: (space: Space) => void}} props */
-function Questions({ space, asking, onClose, onToken, onChanged }) {
+/**
+ * @param {{space: Space, asking: string, onClose: () => void, onToken: (token: string) => void, onChanged: (space:
+ *   Space) => void}} props
+ */
+function ConfirmDialogs({ space, asking, onClose, onToken, onChanged }) {
   const stop = async () => {
     onChanged(await api.post(`/api/spaces/${space.id}/stop`));
     toast(`Space ${space.name} stopped`);
@@ -127,16 +193,32 @@ function Questions({ space, asking, onClose, onToken, onChanged }) {
     navigate('/spaces', { replace: true });
   };
   if (asking === 'stop') {
-    return html`<${ConfirmDialog} title=${`Stop ${space.name}?`} action="Stop space" onConfirm=${stop} onClose=${onClose}>
-      <p>Its methods are gone until it is started again. Calls in flight are interrupted, and its agent is sent away.</p></${ConfirmDialog}>`;
+    return html`
+      <${ConfirmDialog} title=${`Stop ${space.name}?`} action="Stop space" onConfirm=${stop} onClose=${onClose}>
+        <p>
+          Its methods are unavailable until it is started again. Calls in flight are interrupted, and its agent is
+          disconnected.
+        </p>
+      </${ConfirmDialog}>
+    `;
   }
   if (asking === 'rotate') {
-    return html`<${ConfirmDialog} title="Rotate the agent token?" action="Rotate token" onConfirm=${rotate} onClose=${onClose}>
-      <p>The old token ends at once. The agent has to be started again with the new one, which is shown once.</p></${ConfirmDialog}>`;
+    return html`
+      <${ConfirmDialog} title="Rotate the agent token?" action="Rotate token" onConfirm=${rotate} onClose=${onClose}>
+        <p>The old token ends at once. The agent has to be started again with the new one, which is shown once.</p>
+      </${ConfirmDialog}>
+    `;
   }
   if (asking === 'delete') {
-    return html`<${ConfirmDialog} title=${`Delete ${space.name}?`} action="Delete space" typed=${space.name} onConfirm=${remove} onClose=${onClose}>
-      <p>Its methods are gone and its agent token ends. This cannot be undone.${space.runtime === 'local' && ' Its folder on the server is deleted with it.'}</p></${ConfirmDialog}>`;
+    return html`
+      <${ConfirmDialog} title=${`Delete ${space.name}?`} action="Delete space" typed=${space.name} onConfirm=${remove}
+        onClose=${onClose}>
+        <p>
+          Its methods are removed and its agent token is revoked. This cannot be undone.
+          ${space.runtime === 'local' && ' Its folder on the server is deleted with it.'}
+        </p>
+      </${ConfirmDialog}>
+    `;
   }
   return null;
 }

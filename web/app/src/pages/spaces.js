@@ -1,4 +1,4 @@
-/** Every space the caller may see, and the way to make one. */
+/** All spaces that the user may see, and a dialog to create one. */
 import { plural } from '../lib/format.js';
 import { can } from '../lib/me.js';
 import { html, useState } from '../lib/preact.js';
@@ -28,7 +28,11 @@ export default function SpacesPage() {
   const [made, setMade] = useState(/** @type {Space | null} */ (null));
   const filters = { q: query.get('q').toLowerCase(), state: query.get('state') };
   const all = /** @type {Space[]} */ (list.items ?? []);
-  const rows = all.filter((space) => (!filters.state || space.state === filters.state) && `${space.name} ${space.owner}`.toLowerCase().includes(filters.q));
+  const rows = all.filter(
+    (space) =>
+      (!filters.state || space.state === filters.state) &&
+      `${space.name} ${space.owner}`.toLowerCase().includes(filters.q),
+  );
   const ask = () => query.set({ new: '1' });
   const close = () => query.set({ new: null });
   const onMade = (/** @type {Space} */ space) => {
@@ -41,13 +45,34 @@ export default function SpacesPage() {
     return setMade(space);
   };
   return html`
-    <${PageHeader} title="Spaces" description="Where methods run: each space has an agent that keeps one method server alive."
+    <${PageHeader} title="Spaces"
+      description="Where methods run: each space has an agent that keeps one method server alive."
       actions=${html`<${Button} kind="primary" icon="plus" onClick=${ask}>New space</${Button}>`} />
     ${all.length > 0 && html`<${Filters} query=${query} shown=${rows.length} />`}
     ${list.data && html`<${ErrorNotice} error=${list.error} title="Not up to date" />`}
-    ${pendingOf(list) ?? html`<${Card} flush>${rows.length === 0 ? html`<${None} any=${all.length > 0} onClear=${() => query.set({ q: null, state: null })} onNew=${ask} />` : html`<${Rows} rows=${rows} />`}<${Pagination} list=${list} /></${Card}>`}
+    ${
+      pendingOf(list) ??
+      html`
+        <${Card} flush>
+          ${
+            rows.length === 0
+              ? html`
+                <${NoSpaces} any=${all.length > 0} onClear=${() => query.set({ q: null, state: null })} onNew=${ask} />
+              `
+              : html`<${Rows} rows=${rows} />`
+          }
+          <${Pagination} list=${list} />
+        </${Card}>
+      `
+    }
     ${query.get('new') && html`<${NewSpaceDialog} onClose=${close} onMade=${onMade} />`}
-    ${made && html`<${AgentDialog} title=${`Start the agent of ${made.name}`} space=${made} token=${made.agent_token} onClose=${() => setMade(null)} />`}
+    ${
+      made &&
+      html`
+        <${AgentDialog} title=${`Start the agent of ${made.name}`} space=${made} token=${made.agent_token}
+          onClose=${() => setMade(null)} />
+      `
+    }
   `;
 }
 
@@ -55,8 +80,10 @@ export default function SpacesPage() {
 function Filters({ query, shown }) {
   return html`
     <div class="toolbar">
-      <${SearchInput} label="Search spaces" placeholder="Name or owner" value=${query.get('q')} onSearch=${(/** @type {string} */ q) => query.set({ q })} />
-      <${Select} label="State" hideLabel value=${query.get('state')} onInput=${(/** @type {string} */ state) => query.set({ state })}
+      <${SearchInput} label="Search spaces" placeholder="Name or owner" value=${query.get('q')}
+        onSearch=${(/** @type {string} */ q) => query.set({ q })} />
+      <${Select} label="State" hideLabel value=${query.get('state')}
+        onInput=${(/** @type {string} */ state) => query.set({ state })}
         options=${[{ value: '', label: 'Every state' }, 'created', 'deployed', 'stopped']} />
       <span class="muted small" role="status">${plural(shown, 'space')}</span>
     </div>
@@ -70,18 +97,35 @@ function Rows({ rows }) {
     { key: 'state', label: 'State', cell: (/** @type {Space} */ space) => html`<${StateStatus} space=${space} />` },
     { key: 'health', label: 'Health', cell: (/** @type {Space} */ space) => html`<${HealthStatus} space=${space} />` },
     { key: 'linked', label: 'Link', cell: (/** @type {Space} */ space) => html`<${LinkStatus} space=${space} />` },
-    { key: 'registration', label: 'Registration', cell: (/** @type {Space} */ space) => html`<${RegistrationStatus} space=${space} />` },
+    {
+      key: 'registration',
+      label: 'Registration',
+      cell: (/** @type {Space} */ space) => html`<${RegistrationStatus} space=${space} />`,
+    },
     ...(can('manage_spaces') ? [{ key: 'owner', label: 'Owner', mono: true }] : []),
-    { key: 'created_at', label: 'Created', shrink: true, cell: (/** @type {Space} */ space) => html`<${Time} value=${space.created_at} />` },
+    {
+      key: 'created_at',
+      label: 'Created',
+      shrink: true,
+      cell: (/** @type {Space} */ space) => html`<${Time} value=${space.created_at} />`,
+    },
   ];
-  return html`<${Table} label="Spaces" columns=${columns} rows=${rows} rowHref=${(/** @type {Space} */ space) => `/spaces/${space.id}`} />`;
+  return html`
+    <${Table} label="Spaces" columns=${columns} rows=${rows}
+      rowHref=${(/** @type {Space} */ space) => `/spaces/${space.id}`} />
+  `;
 }
 
 /** @param {{any: boolean, onClear: () => void, onNew: () => void}} props */
-function None({ any, onClear, onNew }) {
-  if (any) return html`<${EmptyState} icon="search" title="No space matches" action=${html`<${Button} onClick=${onClear}>Clear the search</${Button}>`} />`;
+function NoSpaces({ any, onClear, onNew }) {
+  if (any)
+    return html`
+      <${EmptyState} icon="search" title="No space matches"
+        action=${html`<${Button} onClick=${onClear}>Clear the search</${Button}>`} />
+    `;
   return html`
-    <${EmptyState} icon="box" title="No spaces yet" command="svc space create lab" action=${html`<${Button} kind="primary" icon="plus" onClick=${onNew}>Create a space</${Button}>`}>
+    <${EmptyState} icon="box" title="No spaces yet" command="svc space create lab"
+      action=${html`<${Button} kind="primary" icon="plus" onClick=${onNew}>Create a space</${Button}>`}>
       A space is where your methods run. Create one, then start its agent there.
     </${EmptyState}>
   `;

@@ -1,4 +1,4 @@
-/** API tokens of the caller: make one, see when each was last used, take one back. */
+/** API tokens of the user: create, list with last use, revoke. */
 import { api } from '../lib/api.js';
 import { now } from '../lib/format.js';
 import { html, useState } from '../lib/preact.js';
@@ -18,7 +18,10 @@ import { toast } from '../ui/toasts.js';
 import { CreatedDialog } from './tokens/created.js';
 import { NewTokenDialog } from './tokens/new-token.js';
 
-/** @typedef {{id: string, name: string, scopes: string[], created_at: string, expires_at: string | null, last_used_at: string | null, token?: string}} Token */
+/**
+ * @typedef {{id: string, name: string, scopes: string[], created_at: string, expires_at: string | null, last_used_at:
+ *   string | null, token?: string}} Token
+ */
 
 const SOON_MS = 7 * 24 * 3_600_000;
 const FILTERS = [
@@ -42,35 +45,59 @@ export default function TokensPage() {
     void list.reload();
   };
   return html`
-    <${PageHeader} title="Tokens" description="Keys for programs that act as you: the command line, scripts, MCP clients. Revoking one acts on its next request."
+    <${PageHeader} title="Tokens"
+      description="Keys for programs that act as you: command line, scripts, MCP clients. Revocation is immediate."
       actions=${html`<${Button} kind="primary" icon="plus" onClick=${open}>New token</${Button}>`} />
-    ${pendingOf(list) ?? html`
-      ${(list.items?.length ?? 0) > 0 && html`
-        <div class="toolbar">
-          <${SearchInput} label="Search tokens" value=${q} onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
-          <${Select} label="Scope" hideLabel value=${scope} onInput=${(/** @type {string} */ value) => query.set({ scope: value })} options=${FILTERS} />
-        </div>`}
-      <${ErrorNotice} error=${list.error} />
-      <${Card} flush>
-        <${Table} label="Tokens" columns=${columns(setRevoking)} rows=${rows} empty=${html`<${Empty} filtered=${Boolean(q || scope)} onNew=${open} />`} />
-        <${Pagination} list=${list} />
-      </${Card}>`}
+    ${
+      pendingOf(list) ??
+      html`
+        ${
+          (list.items?.length ?? 0) > 0 &&
+          html`
+            <div class="toolbar">
+              <${SearchInput} label="Search tokens" value=${q}
+                onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
+              <${Select} label="Scope" hideLabel value=${scope}
+                onInput=${(/** @type {string} */ value) => query.set({ scope: value })} options=${FILTERS} />
+            </div>
+          `
+        }
+        <${ErrorNotice} error=${list.error} />
+        <${Card} flush>
+          <${Table} label="Tokens" columns=${columns(setRevoking)} rows=${rows}
+            empty=${html`<${Empty} filtered=${Boolean(q || scope)} onNew=${open} />`} />
+          <${Pagination} list=${list} />
+        </${Card}>
+      `
+    }
     ${query.get('new') && html`<${NewTokenDialog} onClose=${() => query.set({ new: null })} onCreated=${onCreated} />`}
     ${created && html`<${CreatedDialog} token=${created} onClose=${() => setCreated(null)} />`}
-    ${revoking && html`
-      <${ConfirmDialog} title="Revoke this token?" action="Revoke token" onClose=${() => setRevoking(null)} onConfirm=${() => revoke(revoking, list)}>
-        <p>Whatever uses <strong class="mono anywhere">${revoking.name}</strong> is refused from its next request on, and so are tokens that were made with it. This cannot be undone.</p>
-      </${ConfirmDialog}>`}
+    ${
+      revoking &&
+      html`
+        <${ConfirmDialog} title="Revoke this token?" action="Revoke token" onClose=${() => setRevoking(null)}
+          onConfirm=${() => revoke(revoking, list)}>
+          <p>
+            Any program that uses <strong class="mono anywhere">${revoking.name}</strong> is rejected from its next
+            request on, and so are tokens that were created with it. This cannot be undone.
+          </p>
+        </${ConfirmDialog}>
+      `
+    }
   `;
 }
 
 /** @param {{filtered: boolean, onNew: () => void}} props */
 function Empty({ filtered, onNew }) {
-  if (filtered) return html`<${EmptyState} icon="search" title="No token matches" action=${html`<${Button} href="/tokens">Show all tokens</${Button}>`} />`;
+  if (filtered)
+    return html`
+      <${EmptyState} icon="search" title="No token matches"
+        action=${html`<${Button} href="/tokens">Show all tokens</${Button}>`} />
+    `;
   return html`
     <${EmptyState} icon="key" title="No tokens yet" command="svc token create ci --scope methods --expires-in-days 90"
       action=${html`<${Button} kind="primary" icon="plus" onClick=${onNew}>New token</${Button}>`}>
-      A token lets a program call methods or use tools as you. Make one here, or with the command line:
+      A token lets a program call methods or use tools as you. Create one here, or with the command line:
     </${EmptyState}>
   `;
 }
@@ -83,10 +110,25 @@ function columns(onRevoke) {
   return [
     { key: 'name', label: 'Name', cell: (token) => html`<span class="strong">${token.name}</span>` },
     { key: 'scopes', label: 'Reaches', cell: (token) => html`<${Scopes} scopes=${token.scopes} />` },
-    { key: 'last_used_at', label: 'Last used', cell: (token) => html`<${Time} value=${token.last_used_at} none="never" />` },
+    {
+      key: 'last_used_at',
+      label: 'Last used',
+      cell: (token) => html`<${Time} value=${token.last_used_at} none="never" />`,
+    },
     { key: 'created_at', label: 'Created', cell: (token) => html`<${Time} value=${token.created_at} />` },
     { key: 'expires_at', label: 'Expires', cell: (token) => html`<${Expiry} at=${token.expires_at} />` },
-    { key: 'actions', label: 'Actions', hideLabel: true, shrink: true, cell: (token) => html`<${Button} size="small" aria-label=${`Revoke ${token.name}`} onClick=${() => onRevoke(token)}>Revoke</${Button}>` },
+    {
+      key: 'actions',
+      label: 'Actions',
+      hideLabel: true,
+      shrink: true,
+      cell: (token) =>
+        html`
+          <${Button} size="small" aria-label=${`Revoke ${token.name}`} onClick=${() => onRevoke(token)}>
+            Revoke
+          </${Button}>
+        `,
+    },
   ];
 }
 
@@ -100,7 +142,10 @@ function Scopes({ scopes }) {
 function Expiry({ at }) {
   if (!at) return html`<span class="muted">never</span>`;
   const left = new Date(at).getTime() - now.value;
-  const remark = left <= 0 ? html`<${Badge} tone="bad">expired</${Badge}>` : left < SOON_MS && html`<${Badge} tone="warn">soon</${Badge}>`;
+  const remark =
+    left <= 0
+      ? html`<${Badge} tone="bad">expired</${Badge}>`
+      : left < SOON_MS && html`<${Badge} tone="warn">soon</${Badge}>`;
   return html`<span class="row"><${Time} value=${at} />${remark}</span>`;
 }
 

@@ -1,4 +1,4 @@
-/** One user: roles, groups, and what they come to. */
+/** One user: roles, groups and effective access. */
 import { useAction } from '../lib/action.js';
 import { api } from '../lib/api.js';
 import { anyChange, changesBetween, withChanges, withoutSaved } from '../lib/changes.js';
@@ -31,36 +31,62 @@ const BACK = { href: '/users', label: 'Users' };
 export default function UserPage({ route }) {
   const path = `/api/users/${encodeURIComponent(route.params.id)}`;
   const user = useResource(path, { every: 10_000 });
-  return pendingOf(user, { page: true, back: BACK }) ?? html`<${Person} key=${path} path=${path} user=${user.data} stale=${user.error} onChanged=${user.set} />`;
+  return (
+    pendingOf(user, { page: true, back: BACK }) ??
+    html`<${Person} key=${path} path=${path} user=${user.data} stale=${user.error} onChanged=${user.set} />`
+  );
 }
 
-/** @param {{path: string, user: User, stale: any, onChanged: (user: User) => void}} props `stale`: why what is shown may no longer be true */
+/**
+ * @param {{path: string, user: User, stale: any, onChanged: (user: User) => void}} props `stale`: why the data may be
+ *   outdated
+ */
 function Person({ path, user, stale, onChanged }) {
   useDocumentTitle(user.username);
   const access = useResource(`${path}/access`, { every: 10_000 });
   const change = async (/** @type {object} */ patch) => {
     onChanged(await api.patch(path, patch));
     await access.reload();
-    // Changing oneself may show or hide half of this interface.
+    // A change of the own user may show or hide parts of the interface.
     if (user.id === me.value?.id) await loadMe();
   };
   return html`
     <${Head} path=${path} user=${user} onChange=${change} />
     <div class="stack-large">
       <${ErrorNotice} error=${stale} />
-      ${!user.active && html`<${Notice} tone="warn" icon="lock" title="Inactive"><p>This user cannot sign in, and their tokens are refused. What stands below holds again once they are activated.</p></${Notice}>`}
+      ${
+        !user.active &&
+        html`
+          <${Notice} tone="warn" icon="lock" title="Inactive">
+            <p>
+              This user cannot sign in, and their tokens are refused. The settings below apply again after activation.
+            </p>
+          </${Notice}>
+        `
+      }
       <${Membership} path=${path} user=${user} onChange=${change} />
-      ${pendingOf(access) ?? html`
-        <${ErrorNotice} error=${access.error} title="Not up to date" />
-        <${PermissionsAccess} permissions=${access.data.permissions} />
-        <${MethodsAccess} access=${access.data} />`}
+      ${
+        pendingOf(access) ??
+        html`
+          <${ErrorNotice} error=${access.error} title="Not up to date" />
+          <${PermissionsAccess} permissions=${access.data.permissions} />
+          <${MethodsAccess} access=${access.data} />
+        `
+      }
       <${QuotasCard} user=${user} onChange=${change} />
       <${Card} title="About">
-        <${KeyValue} items=${[
-          ['Created', html`<${Time} value=${user.created_at} exact />`],
-          ['Id', html`<span class="mono small">${user.id}</span>`],
-          can('view_audit') && ['Audit', html`<a href=${`/audit?actor=${encodeURIComponent(user.username)}`}>What ${user.username} did</a>, <a href=${`/audit?target_type=user&target_id=${user.id}`}>what was done to this user</a>`],
-        ]} />
+        <${KeyValue}
+          items=${[
+            ['Created', html`<${Time} value=${user.created_at} exact />`],
+            ['Id', html`<span class="mono small">${user.id}</span>`],
+            can('view_audit') && [
+              'Audit',
+              html`
+                <a href=${`/audit?actor=${encodeURIComponent(user.username)}`}>What ${user.username} did</a>
+                , <a href=${`/audit?target_type=user&target_id=${user.id}`}>what was done to this user</a>
+              `,
+            ],
+          ]} />
       </${Card}>
     </div>
   `;
@@ -88,8 +114,13 @@ function Head({ path, user, onChange }) {
     ? html`<${Button} href="/account#password">Change your password</${Button}>`
     : html`
       <${Button} icon="key" onClick=${() => setOpen('password')}>Set password</${Button}>
-      ${user.active ? html`<${Button} onClick=${() => setOpen('active')}>Deactivate</${Button}>` : html`<${Button} busy=${activate.busy} onClick=${activate.run}>Activate</${Button}>`}
-      <${Button} icon="trash" onClick=${() => setOpen('delete')}>Delete</${Button}>`;
+      ${
+        user.active
+          ? html`<${Button} onClick=${() => setOpen('active')}>Deactivate</${Button}>`
+          : html`<${Button} busy=${activate.busy} onClick=${activate.run}>Activate</${Button}>`
+      }
+      <${Button} icon="trash" onClick=${() => setOpen('delete')}>Delete</${Button}>
+    `;
   return html`
     <${PageHeader} title=${user.username} mono back=${BACK} actions=${actions}>
       <${Status} tone=${user.active ? 'good' : 'neutral'}>${user.active ? 'active' : 'inactive'}</${Status}>
@@ -97,14 +128,29 @@ function Head({ path, user, onChange }) {
     </${PageHeader}>
     ${activate.error && html`<div class="toolbar"><${ErrorNotice} error=${activate.error} /></div>`}
     ${open === 'password' && html`<${SetPassword} user=${user} onChange=${onChange} onClose=${close} />`}
-    ${open === 'active' && html`
-      <${ConfirmDialog} title=${`Deactivate ${user.username}?`} action="Deactivate" onConfirm=${deactivate} onClose=${close}>
-        <p>They are signed out at once and their tokens are refused until they are activated again. Nothing is deleted.</p>
-      </${ConfirmDialog}>`}
-    ${open === 'delete' && html`
-      <${ConfirmDialog} title=${`Delete ${user.username}?`} action="Delete user" typed=${user.username} onConfirm=${remove} onClose=${close}>
-        <p>Their tokens, sessions, sinks and scripts go with them. The server refuses while they own spaces, or global sinks or scripts run as them.</p>
-      </${ConfirmDialog}>`}
+    ${
+      open === 'active' &&
+      html`
+        <${ConfirmDialog} title=${`Deactivate ${user.username}?`} action="Deactivate" onConfirm=${deactivate}
+          onClose=${close}>
+          <p>
+            They are signed out at once and their tokens are refused until they are activated again. Nothing is deleted.
+          </p>
+        </${ConfirmDialog}>
+      `
+    }
+    ${
+      open === 'delete' &&
+      html`
+        <${ConfirmDialog} title=${`Delete ${user.username}?`} action="Delete user" typed=${user.username}
+          onConfirm=${remove} onClose=${close}>
+          <p>
+            Their tokens, sessions, sinks and scripts are deleted too. The server rejects this while they own spaces, or
+            while global sinks or scripts run as them.
+          </p>
+        </${ConfirmDialog}>
+      `
+    }
   `;
 }
 
@@ -124,14 +170,16 @@ function SetPassword({ user, onChange, onClose }) {
   return html`
     <${Dialog} title=${`Set password of ${user.username}`} onClose=${onClose}>
       <${Form} submit="Set password" onSubmit=${submit} onCancel=${onClose}>
-        <p class="muted">Their sessions end; tokens stay as they are.</p>
+        <p class="muted">Their sessions end; tokens stay valid.</p>
         <${NewPassword} label="New password" value=${password} onInput=${setPassword} shown=${shown} onMade=${made} />
       </${Form}>
     </${Dialog}>
   `;
 }
 
-/** @typedef {Record<'roles' | 'groups', import('../lib/changes.js').Changes>} Ticks what was ticked and not yet saved */
+/**
+ * @typedef {Record<'roles' | 'groups', import('../lib/changes.js').Changes>} Ticks unsaved ticks
+ */
 
 /** @param {{path: string, user: User, onChange: (patch: object) => Promise<void>}} props */
 function Membership({ path, user, onChange }) {
@@ -139,27 +187,35 @@ function Membership({ path, user, onChange }) {
   const allGroups = useNames('groups', [user]);
   const [ticks, setTicks] = useState(/** @type {Ticks} */ ({ roles: {}, groups: {} }));
   const dirty = anyChange(user.roles, ticks.roles) || anyChange(user.groups, ticks.groups);
-  const tick = (/** @type {keyof Ticks} */ what) => (/** @type {string[]} */ names) => setTicks({ ...ticks, [what]: changesBetween(user[what], names) });
+  const tick = (/** @type {keyof Ticks} */ what) => (/** @type {string[]} */ names) =>
+    setTicks({ ...ticks, [what]: changesBetween(user[what], names) });
   useUnsaved(dirty);
   const save = useAction(async () => {
     await onChange(await patchOf(path, ticks));
-    setTicks((now) => ({ roles: withoutSaved(now.roles, ticks.roles), groups: withoutSaved(now.groups, ticks.groups) }));
+    setTicks((now) => ({
+      roles: withoutSaved(now.roles, ticks.roles),
+      groups: withoutSaved(now.groups, ticks.groups),
+    }));
     toast('Roles and groups saved');
   });
   const reset = () => {
     setTicks({ roles: {}, groups: {} });
     save.clear();
   };
-  const submit = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    void save.run();
-  };
   return html`
-    <${Card} title="Roles and groups" description="Roles give permissions. Groups open the shared methods that are limited to them.">
-      <form class="form" onSubmit=${submit}>
+    <${Card} title="Roles and groups"
+      description="Roles give permissions. Groups open the shared methods that are limited to them.">
+      <form class="form" onSubmit=${save.submit}>
         <div class="columns">
-          <${Choice} label="Roles" names=${allRoles} chosen=${withChanges(user.roles, ticks.roles)} onChange=${tick('roles')} none="There are no roles." />
-          <${Choice} label="Groups" names=${allGroups} chosen=${withChanges(user.groups, ticks.groups)} onChange=${tick('groups')} none=${can('manage_groups') ? html`There are no groups yet. <a href="/groups">Make one</a>` : 'There are no groups yet.'} />
+          <${Choice} label="Roles" names=${allRoles} chosen=${withChanges(user.roles, ticks.roles)}
+            onChange=${tick('roles')} none="There are no roles." />
+          <${Choice} label="Groups" names=${allGroups} chosen=${withChanges(user.groups, ticks.groups)}
+            onChange=${tick('groups')}
+            none=${
+              can('manage_groups')
+                ? html`There are no groups yet. <a href="/groups">Make one</a>`
+                : 'There are no groups yet.'
+            } />
         </div>
         <${ErrorNotice} error=${save.error} />
         <div class="form-actions">
@@ -172,7 +228,7 @@ function Membership({ path, user, onChange }) {
 }
 
 /**
- * Lists are replaced whole, so the latest are read first, and one without a tick is not sent at all.
+ * The API replaces whole lists, so the current ones are read first, and a list without changes is not sent.
  * @param {string} path
  * @param {Ticks} ticks
  */

@@ -1,4 +1,4 @@
-/** Everybody who has an account. */
+/** All users. */
 import { api } from '../lib/api.js';
 import { plural } from '../lib/format.js';
 import { can, me } from '../lib/me.js';
@@ -25,11 +25,30 @@ await loadStyles('users.css');
 /** @typedef {import('./users/directory.js').User} User */
 
 const COLUMNS = [
-  { key: 'username', label: 'Name', cell: (/** @type {User} */ one) => html`<span class="mono">${one.username}</span>${one.id === me.value?.id && html` <${Badge} tone="accent">you</${Badge}>`}` },
-  { key: 'active', label: 'Status', shrink: true, cell: (/** @type {User} */ one) => html`<${Status} tone=${one.active ? 'good' : 'neutral'}>${one.active ? 'active' : 'inactive'}</${Status}>` },
+  {
+    key: 'username',
+    label: 'Name',
+    cell: (/** @type {User} */ one) =>
+      html`
+        <span class="mono">${one.username}</span>
+        ${one.id === me.value?.id && html` <${Badge} tone="accent">you</${Badge}>`}
+      `,
+  },
+  {
+    key: 'active',
+    label: 'Status',
+    shrink: true,
+    cell: (/** @type {User} */ one) =>
+      html`<${Status} tone=${one.active ? 'good' : 'neutral'}>${one.active ? 'active' : 'inactive'}</${Status}>`,
+  },
   { key: 'roles', label: 'Roles', cell: (/** @type {User} */ one) => html`<${Names} names=${one.roles} />` },
   { key: 'groups', label: 'Groups', cell: (/** @type {User} */ one) => html`<${Names} names=${one.groups} />` },
-  { key: 'created_at', label: 'Created', shrink: true, cell: (/** @type {User} */ one) => html`<${Time} value=${one.created_at} />` },
+  {
+    key: 'created_at',
+    label: 'Created',
+    shrink: true,
+    cell: (/** @type {User} */ one) => html`<${Time} value=${one.created_at} />`,
+  },
 ];
 
 export default function UsersPage() {
@@ -42,19 +61,40 @@ export default function UsersPage() {
   const rows = users.filter(matches(query.all));
   const set = (/** @type {string} */ name) => (/** @type {string} */ value) => query.set({ [name]: value });
   return html`
-    <${PageHeader} title="Users" description="Who may sign in, and with which roles and groups." actions=${can('manage_users') && html`<${Button} kind="primary" icon="plus" onClick=${() => setCreating(true)}>New user</${Button}>`} />
+    <${PageHeader} title="Users" description="Who may sign in, and with which roles and groups."
+      actions=${
+        can('manage_users') &&
+        html`<${Button} kind="primary" icon="plus" onClick=${() => setCreating(true)}>New user</${Button}>`
+      } />
     <div class="toolbar">
       <${SearchInput} label="Search users" value=${query.get('q')} onSearch=${set('q')} />
-      <${Select} label="Role" hideLabel value=${query.get('role')} onInput=${set('role')} options=${[{ value: '', label: 'Every role' }, ...roles]} />
-      <${Select} label="Group" hideLabel value=${query.get('group')} onInput=${set('group')} options=${[{ value: '', label: 'Every group' }, ...groups]} />
-      <${Select} label="Status" hideLabel value=${query.get('status')} onInput=${set('status')} options=${[{ value: '', label: 'Every status' }, { value: 'active', label: 'Active' }, { value: 'inactive', label: 'Inactive' }]} />
-      ${list.items && html`<span class="muted small" role="status">${plural(rows.length, 'user')}${list.hasMore ? ' so far' : ''}</span>`}
+      <${Select} label="Role" hideLabel value=${query.get('role')} onInput=${set('role')}
+        options=${[{ value: '', label: 'Every role' }, ...roles]} />
+      <${Select} label="Group" hideLabel value=${query.get('group')} onInput=${set('group')}
+        options=${[{ value: '', label: 'Every group' }, ...groups]} />
+      <${Select} label="Status" hideLabel value=${query.get('status')} onInput=${set('status')}
+        options=${[
+          { value: '', label: 'Every status' },
+          { value: 'active', label: 'Active' },
+          { value: 'inactive', label: 'Inactive' },
+        ]} />
+      ${
+        list.items &&
+        html`
+          <span class="muted small" role="status">${plural(rows.length, 'user')}${list.hasMore ? ' so far' : ''}</span>
+        `
+      }
     </div>
     <${Card} flush>
-      ${pendingOf(list) ?? html`
-        <${ErrorNotice} error=${list.error} title="Not up to date" />
-        <${Table} label="Users" columns=${COLUMNS} rows=${rows} rowHref=${(/** @type {User} */ one) => `/users/${one.id}`} empty=${html`<${NoMatch} />`} />
-        <${Pagination} list=${list} />`}
+      ${
+        pendingOf(list) ??
+        html`
+          <${ErrorNotice} error=${list.error} title="Not up to date" />
+          <${Table} label="Users" columns=${COLUMNS} rows=${rows}
+            rowHref=${(/** @type {User} */ one) => `/users/${one.id}`} empty=${html`<${NoMatch} />`} />
+          <${Pagination} list=${list} />
+        `
+      }
     </${Card}>
     ${creating && html`<${NewUser} roles=${roles} groups=${groups} onClose=${() => setCreating(false)} />`}
   `;
@@ -73,9 +113,15 @@ function matches({ q = '', role, group, status }) {
 function NoMatch() {
   const query = useQuery();
   return html`
-    <${EmptyState} icon="users" title="No user matches" command="svc user create ann --group ops" action=${html`<${Button} onClick=${() => query.set({ q: null, role: null, group: null, status: null })}>Clear filters</${Button}>`}>
-      Change the filters, or make the user you are looking for.
-    </${EmptyState}>`;
+    <${EmptyState} icon="users" title="No user matches" command="svc user create ann --group ops"
+      action=${html`
+        <${Button} onClick=${() => query.set({ q: null, role: null, group: null, status: null })}>
+          Clear filters
+        </${Button}>
+      `}>
+      Change the filters, or create the user.
+    </${EmptyState}>
+  `;
 }
 
 /** @param {{roles: string[], groups: string[], onClose: () => void}} props */
@@ -98,11 +144,13 @@ function NewUser({ roles: allRoles, groups: allGroups, onClose }) {
   return html`
     <${Dialog} title="New user" onClose=${onClose} wide>
       <${Form} submit="Create user" onSubmit=${submit} onCancel=${onClose}>
-        <${TextInput} label="User name" mono required maxlength="20" value=${username} onInput=${setUsername} autocomplete="off" hint="Lower-case letters, digits and single hyphens. It never changes." />
+        <${TextInput} label="User name" mono required maxlength="20" value=${username} onInput=${setUsername}
+          autocomplete="off" hint="Lower-case letters, digits and single hyphens. It never changes." />
         <${NewPassword} value=${password} onInput=${setPassword} shown=${shown} onMade=${made} />
         <div class="columns">
           <${Choice} label="Roles" names=${allRoles} chosen=${roles} onChange=${setRoles} none="There are no roles." />
-          <${Choice} label="Groups" names=${allGroups} chosen=${groups} onChange=${setGroups} none="There are no groups yet." />
+          <${Choice} label="Groups" names=${allGroups} chosen=${groups} onChange=${setGroups}
+            none="There are no groups yet." />
         </div>
       </${Form}>
     </${Dialog}>

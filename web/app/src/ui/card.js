@@ -2,7 +2,7 @@ import { cx, html, useId } from '../lib/preact.js';
 
 /**
  * @param {object} props
- * @param {any} [props.title] makes it a section of its own, named after the title
+ * @param {any} [props.title] makes the card a section with this accessible name
  * @param {any} [props.description]
  * @param {any} [props.actions]
  * @param {boolean} [props.flush] no padding, for a table or a list
@@ -14,15 +14,20 @@ import { cx, html, useId } from '../lib/preact.js';
 export function Card({ title, description, actions, flush, class: className, level = 2, id: anchor, children }) {
   const id = useId();
   return html`
-    <section class=${cx('card', flush && 'card-flush', className)} id=${anchor} aria-labelledby=${title ? id : undefined}>
-      ${title && html`
-        <header class="card-header">
-          <div class="grow">
-            <${`h${level}`} class="card-title" id=${id}>${title}</${`h${level}`}>
-            ${description && html`<p class="card-description">${description}</p>`}
-          </div>
-          ${actions && html`<div class="actions">${actions}</div>`}
-        </header>`}
+    <section class=${cx('card', flush && 'card-flush', className)} id=${anchor}
+      aria-labelledby=${title ? id : undefined}>
+      ${
+        title &&
+        html`
+          <header class="card-header">
+            <div class="grow">
+              <${`h${level}`} class="card-title" id=${id}>${title}</${`h${level}`}>
+              ${description && html`<p class="card-description">${description}</p>`}
+            </div>
+            ${actions && html`<div class="actions">${actions}</div>`}
+          </header>
+        `
+      }
       <div class="card-body">${children}</div>
     </section>
   `;
@@ -30,8 +35,9 @@ export function Card({ title, description, actions, flush, class: className, lev
 
 /**
  * The head of a page: its only h1.
- * @param {{title: any, description?: any, actions?: any, back?: {href: string, label: string}, mono?: boolean, children?: any}} props
- *   `children` stand behind the title, for a status
+ * @param {{title: any, description?: any, actions?: any, back?: {href: string, label: string}, mono?: boolean,
+ *   children?: any}} props
+ *   `children` follow the title, for a status
  */
 export function PageHeader({ title, description, actions, back, mono, children }) {
   return html`
@@ -50,7 +56,12 @@ export function PageHeader({ title, description, actions, back, mono, children }
 
 /** One number and its name. @param {{label: any, value: any, hint?: any, href?: string, children?: any}} props */
 export function Stat({ label, value, hint, href, children }) {
-  const content = html`<span class="stat-label">${label}</span><span class="stat-value">${value}</span>${hint && html`<span class="stat-hint">${hint}</span>`}${children}`;
+  const content = html`
+    <span class="stat-label">${label}</span>
+    <span class="stat-value">${value}</span>
+    ${hint && html`<span class="stat-hint">${hint}</span>`}
+    ${children}
+  `;
   return href ? html`<a class="stat stat-link" href=${href}>${content}</a>` : html`<div class="stat">${content}</div>`;
 }
 
@@ -60,5 +71,9 @@ export function Stat({ label, value, hint, href, children }) {
  */
 export function KeyValue({ items, class: className }) {
   const rows = /** @type {[any, any][]} */ (items.filter(Boolean));
-  return html`<dl class=${cx('key-value', className)}>${rows.map(([name, value], index) => html`<div key=${index}><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+  return html`
+    <dl class=${cx('key-value', className)}>
+      ${rows.map(([name, value], index) => html`<div key=${index}><dt>${name}</dt><dd>${value}</dd></div>`)}
+    </dl>
+  `;
 }

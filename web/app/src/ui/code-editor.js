@@ -1,6 +1,6 @@
 /**
- * A textarea over a layer of the same text in colours. The textarea's own text is transparent, so
- * caret, selection, undo, spell of keys and screen readers are the browser's.
+ * A textarea above a highlighted copy of its text. The text of the textarea is transparent; caret, selection, undo, key
+ * handling and screen reader support are the browser's.
  */
 import { cx, html, useMemo, useRef } from '../lib/preact.js';
 import { tokens } from './code-block.js';
@@ -16,17 +16,35 @@ import { Field } from './field.js';
  * @param {any} [props.hint]
  * @param {any} [props.error]
  * @param {number | null} [props.errorLine] marked in the margin
- * @param {number} [props.rows] lines that are visible without scrolling; it grows up to `maxRows`
+ * @param {number} [props.rows] lines visible without scrolling; the editor grows up to `maxRows`
  * @param {number} [props.maxRows]
  * @param {boolean} [props.readOnly]
- * @param {() => void} [props.onSubmit] Ctrl or Cmd with Enter
+ * @param {() => void} [props.onSubmit] called on Ctrl+Enter or Cmd+Enter
  */
-export function CodeEditor({ label, value, onInput, language, hideLabel, hint, error, errorLine, rows = 8, maxRows = 32, readOnly, onSubmit }) {
+export function CodeEditor({
+  label,
+  value,
+  onInput,
+  language,
+  hideLabel,
+  hint,
+  error,
+  errorLine,
+  rows = 8,
+  maxRows = 32,
+  readOnly,
+  onSubmit,
+}) {
   const escaped = useRef(false);
   const lines = useMemo(() => value.split('\n').length, [value]);
   const coloured = useMemo(() => (language ? tokens(value, language) : value), [value, language]);
   const height = Math.min(Math.max(lines, rows), maxRows);
-  const note = readOnly ? hint : html`${hint}${hint ? ' ' : ''}<span class="editor-keys">Tab indents; Escape, then Tab leaves the field.</span>`;
+  const setHeight = (/** @type {HTMLElement | null} */ box) => {
+    if (box) box.style.height = `calc(${height} * var(--code-line) + 1.5rem + 2px)`;
+  };
+  const note = readOnly
+    ? hint
+    : html`${hint}${hint ? ' ' : ''}<span class="editor-keys">Tab indents; Escape, then Tab leaves the field.</span>`;
 
   const onKey = (/** @type {KeyboardEvent} */ event) => {
     const field = /** @type {HTMLTextAreaElement} */ (event.currentTarget);
@@ -34,7 +52,7 @@ export function CodeEditor({ label, value, onInput, language, hideLabel, hint, e
       event.preventDefault();
       onSubmit();
     } else if (event.key === 'Escape') {
-      // In a dialog the first Escape frees the field, the next one closes the dialog.
+      // In a dialog the first Escape lets Tab leave the field, the second one closes the dialog.
       if (!escaped.current) event.preventDefault();
       escaped.current = true;
     } else if (event.key === 'Tab' && !escaped.current && !readOnly) {
@@ -49,22 +67,31 @@ export function CodeEditor({ label, value, onInput, language, hideLabel, hint, e
   return html`
     <${Field} ...${{ label, hideLabel, hint: note, error, class: 'editor-field' }}>
       ${(/** @type {any} */ wiring) => html`
-        <div class=${cx('editor', error && 'editor-invalid')} ref=${(/** @type {HTMLElement | null} */ box) => box && (box.style.height = `calc(${height} * var(--code-line) + 1.5rem + 2px)`)}>
+        <div class=${cx('editor', error && 'editor-invalid')} ref=${setHeight}>
           <div class="editor-gutter" aria-hidden="true">
-            ${Array.from({ length: lines }, (_, index) => html`<span key=${index} class=${index + 1 === errorLine ? 'editor-error-line' : undefined}>${index + 1}</span>`)}
+            ${Array.from(
+              { length: lines },
+              (_, index) =>
+                html`
+                  <span key=${index} class=${index + 1 === errorLine ? 'editor-error-line' : undefined}>
+                    ${index + 1}
+                  </span>
+                `,
+            )}
           </div>
           <div class="editor-text">
             <pre aria-hidden="true"><code>${coloured}${'\n'}</code></pre>
-            <textarea value=${value} readonly=${readOnly} spellcheck=${false} autocapitalize="off" autocomplete="off" wrap="off"
-              onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} onKeyDown=${onKey}
+            <textarea value=${value} readonly=${readOnly} spellcheck=${false} autocapitalize="off" autocomplete="off"
+              wrap="off" onInput=${(/** @type {any} */ event) => onInput(event.currentTarget.value)} onKeyDown=${onKey}
               onFocus=${() => (escaped.current = false)} ...${wiring}></textarea>
           </div>
-        </div>`}
+        </div>
+      `}
     </${Field}>
   `;
 }
 
-/** Through the browser's own editing command, so that undo knows of it. @param {string} text */
+/** Edits through the browser's editing command, so that undo works. @param {string} text */
 function insert(text) {
   document.execCommand(text ? 'insertText' : 'delete', false, text);
 }
@@ -79,17 +106,23 @@ function indent(field, width, back) {
   const from = value.lastIndexOf('\n', start - 1) + 1;
   if (!back && !value.slice(start, end).includes('\n')) return insert(' '.repeat(width - ((start - from) % width)));
   const block = value.slice(from, end);
-  const moved = back ? block.replace(new RegExp(`^ {1,${width}}`, 'gm'), '') : block.replace(/^(?=.)/gm, ' '.repeat(width));
+  const moved = back
+    ? block.replace(new RegExp(`^ {1,${width}}`, 'gm'), '')
+    : block.replace(/^(?=.)/gm, ' '.repeat(width));
   if (moved === block) return undefined;
   field.setSelectionRange(from, end);
   insert(moved);
-  if (start === end) field.setSelectionRange(Math.max(from, start - (block.length - moved.length)), Math.max(from, start - (block.length - moved.length)));
+  if (start === end)
+    field.setSelectionRange(
+      Math.max(from, start - (block.length - moved.length)),
+      Math.max(from, start - (block.length - moved.length)),
+    );
   else field.setSelectionRange(from, from + moved.length);
   return undefined;
 }
 
 /**
- * A new line as far in as the last; one step further after what opens a block.
+ * Inserts a line with the indentation of the current one, plus one step after the start of a block.
  * @param {HTMLTextAreaElement} field
  * @param {string} [language]
  */

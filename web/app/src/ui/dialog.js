@@ -1,9 +1,10 @@
 /**
  * Dialogs and drawers on the browser's own `<dialog>`: it traps the focus, makes the rest inert,
- * and closes with Escape. One is open as long as it is rendered.
+ * and closes with Escape. A dialog is open while it is rendered.
  */
-import { cx, html, useEffect, useId, useRef, useState } from '../lib/preact.js';
+
 import { useAction } from '../lib/action.js';
+import { cx, html, useEffect, useId, useRef, useState } from '../lib/preact.js';
 import { Button, IconButton } from './button.js';
 import { ErrorNotice } from './error-notice.js';
 import { TextInput } from './field.js';
@@ -15,22 +16,29 @@ import { TextInput } from './field.js';
  * @param {any} [props.children]
  * @param {any} [props.footer]
  * @param {boolean} [props.wide]
- * @param {boolean} [props.locked] no way out but the buttons inside, for a secret shown once
+ * @param {boolean} [props.locked] closes only by the buttons inside, for a secret shown once
  * @param {string} [props.class]
  */
 export function Dialog({ title, onClose, children, footer, wide, locked, class: className }) {
-  return html`<${Modal} class=${cx('dialog', wide && 'dialog-wide', className)} ...${{ title, onClose, footer, locked }}>${children}</${Modal}>`;
+  return html`
+    <${Modal} class=${cx('dialog', wide && 'dialog-wide', className)} ...${{ title, onClose, footer, locked }}>
+      ${children}
+    </${Modal}>
+  `;
 }
 
 /**
- * A dialog at the right edge, to look at something without leaving the list. A click beside it closes it.
+ * A dialog at the right edge that shows an item of a list. A click outside closes it.
  * @param {{title: any, onClose: () => void, children?: any, footer?: any, actions?: any}} props
  */
 export function Drawer({ title, onClose, children, footer, actions }) {
   return html`<${Modal} class="drawer" dismissable ...${{ title, onClose, footer, actions }}>${children}</${Modal}>`;
 }
 
-/** @param {{title: any, onClose: () => void, children?: any, footer?: any, actions?: any, class?: string, dismissable?: boolean, locked?: boolean}} props */
+/**
+ * @param {{title: any, onClose: () => void, children?: any, footer?: any, actions?: any, class?: string, dismissable?:
+ *   boolean, locked?: boolean}} props
+ */
 function Modal({ title, onClose, children, footer, actions, class: className, dismissable, locked }) {
   const ref = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const id = useId();
@@ -41,7 +49,7 @@ function Modal({ title, onClose, children, footer, actions, class: className, di
     focusFirst(dialog);
     return () => {
       dialog?.close();
-      // By now it has left the document, and then the browser gives no focus back.
+      // The dialog has already left the document, so the browser does not restore the focus.
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);
@@ -49,7 +57,7 @@ function Modal({ title, onClose, children, footer, actions, class: className, di
     event.preventDefault();
     if (!locked) onClose();
   };
-  // Chromium closes on a second Escape whatever `cancel` says.
+  // Chromium closes on a second Escape even if `cancel` was prevented.
   const onKey = (/** @type {KeyboardEvent} */ event) => {
     if (event.key !== 'Escape' || event.defaultPrevented) return;
     event.preventDefault();
@@ -57,7 +65,8 @@ function Modal({ title, onClose, children, footer, actions, class: className, di
   };
   const onPress = (/** @type {MouseEvent} */ event) => dismissable && event.target === ref.current && onClose();
   return html`
-    <dialog ref=${ref} class=${className} aria-labelledby=${id} onCancel=${onCancel} onKeyDown=${onKey} onMouseDown=${onPress}>
+    <dialog ref=${ref} class=${className} aria-labelledby=${id} onCancel=${onCancel} onKeyDown=${onKey}
+      onMouseDown=${onPress}>
       <div class="dialog-inner">
         <header class="dialog-header">
           <h2 id=${id}>${title}</h2>
@@ -71,7 +80,10 @@ function Modal({ title, onClose, children, footer, actions, class: className, di
   `;
 }
 
-/** On the first thing to fill in, where there is one; the browser would take the close button. @param {HTMLDialogElement | null} dialog */
+/**
+ * Focuses the first input, if any; the browser would focus the close button.
+ * @param {HTMLDialogElement | null} dialog
+ */
 function focusFirst(dialog) {
   const fields = ':is(input, select, textarea):not([type="hidden"], [disabled], [readonly])';
   const field = dialog?.querySelector(`[autofocus]`) ?? dialog?.querySelector(`.dialog-body ${fields}`);
@@ -79,12 +91,12 @@ function focusFirst(dialog) {
 }
 
 /**
- * Asks before something that cannot be undone. With `typed`, its name has to be typed first.
+ * Confirms an action that cannot be undone. With `typed`, the user must type this name.
  * @param {object} props
  * @param {any} props.title
- * @param {any} [props.children] what will happen
- * @param {string} props.action the word on the button
- * @param {() => Promise<any>} props.onConfirm an error stays in the dialog; else it closes
+ * @param {any} [props.children] describes the consequences
+ * @param {string} props.action the label of the button
+ * @param {() => Promise<any>} props.onConfirm on an error the dialog stays open and shows it
  * @param {() => void} props.onClose
  * @param {string} [props.typed]
  * @param {'danger' | 'primary'} [props.kind]
@@ -101,7 +113,13 @@ export function ConfirmDialog({ title, children, action, onConfirm, onClose, typ
     <${Dialog} title=${title} onClose=${onClose}>
       <form class="form" onSubmit=${confirm}>
         <div class="prose">${children}</div>
-        ${typed && html`<${TextInput} label=${html`Type <code>${typed}</code> to confirm`} value=${text} onInput=${setText} mono autocomplete="off" autofocus />`}
+        ${
+          typed &&
+          html`
+            <${TextInput} label=${html`Type <code>${typed}</code> to confirm`} value=${text} onInput=${setText} mono
+              autocomplete="off" autofocus />
+          `
+        }
         <${ErrorNotice} error=${error} />
         <div class="dialog-actions">
           <${Button} onClick=${onClose}>Cancel</${Button}>

@@ -3,7 +3,7 @@ import { CodeBlock } from './code-block.js';
 import { Icon } from './icon.js';
 
 /**
- * Nothing here yet, and what to do about it.
+ * Shown instead of an empty list, with the next step.
  * @param {{icon?: string, title: string, children?: any, command?: string, action?: any, level?: 2 | 3}} props
  */
 export function EmptyState({ icon = 'info', title, children, command, action, level = 2 }) {

@@ -1,11 +1,11 @@
-/** Failures, in the server's own words, where they happened. */
+/** Error messages of the server, shown where the error happened. */
 import { html } from '../lib/preact.js';
 import { Button } from './button.js';
 import { Icon } from './icon.js';
 import { withCode } from './rich-text.js';
 
 /**
- * Beside the thing that failed. Nothing without an error, so it can always stand there.
+ * An error next to the control that failed. Renders nothing without an error.
  * @param {{error: any, title?: string, onRetry?: () => void}} props
  */
 export function ErrorNotice({ error, title, onRetry }) {
@@ -23,7 +23,10 @@ export function ErrorNotice({ error, title, onRetry }) {
   `;
 }
 
-/** A remark that is no error. @param {{tone?: import('./badge.js').Tone, icon?: string, title?: any, children?: any, actions?: any}} props */
+/**
+ * A notice that is not an error.
+ * @param {{tone?: import('./badge.js').Tone, icon?: string, title?: any, children?: any, actions?: any}} props
+ */
 export function Notice({ tone = 'accent', icon = 'info', title, children, actions }) {
   return html`
     <div class=${`notice tone-${tone}`}>
@@ -40,11 +43,15 @@ export function messageOf(error) {
 }
 
 /**
- * In place of a whole page: what it shows could not be had. 403 and 404 say what they mean.
+ * Replaces a page whose data could not be loaded; 403 and 404 have their own texts.
  * @param {{error: any, title?: string, onRetry?: () => void, back?: {href: string, label: string}}} props
  */
 export function PageError({ error, title, onRetry, back }) {
-  const known = { 403: 'You are not allowed to see this', 404: 'There is nothing here', 0: 'The server is not answering' };
+  const known = {
+    403: 'You are not allowed to see this',
+    404: 'There is nothing here',
+    0: 'The server is not answering',
+  };
   const heading = title ?? known[/** @type {403} */ (error.status)] ?? 'Something went wrong';
   const code = error.status === 403 || error.status === 404 ? String(error.status) : '';
   return html`
@@ -56,20 +63,25 @@ export function PageError({ error, title, onRetry, back }) {
       <div class="actions">
         ${back && html`<${Button} href=${back.href} icon="arrow-left">${back.label}</${Button}>`}
         <${Button} href="/">Go to the overview</${Button}>
-        ${error.status !== 403 && error.status !== 404 && html`<${Button} icon="refresh" onClick=${onRetry ?? (() => location.reload())}>Try again</${Button}>`}
+        ${
+          error.status !== 403 &&
+          error.status !== 404 &&
+          html`<${Button} icon="refresh" onClick=${onRetry ?? (() => location.reload())}>Try again</${Button}>`
+        }
       </div>
     </div>
   `;
 }
 
 /**
- * The usual three states of a resource before it has data; null once it has some.
+ * The view of a resource without data: error, loading or blank. Null if it has data.
  * @param {{error: any, data: any, slow: boolean, reload?: () => any}} resource
- * @param {{page?: boolean, back?: {href: string, label: string}}} [options] `page`: an error takes the whole page
+ * @param {{page?: boolean, back?: {href: string, label: string}}} [options] `page`: an error replaces the whole page
  */
 export function pendingOf(resource, { page = false, back } = {}) {
   if (resource.data !== null) return null;
-  if (resource.error && page) return html`<${PageError} error=${resource.error} onRetry=${resource.reload} back=${back} />`;
+  if (resource.error && page)
+    return html`<${PageError} error=${resource.error} onRetry=${resource.reload} back=${back} />`;
   if (resource.error) return html`<${ErrorNotice} error=${resource.error} onRetry=${resource.reload} />`;
   return resource.slow ? html`<p class="loading" role="status">Loading…</p>` : html`<div class="loading-space"></div>`;
 }

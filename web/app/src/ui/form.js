@@ -4,10 +4,10 @@ import { Button } from './button.js';
 import { ErrorNotice } from './error-notice.js';
 
 /**
- * A form that is sent once at a time and shows what the server refused above its buttons.
+ * A form with one request at a time, which shows the server's error above its buttons.
  * @param {object} props
- * @param {() => Promise<any>} props.onSubmit throws what it wants shown
- * @param {any} props.submit the word on the button
+ * @param {() => Promise<any>} props.onSubmit throws the error to show
+ * @param {any} props.submit the label of the button
  * @param {() => void} [props.onCancel]
  * @param {boolean} [props.disabled]
  * @param {boolean} [props.wideButton]
@@ -15,7 +15,16 @@ import { ErrorNotice } from './error-notice.js';
  * @param {string} [props.class]
  * @param {any} [props.children]
  */
-export function Form({ onSubmit, submit, onCancel, disabled, wideButton, kind = 'primary', class: className, children }) {
+export function Form({
+  onSubmit,
+  submit,
+  onCancel,
+  disabled,
+  wideButton,
+  kind = 'primary',
+  class: className,
+  children,
+}) {
   const { run, busy, error } = useAction(onSubmit);
   const send = (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -27,7 +36,10 @@ export function Form({ onSubmit, submit, onCancel, disabled, wideButton, kind = 
       <${ErrorNotice} error=${error} />
       <div class=${onCancel ? 'dialog-actions' : 'form-actions'}>
         ${onCancel && html`<${Button} onClick=${onCancel}>Cancel</${Button}>`}
-        <${Button} type="submit" kind=${kind} busy=${busy} disabled=${disabled} class=${wideButton ? 'button-wide' : ''}>${submit}</${Button}>
+        <${Button} type="submit" kind=${kind} busy=${busy} disabled=${disabled}
+          class=${wideButton ? 'button-wide' : ''}>
+          ${submit}
+        </${Button}>
       </div>
     </form>
   `;

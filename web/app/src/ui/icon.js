@@ -1,4 +1,4 @@
-/** Icons: strokes on a 24 × 24 grid, in the colour of the text around them, silent for screen readers. */
+/** Icons: strokes on a 24 × 24 grid, in the colour of the surrounding text, hidden from screen readers. */
 import { html } from '../lib/preact.js';
 
 /** @type {Record<string, string>} */
@@ -20,10 +20,10 @@ const PATHS = {
   download: 'M12 4v11M7 10.5l5 5 5-5M4.5 20h15',
   edit: 'M4 20l1-4.5L16 4.5l3.5 3.5L8.5 19zM13.5 7l3.5 3.5',
   external: 'M14 4h6v6M20 4l-9 9M18 14v6H4V6h6',
-  eye: 'M2.5 12S6 5.5 12 5.5 21.5 12 21.5 12 18 18.5 12 18.5 2.5 12 2.5 12zM12 9.2a2.8 2.8 0 1 0 0 5.6 2.8 2.8 0 0 0 0-5.6z',
   filter: 'M4 6h16M7 12h10M10 18h4',
-  function: 'M8 4.5c-2 0-2.5 1-2.5 2.8V10c0 1.3-.7 2-2 2 1.3 0 2 .7 2 2v2.7c0 1.8.5 2.8 2.5 2.8M16 4.5c2 0 2.5 1 2.5 2.8V10c0 1.3.7 2 2 2-1.3 0-2 .7-2 2v2.7c0 1.8-.5 2.8-2.5 2.8',
-  globe: 'M12 3.5a8.5 8.5 0 1 0 0 17 8.5 8.5 0 0 0 0-17zM3.5 12h17M12 3.5c5 5 5 12 0 17M12 3.5c-5 5-5 12 0 17',
+  function:
+    'M8 4.5c-2 0-2.5 1-2.5 2.8V10c0 1.3-.7 2-2 2 1.3 0 2 .7 2 2v2.7c0 1.8.5 2.8 2.5 2.8' +
+    'M16 4.5c2 0 2.5 1 2.5 2.8V10c0 1.3.7 2 2 2-1.3 0-2 .7-2 2v2.7c0 1.8-.5 2.8-2.5 2.8',
   home: 'M4 11l8-7 8 7v9h-5.5v-6h-5v6H4z',
   info: 'M12 3.5a8.5 8.5 0 1 0 0 17 8.5 8.5 0 0 0 0-17zM12 11v5M12 8v.1',
   key: 'M8 10.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9zM11.5 12 20 3.5M16 7.5l3 3',
@@ -35,7 +35,10 @@ const PATHS = {
   minus: 'M5 12h14',
   monitor: 'M3.5 5h17v11.5h-17zM9 20h6M12 16.5V20',
   moon: 'M20 14.5A8.5 8.5 0 1 1 9.5 4a7 7 0 0 0 10.5 10.5z',
-  more: 'M5 11.2a.8.8 0 1 0 0 1.6.8.8 0 0 0 0-1.6zM12 11.2a.8.8 0 1 0 0 1.6.8.8 0 0 0 0-1.6zM19 11.2a.8.8 0 1 0 0 1.6.8.8 0 0 0 0-1.6z',
+  more:
+    'M5 11.2a.8.8 0 1 0 0 1.6.8.8 0 0 0 0-1.6z' +
+    'M12 11.2a.8.8 0 1 0 0 1.6.8.8 0 0 0 0-1.6z' +
+    'M19 11.2a.8.8 0 1 0 0 1.6.8.8 0 0 0 0-1.6z',
   pause: 'M8.5 5v14M15.5 5v14',
   play: 'M7 4.5v15L19 12z',
   plug: 'M9 3v5M15 3v5M6 8h12v3.5a6 6 0 0 1-12 0zM12 17.5V21',
@@ -45,11 +48,15 @@ const PATHS = {
   send: 'M20.5 3.5 3.5 10l7 3.5 3.5 7zM10.5 13.5l4-4',
   shield: 'M12 3.5l7.5 2.8v5.2c0 4.5-3 7.5-7.5 9.5-4.5-2-7.5-5-7.5-9.5V6.3z',
   stop: 'M6.5 6.5h11v11h-11z',
-  sun: 'M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 2.5v2M12 19.5v2M2.5 12h2M19.5 12h2M5.3 5.3l1.4 1.4M17.3 17.3l1.4 1.4M5.3 18.7l1.4-1.4M17.3 6.7l1.4-1.4',
+  sun:
+    'M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8z' +
+    'M12 2.5v2M12 19.5v2M2.5 12h2M19.5 12h2M5.3 5.3l1.4 1.4M17.3 17.3l1.4 1.4M5.3 18.7l1.4-1.4M17.3 6.7l1.4-1.4',
   terminal: 'M3.5 5h17v14h-17zM7.5 9.5l3 2.5-3 2.5M12.5 15h4',
   trash: 'M4.5 7h15M9.5 7V4h5v3M6.5 7l1 13h9l1-13M10.5 11v5.5M13.5 11v5.5',
   user: 'M12 4a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM4.5 20.5c.5-4 3.5-6 7.5-6s7 2 7.5 6',
-  users: 'M9 5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7zM2.5 19.5c.5-3.5 3-5 6.5-5s6 1.5 6.5 5M16 5.3a3.5 3.5 0 0 1 0 6.4M18 14.8c2 .7 3.2 2.2 3.5 4.7',
+  users:
+    'M9 5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7z' +
+    'M2.5 19.5c.5-3.5 3-5 6.5-5s6 1.5 6.5 5M16 5.3a3.5 3.5 0 0 1 0 6.4M18 14.8c2 .7 3.2 2.2 3.5 4.7',
 };
 
 /**
@@ -57,8 +64,9 @@ const PATHS = {
  */
 export function Icon({ name, size = 16, class: className }) {
   return html`
-    <svg class=${className ? `icon ${className}` : 'icon'} width=${size} height=${size} viewBox="0 0 24 24" fill="none" stroke="currentColor"
-      stroke-width="1.75" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true" focusable="false">
+    <svg class=${className ? `icon ${className}` : 'icon'} width=${size} height=${size} viewBox="0 0 24 24" fill="none"
+      stroke="currentColor" stroke-width="1.75" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true"
+      focusable="false">
       <path d=${PATHS[name ?? ''] ?? PATHS.info} />
     </svg>
   `;

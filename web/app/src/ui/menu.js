@@ -1,14 +1,17 @@
 import { cx, html, useId, useLayoutEffect, useRef, useState } from '../lib/preact.js';
 import { Icon } from './icon.js';
 
-/** @typedef {{label: any, icon?: string, href?: string, onClick?: () => void, danger?: boolean, checked?: boolean} | 'line'} MenuItem */
+/**
+ * @typedef {{label: any, icon?: string, href?: string, onClick?: () => void, danger?: boolean, checked?: boolean} |
+ *   'line'} MenuItem
+ */
 
 /**
- * A button that opens a list of things to do. Arrow keys move, Escape closes.
+ * A button that opens a list of actions. Arrow keys move, Escape closes.
  * @param {object} props
  * @param {MenuItem[]} props.items
  * @param {string} props.label
- * @param {any} [props.children] what the button shows and is called; three dots and the label without
+ * @param {any} [props.children] content of the button; without it, three dots with the label
  * @param {boolean} [props.up] opens upwards
  * @param {string} [props.class]
  */
@@ -21,8 +24,8 @@ export function Menu({ items, label, children, up, class: className }) {
     /** @type {HTMLElement | null | undefined} */ (root.current?.querySelector('.menu-button'))?.focus();
   };
 
-  // With the list, not a moment after it: late, it would take the focus from a menu that was closed
-  // meanwhile, and the focus would go with the list.
+  // A layout effect, because a later effect could focus an item of a menu that was closed in the meantime, and the
+  // focus would be lost with the list.
   useLayoutEffect(() => {
     if (!open) return undefined;
     entries(root.current)[0]?.focus();
@@ -36,7 +39,7 @@ export function Menu({ items, label, children, up, class: className }) {
   const onKey = (/** @type {KeyboardEvent} */ event) => {
     if (!open) return;
     if (event.key === 'Escape') {
-      // A menu in a dialog must not close the dialog with it.
+      // Closing a menu must not close the dialog around it.
       event.preventDefault();
       event.stopPropagation();
       close();
@@ -49,12 +52,19 @@ export function Menu({ items, label, children, up, class: className }) {
 
   return html`
     <div class=${cx('menu', className)} ref=${root} onKeyDown=${onKey}>
-      <button type="button" class=${cx('menu-button', !children && 'icon-button')} aria-haspopup="menu" aria-expanded=${open} aria-controls=${open ? id : undefined} aria-label=${children ? undefined : label} onClick=${() => setOpen(!open)}>
+      <button type="button" class=${cx('menu-button', !children && 'icon-button')} aria-haspopup="menu"
+        aria-expanded=${open} aria-controls=${open ? id : undefined} aria-label=${children ? undefined : label}
+        onClick=${() => setOpen(!open)}>
         ${children ?? html`<${Icon} name="more" />`}
       </button>
-      ${open && html`<ul class=${cx('menu-list', up && 'menu-up')} role="menu" id=${id} aria-label=${label}>
-        ${items.map((item, index) => html`<${Item} key=${index} item=${item} onDone=${close} />`)}
-      </ul>`}
+      ${
+        open &&
+        html`
+          <ul class=${cx('menu-list', up && 'menu-up')} role="menu" id=${id} aria-label=${label}>
+            ${items.map((item, index) => html`<${Item} key=${index} item=${item} onDone=${close} />`)}
+          </ul>
+        `
+      }
     </div>
   `;
 }
@@ -64,16 +74,29 @@ function Item({ item, onDone }) {
   if (item === 'line') return html`<li role="separator" class="menu-line"></li>`;
   const { label, icon, href, onClick, danger, checked } = item;
   const choice = checked === undefined ? { role: 'menuitem' } : { role: 'menuitemradio', 'aria-checked': checked };
-  const content = html`${icon && html`<${Icon} name=${icon} />`}<span class="grow">${label}</span>${checked && html`<${Icon} name="check" />`}`;
+  const content = html`
+    ${icon && html`<${Icon} name=${icon} />`}
+    <span class="grow">${label}</span>
+    ${checked && html`<${Icon} name="check" />`}
+  `;
   const act = () => {
     onDone();
     onClick?.();
   };
-  return html`<li role="none">
-    ${href
-      ? html`<a class="menu-item" tabindex="-1" href=${href} onClick=${onDone} ...${choice}>${content}</a>`
-      : html`<button type="button" class=${cx('menu-item', danger && 'menu-danger')} tabindex="-1" onClick=${act} ...${choice}>${content}</button>`}
-  </li>`;
+  return html`
+    <li role="none">
+      ${
+        href
+          ? html`<a class="menu-item" tabindex="-1" href=${href} onClick=${onDone} ...${choice}>${content}</a>`
+          : html`
+            <button type="button" class=${cx('menu-item', danger && 'menu-danger')} tabindex="-1" onClick=${act}
+              ...${choice}>
+              ${content}
+            </button>
+          `
+      }
+    </li>
+  `;
 }
 
 /** @param {HTMLElement | null} root @returns {HTMLElement[]} */
@@ -85,6 +108,9 @@ function entries(root) {
 function move(root, key) {
   const all = entries(root);
   const at = all.indexOf(/** @type {HTMLElement} */ (document.activeElement));
-  const to = { ArrowDown: (at + 1) % all.length, ArrowUp: (at - 1 + all.length) % all.length, Home: 0, End: all.length - 1 }[key] ?? 0;
+  const to =
+    { ArrowDown: (at + 1) % all.length, ArrowUp: (at - 1 + all.length) % all.length, Home: 0, End: all.length - 1 }[
+      key
+    ] ?? 0;
   all[to]?.focus();
 }

@@ -1,15 +1,18 @@
-/** How full something is, for instance a queue. */
+/** The fill level of, for instance, a queue. */
 import { html } from '../lib/preact.js';
 
 const WIDTH = 48;
 
-/** x of y; also said in words, for who cannot see it. @param {{value: number, max: number, label: string}} props */
+/** A bar with an accessible text. @param {{value: number, max: number, label: string}} props */
 export function Meter({ value, max, label }) {
   const part = Math.min(value / max, 1);
   const tone = part >= 0.9 ? 'bad' : part >= 0.5 ? 'warn' : 'good';
   return html`
     <span class="meter" role="img" aria-label=${`${label}: ${value} of ${max}`}>
-      <svg viewBox=${`0 0 ${WIDTH} 6`} width=${WIDTH} height="6" aria-hidden="true"><rect class="meter-track" width=${WIDTH} height="6" rx="3" /><rect class=${`meter-fill tone-${tone}`} width=${(part * WIDTH).toFixed(1)} height="6" rx="3" /></svg>
+      <svg viewBox=${`0 0 ${WIDTH} 6`} width=${WIDTH} height="6" aria-hidden="true">
+        <rect class="meter-track" width=${WIDTH} height="6" rx="3" />
+        <rect class=${`meter-fill tone-${tone}`} width=${(part * WIDTH).toFixed(1)} height="6" rx="3" />
+      </svg>
       <span class="mono small" aria-hidden="true">${value}/${max}</span>
     </span>
   `;

@@ -11,22 +11,27 @@ import { Notice } from './error-notice.js';
 function SecretOnce({ secret, label = 'token', children }) {
   return html`
     <div class="stack">
-      <${Notice} tone="warn" icon="alert" title=${`Copy the ${label} now`}><p>It is not shown again: the server keeps only what it needs to check it.</p></${Notice}>
+      <${Notice} tone="warn" icon="alert" title=${`Copy the ${label} now`}>
+        <p>It is not shown again: the server keeps only what it needs to check it.</p>
+      </${Notice}>
       <${CodeBlock} text=${secret} label=${label} wrap copy=${false} />
-      <div class="actions"><${CopyButton} text=${secret} label=${`Copy ${label}`} kind="primary">Copy ${label}</${CopyButton}></div>
+      <div class="actions">
+        <${CopyButton} text=${secret} label=${`Copy ${label}`} kind="primary">Copy ${label}</${CopyButton}>
+      </div>
       ${children}
     </div>
   `;
 }
 
 /**
- * The same in a dialog that closes only when its reader says so.
+ * The same in a dialog that closes only by its button.
  * @param {{title: any, secret: string, label?: string, onClose: () => void, children?: any}} props
  */
 export function SecretDialog({ title, secret, label, onClose, children }) {
   const [shown] = useState(secret);
   return html`
-    <${Dialog} title=${title} onClose=${onClose} locked wide footer=${html`<${Button} kind="primary" onClick=${onClose}>Done</${Button}>`}>
+    <${Dialog} title=${title} onClose=${onClose} locked wide
+      footer=${html`<${Button} kind="primary" onClick=${onClose}>Done</${Button}>`}>
       <${SecretOnce} secret=${shown} label=${label}>${children}</${SecretOnce}>
     </${Dialog}>
   `;

@@ -1,32 +1,32 @@
 import { cx, html } from '../lib/preact.js';
-import { ErrorNotice } from './error-notice.js';
 import { Button } from './button.js';
+import { ErrorNotice } from './error-notice.js';
 
 /**
  * @template T
  * @typedef {object} Column
  * @property {string} key
  * @property {any} label
- * @property {(row: T) => any} [cell] the row's own `key` without it
+ * @property {(row: T) => any} [cell] defaults to the value of `key` in the row
  * @property {'right'} [align]
  * @property {boolean} [mono]
  * @property {boolean} [shrink] no wider than its content
- * @property {boolean} [hideLabel] a column of buttons: its name is said, not shown
+ * @property {boolean} [hideLabel] for a column of buttons: the label is for screen readers only
  */
 
 /**
  * A table; below 640 px every row becomes a card. With `rowHref` the first column is a link that
- * covers the row, so a click anywhere opens it and the keyboard meets one link.
+ * covers the row, so that a click anywhere opens it and Tab stops once per row.
  * @template T
  * @param {object} props
- * @param {string} props.label what the table lists, for screen readers
+ * @param {string} props.label name of the table for screen readers
  * @param {Column<T>[]} props.columns
  * @param {T[]} props.rows
  * @param {(row: T) => string} [props.rowKey]
  * @param {(row: T) => string | null} [props.rowHref]
  * @param {(row: T) => void} [props.onRow] instead of `rowHref`: the first cell is a button
  * @param {(row: T) => boolean} [props.selected]
- * @param {any} [props.empty] shown instead when there are no rows
+ * @param {any} [props.empty] shown if there are no rows
  * @param {boolean} [props.plain] scrolls sideways on small screens instead of becoming cards
  * @param {string} [props.class]
  */
@@ -36,17 +36,34 @@ export function Table({ label, columns, rows, rowKey, rowHref, onRow, selected, 
   return html`
     <div class=${cx('table-wrap', className)} ...${plain ? { tabindex: 0, role: 'region', 'aria-label': label } : {}}>
       <table class=${cx('table', !plain && 'table-cards')} aria-label=${label}>
-        <thead><tr>
-          ${columns.map((column) => html`<th key=${column.key} scope="col" class=${cellClass(column)}>${column.hideLabel ? html`<span class="visually-hidden">${column.label}</span>` : column.label}</th>`)}
-        </tr></thead>
+        <thead>
+          <tr>
+            ${columns.map(
+              (column) =>
+                html`
+                  <th key=${column.key} scope="col" class=${cellClass(column)}>
+                    ${column.hideLabel ? html`<span class="visually-hidden">${column.label}</span>` : column.label}
+                  </th>
+                `,
+            )}
+          </tr>
+        </thead>
         <tbody>
-          ${rows.map((row) => html`
-            <tr key=${key(row)} class=${cx((rowHref?.(row) || onRow) && 'row-link', selected?.(row) && 'row-selected')}>
-              ${columns.map((column, index) => html`
-                <td key=${column.key} class=${cellClass(column)} data-label=${column.hideLabel ? undefined : column.label}>
-                  ${index === 0 ? firstCell(row, column, rowHref, onRow) : cellOf(row, column)}
-                </td>`)}
-            </tr>`)}
+          ${rows.map(
+            (row) => html`
+              <tr key=${key(row)}
+                class=${cx((rowHref?.(row) || onRow) && 'row-link', selected?.(row) && 'row-selected')}>
+                ${columns.map(
+                  (column, index) => html`
+                    <td key=${column.key} class=${cellClass(column)}
+                      data-label=${column.hideLabel ? undefined : column.label}>
+                      ${index === 0 ? firstCell(row, column, rowHref, onRow) : cellOf(row, column)}
+                    </td>
+                  `,
+                )}
+              </tr>
+            `,
+          )}
         </tbody>
       </table>
     </div>
@@ -54,7 +71,13 @@ export function Table({ label, columns, rows, rowKey, rowHref, onRow, selected, 
 }
 
 /** @param {Column<any>} column */
-const cellClass = (column) => cx(column.align === 'right' && 'right', column.mono && 'mono', column.shrink && 'shrink', column.hideLabel && 'cell-actions') || undefined;
+const cellClass = (column) =>
+  cx(
+    column.align === 'right' && 'right',
+    column.mono && 'mono',
+    column.shrink && 'shrink',
+    column.hideLabel && 'cell-actions',
+  ) || undefined;
 /** @param {any} row @param {Column<any>} column */
 const cellOf = (row, column) => (column.cell ? column.cell(row) : row[column.key]);
 
@@ -67,7 +90,8 @@ const cellOf = (row, column) => (column.cell ? column.cell(row) : row[column.key
 function firstCell(row, column, rowHref, onRow) {
   const href = rowHref?.(row);
   if (href) return html`<a class="cover-link" href=${href}>${cellOf(row, column)}</a>`;
-  if (onRow) return html`<button type="button" class="cover-link" onClick=${() => onRow(row)}>${cellOf(row, column)}</button>`;
+  if (onRow)
+    return html`<button type="button" class="cover-link" onClick=${() => onRow(row)}>${cellOf(row, column)}</button>`;
   return cellOf(row, column);
 }
 

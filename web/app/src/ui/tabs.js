@@ -1,13 +1,13 @@
 import { html, useId, useLayoutEffect, useRef } from '../lib/preact.js';
 
 /**
- * Tabs: arrow keys move between them, only the chosen one is reached by Tab.
+ * Tabs: arrow keys move between them, and only the selected one is in the tab order.
  * @param {object} props
  * @param {string} props.label
  * @param {{id: string, label: any, count?: number}[]} props.tabs
  * @param {string} props.value
  * @param {(id: string) => void} props.onChange
- * @param {any} props.children the chosen panel
+ * @param {any} props.children the selected panel
  */
 export function Tabs({ label, tabs, value, onChange, children }) {
   const id = useId();
@@ -20,16 +20,22 @@ export function Tabs({ label, tabs, value, onChange, children }) {
     const at = tabs.findIndex((tab) => tab.id === value);
     const next = tabs[(at + step + tabs.length) % tabs.length];
     onChange(next.id);
-    /** @type {HTMLElement | null | undefined} */ (list.current?.querySelector(`[data-tab="${CSS.escape(next.id)}"]`))?.focus();
+    /** @type {HTMLElement | null | undefined} */ (
+      list.current?.querySelector(`[data-tab="${CSS.escape(next.id)}"]`)
+    )?.focus();
   };
   return html`
     <div class="tabs">
       <div class="tab-list" role="tablist" aria-label=${label} ref=${list} onKeyDown=${onKey}>
-        ${tabs.map((tab) => html`
-          <button key=${tab.id} type="button" class="tab" role="tab" id=${`${id}-${tab.id}`} data-tab=${tab.id}
-            aria-selected=${tab.id === value} aria-controls=${`${id}-panel`} tabindex=${tab.id === value ? 0 : -1} onClick=${() => onChange(tab.id)}>
-            ${tab.label}${tab.count !== undefined && html`<span class="tab-count">${tab.count}</span>`}
-          </button>`)}
+        ${tabs.map(
+          (tab) => html`
+            <button key=${tab.id} type="button" class="tab" role="tab" id=${`${id}-${tab.id}`} data-tab=${tab.id}
+              aria-selected=${tab.id === value} aria-controls=${`${id}-panel`} tabindex=${tab.id === value ? 0 : -1}
+              onClick=${() => onChange(tab.id)}>
+              ${tab.label}${tab.count !== undefined && html`<span class="tab-count">${tab.count}</span>`}
+            </button>
+          `,
+        )}
       </div>
       <div class="tab-panel" role="tabpanel" id=${`${id}-panel`} aria-labelledby=${`${id}-${value}`}>${children}</div>
     </div>
@@ -37,7 +43,7 @@ export function Tabs({ label, tabs, value, onChange, children }) {
 }
 
 /**
- * Scrolls the row, and nothing else, until the chosen tab is in sight.
+ * Scrolls only the row of tabs until the selected tab is visible.
  * @param {HTMLElement | null} list
  * @param {string} id
  */

@@ -1,8 +1,15 @@
 import { exactTime, relativeTime } from '../lib/format.js';
 import { html } from '../lib/preact.js';
 
-/** "3 min ago", with the exact time on hovering; `none` where there is no time. @param {{value: string | null | undefined, none?: any, exact?: boolean}} props */
+/**
+ * "3 min ago", with the exact time as title; `none` is shown without a time.
+ * @param {{value: string | null | undefined, none?: any, exact?: boolean}} props
+ */
 export function Time({ value, none = '–', exact = false }) {
   if (!value) return html`<span class="muted">${none}</span>`;
-  return html`<time datetime=${value} title=${`${exactTime(value)} (${value})`}>${exact ? exactTime(value) : relativeTime(value)}</time>`;
+  return html`
+    <time datetime=${value} title=${`${exactTime(value)} (${value})`}>
+      ${exact ? exactTime(value) : relativeTime(value)}
+    </time>
+  `;
 }

@@ -10,7 +10,7 @@ const toasts = signal(/** @type {Toast[]} */ ([]));
 let last = 0;
 
 /**
- * Says that something was done. Errors belong beside what failed; here only those with no such place.
+ * Reports a completed action. Errors belong next to the control that failed; only others are shown as a toast.
  * @param {string} text
  * @param {{kind?: 'good' | 'error'}} [options]
  */
@@ -29,18 +29,21 @@ function close(id) {
 export function Toasts() {
   const ref = useRef(/** @type {HTMLElement | null} */ (null));
   const newest = toasts.value.at(-1)?.id;
-  // What was shown last is on top, so each new one lifts them above a dialog that is open.
+  // The popover opened last is on top, so opening it again for each toast lifts it above an open dialog.
   useEffect(() => {
     if (ref.current?.matches(':popover-open')) ref.current.hidePopover();
     ref.current?.showPopover();
   }, [newest]);
   return html`
     <div class="toasts" role="status" aria-live="polite" popover="manual" ref=${ref}>
-      ${toasts.value.map((one) => html`
-        <div key=${one.id} class=${`toast toast-${one.kind}`}>
-          <${Icon} name=${one.kind === 'good' ? 'check' : 'alert'} /><p class="grow">${one.text}</p>
-          <${IconButton} icon="close" label="Dismiss" size="small" onClick=${() => close(one.id)} />
-        </div>`)}
+      ${toasts.value.map(
+        (one) => html`
+          <div key=${one.id} class=${`toast toast-${one.kind}`}>
+            <${Icon} name=${one.kind === 'good' ? 'check' : 'alert'} /><p class="grow">${one.text}</p>
+            <${IconButton} icon="close" label="Dismiss" size="small" onClick=${() => close(one.id)} />
+          </div>
+        `,
+      )}
     </div>
   `;
 }

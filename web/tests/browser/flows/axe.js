@@ -1,4 +1,4 @@
-/** axe-core finds nothing serious on any page, in light and dark; and no console has an error. */
+/** axe-core reports no serious finding on any page, in light and dark, and no console has an error. */
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';

@@ -1,4 +1,4 @@
-/** A failing sink is seen to fail, with the receiver's own words; after its repair a resend arrives. */
+/** A failing sink is shown with the receiver's error message; after the receiver is repaired, a resend arrives. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
@@ -23,7 +23,7 @@ export default async function failingSink(scene) {
   await see(row.getByText('dead'));
   await row.getByRole('button', { name: /custom\.order\.shipped/ }).click();
   const drawer = page.getByRole('dialog', { name: 'Delivery #1' });
-  assert.equal(await drawer.getByText('HTTP 500').count(), 3, 'every attempt is told');
+  assert.equal(await drawer.getByText('HTTP 500').count(), 3, 'every attempt is listed');
   await see(drawer.getByText('out of paper'));
   await page.keyboard.press('Escape');
   await seeNo(drawer);

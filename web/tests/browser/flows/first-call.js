@@ -1,4 +1,4 @@
-/** From the setup link to the first call, as somebody who has just installed svc. */
+/** From the setup link to the first call, as a user who has just installed svc. */
 import assert from 'node:assert/strict';
 
 import { check } from '../accessibility.js';
@@ -14,12 +14,12 @@ export default async function firstCall(scene) {
   await newSpace(page, scene);
   await call(page);
 
-  // The overview has noticed: the list ticks itself, the call is counted.
+  // The overview ticks the steps and counts the call.
   await page.goto('/');
   await see(page.getByText('1', { exact: true }));
   await see(page.getByRole('main').getByText('space.started'));
 
-  // A link that was used is worth nothing.
+  // A used setup link is invalid.
   const other = await scene.open();
   await other.goto(scene.facts.link);
   await see(other.getByText('This server is set up already'));
@@ -83,7 +83,7 @@ async function call(page) {
   await table.getByRole('link', { name: /orders\.total/ }).click();
   await seePage(page, 'orders.total');
 
-  // The form and the JSON beside it say the same.
+  // The form and the JSON show the same params.
   const params = page.getByRole('group', { name: 'Params' });
   const json = page.getByLabel('Params as JSON');
   await params.getByLabel('a', { exact: true }).fill('40');
@@ -98,8 +98,13 @@ async function call(page) {
   await json.press('Control+Enter');
   await see(outcome.getByText('3', { exact: true }));
 
-  // The same call for elsewhere.
-  for (const [tab, holds] of [['curl', '/api/methods/call'], ['CLI', 'svc method call orders.total'], ['Python', 'orders.total'], ['TypeScript', 'fetch']]) {
+  // The call as snippets for other tools.
+  for (const [tab, holds] of [
+    ['curl', '/api/methods/call'],
+    ['CLI', 'svc method call orders.total'],
+    ['Python', 'orders.total'],
+    ['TypeScript', 'fetch'],
+  ]) {
     await page.getByRole('tab', { name: tab }).click();
     await see(page.getByRole('tabpanel').getByText(holds));
   }

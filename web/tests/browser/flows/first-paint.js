@@ -1,4 +1,4 @@
-/** The overview is small, and comes from the server alone. */
+/** The overview loads few bytes, all of them from the server. */
 import assert from 'node:assert/strict';
 
 import { places, visit } from '../pages.js';
@@ -11,13 +11,17 @@ export default async function firstPaint(scene) {
   const page = await scene.open(scene.facts.ann);
   const session = await page.context().newCDPSession(page);
   await session.send('Network.enable');
-  /** By request: of a stream, which never finishes, what came so far. @type {Map<string, number>} */
+  /** Bytes by request id; for a stream, which never finishes, the bytes so far. @type {Map<string, number>} */
   const received = new Map();
   /** @type {Set<string>} */
   const origins = new Set();
   session.on('Network.requestWillBeSent', ({ request }) => origins.add(new URL(request.url).origin));
-  session.on('Network.dataReceived', ({ requestId, encodedDataLength }) => received.set(requestId, (received.get(requestId) ?? 0) + encodedDataLength));
-  session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => received.set(requestId, encodedDataLength));
+  session.on('Network.dataReceived', ({ requestId, encodedDataLength }) =>
+    received.set(requestId, (received.get(requestId) ?? 0) + encodedDataLength),
+  );
+  session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) =>
+    received.set(requestId, encodedDataLength),
+  );
   const overview = places(scene).find((place) => place.route === '/');
   assert.ok(overview);
   await visit(page, overview);
@@ -25,5 +29,8 @@ export default async function firstPaint(scene) {
   console.error(`the overview took ${bytes} bytes from ${[...origins]}`);
   assert.ok(bytes > 5_000, `${bytes} bytes: the count does not work`);
   assert.ok(bytes < LIMIT, `the overview takes ${bytes} bytes`);
-  assert.deepEqual([...origins].filter((origin) => origin !== new URL(scene.url).origin), []);
+  assert.deepEqual(
+    [...origins].filter((origin) => origin !== new URL(scene.url).origin),
+    [],
+  );
 }

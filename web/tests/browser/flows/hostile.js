@@ -1,4 +1,4 @@
-/** Text that would like to be markup is text, on every page and in every drawer. */
+/** Hostile markup in data appears as text on every page and in every drawer. */
 import assert from 'node:assert/strict';
 
 import { expectEveryRoute, nameOf, places, visit, windows } from '../pages.js';
@@ -6,8 +6,23 @@ import { see } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** Pages that have none of it to show; everywhere else it must be seen. */
-const WITHOUT = ['sinks-new', 'scripts-new', 'users', 'users-id', 'groups', 'roles', 'login', 'setup', 'not-found', 'forbidden', 'tokens', 'tokens-new', 'spaces', 'spaces-new'];
+/** Pages that do not show the markup; all others must. */
+const WITHOUT = [
+  'sinks-new',
+  'scripts-new',
+  'users',
+  'users-id',
+  'groups',
+  'roles',
+  'login',
+  'setup',
+  'not-found',
+  'forbidden',
+  'tokens',
+  'tokens-new',
+  'spaces',
+  'spaces-new',
+];
 
 /** @param {import('../scene.js').Scene} scene */
 export default async function hostile(scene) {
@@ -23,9 +38,9 @@ export default async function hostile(scene) {
   }
   const page = windowOf(all[0]);
   await expectEveryRoute(page, all);
-  assert.deepEqual(unseen, [], 'pages that do not show what they were given');
+  assert.deepEqual(unseen, [], 'pages that do not show the markup');
 
-  // What is seen only after a press.
+  // Content that appears only after a click.
   await page.goto('/methods/speak');
   await page.getByRole('button', { name: 'Call', exact: true }).click();
   await see(page.getByRole('region', { name: 'result', exact: true }).getByText(markup));
@@ -33,9 +48,15 @@ export default async function hostile(scene) {
   await page.goto(`/events?event=${event.id}`);
   await see(page.getByRole('dialog').getByRole('link', { name: sink.name }));
   await expectHarmless(page, 'the drawer of an event');
-  for (const [of, id] of [['a webhook', sink.id], ['a script', printer.id]]) {
+  for (const [of, id] of [
+    ['a webhook', sink.id],
+    ['a script', printer.id],
+  ]) {
     await page.goto(`/sinks/${id}`);
-    await page.getByRole('button', { name: /custom\.said/ }).first().click();
+    await page
+      .getByRole('button', { name: /custom\.said/ })
+      .first()
+      .click();
     await see(page.getByRole('dialog').getByText(markup));
     await expectHarmless(page, `a delivery of ${of}`);
     await page.goto(`/sinks/${id}?tab=settings`);
@@ -46,7 +67,7 @@ export default async function hostile(scene) {
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await see(page.getByRole('region', { name: 'output', exact: true }).getByText(markup));
   await expectHarmless(page, 'the output of a script');
-  // Addresses are written by others too.
+  // Hostile addresses.
   await page.goto(`/events?pattern=${encodeURIComponent(markup)}`);
   await see(page.getByRole('alert').getByText(markup));
   await expectHarmless(page, 'a filter in the address');
@@ -55,16 +76,31 @@ export default async function hostile(scene) {
   await expectHarmless(page, 'an address of nothing');
 }
 
-/** Whether the markup is on the page, as text or in a field. @param {Page} page @param {string} markup */
+/** Whether the page shows the markup as text or in a field. @param {Page} page @param {string} markup */
 function holds(page, markup) {
-  return page.waitForFunction((text) => {
-    const fields = [...document.querySelectorAll('input, textarea')].map((field) => /** @type {HTMLInputElement} */ (field).value);
-    return document.body.innerText.includes(text) || fields.some((value) => value.includes(text));
-  }, markup, { timeout: 5_000 }).then(() => true, () => false);
+  return page
+    .waitForFunction(
+      (text) => {
+        const fields = [...document.querySelectorAll('input, textarea')].map(
+          (field) => /** @type {HTMLInputElement} */ (field).value,
+        );
+        return document.body.innerText.includes(text) || fields.some((value) => value.includes(text));
+      },
+      markup,
+      { timeout: 5_000 },
+    )
+    .then(
+      () => true,
+      () => false,
+    );
 }
 
 /** @param {Page} page @param {string} where */
 async function expectHarmless(page, where) {
-  const found = await page.evaluate(() => ({ images: document.querySelectorAll('img, iframe, object').length, hacked: 'hacked' in window, handlers: document.querySelectorAll('[onerror], [onclick], [onload]').length }));
+  const found = await page.evaluate(() => ({
+    images: document.querySelectorAll('img, iframe, object').length,
+    hacked: 'hacked' in window,
+    handlers: document.querySelectorAll('[onerror], [onclick], [onload]').length,
+  }));
   assert.deepEqual(found, { images: 0, hacked: false, handlers: 0 }, where);
 }

@@ -1,11 +1,11 @@
-/** Without a mouse: the skip link, the navigation, dialogs that hold the focus and give it back. */
+/** Keyboard only: the skip link, the navigation, dialogs that trap and restore the focus. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** How often Tab may be pressed before something is out of reach. */
+/** Limit of Tab presses to reach an element. */
 const REACH = 60;
 
 /** @param {import('../scene.js').Scene} scene */
@@ -20,9 +20,9 @@ export default async function keyboard(scene) {
   await page.keyboard.press('Enter');
   await page.waitForFunction(() => document.activeElement?.id === 'content');
   await tabTo(page, 'New token');
-  assert.ok(await hasRing(page), 'what has the focus has a ring');
+  assert.ok(await hasRing(page), 'the focused element has a ring');
 
-  // The dialog takes the focus, keeps it and gives it back.
+  // The dialog takes, traps and restores the focus.
   await page.keyboard.press('Enter');
   const dialog = page.getByRole('dialog');
   await see(dialog);
@@ -34,7 +34,7 @@ export default async function keyboard(scene) {
   await seeNo(dialog);
   await hasFocus(page.getByRole('button', { name: 'New token' }));
 
-  // Navigation by keyboard leaves the focus on the heading of the new page.
+  // Navigation by keyboard focuses the heading of the new page.
   await page.goto('/');
   await seePage(page, 'Overview');
   await tabTo(page, 'Methods');
@@ -48,7 +48,7 @@ export default async function keyboard(scene) {
   await page.keyboard.type('40');
   await tabTo(page, 'b');
   await page.keyboard.type('2');
-  // In the editor Tab indents; Escape frees it.
+  // In the editor Tab indents; after Escape, Tab leaves it.
   await tabTo(page, 'Params as JSON');
   await page.keyboard.press('Escape');
   await tabTo(page, 'Call');
@@ -66,13 +66,16 @@ export default async function keyboard(scene) {
   await hasFocus(menu);
 }
 
-/** Waits until something has the focus: it is given after what had it is gone. @param {import('playwright-core').Locator} wanted */
+/**
+ * Waits until an element has the focus: it moves after the previous element was removed.
+ * @param {import('playwright-core').Locator} wanted
+ */
 async function hasFocus(wanted) {
   const element = await wanted.elementHandle();
   await wanted.page().waitForFunction((wanted) => wanted === document.activeElement, element);
 }
 
-/** The name of what has the focus. @param {Page} page */
+/** The name of the focused element. @param {Page} page */
 function focused(page) {
   return page.evaluate(() => {
     const element = document.activeElement;
@@ -82,7 +85,7 @@ function focused(page) {
   });
 }
 
-/** Presses Tab until the focus is on something of this name. @param {Page} page @param {string} name */
+/** Presses Tab until an element with this name has the focus. @param {Page} page @param {string} name */
 async function tabTo(page, name) {
   const passed = [];
   for (let step = 0; step < REACH; step += 1) {
@@ -110,7 +113,9 @@ function hasRing(page) {
   });
 }
 
-/** The browser's own bar is part of the round, and shows as the body. @param {Page} page */
+/** The browser's toolbar is part of the tab order and appears as the body. @param {Page} page */
 function isInDialog(page) {
-  return page.evaluate(() => document.activeElement === document.body || document.activeElement?.closest('dialog') !== null);
+  return page.evaluate(
+    () => document.activeElement === document.body || document.activeElement?.closest('dialog') !== null,
+  );
 }

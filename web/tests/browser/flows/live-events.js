@@ -1,4 +1,4 @@
-/** The events page follows: what happens appears, filters hold, a pause holds back. */
+/** The events page is live: new events appear, filters apply, a pause holds events. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
@@ -19,9 +19,9 @@ export default async function liveEvents(scene) {
   await see(rows.filter({ hasText: 'custom.order.shipped' }));
   await see(rows.filter({ hasText: 'custom.invoice.sent' }));
   await see(filtered.getByText('custom.order.shipped'));
-  assert.equal(await filtered.getByText('custom.invoice.sent').count(), 0, 'the filter of the address holds');
+  assert.equal(await filtered.getByText('custom.invoice.sent').count(), 0, 'the filter in the address applies');
 
-  // Paused, an event is counted; resumed, it is shown.
+  // While paused, an event is counted; after resuming it is shown.
   await page.getByRole('button', { name: 'Pause' }).click();
   await scene.meanwhile('emit while it pauses');
   await see(page.getByText('1 new event'));
@@ -29,9 +29,9 @@ export default async function liveEvents(scene) {
   assert.match(page.url(), /paused=1/);
   await page.getByRole('button', { name: 'Resume' }).click();
   await see(rows.filter({ hasText: 'custom.order.returned' }));
-  assert.ok(await page.evaluate(() => 'sameDocument' in window), 'all of it without a reload');
+  assert.ok(await page.evaluate(() => 'sameDocument' in window), 'no page reload');
 
-  // The filter narrows what is there, and stands in the address.
+  // The filter applies to the rows and is stored in the address.
   await page.getByLabel('Pattern').fill('custom.invoice.*');
   await seeNo(rows.filter({ hasText: 'custom.order.shipped' }));
   await see(rows.filter({ hasText: 'custom.invoice.sent' }));

@@ -1,4 +1,4 @@
-/** Spaces: an agent that is lost, comes back and stops is seen to do so; and a space is stopped from its page. */
+/** Spaces: the pages show an agent that disconnects, reconnects and stops; a space is stopped from its page. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
@@ -28,5 +28,5 @@ export default async function liveSpaces(scene) {
   await scene.meanwhile('stop the agent');
   await see(row.getByText('stopped', { exact: true }));
   await see(one.getByRole('button', { name: 'Start', exact: true }));
-  for (const page of [list, one]) assert.ok(await page.evaluate(() => 'sameDocument' in window), 'all of it without a reload');
+  for (const page of [list, one]) assert.ok(await page.evaluate(() => 'sameDocument' in window), 'no page reload');
 }

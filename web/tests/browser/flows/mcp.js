@@ -1,4 +1,4 @@
-/** The MCP page: the endpoint, my tools, a token made in place and a configuration that works. */
+/** The MCP page: the endpoint, the tools, a new token and a working configuration. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
@@ -14,7 +14,7 @@ export default async function mcp(scene) {
   await see(tools.getByRole('button', { name: 'orders_create' }));
   await see(tools.getByRole('button', { name: 'user_ben_greet' }));
   await see(tools.getByRole('button', { name: 'sum' }));
-  assert.equal(await tools.getByText('orders_refund').count(), 0, 'only what is marked as a tool');
+  assert.equal(await tools.getByText('orders_refund').count(), 0, 'only methods marked as tools');
   await tools.getByRole('button', { name: 'orders_create' }).click();
   const dialog = page.getByRole('dialog', { name: 'orders_create' });
   await see(dialog.getByText('"customer"'));
@@ -25,12 +25,18 @@ export default async function mcp(scene) {
   await page.getByLabel('Token name').fill('editor');
   await page.getByRole('button', { name: 'Create token' }).click();
   await see(page.getByText('Token editor created'));
-  for (const [client, holds] of [['Cursor', 'mcpServers'], ['VS Code', 'servers'], ['Claude Code', 'claude mcp add']]) {
+  for (const [client, holds] of [
+    ['Cursor', 'mcpServers'],
+    ['VS Code', 'servers'],
+    ['Claude Code', 'claude mcp add'],
+  ]) {
     await page.getByRole('tab', { name: client }).click();
     const configuration = page.getByRole('region', { name: `${client} configuration` });
     await see(configuration.getByText(holds));
     assert.match(await configuration.innerText(), /svc_pat_\w+/);
   }
-  const token = /svc_pat_\w+/.exec(await page.getByRole('region', { name: 'Claude Code configuration' }).innerText())?.[0];
+  const token = /svc_pat_\w+/.exec(
+    await page.getByRole('region', { name: 'Claude Code configuration' }).innerText(),
+  )?.[0];
   await scene.meanwhile('use the token', token);
 }

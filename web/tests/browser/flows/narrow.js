@@ -1,4 +1,4 @@
-/** At 390 px every page fits: what is wider scrolls inside its own box. */
+/** At 390 px every page fits: wider content scrolls inside its own box. */
 import assert from 'node:assert/strict';
 
 import { expectEveryRoute, nameOf, places, visit, windows } from '../pages.js';
@@ -17,7 +17,7 @@ export default async function narrow(scene) {
   }
   assert.deepEqual(wide, []);
 
-  // The navigation is one press away, and goes away again.
+  // The navigation opens with one click and closes again.
   const known = windowOf(all[0]);
   await expectEveryRoute(known, all);
   await known.goto('/');
@@ -27,10 +27,12 @@ export default async function narrow(scene) {
   await see(known.getByRole('button', { name: 'Open menu' }));
 }
 
-/** The first element that sticks out, to find it by. @param {import('playwright-core').Page} page */
+/** The first element that overflows, for the error message. @param {import('playwright-core').Page} page */
 function widest(page) {
   return page.evaluate(() => {
-    const out = [...document.querySelectorAll('main *')].find((element) => element.getBoundingClientRect().right > innerWidth + 1);
+    const out = [...document.querySelectorAll('main *')].find(
+      (element) => element.getBoundingClientRect().right > innerWidth + 1,
+    );
     return out ? out.outerHTML.slice(0, 160) : '';
   });
 }

@@ -1,14 +1,20 @@
-/** Who may do nothing sees no entry, no button and no data; the address of a page says why. */
+/** A user without permissions sees no navigation entry, no button and no data; a direct visit explains why. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
 
-/** What is left for anybody who is signed in. */
+/** Pages for every signed-in user. */
 const FOR_ALL = ['Overview', 'Methods', 'Events', 'Scripts', 'Tokens'];
-/** Pages with a permission, and a word of the data on each. */
+/** Pages that need a permission, with a word of their data. */
 const CLOSED = [
-  ['/spaces', 'warehouse'], ['/tools', 'orders_create'], ['/sinks', 'old-crm'], ['/sinks/new', 'Patterns'],
-  ['/users', 'cleo'], ['/groups', 'packers'], ['/roles', 'auditor'], ['/audit', 'event_sink.created'],
+  ['/spaces', 'warehouse'],
+  ['/tools', 'orders_create'],
+  ['/sinks', 'old-crm'],
+  ['/sinks/new', 'Patterns'],
+  ['/users', 'cleo'],
+  ['/groups', 'packers'],
+  ['/roles', 'auditor'],
+  ['/audit', 'event_sink.created'],
 ];
 
 /** @param {import('../scene.js').Scene} scene */
@@ -20,15 +26,20 @@ export default async function noPermissions(scene) {
   await seePage(page, 'Overview');
   assert.deepEqual(await nav.getByRole('link').allInnerTexts(), FOR_ALL);
 
-  for (const [path, word] of [...CLOSED, [`/spaces/${space.id}`, space.name], [`/sinks/${sink.id}`, sink.name], [`/users/${scene.facts.ann_id}`, ann.username]]) {
+  for (const [path, word] of [
+    ...CLOSED,
+    [`/spaces/${space.id}`, space.name],
+    [`/sinks/${sink.id}`, sink.name],
+    [`/users/${scene.facts.ann_id}`, ann.username],
+  ]) {
     await page.goto(path);
     await seePage(page, 'You are not allowed to see this');
     await see(page.getByRole('main').getByText('403'));
     assert.equal(await page.getByRole('main').getByText(word, { exact: true }).count(), 0, path);
   }
 
-  // Open pages show what is theirs, which is nothing, and offer nothing that would be refused. Each is
-  // looked at once it says so: a list that still loads holds nothing either.
+  // Public pages are empty for this user and offer no forbidden action. Wait for the empty state first: a list that
+  // still loads has no rows either.
   await page.goto('/methods');
   await seePage(page, 'Methods');
   await see(page.getByRole('main').getByText('No methods yet'));
@@ -40,13 +51,13 @@ export default async function noPermissions(scene) {
   await seeNo(page.getByRole('main').getByText(event.type));
   await page.goto('/scripts');
   await seePage(page, 'Scripts');
-  // The global one is everybody's.
+  // The global script is visible to all users.
   await see(page.getByRole('main').getByText('notice', { exact: true }));
   await seeNo(page.getByRole('main').getByText(script.name, { exact: true }));
   await page.goto('/tokens');
   await seePage(page, 'Tokens');
 
-  // What belongs to somebody else does not exist, and neither does what is mistyped.
+  // Objects of other users and wrong addresses are 404.
   scene.expectNoErrors();
   for (const path of [`/scripts/${script.id}`, `/events/${event.id}`, '/methods/user.ann.orders.create']) {
     await page.goto(path);
@@ -58,11 +69,12 @@ export default async function noPermissions(scene) {
   await page.getByRole('link', { name: 'Go to the overview' }).click();
   await seePage(page, 'Overview');
 
-  // An administrator sees what was hidden: the page looked for the right things.
+  // An administrator sees the hidden data, so the test looked for the right words.
   const boss = await scene.open(ann);
   await boss.goto('/');
   const entries = boss.getByRole('navigation', { name: 'Main' });
-  for (const entry of ['Spaces', 'MCP', 'Sinks', 'Users', 'Groups', 'Roles', 'Audit']) await see(entries.getByRole('link', { name: entry }));
+  for (const entry of ['Spaces', 'MCP', 'Sinks', 'Users', 'Groups', 'Roles', 'Audit'])
+    await see(entries.getByRole('link', { name: entry }));
   await boss.goto('/events');
   await see(boss.getByRole('button', { name: /emit/i }));
   for (const [path, word] of CLOSED) {

@@ -1,4 +1,4 @@
-/** Users, groups and roles: made in the page, in effect at once, explained, and found in the audit log. */
+/** Users, groups and roles: created in the pages, effective at once, explained, and audited. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
@@ -15,14 +15,14 @@ export default async function people(scene) {
   await newUser(page);
   const address = page.url();
 
-  // What was given is in effect: she sees her pages and no others.
+  // The role is in effect: the user sees exactly the permitted pages.
   const dora = await scene.open(DORA);
   await dora.goto('/');
   await seePage(dora, 'Overview');
   const entries = dora.getByRole('navigation', { name: 'Main' }).getByRole('link');
   assert.deepEqual(await entries.allInnerTexts(), ['Overview', 'Methods', 'Events', 'Scripts', 'Tokens', 'Audit']);
 
-  // The matrix takes it away again.
+  // The matrix removes the permission again.
   await page.goto('/roles');
   await page.getByRole('checkbox', { name: 'reader: view_audit' }).uncheck();
   await page.getByRole('checkbox', { name: 'reader: use_mcp' }).check();
@@ -32,13 +32,13 @@ export default async function people(scene) {
   await seePage(dora, 'You are not allowed to see this');
   await see(dora.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'MCP' }));
 
-  // Effective access says what she holds, and through what.
+  // Effective access lists the user's permissions and their roles.
   await page.goto(address);
   const held = page.getByRole('table', { name: 'Effective permissions' }).getByRole('row');
   await see(held.filter({ hasText: 'use_mcp' }).getByText('reader'));
   await see(held.filter({ hasText: 'view_audit' }).getByText('no', { exact: true }));
 
-  // Deactivated, she is out at once.
+  // Deactivation ends the session at once.
   await page.getByRole('button', { name: 'Deactivate', exact: true }).click();
   await page.getByRole('dialog', { name: 'Deactivate dora?' }).getByRole('button', { name: 'Deactivate' }).click();
   await see(page.getByText('inactive', { exact: true }));
@@ -58,7 +58,11 @@ async function newRole(page) {
   await form.getByRole('button', { name: 'Create role' }).click();
   await seeNo(form);
   assert.ok(await page.getByRole('checkbox', { name: 'reader: view_audit' }).isChecked());
-  assert.equal(await page.getByRole('checkbox', { name: /^admin: / }).count(), 0, 'the built-in roles cannot be changed');
+  assert.equal(
+    await page.getByRole('checkbox', { name: /^admin: / }).count(),
+    0,
+    'the built-in roles cannot be changed',
+  );
 }
 
 /** @param {Page} page */

@@ -1,10 +1,10 @@
-/** Pictures of every page, in light and dark, at 1280 and 390 px. */
+/** Screenshots of every page, in light and dark, at 1280 and 390 px. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 import { nameOf, places, visit, windows } from '../pages.js';
 
-/** The least a picture is high. */
+/** Minimum height of a screenshot. */
 const HEIGHT = 800;
 
 /** @param {import('../scene.js').Scene} scene */
@@ -13,11 +13,15 @@ export default async function screenshots(scene) {
   await mkdir(folder, { recursive: true });
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     for (const width of [1280, 390]) {
-      const windowOf = await windows(scene, { colorScheme, reducedMotion: 'reduce', viewport: { width, height: HEIGHT } });
+      const windowOf = await windows(scene, {
+        colorScheme,
+        reducedMotion: 'reduce',
+        viewport: { width, height: HEIGHT },
+      });
       for (const place of places(scene)) {
         const page = windowOf(place);
         await visit(page, place);
-        // As high as the page: what stays in sight while scrolling would end in the middle of it.
+        // As high as the page: otherwise sticky elements would appear in the middle.
         const height = await page.evaluate(() => document.documentElement.scrollHeight);
         await page.setViewportSize({ width, height });
         await page.screenshot({ path: join(folder, `${nameOf(place)}-${colorScheme}-${width}.png`) });

@@ -1,4 +1,4 @@
-/** A script: written, refused with its line, corrected, run, edited, run again. */
+/** A script: written, rejected with the line number, corrected, run, edited, run again. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
@@ -24,17 +24,17 @@ export default async function script(scene) {
 
   await source.fill(RIGHT);
   await seeNo(page.locator('.editor-error-line'));
-  assert.ok((await page.locator('.tok-keyword').allInnerTexts()).includes('def'), 'the source has colours');
+  assert.ok((await page.locator('.tok-keyword').allInnerTexts()).includes('def'), 'the source is highlighted');
   await page.getByRole('button', { name: 'Create script' }).click();
   await seePage(page, 'double');
 
-  // The form begins with what the schema proposes.
+  // The form starts with values from the schema.
   await page.getByRole('button', { name: 'Run', exact: true }).click();
   await see(page.getByText(/^Succeeded in/));
   await see(page.getByRole('region', { name: 'result', exact: true }).getByText('42'));
   await see(page.getByRole('region', { name: 'output', exact: true }).getByText('doubling 21'));
 
-  // A failure at run time points at its line as well.
+  // A run-time error also marks its line.
   await source.fill(RIGHT.replace('["n"] * 2', '["m"] * 2'));
   await page.getByRole('button', { name: 'Save and run' }).click();
   await see(page.getByText(/^Failed after/));

@@ -1,4 +1,4 @@
-/** Signing in: what is refused is said, and too many attempts have to wait. */
+/** Signing in: rejections are shown, and too many attempts are delayed. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
@@ -15,7 +15,7 @@ export default async function signIn(scene) {
   const submit = page.getByRole('button', { name: 'Sign in' });
   const alert = page.getByRole('alert');
 
-  // A page that needs to know who asks leads to the form, and back afterwards.
+  // A page that needs a user redirects to the form, and back afterwards.
   await page.goto('/tokens?q=x');
   await seePage(page, 'Sign in to svc');
   assert.equal(new URL(page.url()).pathname, '/login');
@@ -29,22 +29,24 @@ export default async function signIn(scene) {
   await seePage(page, 'Tokens');
   assert.equal(page.url(), `${scene.url}/tokens?q=x`);
 
-  // Who is signed in already goes on, and never in a circle or elsewhere.
+  // A signed-in user is redirected, but never in a loop or to another site.
   for (const next of ['/login', '/.//example.org']) {
     await page.goto(`/login?next=${encodeURIComponent(next)}`);
     await seePage(page, 'Overview');
     assert.equal(page.url(), `${scene.url}/`);
   }
 
-  // Signing out ends it for the server too.
+  // Signing out also ends the session on the server.
   await page.getByRole('button', { name: `Account of ${ann.username}` }).click();
   await page.getByRole('menuitem', { name: 'Sign out' }).click();
   await seePage(page, 'Sign in to svc');
   assert.equal((await page.request.get('/api/auth/me')).status(), 401);
 
-  // Ben's attempts are used up by somebody else's guesses.
+  // Another client's guesses use up Ben's attempts.
   for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-    const answer = await page.request.post('/api/auth/login', { data: { username: ben.username, password: `guess ${attempt}` } });
+    const answer = await page.request.post('/api/auth/login', {
+      data: { username: ben.username, password: `guess ${attempt}` },
+    });
     assert.equal(answer.status(), 401);
   }
   await name.fill(ben.username);
@@ -54,6 +56,6 @@ export default async function signIn(scene) {
   await see(page.getByRole('button', { name: /^Wait \d/ }));
   assert.ok(await page.getByRole('button', { name: /^Wait \d/ }).isDisabled());
   await seeNo(page.getByRole('navigation', { name: 'Main' }));
-  // Chromium notes every refused request in its console.
+  // Chromium logs every rejected request in its console.
   scene.expectNoErrors(/the server responded with a status of (401|429)/);
 }

@@ -1,4 +1,4 @@
-/** What can be done to a sink: test, edit, replay, rotate its secret, disable, delete. */
+/** Actions of a sink: test, edit, replay, rotate the secret, disable, delete. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
@@ -27,7 +27,10 @@ export default async function sinkActions(scene) {
 
   await page.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('menuitem', { name: 'Rotate secret' }).click();
-  await page.getByRole('dialog', { name: 'Rotate the signing secret?' }).getByRole('button', { name: 'Rotate secret' }).click();
+  await page
+    .getByRole('dialog', { name: 'Rotate the signing secret?' })
+    .getByRole('button', { name: 'Rotate secret' })
+    .click();
   const rotated = page.getByRole('dialog', { name: 'New signing secret' });
   assert.match((await rotated.getByRole('region', { name: 'secret', exact: true }).innerText()).trim(), /^whsec_/);
   await rotated.getByRole('button', { name: 'Done' }).click();
@@ -43,7 +46,7 @@ export default async function sinkActions(scene) {
   await page.getByRole('button', { name: 'More actions' }).click();
   await page.getByRole('menuitem', { name: 'Delete sink' }).click();
   const asked = page.getByRole('dialog', { name: 'Delete this sink?' });
-  assert.ok(await asked.getByRole('button', { name: 'Delete sink' }).isDisabled(), 'its name has to be typed');
+  assert.ok(await asked.getByRole('button', { name: 'Delete sink' }).isDisabled(), 'the name must be typed');
   await asked.getByLabel(`Type ${sink.name} to confirm`).fill(sink.name);
   await asked.getByRole('button', { name: 'Delete sink' }).click();
   await seePage(page, 'Sinks');

@@ -1,4 +1,4 @@
-/** A sink: made in the page, tried before it exists, and given an event that the page emits. */
+/** A sink: previewed, created in the page, and sent an event that the page emits. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
@@ -15,7 +15,7 @@ export default async function sink(scene) {
   await page.getByLabel('Patterns').fill('custom.order.*');
   await page.getByLabel('URL').fill(scene.facts.receiver);
 
-  // The pattern and the body are tried on an event while they are written.
+  // The preview evaluates pattern and body during typing.
   await see(page.getByText('Takes custom.order.test'));
   await page.getByRole('radio', { name: 'Template' }).check({ force: true });
   await page.getByLabel('Body template').fill('{"parcel": ${{ event.data | tojson }}, "from": "shop"}');
@@ -35,11 +35,11 @@ export default async function sink(scene) {
   await form.getByLabel('Type').fill('order.shipped');
   await form.getByLabel('Payload').fill('{"order": "A-17"');
   await see(form.getByText(/line 1/i));
-  assert.ok(await form.getByRole('button', { name: 'Emit event' }).isDisabled(), 'what is no JSON is not sent');
+  assert.ok(await form.getByRole('button', { name: 'Emit event' }).isDisabled(), 'invalid JSON is not sent');
   await form.getByLabel('Payload').fill('{"order": "A-17"}');
   await form.getByRole('button', { name: 'Emit event' }).click();
 
-  // The drawer of the new event says who received it.
+  // The drawer of the new event lists its receivers.
   const drawer = page.getByRole('dialog', { name: 'custom.order.shipped' });
   await see(drawer.getByRole('link', { name: 'desk' }));
   await see(drawer.getByText('HTTP 200'));
@@ -49,7 +49,10 @@ export default async function sink(scene) {
   await drawer.getByRole('link', { name: 'desk' }).click();
   await seePage(page, 'desk');
   assert.equal(page.url(), address);
-  const row = page.getByRole('table', { name: 'Deliveries' }).getByRole('row').filter({ hasText: 'custom.order.shipped' });
+  const row = page
+    .getByRole('table', { name: 'Deliveries' })
+    .getByRole('row')
+    .filter({ hasText: 'custom.order.shipped' });
   await see(row.getByText('delivered'));
   await row.getByRole('button', { name: /custom\.order\.shipped/ }).click();
   const delivery = page.getByRole('dialog', { name: 'Delivery #1' });

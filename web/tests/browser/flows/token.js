@@ -1,4 +1,4 @@
-/** A token: made in the page, shown once, used, seen to be used, revoked. */
+/** A token: created in the page, shown once, used, listed with its last use, revoked. */
 import assert from 'node:assert/strict';
 
 import { see, seeNo, seePage } from '../scene.js';
@@ -21,7 +21,7 @@ export default async function token(scene) {
   await shown.getByRole('button', { name: 'Copy token' }).click();
   await see(shown.getByRole('button', { name: 'Copied' }));
   assert.equal(await page.evaluate(() => navigator.clipboard.readText()), secret);
-  // A secret that is shown once does not go away by a slip.
+  // A secret that is shown once cannot be dismissed by accident.
   await page.keyboard.press('Escape');
   await see(shown);
   await shown.getByRole('button', { name: 'Done' }).click();
@@ -36,7 +36,7 @@ export default async function token(scene) {
   await seePage(page, 'Tokens');
   await see(row);
   await seeNo(row.getByText('never'));
-  assert.ok(!(await page.content()).includes(secret), 'the secret is nowhere any more');
+  assert.ok(!(await page.content()).includes(secret), 'the secret is gone from the page');
 
   await row.getByRole('button', { name: 'Revoke till' }).click();
   await page.getByRole('dialog', { name: 'Revoke this token?' }).getByRole('button', { name: 'Revoke token' }).click();

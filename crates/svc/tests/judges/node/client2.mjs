@@ -1,7 +1,7 @@
-// The `@modelcontextprotocol/client` package 2.x: as it comes it speaks 2025-11-25, and with the
-// argument `auto` it finds out what the server speaks.
-import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { Change, HEADERS, judge, LIMIT_MS, URL_OF_SERVER } from "./judging.mjs";
+// The `@modelcontextprotocol/client` package 2.x: by default it speaks 2025-11-25; with the argument
+// `auto` it negotiates the revision.
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { Change, HEADERS, judge, LIMIT_MS, URL_OF_SERVER } from './judging.mjs';
 
 const [mode] = process.argv.slice(2);
 const transport = new StreamableHTTPClientTransport(URL_OF_SERVER, {
@@ -9,7 +9,7 @@ const transport = new StreamableHTTPClientTransport(URL_OF_SERVER, {
 });
 const change = new Change();
 const client = new Client(
-  { name: "judge", version: "1.0.0" },
+  { name: 'judge', version: '1.0.0' },
   {
     ...(mode && { versionNegotiation: { mode } }),
     listChanged: {

@@ -1,14 +1,14 @@
-// What every TypeScript client must see. A client is a function for each thing it can do; what it
-// saw goes to stdout as one line of JSON, and any deviation ends the script with an error.
-import assert from "node:assert/strict";
+// The checks for every TypeScript client. A client is a set of functions, one per operation. The result is one
+// line of JSON on stdout; any deviation ends the script with an error.
+import assert from 'node:assert/strict';
 
 export const URL_OF_SERVER = new URL(process.env.MCP_URL);
 export const HEADERS = { Authorization: `Bearer ${process.env.MCP_TOKEN}` };
-// No answer takes longer unless it hangs.
+// Timeout of a request.
 export const LIMIT_MS = 20_000;
 
-export const ARGUMENTS = { text: "Grüße \u{1f980}", more: [1, -2] };
-export const SIMPLE_TEXT = [{ type: "text", text: "This is a simple text response for testing." }];
+export const ARGUMENTS = { text: 'Grüße \u{1f980}', more: [1, -2] };
+export const SIMPLE_TEXT = [{ type: 'text', text: 'This is a simple text response for testing.' }];
 
 /** A promise for one notification, and the function that a client calls with it. */
 export class Change {
@@ -40,15 +40,15 @@ const names = (tools) => new Set(tools.map((tool) => tool.name));
 /** Judges a connected client, whose list changes call `change.notify`. */
 export async function judge({ protocol, listTools, call, change }) {
   const tools = await listTools();
-  expectEcho(await call("echo", ARGUMENTS));
-  assert.deepEqual((await call("test_simple_text", {})).content, SIMPLE_TEXT);
-  expectFailure(await call("test_error_handling", {}));
-  await assert.rejects(call("no_such_tool", {}), { code: -32602 });
+  expectEcho(await call('echo', ARGUMENTS));
+  assert.deepEqual((await call('test_simple_text', {})).content, SIMPLE_TEXT);
+  expectFailure(await call('test_error_handling', {}));
+  await assert.rejects(call('no_such_tool', {}), { code: -32602 });
 
-  await call("test_trigger_tool_change", {});
+  await call('test_trigger_tool_change', {});
   await change.wait();
   const [before, after] = [names(tools), names(await listTools())];
-  assert.deepEqual([...before.symmetricDifference(after)], ["changing"]);
+  assert.deepEqual([...before.symmetricDifference(after)], ['changing']);
 
   console.log(JSON.stringify({ protocol, tools, list_changed: true }));
 }

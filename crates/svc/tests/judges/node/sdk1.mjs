@@ -1,13 +1,13 @@
 // The `@modelcontextprotocol/sdk` package 1.x, which speaks 2025-11-25.
-import { Client } from "@modelcontextprotocol/sdk/client/index.js";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
-import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
-import { Change, HEADERS, judge, LIMIT_MS, URL_OF_SERVER } from "./judging.mjs";
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
+import { Change, HEADERS, judge, LIMIT_MS, URL_OF_SERVER } from './judging.mjs';
 
 const transport = new StreamableHTTPClientTransport(URL_OF_SERVER, {
   requestInit: { headers: HEADERS },
 });
-const client = new Client({ name: "judge", version: "1.0.0" });
+const client = new Client({ name: 'judge', version: '1.0.0' });
 const change = new Change();
 const options = { timeout: LIMIT_MS };
 

@@ -1,10 +1,16 @@
-/** What an entry of the audit log is about. */
+/** The target of an audit entry. */
 import { shortId } from '../../lib/format.js';
 import { can } from '../../lib/me.js';
 
-/** @typedef {{id: string, at: string, actor: string, action: string, target_type: string, target_id: string, detail: any}} Entry */
+/**
+ * @typedef {{id: string, at: string, actor: string, action: string, target_type: string, target_id: string, detail:
+ *   any}} Entry
+ */
 
-/** Kinds of things with a page of their own, and who may see it. @type {Record<string, [path: string, ...permissions: string[]]>} */
+/**
+ * Target types that have a page, and the permissions for it.
+ * @type {Record<string, [path: string, ...permissions: string[]]>}
+ */
 const PAGES = {
   user: ['/users/', 'manage_users'],
   script: ['/scripts/'],
@@ -15,11 +21,13 @@ const PAGES = {
 /** @param {Entry} entry */
 export function pageOf(entry) {
   const [path, ...permissions] = PAGES[entry.target_type] ?? [];
-  return path && !entry.action.endsWith('.deleted') && can(...permissions) ? path + encodeURIComponent(entry.target_id) : null;
+  return path && !entry.action.endsWith('.deleted') && can(...permissions)
+    ? path + encodeURIComponent(entry.target_id)
+    : null;
 }
 
 /**
- * The name it had, where the entry kept one or the users are known.
+ * The name of the target, if the entry contains it or the user is known.
  * @param {Entry} entry
  * @param {Map<string, string>} users
  */

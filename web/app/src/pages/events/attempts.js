@@ -7,10 +7,25 @@ import { Time } from '../../ui/time.js';
 
 /** @typedef {{at: string, status: number | null, ms: number, error: string | null, output: string | null}} Attempt */
 
-/** Every try of one delivery, the first one first. @param {{attempts: Attempt[], to?: string}} props `to`: the receiver, where a page shows several */
+/**
+ * The attempts of one delivery, oldest first.
+ * @param {{attempts: Attempt[], to?: string}} props `to`: the receiver, if the page shows several
+ */
 export function Attempts({ attempts, to = '' }) {
   if (attempts.length === 0) return html`<p class="muted small">Not tried yet.</p>`;
-  return html`<ol class="attempts" aria-label=${`Attempts${where(to)}`}>${attempts.map((attempt, index) => html`<li key=${index}><${AttemptLine} attempt=${attempt} n=${index + 1} to=${to} open=${index === attempts.length - 1 && attempt.error !== null} /></li>`)}</ol>`;
+  return html`
+    <ol class="attempts" aria-label=${`Attempts${where(to)}`}>
+      ${attempts.map(
+        (attempt, index) =>
+          html`
+            <li key=${index}>
+              <${AttemptLine} attempt=${attempt} n=${index + 1} to=${to}
+                open=${index === attempts.length - 1 && attempt.error !== null} />
+            </li>
+          `,
+      )}
+    </ol>
+  `;
 }
 
 /** @param {string} to */
@@ -23,19 +38,26 @@ export function AttemptLine({ attempt, n, to = '', open = true }) {
     <div class="attempt">
       <p class="attempt-head">
         <${Status} tone=${attempt.error ? 'bad' : 'good'}>${outcomeOf(attempt)}</${Status}>
-        <span class="muted small">${n ? `attempt ${n}, ` : ''}${formatDuration(attempt.ms)}, <${Time} value=${attempt.at} /></span>
+        <span class="muted small">
+          ${n ? `attempt ${n}, ` : ''}${formatDuration(attempt.ms)}, <${Time} value=${attempt.at} />
+        </span>
       </p>
       ${attempt.error && html`<p class="attempt-error">${withCode(attempt.error)}</p>`}
-      ${attempt.output && html`
-        <details class="attempt-output" open=${open}>
-          <summary>${what}</summary>
-          <${CodeBlock} text=${attempt.output} label=${`${what.toLowerCase()}${n ? ` of attempt ${n}` : ''}${where(to)}`} wrap />
-        </details>`}
+      ${
+        attempt.output &&
+        html`
+          <details class="attempt-output" open=${open}>
+            <summary>${what}</summary>
+            <${CodeBlock} text=${attempt.output}
+              label=${`${what.toLowerCase()}${n ? ` of attempt ${n}` : ''}${where(to)}`} wrap />
+          </details>
+        `
+      }
     </div>
   `;
 }
 
-/** "HTTP 503", or for a script or a method, which have no status, a word. @param {Attempt} attempt */
+/** "HTTP 503"; for scripts and methods, which have no status, a word. @param {Attempt} attempt */
 export function outcomeOf(attempt) {
   if (attempt.status !== null) return `HTTP ${attempt.status}`;
   return attempt.error ? 'Failed' : 'Succeeded';

@@ -1,4 +1,4 @@
-/** One event: what is known about it, what it carries, and where it went. */
+/** One event: its fields, its payload and its deliveries. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
 import { can, me } from '../../lib/me.js';
@@ -13,8 +13,14 @@ import { toast } from '../../ui/toasts.js';
 import { Attempts } from './attempts.js';
 import { NO_SPACE } from './patterns.js';
 
-/** @typedef {{type: 'sink' | 'method', id?: string, name: string, owner?: 'user' | 'global', owner_id?: string}} Receiver */
-/** @typedef {{receiver: Receiver, n: number | null, state: string, attempts: import('./attempts.js').Attempt[] | null}} EventDelivery */
+/**
+ * @typedef {{type: 'sink' | 'method', id?: string, name: string, owner?: 'user' | 'global', owner_id?: string}}
+ *   Receiver
+ */
+/**
+ * @typedef {{receiver: Receiver, n: number | null, state: string, attempts: import('./attempts.js').Attempt[] | null}}
+ *   EventDelivery
+ */
 
 const REFRESH_MS = 2_000;
 
@@ -22,13 +28,40 @@ const REFRESH_MS = 2_000;
 export function EventFacts({ event }) {
   const mine = event.owner_id === me.value?.id;
   const space = event.space_id !== NO_SPACE;
-  return html`<${KeyValue} items=${[
-    ['Event id', html`<span class="event-id"><span class="mono anywhere">${event.event_id}</span><${CopyButton} text=${event.event_id} label="Copy event id" /></span>`],
-    ['Time', html`<${Time} value=${event.event_ts} exact /> <span class="muted">(<${Time} value=${event.event_ts} />)</span>`],
-    ['Emitted by', html`${event.actor.username ? html`<span class="mono">${event.actor.username}</span>` : 'the server'} <${Badge}>${event.actor.kind}</${Badge}>`],
-    ['Space', spaceOf(event, space)],
-    !mine && ['Owner', html`<span class="mono anywhere">${event.owner_id}</span>`],
-  ]} />`;
+  return html`
+    <${KeyValue}
+      items=${[
+        [
+          'Event id',
+          html`
+            <span class="event-id">
+              <span class="mono anywhere">${event.event_id}</span>
+              <${CopyButton} text=${event.event_id} label="Copy event id" />
+            </span>
+          `,
+        ],
+        [
+          'Time',
+          html`
+            <${Time} value=${event.event_ts} exact /> <span class="muted">(<${Time} value=${event.event_ts} />)</span>
+          `,
+        ],
+        [
+          'Emitted by',
+          html`
+            ${
+              event.actor.username
+                ? html`
+                  <span class="mono">${event.actor.username}</span>
+                `
+                : 'the server'
+            } <${Badge}>${event.actor.kind}</${Badge}>
+          `,
+        ],
+        ['Space', spaceOf(event, space)],
+        !mine && ['Owner', html`<span class="mono anywhere">${event.owner_id}</span>`],
+      ]} />
+  `;
 }
 
 /** @param {import('./payload.js').EventRecord} event @param {boolean} space */
@@ -40,7 +73,10 @@ function spaceOf(event, space) {
     : html`<span class="mono anywhere">${name}</span>`;
 }
 
-/** The sinks and methods that matched, and how each delivery ended. @param {{event: import('./payload.js').EventRecord}} props */
+/**
+ * The matching sinks and methods, with the state of each delivery.
+ * @param {{event: import('./payload.js').EventRecord}} props
+ */
 export function Receivers({ event }) {
   const list = useResource(`/api/events/${event.event_id}/deliveries`, { every: REFRESH_MS });
   const pending = pendingOf(list);
@@ -52,10 +88,30 @@ export function Receivers({ event }) {
     return html`
       ${stale}
       <p class="muted">No sink or method of yours matched it.</p>
-      ${can('manage_own_event_sinks', 'manage_global_event_sinks') && html`<p class="receivers-none"><${Button} size="small" icon="plus" href=${`/sinks/new?pattern=${encodeURIComponent(event.event_type)}`}>Make a sink for this type</${Button}></p>`}
+      ${
+        can('manage_own_event_sinks', 'manage_global_event_sinks') &&
+        html`
+          <p class="receivers-none">
+            <${Button} size="small" icon="plus" href=${`/sinks/new?pattern=${encodeURIComponent(event.event_type)}`}>
+              Make a sink for this type
+            </${Button}>
+          </p>
+        `
+      }
     `;
   }
-  return html`${stale}<ul class="receivers" aria-label="Receivers">${deliveries.map((delivery) => html`<${ReceiverRow} key=${`${delivery.receiver.id ?? delivery.receiver.name} ${delivery.n}`} delivery=${delivery} onChange=${list.reload} />`)}</ul>`;
+  return html`
+    ${stale}
+    <ul class="receivers" aria-label="Receivers">
+      ${deliveries.map(
+        (delivery) =>
+          html`
+            <${ReceiverRow} key=${`${delivery.receiver.id ?? delivery.receiver.name} ${delivery.n}`}
+              delivery=${delivery} onChange=${list.reload} />
+          `,
+      )}
+    </ul>
+  `;
 }
 
 /** @param {{delivery: EventDelivery, onChange: () => void}} props */
@@ -74,12 +130,32 @@ function ReceiverRow({ delivery, onChange }) {
         <${ReceiverName} receiver=${receiver} linked=${attempts !== null} />
         ${n !== null && html`<span class="muted small">#${n}</span>`}
         <span class="grow"></span>
-        ${may && state !== 'pending' && html`<${Button} size="small" icon="refresh" busy=${resend.busy} onClick=${() => resend.run()} aria-label=${`Resend to ${receiver.name}`}>Resend</${Button}>`}
+        ${
+          may &&
+          state !== 'pending' &&
+          html`
+            <${Button} size="small" icon="refresh" busy=${resend.busy} onClick=${() => resend.run()}
+              aria-label=${`Resend to ${receiver.name}`}>
+              Resend
+            </${Button}>
+          `
+        }
       </div>
       <${ErrorNotice} error=${resend.error} />
-      ${state === 'dropped' && html`<p class="muted small">Its queue of 100 was full, so it never got this event.</p>`}
-      ${attempts === null ? html`<p class="muted small">It is not yours, so its attempts are not shown.</p>` : state !== 'dropped' && html`<${Attempts} attempts=${attempts} to=${receiver.name} />`}
-      ${state === 'pending' && (attempts?.length ?? 0) > 0 && html`<p class="muted small">It will be tried again, up to three times in all.</p>`}
+      ${
+        state === 'dropped' &&
+        html`<p class="muted small">The queue of 100 events was full, so this event was not queued.</p>`
+      }
+      ${
+        attempts === null
+          ? html`<p class="muted small">It is not yours, so its attempts are not shown.</p>`
+          : state !== 'dropped' && html`<${Attempts} attempts=${attempts} to=${receiver.name} />`
+      }
+      ${
+        state === 'pending' &&
+        (attempts?.length ?? 0) > 0 &&
+        html`<p class="muted small">The delivery is retried, up to three attempts in total.</p>`
+      }
     </li>
   `;
 }
@@ -88,7 +164,11 @@ function ReceiverRow({ delivery, onChange }) {
 function ReceiverName({ receiver, linked }) {
   const href = receiver.type === 'sink' ? `/sinks/${receiver.id}` : `/methods/${encodeURIComponent(receiver.name)}`;
   return html`
-    ${linked ? html`<a class="mono strong anywhere" href=${href}>${receiver.name}</a>` : html`<span class="mono strong anywhere">${receiver.name}</span>`}
+    ${
+      linked
+        ? html`<a class="mono strong anywhere" href=${href}>${receiver.name}</a>`
+        : html`<span class="mono strong anywhere">${receiver.name}</span>`
+    }
     <${Badge}>${receiver.type === 'method' ? 'method' : receiver.owner === 'global' ? 'global sink' : 'sink'}</${Badge}>
   `;
 }

@@ -1,36 +1,45 @@
 /** Patterns of event types, as the server reads them: exact, or with one `*` at the end. */
 
-/** What people mostly want, one press away. */
+/** Common patterns, offered as buttons. */
 export const COMMON_PATTERNS = ['*', 'custom.*', 'space.*', 'space.unhealthy'];
 
-/** The types the server itself emits; everything else begins with `custom.`. */
-const SYSTEM_TYPES = ['space.created', 'space.started', 'space.stopped', 'space.deleted', 'space.healthy', 'space.unhealthy'];
+/** The types that the server emits; all others begin with `custom.`. */
+const SYSTEM_TYPES = [
+  'space.created',
+  'space.started',
+  'space.stopped',
+  'space.deleted',
+  'space.healthy',
+  'space.unhealthy',
+];
 
-/** The nil id: the event was emitted from outside of any space. */
+/** The nil id: the event was emitted outside any space. */
 export const NO_SPACE = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Patterns from a text with commas or line breaks.
+ * Splits a text with commas or line breaks into patterns.
  * @param {string} text
  */
 export function patternsOf(text) {
-  return text.split(/[,\n]/).map((part) => part.trim()).filter(Boolean);
+  return text
+    .split(/[,\n]/)
+    .map((part) => part.trim())
+    .filter(Boolean);
 }
 
 /**
- * What is wrong with the first bad pattern, or ''. The server has the last word; this only spares a
- * request while somebody types.
+ * The error of the first invalid pattern, or ''. The server decides; this check saves requests during typing.
  * @param {string[]} patterns
  */
 export function patternProblem(patterns) {
   const bad = patterns.find((pattern) => !/^[\w.-]*\*?$/.test(pattern));
   if (!bad) return '';
-  if (bad.slice(0, -1).includes('*')) return `Pattern ${bad}: a * may stand only once, at the end.`;
+  if (bad.slice(0, -1).includes('*')) return `Pattern ${bad}: a * is allowed only once, at the end.`;
   return `Pattern ${bad} may hold only letters, digits, dots, _ and -, and a * at the end.`;
 }
 
 /**
- * A type the pattern matches, to try it with.
+ * A type that matches the pattern, for a test event.
  * @param {string | undefined} pattern
  */
 export function exampleType(pattern) {

@@ -1,14 +1,17 @@
-/** A payload as it was emitted: JavaScript would round its big numbers. */
+/** Payloads as emitted text: JavaScript would round large numbers. */
 import { api } from '../../lib/api.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { JsonView } from '../../ui/json-view.js';
 
-/** @typedef {{event_id: string, event_type: string, event_ts: string, owner_id: string, space_id: string, actor: {id: string | null, username: string | null, kind: string}, data: any}} EventRecord */
+/**
+ * @typedef {{event_id: string, event_type: string, event_ts: string, owner_id: string, space_id: string, actor: {id:
+ *   string | null, username: string | null, kind: string}, data: any}} EventRecord
+ */
 /** @typedef {{event: EventRecord, payload: string}} LoadedEvent */
 
-/** Digits a number may have and still be exact in JavaScript. */
+/** Numbers with up to this many digits are exact in JavaScript. */
 const EXACT_DIGITS = 15;
 const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 
@@ -18,14 +21,17 @@ const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
  * @returns {import('../../lib/resource.js').Resource<LoadedEvent>}
  */
 export function useEvent(id) {
-  return useResource(async (signal) => {
-    const response = await api.raw('GET', `/api/events/${encodeURIComponent(id)}`, undefined, { signal });
-    const text = await response.text();
-    return { event: JSON.parse(text), payload: payloadText(text) };
-  }, { deps: [id] });
+  return useResource(
+    async (signal) => {
+      const response = await api.raw('GET', `/api/events/${encodeURIComponent(id)}`, undefined, { signal });
+      const text = await response.text();
+      return { event: JSON.parse(text), payload: payloadText(text) };
+    },
+    { deps: [id] },
+  );
 }
 
-/** `data` is the last member of an event, and none of those before it has one of that name. @param {string} text */
+/** `data` is the last member of an event, and no earlier member contains a key of this name. @param {string} text */
 function payloadText(text) {
   const start = text.indexOf(',"data":');
   const payload = text.slice(start + 8, text.lastIndexOf('}'));
@@ -43,15 +49,14 @@ export function Payload({ text }) {
   return html`<${CodeBlock} text=${indentJson(text)} language="json" label="payload as JSON" wrap />`;
 }
 
-/** Whether every number survives `JSON.parse`. @param {string} text */
+/** Whether `JSON.parse` keeps every number exactly. @param {string} text */
 function isExact(text) {
   const numbers = (text.match(TOKEN) ?? []).filter((token) => /^[-\d]/.test(token));
   return numbers.every((token) => token.replace(/\D/g, '').length <= EXACT_DIGITS);
 }
 
 /**
- * The same JSON with line breaks. Works on the text, so that no number changes; what is no JSON
- * stays as it is.
+ * Formats JSON with line breaks. It works on the text, so that no number changes; invalid JSON is returned unchanged.
  * @param {string} text
  */
 export function indentJson(text) {

@@ -1,42 +1,45 @@
-/** The newest events, then each further one as it comes; held back while paused. */
+/** The newest events, followed by live ones; held while paused. */
 import { api } from '../../lib/api.js';
 import { useEffect, useReducer, useRef } from '../../lib/preact.js';
 import { empty, MOST_ROWS, reduce, rowOf } from './tail-state.js';
 
 const PAGE = 50;
-/** Events that come close together are shown together: a thousand a second must not be a thousand renders. */
+/**
+ * Events within this time are rendered together, so that a thousand events per second do not cause a thousand renders.
+ */
 const FLUSH_MS = 200;
 
 /** @typedef {import('./tail-state.js').EventRow} EventRow */
 /** @typedef {import('./tail-state.js').TailAction} TailAction */
 
 /**
- * @param {{pattern: string, spaceId: string, paused: boolean, off?: boolean}} options `off`: ask nothing, the filter is no pattern yet
+ * @param {{pattern: string, spaceId: string, paused: boolean, off?: boolean}} options `off`: load nothing, because the
+ *   filter is not a valid pattern
  */
 export function useEventTail({ pattern, spaceId, paused, off = false }) {
-  const [state, tell] = useReducer(reduce, undefined, empty);
+  const [state, dispatch] = useReducer(reduce, undefined, empty);
   const held = useRef(paused);
   held.current = paused;
-  const asking = useRef(new AbortController());
+  const request = useRef(new AbortController());
   const query = { type: pattern, space_id: spaceId, limit: PAGE };
 
   useEffect(() => {
-    tell({ type: 'reset' });
+    dispatch({ type: 'reset' });
     if (off) return undefined;
-    asking.current = new AbortController();
-    return follow({ pattern, spaceId, query, request: asking.current, isPaused: () => held.current, tell });
+    request.current = new AbortController();
+    return follow({ pattern, spaceId, query, request: request.current, isPaused: () => held.current, dispatch });
   }, [pattern, spaceId, off]);
   useEffect(() => {
-    if (!paused) tell({ type: 'resumed' });
+    if (!paused) dispatch({ type: 'resumed' });
   }, [paused]);
 
   const loadMore = async () => {
-    const { signal } = asking.current;
+    const { signal } = request.current;
     try {
       const page = await api.get('/api/events', { ...query, cursor: state.cursor }, { signal });
-      if (!signal.aborted) tell({ type: 'older', events: page.events.map(rowOf), cursor: page.next_cursor });
+      if (!signal.aborted) dispatch({ type: 'older', events: page.events.map(rowOf), cursor: page.next_cursor });
     } catch (error) {
-      // Another filter was chosen meanwhile: nobody waits for this any more.
+      // The filter changed during the request: drop the response.
       if (!signal.aborted) throw error;
     }
   };
@@ -48,42 +51,47 @@ export function useEventTail({ pattern, spaceId, paused, off = false }) {
  * @param {string} options.pattern
  * @param {string} options.spaceId
  * @param {import('../../lib/api.js').Query} options.query
- * @param {AbortController} options.request ended with the question
+ * @param {AbortController} options.request aborted when the filter changes
  * @param {() => boolean} options.isPaused
- * @param {(action: TailAction) => void} options.tell
+ * @param {(action: TailAction) => void} options.dispatch
  */
-function follow({ pattern, spaceId, query, request, isPaused, tell }) {
+function follow({ pattern, spaceId, query, request, isPaused, dispatch }) {
   /** @type {EventRow[]} */
   let waiting = [];
   let timer = 0;
   const load = async () => {
-    tell({ type: 'asked' });
+    dispatch({ type: 'requested' });
     try {
       const page = await api.get('/api/events', query, request);
-      if (!request.signal.aborted) tell({ type: 'page', events: page.events.map(rowOf), cursor: page.next_cursor, paused: isPaused() });
+      if (!request.signal.aborted)
+        dispatch({ type: 'page', events: page.events.map(rowOf), cursor: page.next_cursor, paused: isPaused() });
     } catch (error) {
-      if (!request.signal.aborted) tell({ type: 'failed', error });
+      if (!request.signal.aborted) dispatch({ type: 'failed', error });
     }
   };
   const flush = () => {
     timer = 0;
-    tell({ type: 'came', events: waiting, paused: isPaused() });
+    dispatch({ type: 'received', events: waiting, paused: isPaused() });
     waiting = [];
   };
   const path = `/api/events/stream${pattern ? `?pattern=${encodeURIComponent(pattern)}` : ''}`;
-  const stop = api.stream(path, ({ type, data }) => {
-    // Too slow for the stream: what was missed is in the history.
-    if (type === 'lagged') return void load();
-    if (spaceId && data.space_id !== spaceId) return undefined;
-    waiting.unshift(rowOf(data));
-    waiting.length = Math.min(waiting.length, MOST_ROWS);
-    timer ||= window.setTimeout(flush, FLUSH_MS);
-    return undefined;
-  }, (link, error) => {
-    tell({ type: 'link', link, error });
-    // The history is asked once the stream is open: nothing falls between the two.
-    if (link === 'open') void load();
-  });
+  const stop = api.stream(
+    path,
+    ({ type, data }) => {
+      // The client fell behind the stream: load the missed events from the history.
+      if (type === 'lagged') return void load();
+      if (spaceId && data.space_id !== spaceId) return undefined;
+      waiting.unshift(rowOf(data));
+      waiting.length = Math.min(waiting.length, MOST_ROWS);
+      timer ||= window.setTimeout(flush, FLUSH_MS);
+      return undefined;
+    },
+    (link, error) => {
+      dispatch({ type: 'link', link, error });
+      // The history is requested after the stream opened, so that no event is missed.
+      if (link === 'open') void load();
+    },
+  );
   return () => {
     stop();
     request.abort();

@@ -1,4 +1,4 @@
-/** Who is in a group: ticked, and saved together. */
+/** The members of a group, saved together. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
 import { plural } from '../../lib/format.js';
@@ -11,7 +11,9 @@ import { toast } from '../../ui/toasts.js';
 
 /** @typedef {import('../users/directory.js').User} User */
 
-/** @param {{group: {id: string, name: string}, users: User[], onDone: () => Promise<any>, onClose: () => void}} props */
+/**
+ * @param {{group: {id: string, name: string}, users: User[], onDone: () => Promise<any>, onClose: () => void}} props
+ */
 export function Members({ group, users, onDone, onClose }) {
   const [text, setText] = useState('');
   const [changes, setChanges] = useState(/** @type {Record<string, boolean>} */ ({}));
@@ -19,7 +21,7 @@ export function Members({ group, users, onDone, onClose }) {
   const pending = users.filter((user) => user.id in changes && changes[user.id] !== isMember(user));
   const save = useAction(async () => {
     try {
-      for (const user of pending) await put(user.id, group.name, changes[user.id]);
+      for (const user of pending) await saveMembership(user.id, group.name, changes[user.id]);
     } finally {
       await onDone();
     }
@@ -29,31 +31,47 @@ export function Members({ group, users, onDone, onClose }) {
   const shown = users.filter((user) => user.username.includes(text.trim().toLowerCase()));
   const footer = html`
     <${Button} onClick=${onClose}>Cancel</${Button}>
-    <${Button} kind="primary" busy=${save.busy} disabled=${pending.length === 0} onClick=${save.run}>Save members</${Button}>`;
+    <${Button} kind="primary" busy=${save.busy} disabled=${pending.length === 0} onClick=${save.run}>
+      Save members
+    </${Button}>
+  `;
   return html`
     <${Drawer} title=${`Members of ${group.name}`} onClose=${onClose} footer=${footer}>
       <div class="stack">
-        <${TextInput} label="Search users" hideLabel type="search" placeholder="Search users" value=${text} onInput=${setText} autocomplete="off" />
+        <${TextInput} label="Search users" hideLabel type="search" placeholder="Search users" value=${text}
+          onInput=${setText} autocomplete="off" />
         <${ErrorNotice} error=${save.error} />
         <ul class="member-list" aria-label="Users">
-          ${shown.map((user) => html`
-            <li key=${user.id}><${Checkbox} label=${html`<span class="mono">${user.username}</span>${!user.active && html` <span class="muted small">inactive</span>`}`}
-              checked=${changes[user.id] ?? isMember(user)} onChange=${(/** @type {boolean} */ on) => setChanges({ ...changes, [user.id]: on })} /></li>`)}
+          ${shown.map(
+            (user) => html`
+              <li key=${user.id}>
+                <${Checkbox}
+                  label=${html`
+                    <span class="mono">${user.username}</span>
+                    ${!user.active && html` <span class="muted small">inactive</span>`}
+                  `}
+                  checked=${changes[user.id] ?? isMember(user)}
+                  onChange=${(/** @type {boolean} */ on) => setChanges({ ...changes, [user.id]: on })} />
+              </li>
+            `,
+          )}
         </ul>
         ${shown.length === 0 && html`<p class="muted">No user matches.</p>`}
-        <p class="muted small" role="status">${pending.length > 0 ? `${plural(pending.length, 'change')} to save.` : ''}</p>
+        <p class="muted small" role="status">
+          ${pending.length > 0 ? `${plural(pending.length, 'change')} to save.` : ''}
+        </p>
       </div>
     </${Drawer}>
   `;
 }
 
 /**
- * A user's list of groups is replaced whole, so the latest one is read first.
+ * The API replaces the whole list of a user's groups, so the current one is read first.
  * @param {string} id
  * @param {string} group
  * @param {boolean} member
  */
-async function put(id, group, member) {
+async function saveMembership(id, group, member) {
   const path = `/api/users/${id}`;
   const { groups } = await api.get(path);
   const others = groups.filter((/** @type {string} */ name) => name !== group);

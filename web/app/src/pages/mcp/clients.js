@@ -1,75 +1,94 @@
 /**
- * What to put where for each MCP client, word for word as `svc mcp config` prints it; a change there
- * belongs here too.
+ * The configuration of each MCP client, identical to the output of `svc mcp config`: change both together.
  */
 
-/** Variable that holds the token where none is written. */
+/** Environment variable of the token, if the configuration contains none. */
 const TOKEN_VARIABLE = 'SVC_MCP_TOKEN';
-/** Stands where a token must be written by hand. */
+/** Placeholder for a token that the user must insert. */
 const PLACEHOLDER = '<token>';
 const NAME_MAX = 32;
 
 /**
  * @typedef {object} Entry
- * @property {string} name what the client calls the server
+ * @property {string} name name of the server in the client
  * @property {string} url
- * @property {string | null} token null: taken from a variable, or asked for
+ * @property {string | null} token null: from a variable or a prompt
  */
 /**
  * @typedef {object} Client
  * @property {string} id as in `svc mcp config --client`
  * @property {string} label
  * @property {import('../../lib/highlight.js').Language} language
- * @property {string} place where it goes
+ * @property {string} place where the configuration belongs
  * @property {(entry: Entry) => string} write
- * @property {string} missing what is left to do without a token
+ * @property {string} missing the remaining step if there is no token
  */
 
 /** @type {Client[]} */
 export const CLIENTS = [
   {
-    id: 'claude-code', label: 'Claude Code', language: 'shell', write: claudeCode,
+    id: 'claude-code',
+    label: 'Claude Code',
+    language: 'shell',
+    write: claudeCode,
     place: 'Run this command in your shell.',
     missing: `Set \`${TOKEN_VARIABLE}\` to a token first.`,
   },
   {
-    id: 'claude-desktop', label: 'Claude Desktop', language: 'json', write: (entry) => pretty(claudeDesktop(entry)),
-    place: 'Merge this into `claude_desktop_config.json` (Settings, Developer, Edit Config) and restart Claude. It needs Node.js.',
+    id: 'claude-desktop',
+    label: 'Claude Desktop',
+    language: 'json',
+    write: (entry) => pretty(claudeDesktop(entry)),
+    place:
+      'Merge this into `claude_desktop_config.json` (Settings, Developer, Edit Config) and restart Claude. ' +
+      'It needs Node.js.',
     missing: `Put a token for \`${PLACEHOLDER}\`.`,
   },
   {
-    id: 'cursor', label: 'Cursor', language: 'json', write: (entry) => pretty(cursor(entry)),
+    id: 'cursor',
+    label: 'Cursor',
+    language: 'json',
+    write: (entry) => pretty(cursor(entry)),
     place: 'Put this into `.cursor/mcp.json`, or `~/.cursor/mcp.json` for all projects.',
     missing: `Set \`${TOKEN_VARIABLE}\` to a token.`,
   },
   {
-    id: 'vscode', label: 'VS Code', language: 'json', write: (entry) => pretty(vscode(entry)),
+    id: 'vscode',
+    label: 'VS Code',
+    language: 'json',
+    write: (entry) => pretty(vscode(entry)),
     place: 'Put this into `.vscode/mcp.json`.',
     missing: 'VS Code will ask for a token.',
   },
   {
-    id: 'codex', label: 'Codex', language: 'toml', write: codex,
+    id: 'codex',
+    label: 'Codex',
+    language: 'toml',
+    write: codex,
     place: 'Add this to `~/.codex/config.toml`.',
     missing: `Set \`${TOKEN_VARIABLE}\` to a token.`,
   },
   {
-    id: 'json', label: 'Other', language: 'json', write: (entry) => pretty(other(entry)),
+    id: 'json',
+    label: 'Other',
+    language: 'json',
+    write: (entry) => pretty(other(entry)),
     place: 'Put this where your client keeps its MCP servers.',
     missing: `Put a token for \`${PLACEHOLDER}\`.`,
   },
 ];
 
-/** Codex takes tokens from variables only. @param {string} token */
+/** Codex reads tokens only from environment variables. @param {string} token */
 export const exportCommand = (token) => `export ${TOKEN_VARIABLE}=${token}`;
 
-/** Why every client does not take this name, or nothing. @param {string} name */
-export function refusedName(name) {
+/** The reason why some clients reject this name, or ''. @param {string} name */
+export function nameProblem(name) {
   if (/^[A-Za-z0-9_-]+$/.test(name) && name.length <= NAME_MAX) return '';
   return name.length > NAME_MAX ? `At most ${NAME_MAX} characters.` : 'Use letters, digits, - and _.';
 }
 
 /**
- * The header's value, with a variable in the client's own notation.
+ * The value of the header; `instead` is the variable in the client's notation.
  * @param {Entry} entry
  * @param {string} instead
  */
@@ -77,10 +96,15 @@ const bearer = (entry, instead) => `Bearer ${entry.token ?? instead}`;
 
 /** @param {Entry} entry */
 function claudeCode(entry) {
-  return `claude mcp add --transport http ${entry.name} '${entry.url}' --header "Authorization: ${bearer(entry, `$${TOKEN_VARIABLE}`)}"`;
+  const header = `Authorization: ${bearer(entry, `$${TOKEN_VARIABLE}`)}`;
+  return `claude mcp add --transport http ${entry.name} '${entry.url}' --header "${header}"`;
 }
 
-/** Remote servers with a token go through `mcp-remote`. The header has no space: some systems split arguments at them. @param {Entry} entry */
+/**
+ * Remote servers with a token go through `mcp-remote`. The header has no space, because some systems split arguments at
+ * spaces.
+ * @param {Entry} entry
+ */
 function claudeDesktop(entry) {
   const open = isPrivate(entry.url) ? [] : ['--allow-http'];
   const args = ['-y', 'mcp-remote', entry.url, ...open, '--header', 'Authorization:${AUTH_HEADER}'];
@@ -104,15 +128,23 @@ function vscode(entry) {
 
 /** @param {Entry} entry */
 function codex(entry) {
-  return `[mcp_servers.${entry.name}]\nurl = ${JSON.stringify(entry.url)}\nbearer_token_env_var = ${JSON.stringify(TOKEN_VARIABLE)}`;
+  return [
+    `[mcp_servers.${entry.name}]`,
+    `url = ${JSON.stringify(entry.url)}`,
+    `bearer_token_env_var = ${JSON.stringify(TOKEN_VARIABLE)}`,
+  ].join('\n');
 }
 
 /** @param {Entry} entry */
 function other(entry) {
-  return { mcpServers: { [entry.name]: { type: 'http', url: entry.url, headers: { Authorization: bearer(entry, PLACEHOLDER) } } } };
+  return {
+    mcpServers: {
+      [entry.name]: { type: 'http', url: entry.url, headers: { Authorization: bearer(entry, PLACEHOLDER) } },
+    },
+  };
 }
 
-/** Encrypted, or not leaving this machine. @param {string} url */
+/** Whether the connection is encrypted or local. @param {string} url */
 function isPrivate(url) {
   return url.startsWith('https://') || /^http:\/\/(localhost|127\.0\.0\.1)[:/]/.test(url);
 }

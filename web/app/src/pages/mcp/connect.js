@@ -1,4 +1,4 @@
-/** A token made in place, and the configuration of a client with it filled in. */
+/** Creates a token and shows the configuration of a client with it. */
 import { api } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { useQuery } from '../../router.js';
@@ -21,21 +21,26 @@ export function ConnectCard({ name, url, search }) {
   const query = useQuery();
   const [token, setToken] = useState(/** @type {NewToken | null} */ (null));
   const client = CLIENTS.find(({ id }) => id === query.get('client')) ?? CLIENTS[0];
-  const command = `svc mcp config --client ${client.id}${name === 'svc' ? '' : ` --name ${name}`} --create-token${search ? ' --search' : ''}`;
+  const named = name === 'svc' ? '' : ` --name ${name}`;
+  const command = `svc mcp config --client ${client.id}${named} --create-token${search ? ' --search' : ''}`;
   return html`
     <${Card} title="Connect a client">
-      <${Tabs} label="Client" tabs=${CLIENTS.map(({ id, label }) => ({ id, label }))} value=${client.id} onChange=${(/** @type {string} */ id) => query.set({ client: id })}>
+      <${Tabs} label="Client" tabs=${CLIENTS.map(({ id, label }) => ({ id, label }))} value=${client.id}
+        onChange=${(/** @type {string} */ id) => query.set({ client: id })}>
         <ol class="mcp-steps">
           <li>
             <h3>Token</h3>
-            <${TokenStep} key=${`${client.id} ${name}`} suggested=${`mcp ${client.id} ${name}`} token=${token} onToken=${setToken} />
+            <${TokenStep} key=${`${client.id} ${name}`} suggested=${`mcp ${client.id} ${name}`} token=${token}
+              onToken=${setToken} />
           </li>
           <li>
             <h3>Configuration</h3>
             <${Configuration} client=${client} entry=${{ name, url, token: token?.token ?? null }} />
           </li>
         </ol>
-        <p class="muted small mcp-command">The same by command: <code>${command}</code> <${CopyButton} text=${command} label="Copy command" /></p>
+        <p class="muted small mcp-command">
+          The same by command: <code>${command}</code> <${CopyButton} text=${command} label="Copy command" />
+        </p>
       </${Tabs}>
     </${Card}>
   `;
@@ -48,8 +53,14 @@ function TokenStep({ suggested, token, onToken }) {
     return html`
       <div role="status">
         <${Notice} tone="good" icon="check" title=${html`Token <span class="mono">${token.name}</span> created`}>
-          <p>It is in the configuration below and is not shown again once you leave this page. It opens the MCP endpoint and nothing else; <a href="/tokens">revoke it</a> at any time.</p>
-          <div class="actions mcp-made"><${CopyButton} text=${token.token}>Copy token</${CopyButton}><${Button} onClick=${() => onToken(null)}>Create another</${Button}></div>
+          <p>
+            It is in the configuration below and is not shown again once you leave this page. It opens the MCP endpoint
+            and nothing else; <a href="/tokens">revoke it</a> at any time.
+          </p>
+          <div class="actions mcp-made">
+            <${CopyButton} text=${token.token}>Copy token</${CopyButton}>
+            <${Button} onClick=${() => onToken(null)}>Create another</${Button}>
+          </div>
         </${Notice}>
       </div>
     `;
@@ -57,7 +68,9 @@ function TokenStep({ suggested, token, onToken }) {
   if (open) return html`<${TokenForm} suggested=${suggested} onToken=${onToken} onCancel=${() => setOpen(false)} />`;
   return html`
     <div class="stack-small">
-      <p class="muted">A token with the scope <code>mcp</code> opens the endpoint and nothing else. Make one, and it is written into the configuration.</p>
+      <p class="muted">
+        A token with the scope <code>mcp</code> opens only the endpoint. Create one, and the configuration contains it.
+      </p>
       <div><${Button} kind="primary" icon="key" onClick=${() => setOpen(true)}>Create an MCP token</${Button}></div>
     </div>
   `;
@@ -70,12 +83,15 @@ function TokenForm({ suggested, onToken, onCancel }) {
   const submit = async () => {
     onToken(await api.post('/api/tokens', { name: name.trim(), scopes: ['mcp'], expires_in_days: expiry.days() }));
     toast('Token created');
-    // The button that was pressed is gone; the keyboard goes on at what took its place.
-    requestAnimationFrame(() => /** @type {HTMLElement | null} */ (document.querySelector('.mcp-made button'))?.focus());
+    // The pressed button is gone, so focus the element that replaced it.
+    requestAnimationFrame(() =>
+      /** @type {HTMLElement | null} */ (document.querySelector('.mcp-made button'))?.focus(),
+    );
   };
   return html`
     <${Form} submit="Create token" class="mcp-token-form" onSubmit=${submit} onCancel=${onCancel}>
-      <${TextInput} label="Token name" value=${name} onInput=${setName} autocomplete="off" maxlength="64" required autofocus />
+      <${TextInput} label="Token name" value=${name} onInput=${setName} autocomplete="off" maxlength="64" required
+        autofocus />
       <${ExpiryFields} expiry=${expiry} />
     </${Form}>
   `;
@@ -86,10 +102,16 @@ function Configuration({ client, entry }) {
   return html`
     <div class="stack-small">
       <p class="muted">${withCode(client.place)} ${entry.token === null && withCode(client.missing)}</p>
-      <${CodeBlock} text=${client.write(entry)} language=${client.language} label=${`${client.label} configuration`} wrap tall />
-      ${client.id === 'codex' && entry.token !== null && html`
-        <p class="muted">Codex takes tokens from variables only. Set it where Codex starts:</p>
-        <${CodeBlock} text=${exportCommand(entry.token)} label="variable" prompt />`}
+      <${CodeBlock} text=${client.write(entry)} language=${client.language} label=${`${client.label} configuration`}
+        wrap tall />
+      ${
+        client.id === 'codex' &&
+        entry.token !== null &&
+        html`
+          <p class="muted">Codex takes tokens from variables only. Set it where Codex starts:</p>
+          <${CodeBlock} text=${exportCommand(entry.token)} label="variable" prompt />
+        `
+      }
     </div>
   `;
 }

@@ -1,8 +1,10 @@
-/** The tools an MCP client sees as the caller, with their schemas. */
+/** The tools that an MCP client of this user sees, with their schemas. */
+
 import { api } from '../../lib/api.js';
 import { plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
+import { hasWords } from '../../lib/search.js';
 import { useQuery } from '../../router.js';
 import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
@@ -16,7 +18,7 @@ import { Table } from '../../ui/table.js';
 
 /** @typedef {{name: string, description?: string, inputSchema: any, outputSchema?: any}} Tool */
 /** @typedef {{kind: 'method' | 'script', name: string, href: string}} Origin */
-/** By tool name; more than one where they want the same name. @typedef {Record<string, Origin[]>} Origins */
+/** Origins by tool name; more than one if names collide. @typedef {Record<string, Origin[]>} Origins */
 
 const EVERY_MS = 5_000;
 
@@ -25,17 +27,30 @@ export function ToolsCard() {
   const resource = useResource(loadTools, { every: EVERY_MS });
   const q = query.get('q');
   const { tools = [], origins = {} } = resource.data ?? {};
-  const shown = tools.filter((tool) => matches(tool, q));
+  const shown = tools.filter((tool) => hasWords(`${tool.name} ${tool.description ?? ''}`, q));
   const open = tools.find((tool) => tool.name === query.get('tool'));
   const show = (/** @type {string | null} */ name) => query.set({ tool: name });
   return html`
-    <${Card} title="My tools" flush description=${resource.data && `${plural(tools.length, 'tool')} for whoever holds one of your tokens.`}
-      actions=${tools.length > 0 && html`<${SearchInput} label="Search tools" value=${q} onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />`}>
-      ${pendingOf(resource) ?? html`
-        <${ErrorNotice} error=${resource.error} />
-        <${Taken} origins=${origins} />
-        <${Table} label="Tools" rows=${shown} rowKey=${(/** @type {Tool} */ tool) => tool.name} onRow=${(/** @type {Tool} */ tool) => show(tool.name)}
-          selected=${(/** @type {Tool} */ tool) => tool === open} columns=${columns(origins)} empty=${html`<${Empty} filtered=${tools.length > 0} />`} />`}
+    <${Card} title="My tools" flush
+      description=${resource.data && `${plural(tools.length, 'tool')} for clients with one of your tokens.`}
+      actions=${
+        tools.length > 0 &&
+        html`
+          <${SearchInput} label="Search tools" value=${q}
+            onSearch=${(/** @type {string} */ text) => query.set({ q: text })} />
+        `
+      }>
+      ${
+        pendingOf(resource) ??
+        html`
+          <${ErrorNotice} error=${resource.error} />
+          <${NameCollisions} origins=${origins} />
+          <${Table} label="Tools" rows=${shown} rowKey=${(/** @type {Tool} */ tool) => tool.name}
+            onRow=${(/** @type {Tool} */ tool) => show(tool.name)}
+            selected=${(/** @type {Tool} */ tool) => tool === open} columns=${columns(origins)}
+            empty=${html`<${Empty} filtered=${tools.length > 0} />`} />
+        `
+      }
       ${open && html`<${ToolDrawer} tool=${open} origins=${origins[open.name] ?? []} onClose=${() => show(null)} />`}
     </${Card}>
   `;
@@ -44,14 +59,28 @@ export function ToolsCard() {
 /** @param {Origins} origins */
 function columns(origins) {
   return [
-    { key: 'name', label: 'Tool', shrink: true, cell: (/** @type {Tool} */ tool) => html`<span class="mono mcp-name">${tool.name}</span>` },
-    { key: 'description', label: 'Description', cell: (/** @type {Tool} */ tool) => tool.description || html`<span class="muted">none</span>` },
-    { key: 'source', label: 'From', shrink: true, cell: (/** @type {Tool} */ tool) => html`<${From} origins=${origins[tool.name] ?? []} />` },
+    {
+      key: 'name',
+      label: 'Tool',
+      shrink: true,
+      cell: (/** @type {Tool} */ tool) => html`<span class="mono mcp-name">${tool.name}</span>`,
+    },
+    {
+      key: 'description',
+      label: 'Description',
+      cell: (/** @type {Tool} */ tool) => tool.description || html`<span class="muted">none</span>`,
+    },
+    {
+      key: 'source',
+      label: 'From',
+      shrink: true,
+      cell: (/** @type {Tool} */ tool) => html`<${OriginLink} origins=${origins[tool.name] ?? []} />`,
+    },
   ];
 }
 
 /** @param {{origins: Origin[]}} props */
-function From({ origins: [origin] }) {
+function OriginLink({ origins: [origin] }) {
   if (!origin) return null;
   return html`<span>${origin.kind} <a class="mono mcp-name" href=${origin.href}>${origin.name}</a></span>`;
 }
@@ -62,40 +91,59 @@ function ToolDrawer({ tool, origins, onClose }) {
     <${Drawer} title=${html`<span class="mono">${tool.name}</span>`} onClose=${onClose}>
       <div class="stack-large">
         ${tool.description && html`<p class="anywhere">${tool.description}</p>`}
-        ${origins.length > 0 && html`<p class="muted">From <${From} origins=${origins} /></p>`}
-        <section class="stack-small"><h3>Input</h3><${JsonView} value=${tool.inputSchema} label="input schema" depth=${4} /></section>
-        ${tool.outputSchema && html`<section class="stack-small"><h3>Output</h3><${JsonView} value=${tool.outputSchema} label="output schema" depth=${4} /></section>`}
-        <section class="stack-small"><h3>Call it as an agent would</h3><${CodeBlock} text=${`svc mcp call ${tool.name} '{}'`} label="command" prompt /></section>
+        ${origins.length > 0 && html`<p class="muted">From <${OriginLink} origins=${origins} /></p>`}
+        <section class="stack-small">
+          <h3>Input</h3><${JsonView} value=${tool.inputSchema} label="input schema" depth=${4} />
+        </section>
+        ${
+          tool.outputSchema &&
+          html`
+            <section class="stack-small">
+              <h3>Output</h3><${JsonView} value=${tool.outputSchema} label="output schema" depth=${4} />
+            </section>
+          `
+        }
+        <section class="stack-small">
+          <h3>Call it as an agent would</h3>
+          <${CodeBlock} text=${`svc mcp call ${tool.name} '{}'`} label="command" prompt />
+        </section>
       </div>
     </${Drawer}>
   `;
 }
 
-/** Names that two want: only one of them is a tool. @param {{origins: Origins}} props */
-function Taken({ origins }) {
-  const taken = Object.entries(origins).filter(([, all]) => all.length > 1);
-  if (taken.length === 0) return null;
+/** Colliding names: only one origin becomes the tool. @param {{origins: Origins}} props */
+function NameCollisions({ origins }) {
+  const collisions = Object.entries(origins).filter(([, all]) => all.length > 1);
+  if (collisions.length === 0) return null;
   return html`
-    <${Notice} tone="warn" icon="alert" title="Some names are wanted twice">
-      ${taken.map(([tool, all]) => html`<p key=${tool}><code>${tool}</code> belongs to one of ${all.map((one) => one.name).join(', ')}. The others can be called as methods.</p>`)}
+    <${Notice} tone="warn" icon="alert" title="Some tool names collide">
+      ${collisions.map(
+        ([tool, all]) =>
+          html`
+            <p key=${tool}>
+              <code>${tool}</code> belongs to one of ${all.map((one) => one.name).join(', ')}. The others can be called
+              as methods.
+            </p>
+          `,
+      )}
     </${Notice}>
   `;
 }
 
 /** @param {{filtered: boolean}} props */
 function Empty({ filtered }) {
-  if (filtered) return html`<${EmptyState} icon="search" level=${3} title="No tool matches" action=${html`<${Button} href="/tools">Show all tools</${Button}>`} />`;
+  if (filtered)
+    return html`
+      <${EmptyState} icon="search" level=${3} title="No tool matches"
+        action=${html`<${Button} href="/tools">Show all tools</${Button}>`} />
+    `;
   return html`
     <${EmptyState} icon="plug" level=${3} title="No tools yet" command="svc methods register methods.toml">
-      A method is a tool with <code>mcp_tool = true</code> in its registration; so is every stored script of the kind <a href="/scripts">tool</a>.
+      A method is a tool with <code>mcp_tool = true</code> in its registration; so is every stored script of the
+      kind <a href="/scripts">tool</a>.
     </${EmptyState}>
   `;
-}
-
-/** @param {Tool} tool @param {string} q */
-function matches(tool, q) {
-  const text = `${tool.name} ${tool.description ?? ''}`.toLowerCase();
-  return q.toLowerCase().split(/\s+/).every((word) => text.includes(word));
 }
 
 /** @param {AbortSignal} signal @returns {Promise<{tools: Tool[], origins: Origins}>} */
@@ -108,13 +156,17 @@ async function loadTools(signal) {
   return { tools, origins: originsOf(methods.methods, scripts.scripts) };
 }
 
-/** Asks as a client would, page by page. @param {AbortSignal} signal @returns {Promise<Tool[]>} */
+/** Lists the tools page by page, as a client does. @param {AbortSignal} signal @returns {Promise<Tool[]>} */
 async function listTools(signal) {
   /** @type {Tool[]} */
   const tools = [];
   let cursor;
   do {
-    const answer = await api.post('/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list', params: cursor ? { cursor } : {} }, { signal });
+    const answer = await api.post(
+      '/mcp',
+      { jsonrpc: '2.0', id: 1, method: 'tools/list', params: cursor ? { cursor } : {} },
+      { signal },
+    );
     if (answer.error) throw new Error(answer.error.message);
     tools.push(...answer.result.tools);
     cursor = answer.result.nextCursor;
@@ -123,14 +175,17 @@ async function listTools(signal) {
 }
 
 /**
- * Which method or script stands behind a tool's name.
+ * The method or script of each tool.
  * @param {any[]} methods
  * @param {any[]} scripts
  */
 function originsOf(methods, scripts) {
   /** @type {Origins} */
   const origins = {};
-  const add = (/** @type {string} */ tool, /** @type {Origin} */ origin) => (origins[tool] ??= []).push(origin);
+  const add = (/** @type {string} */ tool, /** @type {Origin} */ origin) => {
+    origins[tool] ??= [];
+    origins[tool].push(origin);
+  };
   for (const { mcp_tool_name: tool, name } of methods) {
     if (tool) add(tool, { kind: 'method', name, href: `/methods/${encodeURIComponent(name)}` });
   }

@@ -1,4 +1,4 @@
-/** One call at a time, timed, and given up on when its reader leaves. */
+/** Runs one call at a time, measures it, and aborts it when the page is left. */
 import { api } from '../../lib/api.js';
 import { parseExact } from '../../lib/exact.js';
 import { useEffect, useRef, useState } from '../../lib/preact.js';
@@ -7,7 +7,8 @@ import { useEffect, useRef, useState } from '../../lib/preact.js';
  * @typedef {object} Answer
  * @property {number} ms
  * @property {number} bytes
- * @property {{result: any} | {error: {code: number, message: string, data?: any}} | {problem: any} | {cancelled: true}} outcome
+ * @property {{result: any} | {error: {code: number, message: string, data?: any}} | {problem: any} | {cancelled: true}}
+ *   outcome
  */
 
 /** @param {string} name */
@@ -29,7 +30,7 @@ export function useCall(name) {
 }
 
 /**
- * The params go as the text they are: nothing between here and the method reads them.
+ * Sends the params as text, so that no number changes.
  * @param {string} name
  * @param {string} params '' for none
  * @param {AbortSignal} signal

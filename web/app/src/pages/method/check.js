@@ -1,4 +1,4 @@
-/** What a schema says about a value, in words: beside a field before a call, and for readers. */
+/** Checks of values against a schema, and schemas described in words. */
 import { isNumber, kindOf, numberText, sameJson } from '../../lib/exact.js';
 import { briefJson } from '../../lib/json.js';
 import { itemSchema, shapeOf } from './schema.js';
@@ -6,21 +6,22 @@ import { itemSchema, shapeOf } from './schema.js';
 /** @typedef {import('./schema.js').Schema} Schema */
 
 /**
- * What is wrong with one value, leaving out what is wrong inside it. A remark: nobody but the method
- * itself refuses params.
+ * The error of one value, without errors of its members. Only a hint: the method itself validates params.
  * @param {import('./schema.js').Shape} shape
  * @param {any} value
  * @param {boolean} required
- * @returns {string} '' if nothing is
+ * @returns {string} '' for a valid value
  */
-export function complaint({ kind, schema, nullable }, value, required) {
+export function valueError({ kind, schema, nullable }, value, required) {
   if (value === undefined) return required ? 'Required.' : '';
   if (value === null && nullable) return '';
-  if (kind === 'choice') return schema.enum.some((/** @type {any} */ one) => sameJson(one, value)) ? '' : 'Not one of the allowed values.';
+  if (kind === 'choice')
+    return schema.enum.some((/** @type {any} */ one) => sameJson(one, value)) ? '' : 'Not one of the allowed values.';
   if (kind === 'string') return ofString(schema, value);
   if (kind === 'integer' || kind === 'number') return ofNumber(kind, schema, value);
   if (kind === 'array') return ofArray(schema, value);
-  if ((kind === 'boolean' || kind === 'object') && kindOf(value) !== kind) return `Is ${a(kindOf(value))}, should be ${a(kind)}.`;
+  if ((kind === 'boolean' || kind === 'object') && kindOf(value) !== kind)
+    return `Is ${a(kindOf(value))}, should be ${a(kind)}.`;
   return '';
 }
 
@@ -34,7 +35,8 @@ const count = (number, word) => `${number} ${word}${number === 1 ? '' : 's'}`;
 function ofString(schema, value) {
   if (typeof value !== 'string') return `Is ${a(kindOf(value))}, should be a string.`;
   const length = [...value].length;
-  if (length < schema.minLength) return schema.minLength === 1 ? 'Must not be empty.' : `At least ${count(schema.minLength, 'character')}.`;
+  if (length < schema.minLength)
+    return schema.minLength === 1 ? 'Must not be empty.' : `At least ${count(schema.minLength, 'character')}.`;
   if (length > schema.maxLength) return `At most ${count(schema.maxLength, 'character')}.`;
   return matches(schema.pattern, value) ? '' : 'Does not match the pattern.';
 }
@@ -46,8 +48,10 @@ function ofNumber(kind, schema, value) {
   if (kind === 'integer' && !Number.isInteger(amount)) return 'Not a whole number.';
   if (amount < schema.minimum) return `At least ${schema.minimum}.`;
   if (amount > schema.maximum) return `At most ${schema.maximum}.`;
-  if (typeof schema.exclusiveMinimum === 'number' && amount <= schema.exclusiveMinimum) return `More than ${schema.exclusiveMinimum}.`;
-  if (typeof schema.exclusiveMaximum === 'number' && amount >= schema.exclusiveMaximum) return `Less than ${schema.exclusiveMaximum}.`;
+  if (typeof schema.exclusiveMinimum === 'number' && amount <= schema.exclusiveMinimum)
+    return `More than ${schema.exclusiveMinimum}.`;
+  if (typeof schema.exclusiveMaximum === 'number' && amount >= schema.exclusiveMaximum)
+    return `Less than ${schema.exclusiveMaximum}.`;
   return '';
 }
 
@@ -56,7 +60,8 @@ function ofArray(schema, value) {
   if (!Array.isArray(value)) return `Is ${a(kindOf(value))}, should be an array.`;
   if (value.length < schema.minItems) return `At least ${count(schema.minItems, 'item')}.`;
   if (value.length > schema.maxItems) return `At most ${count(schema.maxItems, 'item')}.`;
-  if (schema.uniqueItems === true && new Set(value.map((one) => JSON.stringify(one))).size < value.length) return 'Items must differ.';
+  if (schema.uniqueItems === true && new Set(value.map((one) => JSON.stringify(one))).size < value.length)
+    return 'Items must differ.';
   return '';
 }
 
@@ -64,25 +69,25 @@ const LONGEST_PATTERN = 200;
 const LONGEST_TEXT = 1_000;
 
 /**
- * Whether a pattern cannot take long, whatever it is tried on: no groups, no alternatives, no back
- * references, and one place at most where the engine has a choice to come back to. A fixed count is
- * no choice. Read without its grammar, so an escaped `+` counts too: that only makes it stricter.
+ * Whether a pattern is fast on every input: no groups, alternatives or back references, and at most one quantifier that
+ * can backtrack. A fixed count cannot backtrack. The check ignores the grammar, so an escaped `+` counts too, which
+ * only makes it stricter.
  * @param {string} pattern
  */
-export function isQuick(pattern) {
+export function isFast(pattern) {
   if (pattern.length > LONGEST_PATTERN || /[(|]|\\[1-9k]/.test(pattern)) return false;
   const choices = pattern.replace(/\{\d{1,2}\}/g, '').match(/[*+?{]/g) ?? [];
   return choices.length <= 1;
 }
 
 /**
- * A pattern is somebody else's, and one of a few characters can keep a browser busy for hours. So
- * only quick ones are tried; any other is shown, and the method's own answer judges.
+ * Patterns come from other users, and a short pattern can block a browser for hours. So only fast ones are tested;
+ * other patterns are shown, and the method validates the value.
  * @param {unknown} pattern
  * @param {string} text
  */
 export function matches(pattern, text) {
-  if (typeof pattern !== 'string' || text.length > LONGEST_TEXT || !isQuick(pattern)) return true;
+  if (typeof pattern !== 'string' || text.length > LONGEST_TEXT || !isFast(pattern)) return true;
   try {
     return new RegExp(pattern, 'u').test(text);
   } catch {
@@ -90,7 +95,7 @@ export function matches(pattern, text) {
   }
 }
 
-/** Named in a type; a longer list helps nobody. */
+/** Limit of variants named in a type. */
 const MOST_VARIANTS = 6;
 
 /**
@@ -110,13 +115,18 @@ export function typeText(part, root, depth = 0) {
   }
   if (kind !== 'raw') return kind + or;
   const variants = schema.anyOf ?? schema.oneOf;
-  if (Array.isArray(variants) && depth < 3) return [...new Set(variants.slice(0, MOST_VARIANTS).map((variant) => typeText(variant, root, depth + 1)))].join(' or ') || 'any';
+  if (Array.isArray(variants) && depth < 3)
+    return (
+      [...new Set(variants.slice(0, MOST_VARIANTS).map((variant) => typeText(variant, root, depth + 1)))].join(
+        ' or ',
+      ) || 'any'
+    );
   const types = [schema.type].flat().filter((type) => typeof type === 'string');
   return types.join(' or ') || 'any';
 }
 
 /**
- * The limits of a part, each in a few words.
+ * The limits of a schema, each in a few words.
  * @param {Schema} schema
  * @returns {string[]}
  */
@@ -136,8 +146,9 @@ export function limitsOf(schema) {
     ['uniqueItems', () => 'no item twice'],
     ['pattern', (value) => `pattern ${value}`],
   ];
-  // An old draft writes `exclusiveMinimum: true`, which says nothing by itself.
-  const sayable = (/** @type {string} */ name) => ['string', 'number'].includes(typeof schema[name]) || (name === 'uniqueItems' && schema[name] === true);
+  // Draft 4 uses `exclusiveMinimum: true`, which is no limit by itself.
+  const sayable = (/** @type {string} */ name) =>
+    ['string', 'number'].includes(typeof schema[name]) || (name === 'uniqueItems' && schema[name] === true);
   return words.filter(([name]) => sayable(name)).map(([name, say]) => say(schema[name]));
 }
 

@@ -1,4 +1,4 @@
-/** Fields that hold other fields. What is optional and absent is a button, so a schema that contains itself ends. */
+/** Fields that contain other fields. An absent optional member is a button, so a recursive schema renders finitely. */
 import { html, useContext } from '../../lib/preact.js';
 import { Button, IconButton } from '../../ui/button.js';
 import { Icon } from '../../ui/icon.js';
@@ -15,16 +15,19 @@ export function ObjectField({ name, path, shape, required, value, onChange, erro
   const { root } = useContext(FormContext);
   if (value === undefined) {
     const first = () => onChange(initialOf({ ...shape.schema, default: undefined }, root) ?? {});
-    return html`<${Absent} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull} onAdd=${first} />`;
+    return html`
+      <${AddButton} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull} onAdd=${first} />
+    `;
   }
   return html`
-    <${Group} name=${name} shape=${shape} required=${required} error=${error} onRemove=${required ? undefined : () => onChange(undefined)}>
+    <${Group} name=${name} shape=${shape} required=${required} error=${error}
+      onRemove=${required ? undefined : () => onChange(undefined)}>
       <${Members} path=${path} schema=${shape.schema} value=${value} onChange=${onChange} />
     </${Group}>
   `;
 }
 
-/** Fields shown; beyond them the JSON is the better tool. */
+/** Limit of fields shown; larger objects are edited as JSON. */
 const MOST_FIELDS = 200;
 
 /**
@@ -37,17 +40,32 @@ export function Members({ path, schema, value, onChange }) {
   const others = Object.keys(value ?? {}).filter((name) => !known.has(name));
   const free = schema.additionalProperties !== undefined && schema.additionalProperties !== false;
   return html`
-    ${rows.slice(0, MOST_FIELDS).map(([name, part, required]) => html`
-      <${SchemaField} key=${name} name=${name} path=${`${path}/${name}`} part=${part} required=${required}
-        value=${value && Object.hasOwn(value, name) ? value[name] : undefined} onChange=${(/** @type {any} */ next) => onChange(withMember(value, name, next, rows))} />`)}
-    ${rows.length > MOST_FIELDS && html`<p class="hint">${rows.length - MOST_FIELDS} more are not shown: write them into the JSON.</p>`}
-    ${others.length > 0 && html`<p class="hint">Also in the JSON: <span class="mono anywhere">${others.slice(0, 20).join(', ')}</span>${schema.additionalProperties === false && ', which the schema does not know'}.</p>`}
+    ${rows.slice(0, MOST_FIELDS).map(
+      ([name, part, required]) => html`
+        <${SchemaField} key=${name} name=${name} path=${`${path}/${name}`} part=${part} required=${required}
+          value=${value && Object.hasOwn(value, name) ? value[name] : undefined}
+          onChange=${(/** @type {any} */ next) => onChange(withMember(value, name, next, rows))} />
+      `,
+    )}
+    ${
+      rows.length > MOST_FIELDS &&
+      html`<p class="hint">${rows.length - MOST_FIELDS} more are not shown: write them into the JSON.</p>`
+    }
+    ${
+      others.length > 0 &&
+      html`
+        <p class="hint">
+          Also in the JSON: <span class="mono anywhere">${others.slice(0, 20).join(', ')}</span>
+          ${schema.additionalProperties === false && ', which the schema does not know'}.
+        </p>
+      `
+    }
     ${free && others.length === 0 && html`<p class="hint">Other keys are allowed: write them into the JSON.</p>`}
   `;
 }
 
 /**
- * The object with one member changed, in the order of the schema, and what the schema does not know after it.
+ * The object with one member changed. Members follow the order of the schema; members unknown to it come last.
  * @param {any} value
  * @param {string} name
  * @param {any} next
@@ -61,7 +79,7 @@ function withMember(value, name, next, rows) {
   return Object.fromEntries(names.filter((one) => members.has(one)).map((one) => [one, members.get(one)]));
 }
 
-/** Items shown; beyond them the JSON is the better tool. */
+/** Limit of items shown; longer lists are edited as JSON. */
 const MOST_ITEMS = 100;
 
 /** @param {Props & {isNull?: boolean}} props */
@@ -70,25 +88,42 @@ export function ArrayField({ name, path, shape, required, value, onChange, error
   const { schema } = shape;
   const items = value ?? [];
   const add = () => onChange([...items, initialOf(itemSchema(schema, items.length), root) ?? null]);
-  if (value === undefined) return html`<${Absent} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull} onAdd=${() => (schema.minItems > 0 ? onChange(initialOf({ ...schema, default: undefined }, root)) : add())} />`;
-  const replace = (/** @type {number} */ index, /** @type {any} */ next) => onChange(items.map((/** @type {any} */ old, /** @type {number} */ at) => (at === index ? next ?? null : old)));
+  if (value === undefined)
+    return html`
+      <${AddButton} name=${name} shape=${shape} required=${required} error=${error} disabled=${isNull}
+        onAdd=${() => (schema.minItems > 0 ? onChange(initialOf({ ...schema, default: undefined }, root)) : add())} />
+    `;
+  const replace = (/** @type {number} */ index, /** @type {any} */ next) =>
+    onChange(items.map((/** @type {any} */ old, /** @type {number} */ at) => (at === index ? (next ?? null) : old)));
   return html`
-    <${Group} name=${name} shape=${shape} required=${required} error=${error} onRemove=${required ? undefined : () => onChange(undefined)}>
-      ${items.slice(0, MOST_ITEMS).map((/** @type {any} */ item, /** @type {number} */ index) => html`
-        <div class="schema-item" key=${index}>
-          <div class="grow"><${SchemaField} name=${`${name} ${index + 1}`} path=${`${path}/${index}`} part=${itemSchema(schema, index)} required value=${itemValue(item, itemSchema(schema, index), root)}
-            onChange=${(/** @type {any} */ next) => replace(index, next)} /></div>
-          <${IconButton} icon="trash" label=${`Remove ${name} ${index + 1}`} onClick=${() => onChange(items.filter((/** @type {any} */ _, /** @type {number} */ at) => at !== index))} />
-        </div>`)}
+    <${Group} name=${name} shape=${shape} required=${required} error=${error}
+      onRemove=${required ? undefined : () => onChange(undefined)}>
+      ${items.slice(0, MOST_ITEMS).map(
+        (/** @type {any} */ item, /** @type {number} */ index) => html`
+          <div class="schema-item" key=${index}>
+            <div class="grow">
+              <${SchemaField} name=${`${name} ${index + 1}`} path=${`${path}/${index}`}
+                part=${itemSchema(schema, index)} required value=${itemValue(item, itemSchema(schema, index), root)}
+                onChange=${(/** @type {any} */ next) => replace(index, next)} />
+            </div>
+            <${IconButton} icon="trash" label=${`Remove ${name} ${index + 1}`}
+              onClick=${() =>
+                onChange(items.filter((/** @type {any} */ _, /** @type {number} */ at) => at !== index))} />
+          </div>
+        `,
+      )}
       ${items.length > MOST_ITEMS && html`<p class="hint">${items.length - MOST_ITEMS} more are in the JSON.</p>`}
-      <div><${Button} size="small" icon="plus" disabled=${items.length >= schema.maxItems} onClick=${add}>Add to ${name}</${Button}></div>
+      <div>
+        <${Button} size="small" icon="plus" disabled=${items.length >= schema.maxItems} onClick=${add}>
+          Add to ${name}
+        </${Button}>
+      </div>
     </${Group}>
   `;
 }
 
 /**
- * A list cannot have a gap, so an item nobody has filled in is null; its field shows it as empty,
- * unless null is what the item may be.
+ * A list cannot have gaps, so an empty item is null; its field shows null as empty unless the schema allows null.
  * @param {any} item
  * @param {any} part
  * @param {import('./schema.js').Schema} root
@@ -98,14 +133,19 @@ function itemValue(item, part, root) {
   return item === null && !nullable && kind !== 'raw' && kind !== 'choice' ? undefined : item;
 }
 
-/** @param {{name: string, shape: import('./schema.js').Shape, required: boolean, error: string, onRemove?: () => void, children: any}} props */
+/**
+ * @param {{name: string, shape: import('./schema.js').Shape, required: boolean, error: string, onRemove?: () => void,
+ *   children: any}} props
+ */
 function Group({ name, shape, required, error, onRemove, children }) {
   return html`
     <fieldset class="schema-group">
       <legend class="label mono">${name}</legend>
       <div class="schema-group-head">
         <p class="hint grow"><${Hint} shape=${shape} required=${required} /></p>
-        ${onRemove && html`<${IconButton} icon="close" size="small" label=${`Leave out ${name}`} onClick=${onRemove} />`}
+        ${
+          onRemove && html`<${IconButton} icon="close" size="small" label=${`Leave out ${name}`} onClick=${onRemove} />`
+        }
       </div>
       ${error && html`<p class="field-error"><${Icon} name="alert" size=${14} /> ${error}</p>`}
       ${children}
@@ -113,13 +153,20 @@ function Group({ name, shape, required, error, onRemove, children }) {
   `;
 }
 
-/** @param {{name: string, shape: import('./schema.js').Shape, required: boolean, error: string, disabled?: boolean, onAdd: () => void}} props */
-function Absent({ name, shape, required, error, disabled, onAdd }) {
+/**
+ * @param {{name: string, shape: import('./schema.js').Shape, required: boolean, error: string, disabled?: boolean,
+ *   onAdd: () => void}} props
+ */
+function AddButton({ name, shape, required, error, disabled, onAdd }) {
   const text = shape.schema.description;
   return html`
     <div class="schema-absent">
-      <${Button} size="small" icon="plus" disabled=${disabled} onClick=${onAdd}>Add <span class="mono">${name}</span></${Button}>
-      <span class="hint">${required ? 'required' : 'optional'} ${shape.kind}${typeof text === 'string' && html`. ${withCode(text)}`}</span>
+      <${Button} size="small" icon="plus" disabled=${disabled} onClick=${onAdd}>
+        Add <span class="mono">${name}</span>
+      </${Button}>
+      <span class="hint">
+        ${required ? 'required' : 'optional'} ${shape.kind}${typeof text === 'string' && html`. ${withCode(text)}`}
+      </span>
       ${error && html`<span class="field-error">${error}</span>`}
     </div>
   `;

@@ -16,12 +16,17 @@ export function CopyAs({ name, params }) {
   const [chosen, setChosen] = useState(/** @type {string} */ ('curl'));
   const form = FORMS.find((one) => one.id === chosen) ?? FORMS[0];
   const text = form.write({ origin: location.origin, name, params });
-  const note = chosen === 'cli'
-    ? html`Inside a space no login is needed; elsewhere <code>svc login</code> first.`
-    : html`Put an <a href="/tokens">API token</a> into the variable <code>SVC_TOKEN</code>; its scope <code>methods</code> is enough.`;
+  const note =
+    chosen === 'cli'
+      ? html`Inside a space no login is needed; elsewhere <code>svc login</code> first.`
+      : html`
+        Put an <a href="/tokens">API token</a> into the variable <code>SVC_TOKEN</code>
+        ; its scope <code>methods</code> is enough.
+      `;
   return html`
     <${Card} title="Copy as" description="This call, with the params above.">
-      <${Tabs} label="Copy as" tabs=${FORMS.map(({ id, label }) => ({ id, label }))} value=${chosen} onChange=${setChosen}>
+      <${Tabs} label="Copy as" tabs=${FORMS.map(({ id, label }) => ({ id, label }))} value=${chosen}
+        onChange=${setChosen}>
         <div class="stack-small">
           <${CodeBlock} text=${text} language=${form.language} label=${`${form.label} call`} wrap />
           <p class="hint">${note}</p>

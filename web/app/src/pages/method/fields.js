@@ -1,28 +1,36 @@
-/** A form made from a schema. The value is the only state: whatever it holds can be shown, and no field keeps a copy. */
+/**
+ * A form generated from a schema. The value is the only state: no field keeps a copy.
+ */
 import { html, useContext } from '../../lib/preact.js';
 import { Checkbox } from '../../ui/field.js';
+import { valueError } from './check.js';
 import { ArrayField, ObjectField } from './containers.js';
-import { complaint } from './check.js';
 import { FormContext } from './form-context.js';
-import { BooleanField, ChoiceField, NumberField, StringField } from './scalars.js';
 import { RawField } from './raw-field.js';
+import { BooleanField, ChoiceField, NumberField, StringField } from './scalars.js';
 import { fits, initialOf, shapeOf } from './schema.js';
 
 /**
  * @typedef {object} FieldProps
- * @property {string} name what the field is called, also for screen readers
- * @property {string} path where it stands, unlike any other's
+ * @property {string} name label of the field, also for screen readers
+ * @property {string} path unique path of the field
  * @property {import('./schema.js').Shape} shape
  * @property {boolean} required
- * @property {any} value undefined where there is none
- * @property {(value: any) => void} onChange undefined takes it out
+ * @property {any} value undefined for a missing value
+ * @property {(value: any) => void} onChange undefined removes the value
  * @property {string} error
  */
 
 /** @type {Record<import('./schema.js').Kind, any>} */
 const FIELDS = {
-  choice: ChoiceField, string: StringField, integer: NumberField, number: NumberField, boolean: BooleanField,
-  array: ArrayField, object: ObjectField, raw: RawField,
+  choice: ChoiceField,
+  string: StringField,
+  integer: NumberField,
+  number: NumberField,
+  boolean: BooleanField,
+  array: ArrayField,
+  object: ObjectField,
+  raw: RawField,
 };
 
 /**
@@ -39,15 +47,16 @@ export function SchemaField({ name, path, part, required, value, onChange }) {
   const shape = shapeOf(part, root);
   const isNull = shape.nullable && value === null;
   const shown = isNull || fits(shape.kind, value) ? FIELDS[shape.kind] : RawField;
-  // That something is missing is said once a call was tried; what is there may be wrong at once.
-  const error = (value === undefined || value === '') && !tried ? '' : complaint(shape, value, required);
+  // Missing values are reported after the first attempt to call, invalid ones at once.
+  const error = (value === undefined || value === '') && !tried ? '' : valueError(shape, value, required);
   const props = { name, path, shape, required, value: isNull ? undefined : value, onChange, error, isNull };
   if (!shape.nullable) return html`<${shown} ...${props} />`;
   const toggle = (/** @type {boolean} */ on) => onChange(on ? null : afterNull(part, root, required));
   return html`
     <div class="schema-nullable">
       <${shown} ...${props} />
-      <${Checkbox} label=${html`<span class="visually-hidden">${name} is </span>null`} checked=${isNull} onChange=${toggle} />
+      <${Checkbox} label=${html`<span class="visually-hidden">${name} is </span>null`} checked=${isNull}
+        onChange=${toggle} />
     </div>
   `;
 }

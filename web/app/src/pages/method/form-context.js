@@ -1,11 +1,11 @@
 import { createContext } from '../../lib/preact.js';
 
 /**
- * What every field of one form shares.
+ * Values shared by all fields of a form.
  * @typedef {object} FormState
  * @property {import('./schema.js').Schema} root the whole schema, for references
- * @property {boolean} tried a call was tried, so missing values are worth a word
- * @property {(path: string, message: string) => void} report tells of text that is no JSON; '' takes it back
+ * @property {boolean} tried the user tried to call, so missing values are reported
+ * @property {(path: string, message: string) => void} report reports invalid JSON of a field; '' clears the report
  */
 
 export const FormContext = createContext(/** @type {FormState} */ ({ root: {}, tried: false, report: () => {} }));

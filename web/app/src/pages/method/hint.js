@@ -1,4 +1,4 @@
-/** What stands under a field: its type, whether it must be there, its limits and its description. */
+/** The hint of a field: type, required or optional, limits and description. */
 import { isNumber, numberText } from '../../lib/exact.js';
 import { html, useContext } from '../../lib/preact.js';
 import { withCode } from '../../ui/rich-text.js';
@@ -11,14 +11,22 @@ export function Hint({ shape, required, note }) {
   const { schema } = shape;
   const type = typeText(schema, root);
   const usual = defaultText(schema);
-  const words = [required ? 'required' : 'optional', ...limitsOf(schema), usual && `default ${usual}`, note].filter(Boolean);
+  const words = [required ? 'required' : 'optional', ...limitsOf(schema), usual && `default ${usual}`, note].filter(
+    Boolean,
+  );
   return html`
-    <span class="schema-hint"><span class="mono">${type}${shape.nullable && !type.endsWith('null') ? ' or null' : ''}</span>, ${words.join(', ')}</span>
-    ${typeof schema.description === 'string' && html`<span class="schema-description">${withCode(schema.description)}</span>`}
+    <span class="schema-hint">
+      <span class="mono">${type}${shape.nullable && !type.endsWith('null') ? ' or null' : ''}</span>
+      , ${words.join(', ')}
+    </span>
+    ${
+      typeof schema.description === 'string' &&
+      html`<span class="schema-description">${withCode(schema.description)}</span>`
+    }
   `;
 }
 
-/** A value somebody might enter. @param {import('./schema.js').Schema} schema */
+/** An example value. @param {import('./schema.js').Schema} schema */
 export function exampleOf(schema) {
   const first = Array.isArray(schema.examples) ? schema.examples[0] : schema.example;
   if (isNumber(first)) return `For example ${numberText(first)}`;

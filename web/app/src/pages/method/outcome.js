@@ -1,4 +1,4 @@
-/** What a call came back with: the result, the method's own error, or why there was no answer. */
+/** The outcome of a call: the result, the method's error, or the reason why there is no answer. */
 import { formatBytes, formatDuration } from '../../lib/format.js';
 import { prettyJson } from '../../lib/json.js';
 import { html, useMemo } from '../../lib/preact.js';
@@ -12,16 +12,21 @@ export function Outcome({ call }) {
   const slow = useSlow(call.busy);
   return html`
     <section class="outcome stack-small" aria-label="Outcome" aria-live="polite" aria-busy=${call.busy}>
-      ${slow ? html`<${Loading} label="Calling" />` : call.answer && html`<${Shown} answer=${call.answer} />`}
+      ${slow ? html`<${Loading} label="Calling" />` : call.answer && html`<${OutcomeView} answer=${call.answer} />`}
     </section>
   `;
 }
 
 /** @param {{answer: import('./call.js').Answer}} props */
-function Shown({ answer }) {
+function OutcomeView({ answer }) {
   const { outcome } = answer;
   if ('problem' in outcome) return html`<${NoAnswer} problem=${outcome.problem} />`;
-  if ('cancelled' in outcome) return html`<${Notice} tone="neutral" title="Cancelled"><p>If the call had reached the method, it may have done its work.</p></${Notice}>`;
+  if ('cancelled' in outcome)
+    return html`
+      <${Notice} tone="neutral" title="Cancelled">
+        <p>If the call reached the method, its work may be done.</p>
+      </${Notice}>
+    `;
   const facts = html`<span class="muted small">${formatDuration(answer.ms)} · ${formatBytes(answer.bytes)}</span>`;
   if ('error' in outcome) return html`<${Failure} error=${outcome.error} facts=${facts} />`;
   return html`
@@ -30,13 +35,22 @@ function Shown({ answer }) {
   `;
 }
 
-/** A refusal was written before the method heard of the call; whatever else went wrong may have come after. @param {{problem: any}} props */
+/**
+ * The server rejected the call before the method received it; after other errors the method may have run.
+ * @param {{problem: any}} props
+ */
 function NoAnswer({ problem }) {
   if (problem.status >= 400) return html`<${ErrorNotice} error=${problem} title="The call was not made" />`;
-  return html`<${ErrorNotice} error=${{ detail: messageOf(problem), hint: 'The method may have done its work.' }} title="No answer came" />`;
+  return html`
+    <${ErrorNotice} error=${{ detail: messageOf(problem), hint: 'The method may have completed its work.' }}
+      title="No answer came" />
+  `;
 }
 
-/** Written out once: it may be megabytes, and the page is drawn again at every key. @param {{value: any, label: string}} props */
+/**
+ * Serialised once: the value may be megabytes, and the page renders at every key press.
+ * @param {{value: any, label: string}} props
+ */
 function Json({ value, label }) {
   const text = useMemo(() => prettyJson(value), [value]);
   return html`<${CodeBlock} text=${text} language="json" label=${label} wrap />`;
@@ -46,19 +60,29 @@ function Json({ value, label }) {
 function Failure({ error, facts }) {
   const hint = hintOf(error);
   return html`
-    <h3 class="outcome-head"><${Status} tone="bad">Error</${Status}><${Badge} mono tone="bad">${String(error.code)}</${Badge}>${facts}</h3>
+    <h3 class="outcome-head">
+      <${Status} tone="bad">Error</${Status}><${Badge} mono tone="bad">${String(error.code)}</${Badge}>${facts}
+    </h3>
     <p class="anywhere strong">${String(error.message)}</p>
     ${hint && html`<p class="muted">${hint}</p>`}
     ${error.data !== undefined && html`<${Json} value=${error.data} label="error data" />`}
   `;
 }
 
-/** What svc's own errors mean. A method may use the same codes: `data.reason` tells them apart. @param {{code: number, data?: any}} error */
+/**
+ * Explanations of svc's own errors. A method may use the same codes; `data.reason` distinguishes them.
+ * @param {{code: number, data?: any}} error
+ */
 function hintOf({ code, data }) {
   const reason = data?.reason;
   if (code === -32601 && data === undefined) return 'It is gone, or you may not see it any more.';
-  if (code === -32000 && reason === 'unavailable') return 'No space can take the call now. Nothing was done: try again.';
-  if (code === -32001 && reason === 'timeout') return data.sent ? 'The method did not answer in time. It may have done its work.' : 'The call did not get to the method in time. Nothing was done: try again.';
-  if (code === -32002 && reason === 'interrupted') return 'The method server or its link ended during the call. It may have done its work.';
+  if (code === -32000 && reason === 'unavailable')
+    return 'No space can take the call now. Nothing was done: try again.';
+  if (code === -32001 && reason === 'timeout')
+    return data.sent
+      ? 'The method did not answer in time. It may have done its work.'
+      : 'The call did not get to the method in time. Nothing was done: try again.';
+  if (code === -32002 && reason === 'interrupted')
+    return 'The method server or its link ended during the call. It may have done its work.';
   return '';
 }

@@ -1,4 +1,4 @@
-/** A part the form has no field for, as JSON. */
+/** A JSON editor for schemas without a field type. */
 import { parseExact, sameJson } from '../../lib/exact.js';
 import { prettyJson } from '../../lib/json.js';
 import { html, useContext, useEffect, useState } from '../../lib/preact.js';
@@ -9,14 +9,14 @@ import { Hint } from './hint.js';
 /** @param {import('./fields.js').FieldProps} props */
 export function RawField({ name, path, shape, required, value, onChange, error }) {
   const { report } = useContext(FormContext);
-  const [text, setText] = useState(() => written(value));
+  const [text, setText] = useState(() => textOf(value));
   const parsed = read(text);
   const problem = parsed.ok ? '' : parsed.message;
 
-  // The JSON beside the form changed this part: what was typed here is out of date.
+  // The value was changed in the JSON view, so the typed text is outdated.
   useEffect(() => {
-    if (!parsed.ok || !sameJson(parsed.value, value)) setText(written(value));
-  }, [written(value)]);
+    if (!parsed.ok || !sameJson(parsed.value, value)) setText(textOf(value));
+  }, [textOf(value)]);
   useEffect(() => {
     report(path, problem && `${name}: ${problem}`);
     return () => report(path, '');
@@ -28,12 +28,15 @@ export function RawField({ name, path, shape, required, value, onChange, error }
     if (found.ok && !sameJson(found.value, value)) onChange(found.value);
   };
   const rows = Math.min(Math.max(text.split('\n').length, 2), 10);
-  return html`<${Textarea} label=${name} hint=${html`<${Hint} shape=${shape} required=${required} note="written as JSON" />`} error=${problem || error}
-    mono rows=${rows} value=${text} onInput=${change} placeholder=${'JSON'} autocomplete="off" />`;
+  return html`
+    <${Textarea} label=${name} hint=${html`<${Hint} shape=${shape} required=${required} note="written as JSON" />`}
+      error=${problem || error} mono rows=${rows} value=${text} onInput=${change} placeholder=${'JSON'}
+      autocomplete="off" />
+  `;
 }
 
 /** @param {any} value */
-const written = (value) => (value === undefined ? '' : prettyJson(value));
+const textOf = (value) => (value === undefined ? '' : prettyJson(value));
 
-/** Nothing written is no value. @param {string} text @returns {import('../../lib/json.js').Parsed} */
+/** An empty text means no value. @param {string} text @returns {import('../../lib/json.js').Parsed} */
 const read = (text) => (text.trim() === '' ? { ok: true, value: undefined } : parseExact(text));

@@ -1,10 +1,10 @@
-/** A schema to read: names, types, limits and descriptions in a list that opens where it nests. */
+/** A readable schema: a collapsible list of names, types, limits and descriptions. */
 import { html, useState } from '../../lib/preact.js';
 import { Badge } from '../../ui/badge.js';
-import { JsonView } from '../../ui/json-view.js';
-import { Segmented } from '../../ui/field.js';
-import { withCode } from '../../ui/rich-text.js';
 import { Card } from '../../ui/card.js';
+import { Segmented } from '../../ui/field.js';
+import { JsonView } from '../../ui/json-view.js';
+import { withCode } from '../../ui/rich-text.js';
 import { defaultText, limitsOf, typeText } from './check.js';
 import { itemSchema, propertiesOf, shapeOf } from './schema.js';
 
@@ -12,10 +12,17 @@ import { itemSchema, propertiesOf, shapeOf } from './schema.js';
 export function SchemaCard({ title, schema, none }) {
   const [form, setForm] = useState('outline');
   if (!schema) return html`<${Card} title=${title}><p class="muted">${none}</p></${Card}>`;
-  const choice = html`<${Segmented} label=${`Form of ${title}`} value=${form} onInput=${setForm} options=${[{ value: 'outline', label: 'Outline' }, { value: 'json', label: 'JSON' }]} />`;
+  const choice = html`
+    <${Segmented} label=${`Form of ${title}`} value=${form} onInput=${setForm}
+      options=${[{ value: 'outline', label: 'Outline' }, { value: 'json', label: 'JSON' }]} />
+  `;
   return html`
     <${Card} title=${title} actions=${choice}>
-      ${form === 'json' ? html`<${JsonView} value=${schema} label=${title} depth=${4} />` : html`<${Outline} part=${schema} root=${schema} />`}
+      ${
+        form === 'json'
+          ? html`<${JsonView} value=${schema} label=${title} depth=${4} />`
+          : html`<${Outline} part=${schema} root=${schema} />`
+      }
     </${Card}>
   `;
 }
@@ -33,19 +40,29 @@ function Outline({ part, root }) {
   `;
 }
 
-/** Levels open at first. */
+/** Levels expanded at first. */
 const OPEN_LEVELS = 2;
-/** Parts open at first: a schema that holds itself many times would fill the page. */
+/** Limit of rows expanded at first: a recursive schema would fill the page. */
 const OPEN_PARTS = 300;
 const MOST_ROWS = 500;
 
-/** @param {{rows: [string, any, boolean][], root: any, depth: number, width?: number}} props `width`: rows there may be on this level */
+/**
+ * @param {{rows: [string, any, boolean][], root: any, depth: number, width?: number}} props `width`: limit of rows on
+ *   this level
+ */
 function Rows({ rows, root, depth, width = 1 }) {
   const all = width * rows.length;
-  return html`<ul class="schema-rows">
-    ${rows.slice(0, MOST_ROWS).map(([name, part, required]) => html`<${Row} key=${name} ...${{ name, part, required, root, depth, width: all }} />`)}
-    ${rows.length > MOST_ROWS && html`<li class="muted">${rows.length - MOST_ROWS} more are in the JSON.</li>`}
-  </ul>`;
+  return html`
+    <ul class="schema-rows">
+      ${rows
+        .slice(0, MOST_ROWS)
+        .map(
+          ([name, part, required]) =>
+            html`<${Row} key=${name} ...${{ name, part, required, root, depth, width: all }} />`,
+        )}
+      ${rows.length > MOST_ROWS && html`<li class="muted">${rows.length - MOST_ROWS} more are in the JSON.</li>`}
+    </ul>
+  `;
 }
 
 /** @param {{name: string, part: any, required: boolean, root: any, depth: number, width: number}} props */
@@ -59,7 +76,14 @@ function Row({ name, part, required, root, depth, width }) {
         <code class="schema-name">${name}</code>
         ${required && html`<${Badge} tone="accent">required</${Badge}>`}
         <span class="schema-facts"><${Facts} part=${part} root=${root} /></span>
-        ${inner.length > 0 && html`<button type="button" class="schema-fold" aria-expanded=${open} onClick=${() => setOpen(!open)}>${open ? 'Hide' : 'Show'} parts<span class="visually-hidden"> of ${name}</span></button>`}
+        ${
+          inner.length > 0 &&
+          html`
+            <button type="button" class="schema-fold" aria-expanded=${open} onClick=${() => setOpen(!open)}>
+              ${open ? 'Hide' : 'Show'} parts<span class="visually-hidden"> of ${name}</span>
+            </button>
+          `
+        }
       </p>
       ${typeof schema.description === 'string' && html`<p class="schema-text">${withCode(schema.description)}</p>`}
       ${open && inner.length > 0 && html`<${Rows} rows=${inner} root=${root} depth=${depth + 1} width=${width} />`}
@@ -73,15 +97,21 @@ function Facts({ part, root }) {
   const usual = defaultText(schema);
   const choices = kind === 'choice' ? schema.enum.slice(0, 12) : [];
   return html`
-    <span class="mono">${typeText(part, root)}</span>${limitsOf(schema).map((limit) => `, ${limit}`).join('')}
-    ${choices.map((/** @type {any} */ choice, /** @type {number} */ index) => html` <code key=${index}>${JSON.stringify(choice)}</code>`)}
+    <span class="mono">${typeText(part, root)}</span>
+    ${limitsOf(schema)
+      .map((limit) => `, ${limit}`)
+      .join('')}
+    ${choices.map(
+      (/** @type {any} */ choice, /** @type {number} */ index) =>
+        html` <code key=${index}>${JSON.stringify(choice)}</code>`,
+    )}
     ${kind === 'choice' && schema.enum.length > choices.length && ' …'}
     ${usual && html`, default <code>${usual}</code>`}
   `;
 }
 
 /**
- * What stands inside a part: members of an object, of the items of a list, or the variants it may be.
+ * The children of a schema: members of an object or of list items, or variants.
  * @param {any} part
  * @param {any} root
  * @returns {[string, any, boolean][]}
@@ -91,7 +121,12 @@ function partsOf(part, root) {
   if (kind === 'object') return propertiesOf(schema);
   if (kind === 'array') {
     const tuple = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
-    if (tuple.length > 0) return tuple.map((/** @type {any} */ one, /** @type {number} */ index) => [`[${index}]`, one, index < (schema.minItems ?? 0)]);
+    if (tuple.length > 0)
+      return tuple.map((/** @type {any} */ one, /** @type {number} */ index) => [
+        `[${index}]`,
+        one,
+        index < (schema.minItems ?? 0),
+      ]);
     const items = shapeOf(itemSchema(schema, 0), root);
     return items.kind === 'object' ? propertiesOf(items.schema) : [];
   }

@@ -1,6 +1,6 @@
 /**
- * Reading JSON Schema for a form and for people. A schema is somebody else's text: it may refer to
- * itself, contradict itself or be enormous, and the worst that may happen is a field of raw JSON.
+ * Reads JSON Schema for forms and for display. Schemas come from other users and may be recursive, contradictory or
+ * huge; the fallback is a field of raw JSON.
  */
 import { isExact, isNumber, kindOf, numberText } from '../../lib/exact.js';
 
@@ -8,23 +8,26 @@ import { isExact, isNumber, kindOf, numberText } from '../../lib/exact.js';
 /** @typedef {'choice' | 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object' | 'raw'} Kind */
 /** @typedef {{kind: Kind, schema: Schema, nullable: boolean}} Shape */
 
-/** Each part is resolved once, so that parts that name each other twice cost twice, not 2 to the n. @type {WeakMap<object, Schema>} */
+/**
+ * Cache of resolved schemas: without it, nested references take exponential time.
+ * @type {WeakMap<object, Schema>}
+ */
 const resolved = new WeakMap();
 
 /** @param {any} value @returns {value is Schema} */
 const isObject = (value) => kindOf(value) === 'object';
 
 /**
- * A part of a schema with its references followed and `allOf` put together.
+ * Resolves references and merges `allOf`.
  * @param {any} schema
- * @param {Schema} root what `#` means
+ * @param {Schema} root the target of `#`
  * @returns {Schema}
  */
 export function resolve(schema, root) {
   if (!isObject(schema)) return {};
   const known = resolved.get(schema);
   if (known) return known;
-  // Stands for a part that leads back to itself.
+  // Placeholder for a schema that refers to itself.
   resolved.set(schema, {});
   const { $ref, allOf, ...own } = schema;
   let whole = withPlainLimits(own);
@@ -34,19 +37,36 @@ export function resolve(schema, root) {
   return whole;
 }
 
-const LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'minItems', 'maxItems'];
+const LIMITS = [
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minLength',
+  'maxLength',
+  'minItems',
+  'maxItems',
+];
 
-/** Limits are compared with, so they are ordinary numbers; only values keep theirs as written. @param {Schema} schema @returns {Schema} */
+/**
+ * Converts limits to ordinary numbers for comparisons; values keep their numbers as written.
+ * @param {Schema} schema
+ * @returns {Schema}
+ */
 function withPlainLimits(schema) {
   const written = LIMITS.filter((name) => isExact(schema[name]));
-  return written.length > 0 ? { ...schema, ...Object.fromEntries(written.map((name) => [name, Number(numberText(schema[name]))])) } : schema;
+  return written.length > 0
+    ? { ...schema, ...Object.fromEntries(written.map((name) => [name, Number(numberText(schema[name]))])) }
+    : schema;
 }
 
 /** @param {Schema} base @param {Schema} more @returns {Schema} */
 function join(base, more) {
   const both = { ...base, ...more };
   if (base.properties && more.properties) both.properties = { ...base.properties, ...more.properties };
-  if (Array.isArray(base.required) && Array.isArray(more.required)) both.required = [...new Set([...base.required, ...more.required])];
+  if (Array.isArray(base.required) && Array.isArray(more.required))
+    both.required = [...new Set([...base.required, ...more.required])];
   return both;
 }
 
@@ -56,15 +76,15 @@ function lookup(root, ref) {
   /** @type {any} */
   let at = root;
   for (const part of ref.slice(1).split('/').slice(1)) {
-    const key = unescape(part);
+    const key = unescapeStep(part);
     if (at === null || typeof at !== 'object' || !Object.hasOwn(at, key)) return undefined;
     at = at[key];
   }
   return at;
 }
 
-/** One step of a JSON pointer. @param {string} part */
-function unescape(part) {
+/** Decodes one step of a JSON pointer. @param {string} part */
+function unescapeStep(part) {
   const text = part.replaceAll('~1', '/').replaceAll('~0', '~');
   try {
     return decodeURIComponent(text);
@@ -75,11 +95,11 @@ function unescape(part) {
 
 const KINDS = ['string', 'integer', 'number', 'boolean', 'array', 'object'];
 
-/** A variant that is a variant and so on: here it is raw JSON. */
+/** Limit of nested variants; deeper ones are raw JSON. */
 const DEEPEST_VARIANT = 8;
 
 /**
- * What kind of field a part becomes.
+ * The field type for a schema.
  * @param {any} part
  * @param {Schema} root
  * @returns {Shape}
@@ -89,7 +109,13 @@ export function shapeOf(part, root, depth = 0) {
   if ('const' in schema) return { kind: 'choice', schema: { ...schema, enum: [schema.const] }, nullable: false };
   if (Array.isArray(schema.enum) && schema.enum.length > 0) return { kind: 'choice', schema, nullable: false };
   const variants = schema.anyOf ?? schema.oneOf;
-  if (Array.isArray(variants)) return shapeOfVariants(schema, variants.map((variant) => resolve(variant, root)), root, depth);
+  if (Array.isArray(variants))
+    return shapeOfVariants(
+      schema,
+      variants.map((variant) => resolve(variant, root)),
+      root,
+      depth,
+    );
   const types = Array.isArray(schema.type) ? schema.type : [schema.type ?? impliedType(schema)];
   const others = types.filter((type) => type !== 'null');
   const nullable = others.length < types.length;
@@ -99,7 +125,7 @@ export function shapeOf(part, root, depth = 0) {
 }
 
 /**
- * "This or null" and "one of these constants" have fields of their own; anything else is raw JSON.
+ * "X or null" and "one of these constants" have field types; other variants are raw JSON.
  * @param {Schema} schema
  * @param {Schema[]} variants
  * @param {Schema} root
@@ -108,14 +134,17 @@ export function shapeOf(part, root, depth = 0) {
  */
 function shapeOfVariants(schema, variants, root, depth) {
   const { anyOf, oneOf, ...own } = schema;
-  const isNull = (/** @type {Schema} */ variant) => variant.type === 'null' || ('const' in variant && variant.const === null);
+  const isNull = (/** @type {Schema} */ variant) =>
+    variant.type === 'null' || ('const' in variant && variant.const === null);
   const others = variants.filter((variant) => !isNull(variant));
   if (variants.length > 0 && variants.every((variant) => 'const' in variant)) {
     return { kind: 'choice', schema: { ...own, enum: variants.map((variant) => variant.const) }, nullable: false };
   }
   if (others.length !== 1 || depth >= DEEPEST_VARIANT) return { kind: 'raw', schema, nullable: false };
   const only = shapeOf(join(others[0], own), root, depth + 1);
-  return only.kind === 'raw' ? { kind: 'raw', schema, nullable: false } : { ...only, nullable: only.nullable || others.length < variants.length };
+  return only.kind === 'raw'
+    ? { kind: 'raw', schema, nullable: false }
+    : { ...only, nullable: only.nullable || others.length < variants.length };
 }
 
 /** @param {Schema} schema */
@@ -125,36 +154,43 @@ function impliedType(schema) {
   return undefined;
 }
 
-/** Whether the form can show something of an object; one of free keys is raw JSON. @param {Schema} schema */
+/** Whether the form can show an object; objects with free keys are raw JSON. @param {Schema} schema */
 function hasFields(schema) {
-  return (isObject(schema.properties) && Object.keys(schema.properties).length > 0) || schema.additionalProperties === false;
+  return (
+    (isObject(schema.properties) && Object.keys(schema.properties).length > 0) || schema.additionalProperties === false
+  );
 }
 
-/** @param {Schema} schema an object @returns {[name: string, part: any, required: boolean][]} required ones first */
+/**
+ * @param {Schema} schema an object
+ * @returns {[name: string, part: any, required: boolean][]} required properties first
+ */
 export function propertiesOf(schema) {
   const required = Array.isArray(schema.required) ? schema.required : [];
-  const rows = Object.entries(isObject(schema.properties) ? schema.properties : {}).map(([name, part]) => /** @type {[string, any, boolean]} */ ([name, part, required.includes(name)]));
+  const rows = Object.entries(isObject(schema.properties) ? schema.properties : {}).map(
+    ([name, part]) => /** @type {[string, any, boolean]} */ ([name, part, required.includes(name)]),
+  );
   return rows.sort((a, b) => Number(b[2]) - Number(a[2]));
 }
 
 /** @param {Schema} schema an array @param {number} index @returns {any} */
 export function itemSchema(schema, index) {
-  // Before 2020-12 a list of `items` was what `prefixItems` is now.
+  // Before draft 2020-12, a list in `items` had the meaning of `prefixItems`.
   const tuple = schema.prefixItems ?? (Array.isArray(schema.items) ? schema.items : []);
   if (Array.isArray(tuple) && index < tuple.length) return tuple[index];
-  return Array.isArray(schema.items) ? schema.additionalItems ?? {} : schema.items ?? {};
+  return Array.isArray(schema.items) ? (schema.additionalItems ?? {}) : (schema.items ?? {});
 }
 
-/** A required part of a required part and so on: here it ends. */
+/** Limit of nested required members in an initial value. */
 const DEEPEST = 6;
-/** Of a list that must have many, the first few. */
+/** Limit of items in an initial list. */
 const FIRST_ITEMS = 3;
-/** Of a form that must have very many, the rest is left to its reader. */
+/** Limit of members in an initial value. */
 const FIRST_PARTS = 500;
 
 /**
- * What a part begins with: its default, or the emptiest value that could be right. Undefined where
- * only the reader knows.
+ * The initial value of a field: the default, or the smallest value that can be valid. Undefined if only the user can
+ * know it.
  * @param {any} part
  * @param {Schema} root
  * @returns {any}
@@ -195,18 +231,18 @@ function initialObject(schema, at) {
     const value = required ? initial(part, at) : shapeOf(part, at.root).schema.default;
     if (value !== undefined) members.push([name, value]);
   }
-  // Not by assignment: a property may be named `__proto__`.
+  // Not an assignment: a property may be named `__proto__`.
   return Object.fromEntries(members);
 }
 
 /**
- * Whether a field of this kind can show the value.
+ * Whether a field of this type can show the value.
  * @param {Kind} kind
  * @param {any} value
  */
 export function fits(kind, value) {
   if (value === undefined || kind === 'raw' || kind === 'choice') return true;
-  // What is being typed into a number field is a text until it is a number.
+  // An incomplete number in a number field is a text.
   if (kind === 'integer' || kind === 'number') return isNumber(value) || typeof value === 'string';
   return kindOf(value) === kind;
 }

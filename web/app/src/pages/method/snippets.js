@@ -1,5 +1,7 @@
-/** The same call for other tools. Each takes the token from a variable: a secret has no place in a snippet. */
+/** The call as code for other tools. Snippets read the token from an environment variable and contain no secret. */
+
 import { hasExact, isExact } from '../../lib/exact.js';
+import { shellQuote } from '../../lib/shell.js';
 
 /**
  * @typedef {object} Call
@@ -8,14 +10,11 @@ import { hasExact, isExact } from '../../lib/exact.js';
  * @property {any} params undefined for none
  */
 
-/** A word for a POSIX shell. @param {string} text */
-export function shellQuote(text) {
-  return /^[\w./:@%+=-]+$/.test(text) && !text.startsWith('-') ? text : `'${text.replaceAll("'", "'\\''")}'`;
-}
-
 /** @param {Call} call */
 function request({ name, params }) {
-  return JSON.stringify(params === undefined ? { jsonrpc: '2.0', method: name, id: 1 } : { jsonrpc: '2.0', method: name, params, id: 1 });
+  return JSON.stringify(
+    params === undefined ? { jsonrpc: '2.0', method: name, id: 1 } : { jsonrpc: '2.0', method: name, params, id: 1 },
+  );
 }
 
 /** @param {Call} call */
@@ -35,7 +34,12 @@ export function cliOf({ name, params }) {
 
 /** @param {Call} call */
 export function pythonOf({ origin, name, params }) {
-  const members = [['jsonrpc', '2.0'], ['method', name], ...(params === undefined ? [] : [['params', params]]), ['id', 1]];
+  const members = [
+    ['jsonrpc', '2.0'],
+    ['method', name],
+    ...(params === undefined ? [] : [['params', params]]),
+    ['id', 1],
+  ];
   return [
     'import json',
     'import os',
@@ -60,7 +64,7 @@ export function pythonOf({ origin, name, params }) {
 }
 
 /**
- * A value as Python writes it, a member a line. JSON's strings and numbers are Python's too.
+ * A value as a Python literal, one member per line. JSON strings and numbers are valid Python.
  * @param {any} value
  * @param {string} [indent]
  * @returns {string}
@@ -100,7 +104,7 @@ export function typescriptOf(call) {
 /** @param {Call} call */
 function typescriptBody(call) {
   const text = request(call);
-  // A literal would round such numbers, and read `__proto__` as something else than a key.
+  // A JavaScript literal would round these numbers, and `__proto__` would not be a key.
   if (hasExact(call.params) || text.includes('"__proto__"')) return JSON.stringify(text);
   const pretty = JSON.stringify(JSON.parse(text), null, 2).replaceAll('\n', '\n  ');
   return `JSON.stringify(${pretty})`;

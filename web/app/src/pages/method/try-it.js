@@ -1,4 +1,4 @@
-/** Calling the method: a form from its schema, the same params as JSON beside it, and what came back. */
+/** Calls the method: a form from its schema, the params as JSON, and the outcome. */
 import { kindOf, parseExact } from '../../lib/exact.js';
 import { prettyJson } from '../../lib/json.js';
 import { html, useEffect, useMemo, useRef, useState } from '../../lib/preact.js';
@@ -28,24 +28,32 @@ export function TryIt({ method }) {
     event.preventDefault();
     send();
   };
-  const form = params.shape && html`
-    <${FormContext.Provider} value=${{ root: params.schema, tried, report }}>
-      <div class="try-form stack" role="group" aria-label="Params">
-        <${Fields} shape=${params.shape} value=${params.value} onChange=${params.change} />
-      </div>
-    </${FormContext.Provider}>`;
+  const form =
+    params.shape &&
+    html`
+      <${FormContext.Provider} value=${{ root: params.schema, tried, report }}>
+        <div class="try-form stack" role="group" aria-label="Params">
+          <${Fields} shape=${params.shape} value=${params.value} onChange=${params.change} />
+        </div>
+      </${FormContext.Provider}>
+    `;
   return html`
-    <${Card} title="Try it" id="try" description=${params.shape ? 'Fill in the form or write the JSON; each follows the other.' : noForm(method)}>
+    <${Card} title="Try it" id="try"
+      description=${params.shape ? 'Fill in the form or write the JSON; both stay in sync.' : noForm(method)}>
       <div class=${params.shape ? 'try-it' : 'stack'} onKeyDown=${onKey}>
         ${form}
         <div class="try-side stack">
-          <${CodeEditor} label="Params as JSON" language="json" rows=${6} maxRows=${20} value=${params.text} onInput=${params.write}
-            error=${params.problem} errorLine=${params.line} onSubmit=${send} />
+          <${CodeEditor} label="Params as JSON" language="json" rows=${6} maxRows=${20} value=${params.text}
+            onInput=${params.write} error=${params.problem} errorLine=${params.line} onSubmit=${send} />
           <div class="row">
-            <${Button} kind="primary" icon="play" busy=${call.busy} disabled=${Boolean(blocked)} onClick=${send}>Call</${Button}>
+            <${Button} kind="primary" icon="play" busy=${call.busy} disabled=${Boolean(blocked)} onClick=${send}>
+              Call
+            </${Button}>
             ${call.busy && html`<${Button} onClick=${call.cancel}>Cancel</${Button}>`}
             ${!call.busy && params.changed && html`<${Button} kind="ghost" onClick=${params.reset}>Reset</${Button}>`}
-            <span class="muted small">${problem && !params.problem ? 'A field holds text that is no JSON.' : 'Ctrl+Enter calls'}</span>
+            <span class="muted small">
+              ${problem && !params.problem ? 'A field contains invalid JSON.' : 'Ctrl+Enter calls'}
+            </span>
           </div>
           <${Outcome} call=${call} />
         </div>
@@ -57,36 +65,48 @@ export function TryIt({ method }) {
 
 /** @param {import('./types.js').Method} method */
 function noForm(method) {
-  return method.params_schema ? 'The schema leaves the params open, so there is no form: write them as JSON.' : 'The method declares no params schema, so there is no form: write its params as JSON.';
+  return method.params_schema
+    ? 'The schema leaves the params open, so there is no form: write them as JSON.'
+    : 'The method declares no params schema, so there is no form: write its params as JSON.';
 }
 
 /** @param {{shape: import('./schema.js').Shape, value: any, onChange: (value: any) => void}} props */
 function Fields({ shape, value, onChange }) {
-  if (shape.kind === 'array') return html`<${ArrayField} name="params" path="" shape=${shape} required value=${Array.isArray(value) ? value : undefined} onChange=${onChange} error="" />`;
+  if (shape.kind === 'array')
+    return html`
+      <${ArrayField} name="params" path="" shape=${shape} required value=${Array.isArray(value) ? value : undefined}
+        onChange=${onChange} error="" />
+    `;
   const none = Object.keys(shape.schema.properties ?? {}).length === 0;
   if (none) return html`<p class="muted">This method takes no params.</p>`;
-  return html`<${Members} path="" schema=${shape.schema} value=${kindOf(value) === 'object' ? value : undefined} onChange=${onChange} />`;
+  return html`
+    <${Members} path="" schema=${shape.schema} value=${kindOf(value) === 'object' ? value : undefined}
+      onChange=${onChange} />
+  `;
 }
 
 /**
- * The params: one text, and the value it says. The form changes the value and so the text; while the
- * text is no JSON the form shows the last that was.
+ * The params as text and as value. The form changes both; while the text is invalid JSON, the form shows the last valid
+ * value.
  * @param {any} declared
  */
 function useParams(declared) {
-  // Polling brings the same schema as another object; the form must not begin anew.
+  // Polling returns an equal schema as a new object; this must not reset the form.
   const schema = useMemo(() => declared ?? {}, [JSON.stringify(declared)]);
   const shape = useMemo(() => shapeOf(schema, schema), [schema]);
   const first = useMemo(() => prettyJson(initialOf(schema, schema) ?? (shape.kind === 'array' ? [] : {})), [schema]);
   const [text, setText] = useState(first);
   const start = useRef(first);
   useEffect(() => {
-    // A new registration may bring another schema; what nobody touched follows it.
+    // After a new registration, untouched params follow the new schema.
     if (text === start.current) setText(first);
     start.current = first;
   }, [first]);
 
-  const parsed = useMemo(() => (text.trim() === '' ? /** @type {const} */ ({ ok: true, value: undefined }) : parseExact(text)), [text]);
+  const parsed = useMemo(
+    () => (text.trim() === '' ? /** @type {const} */ ({ ok: true, value: undefined }) : parseExact(text)),
+    [text],
+  );
   const last = useRef(/** @type {any} */ (undefined));
   if (parsed.ok) last.current = parsed.value;
   const wrong = parsed.ok && parsed.value !== undefined && !['object', 'array', 'null'].includes(kindOf(parsed.value));
@@ -104,13 +124,17 @@ function useParams(declared) {
   };
 }
 
-/** Fields whose text is no JSON: the value does not know of them, so a call would send something else. */
+/** Fields with invalid JSON: the value does not contain their text, so a call would send other params. */
 function useProblems() {
   const [problems, setProblems] = useState(/** @type {Record<string, string>} */ ({}));
-  const report = useMemo(() => (/** @type {string} */ path, /** @type {string} */ message) => setProblems((old) => {
-    if ((old[path] ?? '') === message) return old;
-    const { [path]: _, ...others } = old;
-    return message ? { ...others, [path]: message } : others;
-  }), []);
+  const report = useMemo(
+    () => (/** @type {string} */ path, /** @type {string} */ message) =>
+      setProblems((old) => {
+        if ((old[path] ?? '') === message) return old;
+        const { [path]: _, ...others } = old;
+        return message ? { ...others, [path]: message } : others;
+      }),
+    [],
+  );
   return { report, problem: Object.values(problems)[0] ?? '' };
 }

@@ -1,5 +1,5 @@
 /**
- * A method as `GET /api/methods` describes it; what only its owner sees is null or empty for others.
+ * A method of `GET /api/methods`; fields for the owner are null or empty for other users.
  * @typedef {object} Method
  * @property {string} name
  * @property {string} description
@@ -18,9 +18,11 @@
  * @property {string[] | null} event_sinks
  * @property {Provider[] | null} providers
  */
-/** @typedef {{space_id: string, space: string, in_flight: number, state: 'ready' | 'restarting' | 'unlinked'}} Provider */
+/**
+ * @typedef {{space_id: string, space: string, in_flight: number, state: 'ready' | 'restarting' | 'unlinked'}} Provider
+ */
 
-/** Calls running now, or null where the caller may not know. @param {Method} method */
+/** Calls in flight, or null without the permission to see them. @param {Method} method */
 export function inFlight(method) {
   if (!method.providers?.length) return null;
   return method.providers.reduce((sum, provider) => sum + provider.in_flight, 0);

@@ -1,4 +1,4 @@
-/** Sinks whose deliveries do not arrive. */
+/** Sinks with failing deliveries. */
 import { html } from '../../lib/preact.js';
 import { Status } from '../../ui/badge.js';
 import { Card } from '../../ui/card.js';
@@ -11,9 +11,15 @@ import { Time } from '../../ui/time.js';
 export function FailingCard({ sinks }) {
   return html`
     <${Card} title="Failing sinks" flush>
-      ${sinks.failing.length > 0
-        ? html`<ul class="overview-list" aria-label="Failing sinks">${sinks.failing.map((sink) => html`<${Row} key=${sink.id} sink=${sink} />`)}</ul>`
-        : html`<${Quiet} any=${sinks.total > 0} />`}
+      ${
+        sinks.failing.length > 0
+          ? html`
+            <ul class="overview-list" aria-label="Failing sinks">
+              ${sinks.failing.map((sink) => html`<${Row} key=${sink.id} sink=${sink} />`)}
+            </ul>
+          `
+          : html`<${NoFailures} any=${sinks.total > 0} />`
+      }
     </${Card}>
   `;
 }
@@ -24,7 +30,9 @@ function Row({ sink }) {
     <li class="stack-small">
       <div class="row between">
         <a class="strong anywhere" href=${`/sinks/${sink.id}`}>${sink.name}</a>
-        <${Status} tone=${sink.state === 'dead' ? 'bad' : 'warn'}>${sink.state === 'dead' ? 'gave up' : 'trying again'}</${Status}>
+        <${Status} tone=${sink.state === 'dead' ? 'bad' : 'warn'}>
+          ${sink.state === 'dead' ? 'gave up' : 'trying again'}
+        </${Status}>
       </div>
       ${sink.error && html`<p class="overview-error small anywhere">${withCode(sink.error)}</p>`}
       <p class="muted small"><span class="mono anywhere">${sink.event_type}</span>, <${Time} value=${sink.at} /></p>
@@ -33,10 +41,13 @@ function Row({ sink }) {
 }
 
 /** @param {{any: boolean}} props */
-function Quiet({ any }) {
+function NoFailures({ any }) {
   if (any) return html`<p class="overview-quiet"><${Status} tone="good">All deliveries arrive</${Status}></p>`;
-  return html`<${EmptyState} icon="send" level=${3} title="No sinks yet">
-    <p>A sink is told of the events you name.</p>
-    <${CodeBlock} text="svc sink create builds --patterns 'custom.build.*' --url https://example.com/hook" label="command for a sink" prompt />
-  </${EmptyState}>`;
+  return html`
+    <${EmptyState} icon="send" level=${3} title="No sinks yet">
+      <p>A sink receives the events that match its patterns.</p>
+      <${CodeBlock} text="svc sink create builds --patterns 'custom.build.*' --url https://example.com/hook"
+        label="command for a sink" prompt />
+    </${EmptyState}>
+  `;
 }

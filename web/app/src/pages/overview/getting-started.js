@@ -1,4 +1,6 @@
-/** A list for the first hour. It ticks itself; a tick stays, because what it is made from does not. */
+/**
+ * A checklist for new users. Steps are ticked automatically, and ticks are stored because their causes may disappear.
+ */
 import { can, me } from '../../lib/me.js';
 import { cx, html, useEffect, useId, useState } from '../../lib/preact.js';
 import { useResource } from '../../lib/resource.js';
@@ -7,7 +9,7 @@ import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { Icon } from '../../ui/icon.js';
-import { doneNow, loadRest, STEPS } from './steps.js';
+import { completedSteps, loadRest, STEPS } from './steps.js';
 
 const EVERY_MS = 5_000;
 
@@ -16,28 +18,35 @@ const EVERY_MS = 5_000;
 /** @param {import('../overview.js').Stats | null} stats */
 export function useGettingStarted(stats) {
   const key = `svc.start.${me.value?.id}`;
-  const [kept, setKept] = useState(() => stored(key));
+  const [kept, setKept] = useState(() => readProgress(key));
   const steps = STEPS.filter((step) => can(...(step.needs ?? [])));
   const open = !kept.hidden && steps.some((step) => !kept.done.includes(step.id));
   const rest = useResource(open ? loadRest : null, { every: EVERY_MS, deps: [open] });
 
-  const keep = (/** @type {Kept} */ next) => {
+  const keep = (/** @type {Progress} */ next) => {
     localStorage.setItem(key, JSON.stringify(next));
     setKept(next);
   };
   useEffect(() => {
-    const fresh = stats ? doneNow(stats, rest.data).filter((id) => !kept.done.includes(id)) : [];
+    const fresh = stats ? completedSteps(stats, rest.data).filter((id) => !kept.done.includes(id)) : [];
     if (fresh.length > 0) keep({ ...kept, done: [...kept.done, ...fresh] });
   }, [stats, rest.data, kept]);
-  // Before both answers are there, a list of open steps would be a lie.
+  // Wait for both responses: before that, completed steps would appear as open.
   const ready = !open || rest.data !== null || rest.error !== null;
-  return { steps, done: kept.done, hidden: kept.hidden, ready, hide: () => keep({ ...kept, hidden: true }), show: () => keep({ ...kept, hidden: false }) };
+  return {
+    steps,
+    done: kept.done,
+    hidden: kept.hidden,
+    ready,
+    hide: () => keep({ ...kept, hidden: true }),
+    show: () => keep({ ...kept, hidden: false }),
+  };
 }
 
-/** @typedef {{hidden: boolean, done: string[]}} Kept */
+/** @typedef {{hidden: boolean, done: string[]}} Progress */
 
-/** @param {string} key @returns {Kept} */
-function stored(key) {
+/** @param {string} key @returns {Progress} */
+function readProgress(key) {
   try {
     const { hidden, done } = JSON.parse(localStorage.getItem(key) ?? '{}');
     return { hidden: hidden === true, done: Array.isArray(done) ? done : [] };
@@ -52,16 +61,25 @@ export function GettingStarted({ start }) {
   if (!start.ready) return null;
   const done = start.steps.filter((step) => start.done.includes(step.id)).length;
   const all = done === start.steps.length;
-  // Until the reader opens another, the next thing to do is open.
+  // The next open step is expanded until the user expands another one.
   const current = opened ?? start.steps.find((step) => !start.done.includes(step.id))?.id;
   return html`
     <${Card} title="Getting started" flush=${!all} description=${!all && `${done} of ${start.steps.length} done`}
       actions=${html`<${Button} kind=${all ? 'secondary' : 'ghost'} onClick=${start.hide}>Hide</${Button}>`}>
-      ${all ? html`<${Status} tone="good">All ${done} steps done</${Status}>` : html`<ol class="overview-steps" aria-label="Getting started">
-        ${start.steps.map((step) => html`
-          <${Step} key=${step.id} step=${step} done=${start.done.includes(step.id)} open=${step.id === current}
-            onOpen=${() => setOpened(step.id)} />`)}
-      </ol>`}
+      ${
+        all
+          ? html`<${Status} tone="good">All ${done} steps done</${Status}>`
+          : html`
+            <ol class="overview-steps" aria-label="Getting started">
+              ${start.steps.map(
+                (step) => html`
+                  <${Step} key=${step.id} step=${step} done=${start.done.includes(step.id)} open=${step.id === current}
+                    onOpen=${() => setOpened(step.id)} />
+                `,
+              )}
+            </ol>
+          `
+      }
     </${Card}>
   `;
 }
@@ -71,17 +89,22 @@ function Step({ step, done, open, onOpen }) {
   const id = useId();
   return html`
     <li class=${cx('overview-step', done && 'overview-step-done')}>
-      <button type="button" class="overview-step-head" aria-expanded=${open} aria-controls=${open ? id : undefined} onClick=${onOpen}>
+      <button type="button" class="overview-step-head" aria-expanded=${open} aria-controls=${open ? id : undefined}
+        onClick=${onOpen}>
         <span class="overview-tick">${done && html`<${Icon} name="check" size=${13} />`}</span>
         <span class="grow">${step.title}<span class="visually-hidden">${done ? ', done' : ', to do'}</span></span>
         <${Icon} name="chevron-right" size=${14} />
       </button>
-      ${open && html`
-        <div class="overview-step-body stack" id=${id}>
-          <p class="muted">${step.text}</p>
-          ${step.command && html`<${CodeBlock} text=${step.command} label="command of this step" prompt />`}
-          <div class="actions"><${Button} href=${step.href} size="small">${step.go}</${Button}></div>
-        </div>`}
+      ${
+        open &&
+        html`
+          <div class="overview-step-body stack" id=${id}>
+            <p class="muted">${step.text}</p>
+            ${step.command && html`<${CodeBlock} text=${step.command} label="command of this step" prompt />`}
+            <div class="actions"><${Button} href=${step.href} size="small">${step.go}</${Button}></div>
+          </div>
+        `
+      }
     </li>
   `;
 }

@@ -1,11 +1,13 @@
 import { api } from '../../lib/api.js';
 import { useEffect, useState } from '../../lib/preact.js';
 
-/** @typedef {{event_id: string, event_type: string, event_ts: string, actor: {username: string}, data: any}} LiveEvent */
+/**
+ * @typedef {{event_id: string, event_type: string, event_ts: string, actor: {username: string}, data: any}} LiveEvent
+ */
 
 /**
- * The newest events, and each new one as it comes. The list is read again whenever the stream opens
- * or fell behind, so that nothing is missing between.
+ * The newest events and live ones. The list is reloaded when the stream opens or falls behind, so that no event is
+ * missing.
  * @param {number} limit
  */
 export function useLiveEvents(limit) {
@@ -24,14 +26,18 @@ export function useLiveEvents(limit) {
         if (!leaving.signal.aborted) setError(failure);
       }
     };
-    const stop = api.stream('/api/events/stream', ({ type, data }) => {
-      if (type === 'lagged') void read();
-      else if (data?.event_id) add([data]);
-    }, (now, failure) => {
-      setState(now);
-      if (now === 'open') void read();
-      if (now === 'failed') setError(failure);
-    });
+    const stop = api.stream(
+      '/api/events/stream',
+      ({ type, data }) => {
+        if (type === 'lagged') void read();
+        else if (data?.event_id) add([data]);
+      },
+      (now, failure) => {
+        setState(now);
+        if (now === 'open') void read();
+        if (now === 'failed') setError(failure);
+      },
+    );
     return () => {
       stop();
       leaving.abort();

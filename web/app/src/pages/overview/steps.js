@@ -1,4 +1,4 @@
-/** The steps of the first hour, and how each shows that it was taken. */
+/** The steps of the checklist, and the condition that completes each. */
 import { api } from '../../lib/api.js';
 import { can, me } from '../../lib/me.js';
 
@@ -12,46 +12,80 @@ import { can, me } from '../../lib/me.js';
  * @property {string} go
  * @property {string[]} [needs]
  */
-/** What the counts do not tell: which of it is the caller's own. */
-/** @typedef {{spaces: {state: string, registration: {methods?: number}}[], tokens: {scopes: string[]}[], custom: any[]}} Rest */
+/** Data beyond the counts: which items belong to the user. */
+/**
+ * @typedef {{spaces: {state: string, registration: {methods?: number}}[], tokens: {scopes: string[]}[], custom: any[]}}
+ *   Rest
+ */
 
 const SPACES = ['use_spaces', 'manage_spaces'];
 
 /** @type {Step[]} */
 export const STEPS = [
   {
-    id: 'space', title: 'Start a space', needs: SPACES, href: '/spaces', go: 'Go to spaces',
-    text: 'A space is a place your methods run in: a container, a machine, a folder. Make one, and start its agent there with the command you are given.',
+    id: 'space',
+    title: 'Start a space',
+    needs: SPACES,
+    href: '/spaces',
+    go: 'Go to spaces',
+    text:
+      'Your methods run in a space: a container, a machine, a folder. Create one, and start its agent there ' +
+      'with the command shown.',
     command: 'svc space create lab',
   },
   {
-    id: 'method', title: 'Publish a method', needs: SPACES, href: '/methods', go: 'Go to methods',
+    id: 'method',
+    title: 'Publish a method',
+    needs: SPACES,
+    href: '/methods',
+    go: 'Go to methods',
     text: 'Inside the space, register a file that names your program and the methods it answers.',
     command: 'svc methods register methods.toml',
   },
   {
-    id: 'call', title: 'Call a method', needs: ['use_methods', ...SPACES], href: '/methods', go: 'Try one',
+    id: 'call',
+    title: 'Call a method',
+    needs: ['use_methods', ...SPACES],
+    href: '/methods',
+    go: 'Try one',
     text: 'Every method has a form to try it, and the line for curl, the command line, Python and TypeScript.',
     command: 'svc method list',
   },
   {
-    id: 'token', title: 'Create a token', href: '/tokens?new=1', go: 'New token',
-    text: 'Programs outside call with a token. It can be limited to calling methods, and it can end by itself.',
+    id: 'token',
+    title: 'Create a token',
+    href: '/tokens?new=1',
+    go: 'New token',
+    text: 'External programs call with a token. It can be limited to calling methods, and it can expire.',
     command: 'svc token create ci --scope methods --expires-in-days 90',
   },
   {
-    id: 'mcp', title: 'Connect an MCP client', needs: ['use_mcp'], href: '/tools', go: 'Configure a client',
-    text: 'Methods marked as tools work in Claude Code, Cursor, VS Code and others. This ticks once you have a token with the scope mcp.',
+    id: 'mcp',
+    title: 'Connect an MCP client',
+    needs: ['use_mcp'],
+    href: '/tools',
+    go: 'Configure a client',
+    text:
+      'Methods marked as tools work in Claude Code, Cursor, VS Code and others. This step is done when you have a ' +
+      'token with the scope mcp.',
     command: 'svc mcp config --client claude-code --create-token',
   },
   {
-    id: 'event', title: 'Emit an event', needs: SPACES, href: '/events', go: 'Go to events',
-    text: 'Events tell others that something happened. Spaces emit their own; you can emit any.',
+    id: 'event',
+    title: 'Emit an event',
+    needs: SPACES,
+    href: '/events',
+    go: 'Go to events',
+    text: 'Events notify other programs. Spaces emit their own events; you can emit custom ones.',
     command: `svc event build.done '{"commit":"4f2a"}'`,
   },
   {
-    id: 'sink', title: 'Deliver events', needs: ['manage_own_event_sinks'], href: '/sinks/new', go: 'New sink',
-    text: 'A sink sends the events you choose to a webhook, a script or a method, in order, and tries again when that fails.',
+    id: 'sink',
+    title: 'Deliver events',
+    needs: ['manage_own_event_sinks'],
+    href: '/sinks/new',
+    go: 'New sink',
+    text: 'A sink sends the events you choose to a webhook, a script or a method, in order and with ' + 'retries.',
     command: "svc sink create builds --patterns 'custom.build.*' --url https://example.com/hook",
   },
 ];
@@ -69,11 +103,11 @@ export async function loadRest(signal) {
 }
 
 /**
- * The steps that are done by what is known now.
+ * The steps that are complete according to the current data.
  * @param {import('../overview.js').Stats} stats
  * @param {Rest | null} rest
  */
-export function doneNow(stats, rest) {
+export function completedSteps(stats, rest) {
   /** @type {Record<string, boolean>} */
   const done = {
     space: rest?.spaces.some((space) => space.state === 'deployed') ?? false,

@@ -1,4 +1,4 @@
-/** Permissions down, roles across. It scrolls sideways in its own frame; the permissions stay in sight. */
+/** The matrix: permissions as rows, roles as columns. It scrolls sideways; the permissions stay visible. */
 import { withChanges } from '../../lib/changes.js';
 import { plural } from '../../lib/format.js';
 import { cx, html } from '../../lib/preact.js';
@@ -13,7 +13,7 @@ import { MEANING } from './permissions.js';
  * @param {object} props
  * @param {Role[]} props.roles
  * @param {string[]} props.permissions
- * @param {Record<string, import('../../lib/changes.js').Changes>} props.edits what is not saved yet, by role
+ * @param {Record<string, import('../../lib/changes.js').Changes>} props.edits unsaved changes, by role
  * @param {(role: Role, permission: string, on: boolean) => void} props.onToggle
  * @param {((role: Role) => number) | null} props.membersOf null without the permission to see users
  * @param {(role: Role) => void} props.onRename
@@ -23,29 +23,79 @@ export function Matrix({ roles, permissions, edits, onToggle, membersOf, onRenam
   return html`
     <div class="matrix-wrap" tabindex="0" role="region" aria-label="Permission matrix">
       <table class="matrix" aria-label="Permissions of each role">
-        <thead><tr>
-          <th scope="col" class="matrix-name">Permission</th>
-          ${roles.map((role) => html`<th key=${role.id} scope="col"><span class="mono">${role.name}</span>${role.builtin && html`<${Badge}><${Icon} name="lock" size=${11} /> built in</${Badge}>`}</th>`)}
-        </tr></thead>
+        <thead>
+          <tr>
+            <th scope="col" class="matrix-name">Permission</th>
+            ${roles.map(
+              (role) =>
+                html`
+                  <th key=${role.id} scope="col">
+                    <span class="mono">${role.name}</span>
+                    ${role.builtin && html`<${Badge}><${Icon} name="lock" size=${11} /> built in</${Badge}>`}
+                  </th>
+                `,
+            )}
+          </tr>
+        </thead>
         <tbody>
-          ${permissions.map((permission) => html`
-            <tr key=${permission}>
-              <th scope="row" class="matrix-name"><span class="mono">${permission}</span>${MEANING[permission] && html`<span class="permission-about">${MEANING[permission]}</span>`}</th>
-              ${roles.map((role) => html`<${Cell} key=${role.id} role=${role} permission=${permission} held=${withChanges(role.permissions, edits[role.id])} onToggle=${onToggle} />`)}
-            </tr>`)}
+          ${permissions.map(
+            (permission) => html`
+              <tr key=${permission}>
+                <th scope="row" class="matrix-name">
+                  <span class="mono">${permission}</span>
+                  ${MEANING[permission] && html`<span class="permission-about">${MEANING[permission]}</span>`}
+                </th>
+                ${roles.map(
+                  (role) =>
+                    html`
+                      <${Cell} key=${role.id} role=${role} permission=${permission}
+                        held=${withChanges(role.permissions, edits[role.id])} onToggle=${onToggle} />
+                    `,
+                )}
+              </tr>
+            `,
+          )}
         </tbody>
         <tfoot>
-          ${membersOf && html`<tr>
-            <th scope="row" class="matrix-name">Users</th>
-            ${roles.map((role) => html`<td key=${role.id}><a href=${`/users?role=${encodeURIComponent(role.name)}`}>${plural(membersOf(role), 'user')}</a></td>`)}
-          </tr>`}
+          ${
+            membersOf &&
+            html`
+              <tr>
+                <th scope="row" class="matrix-name">Users</th>
+                ${roles.map(
+                  (role) =>
+                    html`
+                      <td key=${role.id}>
+                        <a href=${`/users?role=${encodeURIComponent(role.name)}`}>${plural(membersOf(role), 'user')}</a>
+                      </td>
+                    `,
+                )}
+              </tr>
+            `
+          }
           <tr>
             <th scope="row" class="matrix-name">Actions</th>
-            ${roles.map((role) => html`<td key=${role.id}>${role.builtin ? html`<span class="muted">–</span>` : html`
-              <span class="matrix-actions">
-                <${Button} size="small" aria-label=${`Rename ${role.name}`} onClick=${() => onRename(role)}>Rename</${Button}>
-                <${Button} size="small" aria-label=${`Delete ${role.name}`} onClick=${() => onDelete(role)}>Delete</${Button}>
-              </span>`}</td>`)}
+            ${roles.map(
+              (role) =>
+                html`
+                  <td key=${role.id}>
+                    ${
+                      role.builtin
+                        ? html`<span class="muted">–</span>`
+                        : html`
+                          <span class="matrix-actions">
+                            <${Button} size="small" aria-label=${`Rename ${role.name}`} onClick=${() => onRename(role)}>
+                              Rename
+                            </${Button}>
+                            <${Button} size="small" aria-label=${`Delete ${role.name}`} onClick=${() => onDelete(role)}>
+                              Delete
+                            </${Button}>
+                          </span>
+                        `
+                    }
+                  </td>
+                `,
+            )}
           </tr>
         </tfoot>
       </table>
@@ -53,19 +103,31 @@ export function Matrix({ roles, permissions, edits, onToggle, membersOf, onRenam
   `;
 }
 
-/** @param {{role: Role, permission: string, held: string[], onToggle: (role: Role, permission: string, on: boolean) => void}} props */
+/**
+ * @param {{role: Role, permission: string, held: string[], onToggle: (role: Role, permission: string, on: boolean) =>
+ *   void}} props
+ */
 function Cell({ role, permission, held, onToggle }) {
   const on = held.includes(permission);
   if (role.builtin) {
-    return html`<td>${on ? html`<span class="held"><${Icon} name="check" /><span class="visually-hidden">yes</span></span>` : html`<span class="muted"><span aria-hidden="true">–</span><span class="visually-hidden">no</span></span>`}</td>`;
+    return html`
+      <td>
+        ${
+          on
+            ? html`<span class="held"><${Icon} name="check" /><span class="visually-hidden">yes</span></span>`
+            : html`<span class="muted"><span aria-hidden="true">–</span><span class="visually-hidden">no</span></span>`
+        }
+      </td>
+    `;
   }
-  // The server counts one's own sinks in with the global ones.
+  // The permission for global sinks includes the user's own sinks.
   const implied = !on && permission === 'manage_own_event_sinks' && held.includes('manage_global_event_sinks');
   const changed = on !== role.permissions.includes(permission);
   return html`
     <td class=${cx(changed && 'matrix-changed') || undefined}>
       <label class="matrix-check">
-        <input type="checkbox" checked=${on} aria-label=${`${role.name}: ${permission}`} onChange=${(/** @type {any} */ event) => onToggle(role, permission, event.currentTarget.checked)} />
+        <input type="checkbox" checked=${on} aria-label=${`${role.name}: ${permission}`}
+          onChange=${(/** @type {any} */ event) => onToggle(role, permission, event.currentTarget.checked)} />
       </label>
       ${implied && html`<span class="matrix-implied">included</span>`}
     </td>

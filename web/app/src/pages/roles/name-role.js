@@ -1,11 +1,11 @@
-/** Dialogs that make a role or give one another name. */
+/** Dialogs to create and rename a role. */
 import { api } from '../../lib/api.js';
 import { html, useState } from '../../lib/preact.js';
 import { Dialog } from '../../ui/dialog.js';
 import { TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { toast } from '../../ui/toasts.js';
-import { Choice } from '../users/fields.js';
+import { Choice, NameHint } from '../users/fields.js';
 import { MEANING } from './permissions.js';
 
 /** @param {{permissions: string[], onDone: () => Promise<void>, onClose: () => void}} props */
@@ -22,7 +22,8 @@ export function NewRole({ permissions, onDone, onClose }) {
     <${Dialog} title="New role" onClose=${onClose} wide>
       <${Form} submit="Create role" onSubmit=${submit} onCancel=${onClose}>
         <${NameField} value=${name} onInput=${setName} />
-        <${Choice} label="Permissions" names=${permissions} chosen=${chosen} onChange=${setChosen} hints=${MEANING} none="The server names no permissions." />
+        <${Choice} label="Permissions" names=${permissions} chosen=${chosen} onChange=${setChosen} hints=${MEANING}
+          none="The server names no permissions." />
       </${Form}>
     </${Dialog}>
   `;
@@ -39,12 +40,17 @@ export function RenameRole({ role, onDone, onClose }) {
   };
   return html`
     <${Dialog} title=${`Rename ${role.name}`} onClose=${onClose}>
-      <${Form} submit="Rename role" onSubmit=${submit} onCancel=${onClose}><${NameField} value=${name} onInput=${setName} /></${Form}>
+      <${Form} submit="Rename role" onSubmit=${submit} onCancel=${onClose}>
+        <${NameField} value=${name} onInput=${setName} />
+      </${Form}>
     </${Dialog}>
   `;
 }
 
 /** @param {{value: string, onInput: (text: string) => void}} props */
 function NameField({ value, onInput }) {
-  return html`<${TextInput} label="Role name" mono required maxlength="64" value=${value} onInput=${onInput} autocomplete="off" hint=${html`Letters, digits, <code>.</code>, <code>_</code>, <code>-</code>, <code>@</code>, and spaces inside.`} />`;
+  return html`
+    <${TextInput} label="Role name" mono required maxlength="64" value=${value} onInput=${onInput} autocomplete="off"
+      hint=${html`<${NameHint} />`} />
+  `;
 }

@@ -1,12 +1,15 @@
-/** What each permission lets a user do, in a line. A permission this text does not know is shown by its name alone. @type {Record<string, string>} */
+/**
+ * The description of each permission. A permission without a description is shown by its name.
+ * @type {Record<string, string>}
+ */
 export const MEANING = {
   use_spaces: 'Own spaces, and emitting events',
   manage_spaces: 'Everyone’s spaces, and spaces that run on the server',
-  use_methods: 'Call shared methods of others; nobody needs it for their own',
+  use_methods: 'Call shared methods of others; not needed for own methods',
   use_mcp: 'The MCP endpoint',
   manage_own_event_sinks: 'Own event sinks',
-  manage_global_event_sinks: 'Global event sinks; includes one’s own',
-  manage_scripts: 'Change global scripts; nobody needs it for their own',
+  manage_global_event_sinks: 'Global event sinks; includes own sinks',
+  manage_scripts: 'Change global scripts; not needed for own scripts',
   manage_templates: 'Templates for new spaces',
   manage_users: 'Users: create, change, delete, set passwords',
   manage_groups: 'Groups: create, rename, delete',

@@ -1,26 +1,44 @@
-/** What is typed of a script, and what of it the API is told. */
+/** The draft of a script, and the request made from it. */
 import { parseJson, prettyJson } from '../../lib/json.js';
 
-/** `schema` is the text of the params schema, '' for none. @typedef {{name: string, description: string, source: string, schema: string}} Draft */
+/**
+ * `schema` is the text of the params schema, '' for none.
+ * @typedef {{name: string, description: string, source: string, schema: string}} Draft
+ */
 
 /** @param {import('./kinds.js').Script} script @returns {Draft} */
 export function draftOf(script) {
-  return { name: script.name, description: script.description, source: script.source, schema: script.params_schema === null ? '' : prettyJson(script.params_schema) };
+  return {
+    name: script.name,
+    description: script.description,
+    source: script.source,
+    schema: script.params_schema === null ? '' : prettyJson(script.params_schema),
+  };
 }
 
 /** @param {Draft} one @param {Draft} other */
-export const sameDraft = (one, other) => one.name === other.name && one.description === other.description && one.source === other.source && one.schema === other.schema;
+export const sameDraft = (one, other) =>
+  one.name === other.name &&
+  one.description === other.description &&
+  one.source === other.source &&
+  one.schema === other.schema;
 
 /**
- * The body the API takes, as text: a schema goes as it was typed, so that no number in it changes.
- * Throws what is wrong with it.
+ * The request body as text: the schema is sent as typed, so that no number in it changes. Throws if the schema is
+ * invalid JSON.
  * @param {Draft} draft
  * @param {string} kind
- * @param {{more?: Record<string, any>, before?: Draft | null}} [options] `before`: what is stored; a schema nobody touched is not sent
+ * @param {{more?: Record<string, any>, before?: Draft | null}} [options] `before`: the stored script; an unchanged
+ *   schema is not sent
  * @returns {string}
  */
 export function bodyOf(draft, kind, { more = {}, before = null } = {}) {
-  const body = JSON.stringify({ name: draft.name.trim(), description: draft.description, source: draft.source, ...more });
+  const body = JSON.stringify({
+    name: draft.name.trim(),
+    description: draft.description,
+    source: draft.source,
+    ...more,
+  });
   if (kind !== 'tool' || draft.schema === before?.schema) return body;
   return `${body.slice(0, -1)},"params_schema":${schemaOf(draft)}}`;
 }
@@ -29,6 +47,6 @@ export function bodyOf(draft, kind, { more = {}, before = null } = {}) {
 function schemaOf({ schema }) {
   if (schema.trim() === '') return 'null';
   const parsed = parseJson(schema);
-  if (!parsed.ok) throw new Error(`The params schema is no JSON: ${parsed.message}`);
+  if (!parsed.ok) throw new Error(`The params schema is not valid JSON: ${parsed.message}`);
   return schema;
 }

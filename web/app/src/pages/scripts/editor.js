@@ -1,4 +1,4 @@
-/** The fields of a script, for a new one and for one that exists. */
+/** The fields of a new or existing script. */
 import { parseJson } from '../../lib/json.js';
 import { html, useEffect, useRef } from '../../lib/preact.js';
 import { CodeEditor } from '../../ui/code-editor.js';
@@ -15,8 +15,10 @@ import { withCode } from '../../ui/rich-text.js';
  */
 export function NameFields({ draft, onChange, readOnly }) {
   return html`
-    <${TextInput} label="Name" mono required maxlength="64" value=${draft.name} readonly=${readOnly} onInput=${(/** @type {string} */ name) => onChange({ name })} autocomplete="off" />
-    <${TextInput} label="Description" optional maxlength="1000" value=${draft.description} readonly=${readOnly} onInput=${(/** @type {string} */ description) => onChange({ description })} autocomplete="off" />
+    <${TextInput} label="Name" mono required maxlength="64" value=${draft.name} readonly=${readOnly}
+      onInput=${(/** @type {string} */ name) => onChange({ name })} autocomplete="off" />
+    <${TextInput} label="Description" optional maxlength="1000" value=${draft.description} readonly=${readOnly}
+      onInput=${(/** @type {string} */ description) => onChange({ description })} autocomplete="off" />
   `;
 }
 
@@ -33,15 +35,18 @@ export function SourceField({ draft, onChange, fault, readOnly, onSubmit, hint }
   const frame = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => showLine(frame.current, fault), [fault]);
   return html`
-    <div ref=${frame}><${CodeEditor} label="Source" language="python" rows=${14} maxRows=${34} value=${draft.source} readOnly=${readOnly} hint=${hint}
-      error=${fault && withCode(fault.message)} errorLine=${fault?.line} onInput=${(/** @type {string} */ source) => onChange({ source })} onSubmit=${onSubmit} /></div>
+    <div ref=${frame}>
+      <${CodeEditor} label="Source" language="python" rows=${14} maxRows=${34} value=${draft.source}
+        readOnly=${readOnly} hint=${hint} error=${fault && withCode(fault.message)} errorLine=${fault?.line}
+        onInput=${(/** @type {string} */ source) => onChange({ source })} onSubmit=${onSubmit} />
+    </div>
   `;
 }
 
 /**
- * A long script scrolls in its own box: the line at fault is brought into sight there.
+ * Scrolls the editor to the faulty line.
  * @param {HTMLElement | null} frame
- * @param {{ran?: boolean} | null} fault of a run: the page stays where its outcome is being read
+ * @param {{ran?: boolean} | null} fault for a fault of a run, the page does not scroll away from the outcome
  */
 function showLine(frame, fault) {
   const line = /** @type {HTMLElement | null | undefined} */ (frame?.querySelector('.editor-error-line'));
@@ -56,8 +61,10 @@ export function SchemaField({ draft, onChange, readOnly }) {
   const parsed = draft.schema.trim() === '' ? null : parseJson(draft.schema);
   const wrong = parsed && !parsed.ok ? parsed : null;
   return html`
-    <${CodeEditor} label="Params schema" language="json" rows=${6} maxRows=${18} value=${draft.schema} readOnly=${readOnly}
-      hint="JSON Schema of what main takes, its root an object; empty for none. Clients see it, and main checks its params itself."
-      error=${wrong?.message} errorLine=${wrong?.line} onInput=${(/** @type {string} */ schema) => onChange({ schema })} />
+    <${CodeEditor} label="Params schema" language="json" rows=${6} maxRows=${18} value=${draft.schema}
+      readOnly=${readOnly}
+      hint="JSON Schema of an object; empty for none. Clients see it, but it is not enforced: main checks its params."
+      error=${wrong?.message} errorLine=${wrong?.line}
+      onInput=${(/** @type {string} */ schema) => onChange({ schema })} />
   `;
 }

@@ -1,22 +1,31 @@
-/** What a script can be, what it starts from, and where the server finds fault with it. */
+/** The kinds of scripts, their starter texts, and the position of errors. */
+import { shellQuote } from '../../lib/shell.js';
 
-/** Where the text is wrong; `ran`: found by running it. @typedef {{line: number | null, message: string, ran?: boolean}} SourceFault */
+/**
+ * An error in the source; `ran`: found by a run.
+ * @typedef {{line: number | null, message: string, ran?: boolean}} SourceFault
+ */
 /** @typedef {'tool' | 'sink' | 'library' | 'startup'} Kind */
-/** @typedef {{id: string, name: string, kind: Kind, owner: 'user' | 'global', owner_id: string, description: string, source: string, params_schema: any, created_at: string, updated_at: string}} Script */
+/**
+ * @typedef {{id: string, name: string, kind: Kind, owner: 'user' | 'global', owner_id: string, description: string,
+ *   source: string, params_schema: any, created_at: string, updated_at: string}} Script
+ */
 
 /** @type {Record<Kind, {label: string, about: string, starter: string, use: (name: string) => string}>} */
 export const KINDS = {
   tool: {
     label: 'Tool',
     about: 'Runs on the server for a caller. It defines `main(params)`, and MCP clients see it as a tool.',
-    starter: 'def main(params):\n    name = params.get("name", "world")\n    print("greeting", name)\n    return {"greeting": f"Hello, {name}!"}\n',
-    use: (name) => `svc script run ${quote(name)} '{}'`,
+    starter:
+      'def main(params):\n    name = params.get("name", "world")\n    print("greeting", name)\n' +
+      '    return {"greeting": f"Hello, {name}!"}\n',
+    use: (name) => `svc script run ${shellQuote(name)} '{}'`,
   },
   sink: {
     label: 'Sink',
     about: 'Runs on the server for each event of the sinks that name it, with retries.',
     starter: 'import svc.event as event\n\nprint(event.type(), event.data())\n',
-    use: (name) => `svc sink create alarm --type script --patterns space.unhealthy --script ${quote(name)}`,
+    use: (name) => `svc sink create alarm --type script --patterns space.unhealthy --script ${shellQuote(name)}`,
   },
   library: {
     label: 'Library',
@@ -27,50 +36,65 @@ export const KINDS = {
   startup: {
     label: 'Startup',
     about: 'Run by the agent of a space when it starts, before the methods are registered.',
-    starter: 'import os\n\nif not os.path.exists("inbox"):\n    os.mkdir("inbox")\nprint("prepared", os.getenv("SVC_SPACE_NAME"))\n',
-    use: (name) => `svc space update lab --startup-script ${quote(name)}`,
+    starter:
+      'import os\n\nif not os.path.exists("inbox"):\n    os.mkdir("inbox")\n' +
+      'print("prepared", os.getenv("SVC_SPACE_NAME"))\n',
+    use: (name) => `svc space update lab --startup-script ${shellQuote(name)}`,
   },
 };
 
-export const STARTER_SCHEMA = { type: 'object', properties: { name: { type: 'string', description: 'Whom to greet' } } };
+export const STARTER_SCHEMA = {
+  type: 'object',
+  properties: { name: { type: 'string', description: 'Whom to greet' } },
+};
 
-/** The types a made-up event can have; any other type gets an empty payload. */
-export const EVENT_TYPES = ['space.unhealthy', 'space.healthy', 'space.created', 'space.started', 'space.stopped', 'space.deleted', 'custom.hello'];
+/** Types of sample events; any other type gets an empty payload. */
+export const EVENT_TYPES = [
+  'space.unhealthy',
+  'space.healthy',
+  'space.created',
+  'space.started',
+  'space.stopped',
+  'space.deleted',
+  'custom.hello',
+];
 
 /** @param {Kind} kind */
 export const isRunnable = (kind) => kind === 'tool' || kind === 'sink';
 
-/** As a word of a shell. @param {string} text */
-function quote(text) {
-  return /^[\w.-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
-}
-
 /**
- * Where a refused script is wrong: the server says `name.py:4: SyntaxError: …`.
+ * The position of an error in a rejected script: the server reports `name.py:4: SyntaxError: …`.
  * @param {any} error
- * @returns {SourceFault | null} null: it is about something else
+ * @returns {SourceFault | null} null for other errors
  */
 export function faultOf(error) {
   if (error?.code !== 'invalid_script') return null;
-  const place = /^[^\n]*?\.py:(\d+): ([^]*)$/.exec(error.detail);
-  return place ? { line: Number(place[1]), message: `Line ${place[1]}: ${place[2]}` } : { line: null, message: error.detail };
+  const place = /^[^\n]*?\.py:(\d+): ([\s\S]*)$/.exec(error.detail);
+  return place
+    ? { line: Number(place[1]), message: `Line ${place[1]}: ${place[2]}` }
+    : { line: null, message: error.detail };
 }
 
 /**
- * Params to begin a test with, made from the schema.
+ * Initial params of a test, made from the schema.
  * @param {any} schema
  * @param {number} [depth]
  * @returns {any}
  */
 export function sampleOf(schema, depth = 0) {
   if (!schema || typeof schema !== 'object') return depth === 0 ? {} : null;
-  for (const known of [schema.default, schema.examples?.[0], schema.enum?.[0], schema.const]) if (known !== undefined) return known;
+  for (const known of [schema.default, schema.examples?.[0], schema.enum?.[0], schema.const])
+    if (known !== undefined) return known;
   const type = Array.isArray(schema.type) ? schema.type[0] : schema.type;
-  // A schema may refer to itself without end.
+  // A schema may be recursive.
   if (type === 'object' || schema.properties || depth === 0) {
     const members = depth > 4 ? [] : Object.entries(schema.properties ?? {});
     return Object.fromEntries(members.map(([name, member]) => [name, sampleOf(member, depth + 1)]));
   }
   if (type === 'array') return depth > 4 ? [] : [sampleOf(schema.items, depth + 1)];
-  return { string: '', integer: schema.minimum ?? 1, number: schema.minimum ?? 1, boolean: false }[/** @type {'string'} */ (type)] ?? null;
+  return (
+    { string: '', integer: schema.minimum ?? 1, number: schema.minimum ?? 1, boolean: false }[
+      /** @type {'string'} */ (type)
+    ] ?? null
+  );
 }

@@ -1,4 +1,4 @@
-/** A run of a stored script as the one who looks: params or an event in, result and output out. */
+/** Runs a stored script as the current user, with params or an event, and shows result and output. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
 import { formatDuration } from '../../lib/format.js';
@@ -13,45 +13,67 @@ import { ErrorNotice } from '../../ui/error-notice.js';
 import { TextInput } from '../../ui/field.js';
 import { EVENT_TYPES, sampleOf } from './kinds.js';
 
-/** @typedef {{message: string, file: string | null, line: number | null, source_line: string | null, traceback: string}} Fault */
-/** `result` is its JSON as text, because a script may return larger integers than JavaScript has. @typedef {{result: string, error: Fault | null, output: string, ms: number}} Ran */
+/**
+ * @typedef {{message: string, file: string | null, line: number | null, source_line: string | null, traceback: string}}
+ *   Fault
+ */
+/**
+ * `result` is JSON as text, because a script may return integers too large for JavaScript.
+ * @typedef {{result: string, error: Fault | null, output: string, ms: number}} RunResult
+ */
 
 /**
  * @param {object} props
  * @param {import('./kinds.js').Script} props.script
  * @param {string} props.path
- * @param {boolean} props.dirty the server runs what is stored, so that has to be saved first
+ * @param {boolean} props.dirty unsaved changes must be saved first, because the server runs the stored script
  * @param {() => Promise<void>} props.onSave
- * @param {(fault: import('./kinds.js').SourceFault | null) => void} props.onFault shows a line of the script
+ * @param {(fault: import('./kinds.js').SourceFault | null) => void} props.onFault called with the faulty line of the
+ *   script
  */
 export function TestRun({ script, path, dirty, onSave, onFault }) {
   const [params, setParams] = useState(() => prettyJson(sampleOf(script.params_schema)));
   const [eventType, setEventType] = useState(EVENT_TYPES[0]);
-  const [ran, setRan] = useState(/** @type {Ran | null} */ (null));
+  const [ran, setRan] = useState(/** @type {RunResult | null} */ (null));
   const tool = script.kind === 'tool';
   const parsed = parseJson(params.trim() || '{}');
 
   const { run, busy, error } = useAction(async () => {
     if (dirty) await onSave();
     onFault(null);
-    // The text goes as it was typed, so that big integers arrive.
+    // Sent as typed, so that large integers arrive unchanged.
     const body = tool ? `{"params":${params.trim() || '{}'}}` : JSON.stringify({ event_type: eventType.trim() });
     const answer = readRun(await (await api.raw('POST', `${path}/run`, body)).text());
     setRan(answer);
     const own = answer.error?.line && answer.error.file === `${script.name}.py`;
-    if (own) onFault({ ran: true, line: answer.error?.line ?? null, message: `Line ${answer.error?.line}, in the last run: ${answer.error?.message}` });
+    if (own)
+      onFault({
+        ran: true,
+        line: answer.error?.line ?? null,
+        message: `Line ${answer.error?.line}, in the last run: ${answer.error?.message}`,
+      });
   });
   const submit = (/** @type {Event} */ event) => {
     event.preventDefault();
     if (!tool || parsed.ok) void run();
   };
   return html`
-    <${Card} title="Test run" description=${tool ? 'Calls main as you.' : 'Runs it as you, with a made-up event.'}>
+    <${Card} title="Test run" description=${tool ? 'Calls main as you.' : 'Runs it as you, with a sample event.'}>
       <form class="form" onSubmit=${submit}>
-        ${tool
-          ? html`<${CodeEditor} label="Params" language="json" rows=${5} maxRows=${16} value=${params} onInput=${setParams} error=${parsed.ok ? '' : parsed.message} errorLine=${parsed.ok ? null : parsed.line} onSubmit=${() => parsed.ok && void run()} />`
-          : html`<${EventType} value=${eventType} onInput=${setEventType} />`}
-        <div class="form-actions"><${Button} type="submit" kind="primary" icon="play" busy=${busy} disabled=${tool && !parsed.ok}>${dirty ? 'Save and run' : 'Run'}</${Button}></div>
+        ${
+          tool
+            ? html`
+              <${CodeEditor} label="Params" language="json" rows=${5} maxRows=${16} value=${params} onInput=${setParams}
+                error=${parsed.ok ? '' : parsed.message} errorLine=${parsed.ok ? null : parsed.line}
+                onSubmit=${() => parsed.ok && void run()} />
+            `
+            : html`<${EventType} value=${eventType} onInput=${setEventType} />`
+        }
+        <div class="form-actions">
+          <${Button} type="submit" kind="primary" icon="play" busy=${busy} disabled=${tool && !parsed.ok}>
+            ${dirty ? 'Save and run' : 'Run'}
+          </${Button}>
+        </div>
       </form>
       <div aria-live="polite" class="run-outcome">
         <${ErrorNotice} error=${error} />
@@ -65,38 +87,64 @@ export function TestRun({ script, path, dirty, onSave, onFault }) {
 function EventType({ value, onInput }) {
   const id = useId();
   return html`
-    <${TextInput} label="Event type" mono required value=${value} onInput=${onInput} list=${id} autocomplete="off" hint="Types of the system come with a payload like theirs." />
+    <${TextInput} label="Event type" mono required value=${value} onInput=${onInput} list=${id} autocomplete="off"
+      hint="System types get a typical payload." />
     <datalist id=${id}>${EVENT_TYPES.map((type) => html`<option key=${type} value=${type} />`)}</datalist>
   `;
 }
 
-/** @param {{ran: Ran, tool: boolean}} props */
+/** @param {{ran: RunResult, tool: boolean}} props */
 function Outcome({ ran, tool }) {
   const took = formatDuration(ran.ms);
   return html`
-    <p><${Status} tone=${ran.error ? 'bad' : 'good'}>${ran.error ? `Failed after ${took}` : `Succeeded in ${took}`}</${Status}></p>
-    ${ran.error && html`
-      <div class="stack-small">
-        <h3>Error</h3>
-        <p class="run-error">${ran.error.message}</p>
-        ${ran.error.traceback && html`<${CodeBlock} text=${ran.error.traceback} label="traceback" />`}
-      </div>`}
-    ${tool && !ran.error && html`<div class="stack-small"><h3>Result</h3><${CodeBlock} text=${ran.result} language="json" label="result" wrap /></div>`}
+    <p>
+      <${Status} tone=${ran.error ? 'bad' : 'good'}>
+        ${ran.error ? `Failed after ${took}` : `Succeeded in ${took}`}
+      </${Status}>
+    </p>
+    ${
+      ran.error &&
+      html`
+        <div class="stack-small">
+          <h3>Error</h3>
+          <p class="run-error">${ran.error.message}</p>
+          ${ran.error.traceback && html`<${CodeBlock} text=${ran.error.traceback} label="traceback" />`}
+        </div>
+      `
+    }
+    ${
+      tool &&
+      !ran.error &&
+      html`
+        <div class="stack-small">
+          <h3>Result</h3><${CodeBlock} text=${ran.result} language="json" label="result" wrap />
+        </div>
+      `
+    }
     <div class="stack-small">
       <h3>Output</h3>
-      ${ran.output ? html`<${CodeBlock} text=${ran.output} label="output" wrap />` : html`<p class="muted small">It printed nothing.</p>`}
+      ${
+        ran.output
+          ? html`<${CodeBlock} text=${ran.output} label="output" wrap />`
+          : html`<p class="muted small">It printed nothing.</p>`
+      }
     </div>
   `;
 }
 
 /**
  * @param {string} text
- * @returns {Ran}
+ * @returns {RunResult}
  */
 function readRun(text) {
   const { rawJSON } = /** @type {any} */ (JSON);
-  const keep = (/** @type {string} */ _key, /** @type {any} */ value, /** @type {{source?: string} | undefined} */ context) => {
-    const inexact = typeof value === 'number' && context?.source !== undefined && rawJSON && String(value) !== context.source;
+  const keep = (
+    /** @type {string} */ _key,
+    /** @type {any} */ value,
+    /** @type {{source?: string} | undefined} */ context,
+  ) => {
+    const inexact =
+      typeof value === 'number' && context?.source !== undefined && rawJSON && String(value) !== context.source;
     return inexact ? rawJSON(context.source) : value;
   };
   const { result } = JSON.parse(text, /** @type {any} */ (keep));

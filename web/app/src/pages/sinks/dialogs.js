@@ -1,7 +1,7 @@
-/** What can be done to a sink: test, replay, rotate its secret. */
+/** Dialogs of a sink: test, replay, rotate the secret. */
 import { useAction } from '../../lib/action.js';
 import { api } from '../../lib/api.js';
-import { exactTime, plural } from '../../lib/format.js';
+import { exactTime, localTime, plural, utcTime } from '../../lib/format.js';
 import { html, useState } from '../../lib/preact.js';
 import { Button } from '../../ui/button.js';
 import { CodeBlock } from '../../ui/code-block.js';
@@ -14,7 +14,7 @@ import { toast } from '../../ui/toasts.js';
 import { AttemptLine } from '../events/attempts.js';
 import { exampleType } from '../events/patterns.js';
 import { indentJson } from '../events/payload.js';
-import { askWith, bodyWith } from './ask.js';
+import { bodyWith, eventMembers } from './event-members.js';
 import { SampleFields, useSample } from './sample.js';
 
 /** @typedef {import('./health.js').Sink} Sink */
@@ -22,9 +22,11 @@ import { SampleFields, useSample } from './sample.js';
 /** @param {{sink: Sink, onClose: () => void}} props */
 export function TestDialog({ sink, onClose }) {
   const [sample, changeSample] = useSample();
-  const [result, setResult] = useState(/** @type {{body: string, attempt?: import('../events/attempts.js').Attempt} | null} */ (null));
+  const [result, setResult] = useState(
+    /** @type {{body: string, attempt?: import('../events/attempts.js').Attempt} | null} */ (null),
+  );
   const suggestion = exampleType(sink.patterns[0]);
-  const ask = askWith(sample, suggestion);
+  const ask = eventMembers(sample, suggestion);
   const test = useAction(async (/** @type {boolean} */ dry) => {
     setResult(null);
     if (ask) setResult(await api.post(`/api/event-sinks/${sink.id}/test`, bodyWith(ask, { dry_run: dry })));
@@ -32,17 +34,47 @@ export function TestDialog({ sink, onClose }) {
   const sends = sink.type !== 'json-rpc';
   const verb = sink.type === 'script' ? 'Run now' : 'Send now';
   return html`
-    <${Dialog} title=${`Test ${sink.name}`} wide onClose=${onClose} footer=${html`
-      <${Button} onClick=${onClose}>Close</${Button}>
-      <${Button} kind=${sends ? 'secondary' : 'primary'} busy=${test.busy} disabled=${!ask} onClick=${() => test.run(true)}>Dry run</${Button}>
-      ${sends && html`<${Button} kind="primary" icon=${sink.type === 'script' ? 'play' : 'send'} busy=${test.busy} disabled=${!ask} onClick=${() => test.run(false)}>${verb}</${Button}>`}`}>
+    <${Dialog} title=${`Test ${sink.name}`} wide onClose=${onClose}
+      footer=${html`
+        <${Button} onClick=${onClose}>Close</${Button}>
+        <${Button} kind=${sends ? 'secondary' : 'primary'} busy=${test.busy} disabled=${!ask}
+          onClick=${() => test.run(true)}>
+          Dry run
+        </${Button}>
+        ${
+          sends &&
+          html`
+            <${Button} kind="primary" icon=${sink.type === 'script' ? 'play' : 'send'} busy=${test.busy}
+              disabled=${!ask} onClick=${() => test.run(false)}>
+              ${verb}
+            </${Button}>
+          `
+        }
+      `}>
       <div class="stack">
-        <p class="muted">${sends ? 'Past the queue, once: nothing is retried or logged as a delivery. A dry run only shows the body.' : 'It has nobody to send to: the test shows what it makes of an event.'}</p>
+        <p class="muted">
+          ${
+            sends
+              ? 'Sent once, bypassing the queue: not retried, not logged as a delivery. A dry run only shows the body.'
+              : 'A formatter sends nothing: the test shows its output for an event.'
+          }
+        </p>
         <${SampleFields} sample=${sample} change=${changeSample} suggestion=${suggestion} />
         <div class="stack" role="status">
           <${ErrorNotice} error=${test.error} />
-          ${result?.attempt && html`<section class="stack-small"><h3>Result</h3><${AttemptLine} attempt=${result.attempt} /></section>`}
-          ${result && html`<section class="stack-small"><h3>${sink.type === 'script' ? 'The event as the script sees it' : 'Body'}</h3><${CodeBlock} text=${indentJson(result.body)} language="json" label="body" wrap /></section>`}
+          ${
+            result?.attempt &&
+            html`<section class="stack-small"><h3>Result</h3><${AttemptLine} attempt=${result.attempt} /></section>`
+          }
+          ${
+            result &&
+            html`
+              <section class="stack-small">
+                <h3>${sink.type === 'script' ? 'The event as the script sees it' : 'Body'}</h3>
+                <${CodeBlock} text=${indentJson(result.body)} language="json" label="body" wrap />
+              </section>
+            `
+          }
         </div>
       </div>
     </${Dialog}>
@@ -51,14 +83,17 @@ export function TestDialog({ sink, onClose }) {
 
 /** @param {{sink: Sink, onClose: () => void, onDone: () => void}} props */
 export function ReplayDialog({ sink, onClose, onDone }) {
-  const [since, setSince] = useState(() => localTime(Date.now() - 24 * 3_600_000));
+  const [since, setSince] = useState(() => localTime(Date.now() - 24 * 3_600_000, 'seconds'));
   const [until, setUntil] = useState('');
   const [result, setResult] = useState(/** @type {{queued: number, dropped: number} | null} */ (null));
   const submit = async () => {
     setResult(null);
-    const replayed = await api.post(`/api/event-sinks/${sink.id}/replay`, { since: utcTime(since), until: utcTime(until) });
+    const replayed = await api.post(`/api/event-sinks/${sink.id}/replay`, {
+      since: utcTime(since),
+      until: utcTime(until),
+    });
     onDone();
-    // What was left out needs another go from here; else there is nothing more to do.
+    // If events were skipped, the dialog stays open for another replay.
     if (replayed.dropped > 0) return setResult(replayed);
     toast(`${plural(replayed.queued, 'event')} queued`);
     return onClose();
@@ -66,26 +101,30 @@ export function ReplayDialog({ sink, onClose, onDone }) {
   return html`
     <${Dialog} title="Replay past events" onClose=${onClose}>
       <${Form} submit="Replay" onSubmit=${submit} onCancel=${onClose}>
-        <p class="muted">Queues every past event that matches <span class="mono">${sink.name}</span> again, oldest first, also those it has had. It stops when the queue is full.</p>
-        <${TextInput} label="Since" type="datetime-local" step="1" value=${since} onInput=${setSince} hint="Left empty: the last 24 hours." />
+        <p class="muted">
+          Queues every past event that matches <span class="mono">${sink.name}</span> again, oldest first, including
+          delivered ones. Stops when the queue is full.
+        </p>
+        <${TextInput} label="Since" type="datetime-local" step="1" value=${since} onInput=${setSince}
+          hint="If empty: the last 24 hours." />
         <${TextInput} label="Until" type="datetime-local" step="1" optional value=${until} onInput=${setUntil} />
-        <div role="status">${result && html`
-          <${Notice} tone="warn" icon="alert">
-            <p>${plural(result.queued, 'event')} queued, ${result.dropped} left out because the queue was full. Go on with a later start once it is empty.</p>
-          </${Notice}>`}</div>
+        <div role="status">
+          ${
+            result &&
+            html`
+              <${Notice} tone="warn" icon="alert">
+                <p>
+                  ${plural(result.queued, 'event')} queued, ${result.dropped} skipped because the queue was full.
+                  Continue with a later start when the queue is empty.
+                </p>
+              </${Notice}>
+            `
+          }
+        </div>
       </${Form}>
     </${Dialog}>
   `;
 }
-
-/** What `datetime-local` shows for a moment, in the reader's own zone. @param {number} time */
-function localTime(time) {
-  const date = new Date(time);
-  return new Date(time - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
-}
-
-/** @param {string} local */
-const utcTime = (local) => (local ? new Date(local).toISOString() : undefined);
 
 /** @param {{sink: Sink, onClose: () => void}} props */
 export function RotateDialog({ sink, onClose }) {
@@ -94,15 +133,21 @@ export function RotateDialog({ sink, onClose }) {
   if (rotated) {
     return html`
       <${SecretDialog} title="New signing secret" label="secret" secret=${rotated.secret} onClose=${onClose}>
-        <p class="muted small">The old one goes on signing beside it until ${exactTime(rotated.previous_until)}.</p>
-      </${SecretDialog}>`;
+        <p class="muted small">The old secret also signs until ${exactTime(rotated.previous_until)}.</p>
+      </${SecretDialog}>
+    `;
   }
-  const submit = async () => setRotated(await api.post(`/api/event-sinks/${sink.id}/rotate-secret`, { overlap_hours: Number(hours) }));
+  const submit = async () =>
+    setRotated(await api.post(`/api/event-sinks/${sink.id}/rotate-secret`, { overlap_hours: Number(hours) }));
   return html`
     <${Dialog} title="Rotate the signing secret?" onClose=${onClose}>
       <${Form} submit="Rotate secret" onSubmit=${submit} onCancel=${onClose}>
-        <p class="muted">A new secret is made and shown once. For the hours below both sign <code>webhook-signature</code>, so that the receiver accepts throughout.</p>
-        <${TextInput} label="Hours both are valid" type="number" min="0" max="720" step="1" required value=${hours} onInput=${setHours} />
+        <p class="muted">
+          A new secret is created and shown once. For the hours below both
+          sign <code>webhook-signature</code>, so that the receiver accepts all requests.
+        </p>
+        <${TextInput} label="Hours both are valid" type="number" min="0" max="720" step="1" required value=${hours}
+          onInput=${setHours} />
       </${Form}>
     </${Dialog}>
   `;

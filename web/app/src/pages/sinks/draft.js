@@ -1,4 +1,4 @@
-/** What the editor holds, and what of it the API is told. */
+/** The draft of a sink, and the requests made from it. */
 import { patternsOf } from '../events/patterns.js';
 
 /** @typedef {import('./health.js').Sink} Sink */
@@ -14,9 +14,9 @@ import { patternsOf } from '../events/patterns.js';
  * @property {string} url
  * @property {Header[]} headers
  * @property {string} secret
- * @property {boolean} templated a template makes the body, not the default
+ * @property {boolean} templated the body comes from the template, not from the default
  * @property {string} template
- * @property {boolean} stored a stored script runs, not a text of its own
+ * @property {boolean} stored the sink runs a stored script, not its own source
  * @property {string} scriptId
  * @property {string} source
  */
@@ -38,8 +38,21 @@ export const newHeader = (name = '', value = '') => ({ key: ++lastKey, name, val
 /** @param {Partial<Draft>} given @returns {Draft} */
 export function newDraft(given) {
   return {
-    name: '', description: '', type: 'webhook', owner: 'user', active: true, patterns: '', url: '', headers: [], secret: '',
-    templated: false, template: TEMPLATE, stored: false, scriptId: '', source: SOURCE, ...given,
+    name: '',
+    description: '',
+    type: 'webhook',
+    owner: 'user',
+    active: true,
+    patterns: '',
+    url: '',
+    headers: [],
+    secret: '',
+    templated: false,
+    template: TEMPLATE,
+    stored: false,
+    scriptId: '',
+    source: SOURCE,
+    ...given,
   };
 }
 
@@ -64,30 +77,39 @@ export function draftOf(sink) {
 }
 
 /** @param {Draft} draft */
-const headersOf = (draft) => Object.fromEntries(draft.headers.filter((header) => header.name.trim()).map((header) => [header.name.trim(), header.value]));
+const headersOf = (draft) =>
+  Object.fromEntries(
+    draft.headers.filter((header) => header.name.trim()).map((header) => [header.name.trim(), header.value]),
+  );
 /** @param {Draft} draft */
 export const templateOf = (draft) => (draft.templated && draft.type !== 'script' ? draft.template : null);
 
-/** The part of the configuration that belongs to the type. @param {Draft} draft @returns {Record<string, any>} */
+/** The type-specific part of the configuration. @param {Draft} draft @returns {Record<string, any>} */
 function partOf(draft) {
-  if (draft.type === 'webhook') return { webhook: { url: draft.url.trim(), headers: headersOf(draft), body_template: templateOf(draft) } };
+  if (draft.type === 'webhook')
+    return { webhook: { url: draft.url.trim(), headers: headersOf(draft), body_template: templateOf(draft) } };
   if (draft.type === 'json-rpc') return { json_rpc: { body_template: templateOf(draft) } };
   return { script: draft.stored ? { script_id: draft.scriptId } : { source: draft.source } };
 }
 
-/** The body that creates it. @param {Draft} draft */
+/** The request body that creates the sink. @param {Draft} draft */
 export function bodyOf(draft) {
   const part = partOf(draft);
   if (draft.type === 'webhook' && draft.secret.trim()) part.webhook.secret = draft.secret.trim();
   return {
-    name: draft.name.trim(), description: draft.description.trim(), type: draft.type, owner: draft.owner, active: draft.active,
-    patterns: patternsOf(draft.patterns), ...part,
+    name: draft.name.trim(),
+    description: draft.description.trim(),
+    type: draft.type,
+    owner: draft.owner,
+    active: draft.active,
+    patterns: patternsOf(draft.patterns),
+    ...part,
   };
 }
 
 /**
- * The merge patch that turns one into the other: only what changed, so that what somebody else
- * changed meanwhile stays. A header that is gone is told as `null`.
+ * The merge patch from one draft to the other. It contains only changes, so that it keeps concurrent changes of other
+ * users. A removed header becomes `null`.
  * @param {Draft} before
  * @param {Draft} after
  * @returns {Record<string, any>}
@@ -101,18 +123,18 @@ export function patchOf(before, after) {
   const [was, is] = [patternsOf(before.patterns), patternsOf(after.patterns)];
   if (was.join() !== is.join()) patch.patterns = is;
   const [[key, old]] = Object.entries(partOf(before));
-  const part = changed(old, partOf(after)[key]);
+  const part = diff(old, partOf(after)[key]);
   if (Object.keys(part).length > 0) patch[key] = part;
   return patch;
 }
 
 /** @param {Record<string, any>} before @param {Record<string, any>} after @returns {Record<string, any>} */
-function changed(before, after) {
+function diff(before, after) {
   /** @type {Record<string, any>} */
   const patch = {};
   for (const [key, value] of Object.entries(after)) {
     if (key === 'headers') {
-      const headers = changed(before.headers, value);
+      const headers = diff(before.headers, value);
       for (const name of Object.keys(before.headers)) if (!Object.hasOwn(value, name)) headers[name] = null;
       if (Object.keys(headers).length > 0) patch.headers = headers;
     } else if (before[key] !== value) patch[key] = value;

@@ -1,4 +1,4 @@
-/** The editor of a sink: fields on one side, what they would do on the other. */
+/** The editor of a sink: fields and preview. */
 import { can } from '../../lib/me.js';
 import { html } from '../../lib/preact.js';
 import { Card } from '../../ui/card.js';
@@ -13,9 +13,9 @@ import { useSample } from './sample.js';
 /** @typedef {import('./draft.js').Draft} Draft */
 
 const ABOUT = {
-  webhook: 'Posts each event to an address, signed. It is tried three times.',
+  webhook: 'Posts each event to a URL, signed, with up to three attempts.',
   script: 'Runs a script on the server for each event, with no Python installed.',
-  'json-rpc': 'Formats events for your methods that name it in event_sinks. It subscribes nobody by itself.',
+  'json-rpc': 'Formats events for your methods that name it in event_sinks. It has no receivers of its own.',
 };
 
 /**
@@ -25,31 +25,61 @@ const ABOUT = {
  * @param {() => Promise<any>} props.onSubmit
  * @param {string} props.submit
  * @param {boolean} [props.disabled]
- * @param {boolean} [props.isNew] type and owner can be chosen only once
+ * @param {boolean} [props.isNew] type and owner can be chosen only for a new sink
  */
 export function SinkEditor({ draft, change, onSubmit, submit, disabled, isNew = false }) {
   const [sample, changeSample] = useSample();
   const preview = usePreview(draft, sample);
   const patterns = patternsOf(draft.patterns);
-  const incomplete = !draft.name.trim() || patterns.length === 0 || patternProblem(patterns) !== ''
-    || (draft.type === 'webhook' && !draft.url.trim()) || (draft.type === 'script' && draft.stored && !draft.scriptId);
+  const incomplete =
+    !draft.name.trim() ||
+    patterns.length === 0 ||
+    patternProblem(patterns) !== '' ||
+    (draft.type === 'webhook' && !draft.url.trim()) ||
+    (draft.type === 'script' && draft.stored && !draft.scriptId);
   const editing = { draft, change };
   return html`
     <div class="sink-editor">
       <${Form} submit=${submit} onSubmit=${onSubmit} disabled=${disabled || incomplete}>
-        <${Card} title="Sink"><div class="stack">
-          <${TextInput} label="Name" mono required maxlength="100" autocomplete="off" value=${draft.name} onInput=${(/** @type {string} */ name) => change({ name })} />
-          <${TextInput} label="Description" optional autocomplete="off" maxlength="1000" value=${draft.description} onInput=${(/** @type {string} */ description) => change({ description })} />
-          ${isNew && html`<${NewFields} ...${editing} />`}
-          <${PatternsField} ...${editing} />
-        </div></${Card}>
-        <${Card} title=${TYPE_NAMES[draft.type]} description=${ABOUT[draft.type]}><div class="stack">
-          ${draft.type === 'webhook' && html`<${TextInput} label="URL" type="url" mono required placeholder="https://example.org/hook" autocomplete="off" value=${draft.url} onInput=${(/** @type {string} */ url) => change({ url })} />`}
-          ${draft.type === 'webhook' && html`<${HeadersField} ...${editing} />`}
-          ${draft.type !== 'script' && html`<${TemplateField} ...${editing} error=${preview.error?.code === 'invalid_template' ? preview.error : null} />`}
-          ${draft.type === 'script' && html`<${ScriptField} ...${editing} />`}
-          ${isNew && draft.type === 'webhook' && html`<${TextInput} label="Signing secret" optional mono autocomplete="off" placeholder="whsec_…" value=${draft.secret} onInput=${(/** @type {string} */ secret) => change({ secret })} hint="Left empty, one is made and shown once." />`}
-        </div></${Card}>
+        <${Card} title="Sink">
+          <div class="stack">
+            <${TextInput} label="Name" mono required maxlength="100" autocomplete="off" value=${draft.name}
+              onInput=${(/** @type {string} */ name) => change({ name })} />
+            <${TextInput} label="Description" optional autocomplete="off" maxlength="1000" value=${draft.description}
+              onInput=${(/** @type {string} */ description) => change({ description })} />
+            ${isNew && html`<${NewFields} ...${editing} />`}
+            <${PatternsField} ...${editing} />
+          </div>
+        </${Card}>
+        <${Card} title=${TYPE_NAMES[draft.type]} description=${ABOUT[draft.type]}>
+          <div class="stack">
+            ${
+              draft.type === 'webhook' &&
+              html`
+                <${TextInput} label="URL" type="url" mono required placeholder="https://example.org/hook"
+                  autocomplete="off" value=${draft.url} onInput=${(/** @type {string} */ url) => change({ url })} />
+              `
+            }
+            ${draft.type === 'webhook' && html`<${HeadersField} ...${editing} />`}
+            ${
+              draft.type !== 'script' &&
+              html`
+                <${TemplateField} ...${editing}
+                  error=${preview.error?.code === 'invalid_template' ? preview.error : null} />
+              `
+            }
+            ${draft.type === 'script' && html`<${ScriptField} ...${editing} />`}
+            ${
+              isNew &&
+              draft.type === 'webhook' &&
+              html`
+                <${TextInput} label="Signing secret" optional mono autocomplete="off" placeholder="whsec_…"
+                  value=${draft.secret} onInput=${(/** @type {string} */ secret) => change({ secret })}
+                  hint="If empty, the server creates one and shows it once." />
+              `
+            }
+          </div>
+        </${Card}>
       </${Form}>
       <${PreviewCard} draft=${draft} preview=${preview} sample=${sample} changeSample=${changeSample} />
     </div>
@@ -59,11 +89,18 @@ export function SinkEditor({ draft, change, onSubmit, submit, disabled, isNew = 
 /** @param {{draft: Draft, change: (part: Partial<Draft>) => void}} props */
 function NewFields({ draft, change }) {
   return html`
-    <${Segmented} label="Type" hideLabel=${false} value=${draft.type} onInput=${(/** @type {any} */ type) => change({ type })}
+    <${Segmented} label="Type" hideLabel=${false} value=${draft.type}
+      onInput=${(/** @type {any} */ type) => change({ type })}
       options=${Object.entries(TYPE_NAMES).map(([value, label]) => ({ value, label }))} />
-    ${can('manage_global_event_sinks') && html`
-      <${Segmented} label="Takes events of" hideLabel=${false} value=${draft.owner} onInput=${(/** @type {any} */ owner) => change({ owner })}
-        options=${[{ value: 'user', label: 'Mine only' }, { value: 'global', label: 'Everyone (global)' }]} />`}
-    <${Checkbox} label="Active" checked=${draft.active} onChange=${(/** @type {boolean} */ active) => change({ active })} hint="An inactive sink takes no new events." />
+    ${
+      can('manage_global_event_sinks') &&
+      html`
+        <${Segmented} label="Takes events of" hideLabel=${false} value=${draft.owner}
+          onInput=${(/** @type {any} */ owner) => change({ owner })}
+          options=${[{ value: 'user', label: 'Mine only' }, { value: 'global', label: 'Everyone (global)' }]} />
+      `
+    }
+    <${Checkbox} label="Active" checked=${draft.active}
+      onChange=${(/** @type {boolean} */ active) => change({ active })} hint="An inactive sink takes no new events." />
   `;
 }

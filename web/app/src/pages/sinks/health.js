@@ -1,14 +1,17 @@
-/** What a sink is and how it does, in words and tones; the same on every page that shows one. */
+/** Type and health of a sink as texts and badges, shared by all pages. */
 import { relativeTime } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Badge, Status, toneOf } from '../../ui/badge.js';
 import { Time } from '../../ui/time.js';
 
-/** Events that may wait for one sink. */
+/** Capacity of the queue of a sink. */
 export const QUEUE_CAPACITY = 100;
 
 /** @typedef {'webhook' | 'script' | 'json-rpc'} SinkType */
-/** @typedef {{n: number, event_id: string, event_type: string, state: string, at: string, error: string | null}} LastDelivery */
+/**
+ * @typedef {{n: number, event_id: string, event_type: string, state: string, at: string, error: string | null}}
+ *   LastDelivery
+ */
 /**
  * @typedef {object} Sink
  * @property {string} id
@@ -19,7 +22,8 @@ export const QUEUE_CAPACITY = 100;
  * @property {'user' | 'global'} owner
  * @property {string} owner_id
  * @property {boolean} active
- * @property {{url: string, headers: Record<string, string>, body_template: string | null, secret?: string} | null} webhook
+ * @property {{url: string, headers: Record<string, string>, body_template: string | null, secret?: string} | null}
+ *   webhook
  * @property {{script_id: string | null, source: string | null} | null} script
  * @property {{body_template: string | null} | null} json_rpc
  * @property {number} queue_depth
@@ -32,7 +36,7 @@ export const QUEUE_CAPACITY = 100;
 /** @type {Record<SinkType, string>} */
 export const TYPE_NAMES = { webhook: 'Webhook', script: 'Script', 'json-rpc': 'JSON-RPC' };
 
-/** A formatter for methods has no queue of its own. @param {Sink} sink */
+/** A formatter for methods has no queue. @param {Sink} sink */
 export const hasQueue = (sink) => sink.type !== 'json-rpc';
 
 /** @param {Sink} sink */
@@ -45,8 +49,8 @@ function stateOf(sink) {
   return isFailing(sink) ? 'failing' : 'active';
 }
 
-/** Failing ones first, then by name. @param {Sink} a @param {Sink} b */
-export function byTrouble(a, b) {
+/** Failing sinks first, then by name. @param {Sink} a @param {Sink} b */
+export function compareByHealth(a, b) {
   const rank = (/** @type {Sink} */ sink) => ['failing', 'retrying', 'active', 'inactive'].indexOf(stateOf(sink));
   return rank(a) - rank(b) || a.name.localeCompare(b.name);
 }
@@ -64,7 +68,10 @@ export function LastResult({ sink }) {
   if (!last) return html`<span class="muted">nothing yet</span>`;
   return html`
     <span class="last-result">
-      <span class="last-head"><${Status} tone=${toneOf(last.state)}>${last.state}</${Status}><span class="muted small nowrap"><${Time} value=${last.at} /></span></span>
+      <span class="last-head">
+        <${Status} tone=${toneOf(last.state)}>${last.state}</${Status}>
+        <span class="muted small nowrap"><${Time} value=${last.at} /></span>
+      </span>
       ${last.error && html`<span class="last-error small" title=${last.error}>${last.error}</span>`}
     </span>
   `;
@@ -72,23 +79,40 @@ export function LastResult({ sink }) {
 
 /** @param {{sink: Sink}} props */
 export function SinkBadges({ sink }) {
-  return html`<${Badge}>${TYPE_NAMES[sink.type]}</${Badge}>${sink.owner === 'global' && html`<${Badge} tone="accent">global</${Badge}>`}`;
+  return html`
+    <${Badge}>${TYPE_NAMES[sink.type]}</${Badge}>
+    ${sink.owner === 'global' && html`<${Badge} tone="accent">global</${Badge}>`}
+  `;
 }
 
-/** How many patterns a row shows before it counts the rest. */
+/** Patterns shown in a row; the others are counted. */
 const SHOWN_PATTERNS = 2;
 
 /** @param {{patterns: string[], all?: boolean}} props */
 export function Patterns({ patterns, all = false }) {
   const shown = all ? patterns : patterns.slice(0, SHOWN_PATTERNS);
   const rest = patterns.length - shown.length;
-  return html`<span class=${all ? 'pattern-list' : 'pattern-list pattern-list-short'}>${shown.map((pattern) => html`<${Badge} key=${pattern} mono>${pattern}</${Badge}>`)}${rest > 0 && html`<span class="muted small" title=${patterns.slice(SHOWN_PATTERNS).join(', ')}>and ${rest} more</span>`}</span>`;
+  return html`
+    <span class=${all ? 'pattern-list' : 'pattern-list pattern-list-short'}>
+      ${shown.map((pattern) => html`<${Badge} key=${pattern} mono>${pattern}</${Badge}>`)}
+      ${
+        rest > 0 &&
+        html`<span class="muted small" title=${patterns.slice(SHOWN_PATTERNS).join(', ')}>and ${rest} more</span>`
+      }
+    </span>
+  `;
 }
 
-/** One sentence for the top of a failing sink's page. @param {Sink} sink */
-export function troubleOf(sink) {
+/** The summary on the page of a failing sink. @param {Sink} sink */
+export function failureText(sink) {
   const last = sink.last_delivery;
-  if (sink.failures > 0) return `The delivery at the head of its queue has failed ${sink.failures === 1 ? 'once' : `${sink.failures} times`} and is tried again.`;
-  if (last?.state === 'dead') return `Its last delivery (#${last.n}, ${relativeTime(last.at)}) was given up after three attempts${last.error ? `: ${last.error}` : '.'}`;
+  if (sink.failures > 0) {
+    const times = sink.failures === 1 ? 'once' : `${sink.failures} times`;
+    return `The delivery at the head of its queue has failed ${times} and is tried again.`;
+  }
+  if (last?.state === 'dead') {
+    const reason = last.error ? `: ${last.error}` : '.';
+    return `Its last delivery (#${last.n}, ${relativeTime(last.at)}) was given up after three attempts${reason}`;
+  }
   return '';
 }

@@ -1,4 +1,4 @@
-/** The event something is tried with: one of the past, or a made-up one. */
+/** The event of a preview or test: a past event or a sample. */
 import { relativeTime } from '../../lib/format.js';
 import { parseJson } from '../../lib/json.js';
 import { html, useState } from '../../lib/preact.js';
@@ -8,8 +8,8 @@ import { Select, TextInput } from '../../ui/field.js';
 
 const RECENT = 30;
 
-/** @typedef {import('./ask.js').Sample} Sample */
-/** @typedef {{event_id: string, event_type: string, event_ts: string}} Recent */
+/** @typedef {import('./event-members.js').Sample} Sample */
+/** @typedef {{event_id: string, event_type: string, event_ts: string}} RecentEvent */
 
 /** @returns {[Sample, (part: Partial<Sample>) => void]} */
 export function useSample() {
@@ -20,15 +20,29 @@ export function useSample() {
 /** @param {{sample: Sample, change: (part: Partial<Sample>) => void, suggestion: string}} props */
 export function SampleFields({ sample, change, suggestion }) {
   const recent = useResource(`/api/events?limit=${RECENT}`);
-  /** @type {Recent[]} */
+  /** @type {RecentEvent[]} */
   const events = recent.data?.events ?? [];
   const parsed = sample.data.trim() ? parseJson(sample.data) : null;
-  const options = [{ value: '', label: 'A made-up event' }, ...events.map((event) => ({ value: event.event_id, label: `${event.event_type}, ${relativeTime(event.event_ts)}` }))];
+  const options = [
+    { value: '', label: 'A sample event' },
+    ...events.map((event) => ({
+      value: event.event_id,
+      label: `${event.event_type}, ${relativeTime(event.event_ts)}`,
+    })),
+  ];
   return html`
-    <${Select} label="Sample event" value=${sample.eventId} onInput=${(/** @type {string} */ eventId) => change({ eventId })} options=${options} />
-    ${!sample.eventId && html`
-      <${TextInput} label="Event type" mono autocomplete="off" value=${sample.type} placeholder=${suggestion} onInput=${(/** @type {string} */ type) => change({ type })} />
-      <${CodeEditor} label="Event data" language="json" value=${sample.data} onInput=${(/** @type {string} */ data) => change({ data })} rows=${3}
-        hint="Left empty, the server makes some up." error=${parsed && !parsed.ok ? parsed.message : ''} errorLine=${parsed && !parsed.ok ? parsed.line : null} />`}
+    <${Select} label="Sample event" value=${sample.eventId}
+      onInput=${(/** @type {string} */ eventId) => change({ eventId })} options=${options} />
+    ${
+      !sample.eventId &&
+      html`
+        <${TextInput} label="Event type" mono autocomplete="off" value=${sample.type} placeholder=${suggestion}
+          onInput=${(/** @type {string} */ type) => change({ type })} />
+        <${CodeEditor} label="Event data" language="json" value=${sample.data}
+          onInput=${(/** @type {string} */ data) => change({ data })} rows=${3}
+          hint="If empty, the server uses sample data." error=${parsed && !parsed.ok ? parsed.message : ''}
+          errorLine=${parsed && !parsed.ok ? parsed.line : null} />
+      `
+    }
   `;
 }

@@ -1,4 +1,4 @@
-/** The end of a space's log, growing as it is read. */
+/** The tail of a space's log, updated live. */
 import { api } from '../../lib/api.js';
 import { clockTime, exactTime } from '../../lib/format.js';
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../../lib/preact.js';
@@ -13,10 +13,10 @@ import { ErrorNotice } from '../../ui/error-notice.js';
 /** @typedef {{n: number, at: string, source: 'stderr' | 'stdout' | 'agent' | 'script', line: string}} Line */
 
 const FIRST_LINES = 200;
-/** What a page keeps; the server keeps 500. */
+/** Lines that the page keeps; the server keeps 500. */
 const MOST_LINES = 1_000;
 const EVERY_MS = 1_500;
-/** So close to the end somebody is following it. */
+/** Distance from the end in pixels within which the log keeps scrolling. */
 const NEAR_END_PX = 40;
 
 /** @param {{id: string}} props */
@@ -25,18 +25,29 @@ export function LogCard({ id }) {
   const { lines, error } = useLog(id, paused);
   const text = () => (lines ?? []).map((line) => `${line.at} ${line.source} ${line.line}`).join('\n');
   const actions = html`
-    <${Status} tone=${error ? 'bad' : paused ? 'warn' : 'good'} pulse=${!paused && !error}>${error ? 'interrupted' : paused ? 'paused' : 'live'}</${Status}>
-    <${Button} size="small" icon=${paused ? 'play' : 'pause'} onClick=${() => setPaused(!paused)}>${paused ? 'Follow log' : 'Pause log'}</${Button}>
-    <${CopyButton} text=${text} label="Copy log" />`;
+    <${Status} tone=${error ? 'bad' : paused ? 'warn' : 'good'} pulse=${!paused && !error}>
+      ${error ? 'interrupted' : paused ? 'paused' : 'live'}
+    </${Status}>
+    <${Button} size="small" icon=${paused ? 'play' : 'pause'} onClick=${() => setPaused(!paused)}>
+      ${paused ? 'Follow log' : 'Pause log'}
+    </${Button}>
+    <${CopyButton} text=${text} label="Copy log" />
+  `;
   return html`
-    <${Card} title="Log" id="log" flush actions=${actions} description="What the method server writes to stderr, and what the agent says about it.">
+    <${Card} title="Log" id="log" flush actions=${actions}
+      description="Standard error of the method server, and messages of the agent.">
       <${ErrorNotice} error=${error} />
-      ${lines !== null && (lines.length === 0
-        ? html`<${EmptyState} level=${3} icon="terminal" title="Nothing logged yet">
-            <p>Lines appear here as they are written. Where the agent runs, this follows them:</p>
-            <${CodeBlock} text="svc methods logs -f" label="command that follows the log" prompt />
-          </${EmptyState}>`
-        : html`<${Lines} lines=${lines} follow=${!paused} />`)}
+      ${
+        lines !== null &&
+        (lines.length === 0
+          ? html`
+            <${EmptyState} level=${3} icon="terminal" title="Nothing logged yet">
+              <p>Lines appear here as they are written. Where the agent runs, this follows them:</p>
+              <${CodeBlock} text="svc methods logs -f" label="command that follows the log" prompt />
+            </${EmptyState}>
+          `
+          : html`<${Lines} lines=${lines} follow=${!paused} />`)
+      }
     </${Card}>
   `;
 }
@@ -55,12 +66,15 @@ function Lines({ lines, follow }) {
   };
   return html`
     <div class="log" ref=${box} onScroll=${onScroll} tabindex="0" role="log" aria-label="Log lines" aria-live="off">
-      ${lines.map((line) => html`
-        <div class="log-line" key=${line.n}>
-          <time class="log-time" datetime=${line.at} title=${exactTime(line.at)}>${clockTime(line.at)}</time>
-          <span class=${`log-source log-${line.source}`}>${line.source}</span>
-          <span class="log-text">${line.line}</span>
-        </div>`)}
+      ${lines.map(
+        (line) => html`
+          <div class="log-line" key=${line.n}>
+            <time class="log-time" datetime=${line.at} title=${exactTime(line.at)}>${clockTime(line.at)}</time>
+            <span class=${`log-source log-${line.source}`}>${line.source}</span>
+            <span class="log-text">${line.line}</span>
+          </div>
+        `,
+      )}
     </div>
   `;
 }
@@ -78,7 +92,7 @@ function useLog(id, paused) {
         const query = cursor.current ? { cursor: cursor.current } : { limit: FIRST_LINES };
         const page = await api.get(`/api/spaces/${id}/logs`, query, request);
         cursor.current = page.next_cursor ?? cursor.current;
-        setLines((old) => (page.logs.length || !old ? joined(old ?? [], page.logs) : old));
+        setLines((old) => (page.logs.length || !old ? appendLines(old ?? [], page.logs) : old));
         setError(null);
       } catch (caught) {
         if (!request.signal.aborted) setError(caught);
@@ -95,11 +109,11 @@ function useLog(id, paused) {
 }
 
 /**
- * The server counts lines from its start: smaller numbers than the last mean that it began anew.
+ * The server counts lines from its start; a smaller number than the last one means that it restarted.
  * @param {Line[]} old
  * @param {Line[]} more
  */
-function joined(old, more) {
+function appendLines(old, more) {
   const restarted = more.length > 0 && old.length > 0 && more[0].n <= old[old.length - 1].n;
   return [...(restarted ? [] : old), ...more].slice(-MOST_LINES);
 }

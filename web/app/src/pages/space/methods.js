@@ -15,19 +15,60 @@ import { Table } from '../../ui/table.js';
 export function MethodsCard({ space }) {
   const mine = me.value?.id === space.owner_id;
   const resource = useResource(mine ? withQuery('/api/methods', {}) : null, { every: 3_000 });
-  return html`<${Card} title="Methods" flush>${mine ? pendingOf(resource) ?? html`<${ErrorNotice} error=${resource.error} title="Not up to date" /><${Offered} space=${space} all=${resource.data.methods} />` : html`<p class="card-note muted">Only the owner, <span class="mono">${space.owner}</span>, sees which methods a space offers.</p>`}</${Card}>`;
+  return html`
+    <${Card} title="Methods" flush>
+      ${
+        mine
+          ? (pendingOf(resource) ??
+            html`
+              <${ErrorNotice} error=${resource.error} title="Not up to date" />
+              <${MethodsTable} space=${space} all=${resource.data.methods} />
+            `)
+          : html`
+            <p class="card-note muted">
+              Only the owner, <span class="mono">${space.owner}</span>, sees which methods a space offers.
+            </p>
+          `
+      }
+    </${Card}>
+  `;
 }
 
 /** @param {{space: import('../spaces/status.js').Space, all: Method[]}} props */
-function Offered({ space, all }) {
+function MethodsTable({ space, all }) {
   const here = (/** @type {Method} */ method) => method.providers?.find((provider) => provider.space_id === space.id);
   const rows = all.filter(here);
   const columns = [
     { key: 'name', label: 'Method', mono: true },
-    { key: 'scope', label: 'Scope', shrink: true, cell: (/** @type {Method} */ method) => html`<${Badge} tone=${method.scope === 'shared' ? 'accent' : 'neutral'}>${method.scope}</${Badge}>` },
-    { key: 'state', label: 'State', shrink: true, cell: (/** @type {Method} */ method) => html`<${Status} tone=${toneOf(here(method)?.state ?? '')}>${here(method)?.state}</${Status}>` },
-    { key: 'in_flight', label: 'In flight', align: 'right', shrink: true, cell: (/** @type {Method} */ method) => here(method)?.in_flight },
+    {
+      key: 'scope',
+      label: 'Scope',
+      shrink: true,
+      cell: (/** @type {Method} */ method) =>
+        html`<${Badge} tone=${method.scope === 'shared' ? 'accent' : 'neutral'}>${method.scope}</${Badge}>`,
+    },
+    {
+      key: 'state',
+      label: 'State',
+      shrink: true,
+      cell: (/** @type {Method} */ method) =>
+        html`<${Status} tone=${toneOf(here(method)?.state ?? '')}>${here(method)?.state}</${Status}>`,
+    },
+    {
+      key: 'in_flight',
+      label: 'In flight',
+      align: 'right',
+      shrink: true,
+      cell: (/** @type {Method} */ method) => here(method)?.in_flight,
+    },
   ];
-  const none = html`<${EmptyState} level=${3} icon="function" title="No methods" command="svc methods register methods.toml">Run this where the agent runs.</${EmptyState}>`;
-  return html`<${Table} label="Methods" columns=${columns} rows=${rows} rowKey=${(/** @type {Method} */ method) => method.name} rowHref=${(/** @type {Method} */ method) => `/methods/${encodeURIComponent(method.name)}`} empty=${none} />`;
+  const none = html`
+    <${EmptyState} level=${3} icon="function" title="No methods" command="svc methods register methods.toml">
+      Run this where the agent runs.
+    </${EmptyState}>
+  `;
+  return html`
+    <${Table} label="Methods" columns=${columns} rows=${rows} rowKey=${(/** @type {Method} */ method) => method.name}
+      rowHref=${(/** @type {Method} */ method) => `/methods/${encodeURIComponent(method.name)}`} empty=${none} />
+  `;
 }

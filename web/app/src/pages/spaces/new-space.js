@@ -1,4 +1,4 @@
-/** The dialog that makes a space. */
+/** The dialog that creates a space. */
 import { api } from '../../lib/api.js';
 import { can } from '../../lib/me.js';
 import { html, useState } from '../../lib/preact.js';
@@ -17,21 +17,39 @@ export function NewSpaceDialog({ onClose, onMade }) {
   const [script, setScript] = useState('');
   const [runtime, setRuntime] = useState('external');
   const submit = async () => {
-    const body = { name: name.trim(), ...(template && { template_id: template }), ...(script && { startup_script_id: script }), ...(runtime === 'local' && { runtime }) };
+    const body = {
+      name: name.trim(),
+      ...(template && { template_id: template }),
+      ...(script && { startup_script_id: script }),
+      ...(runtime === 'local' && { runtime }),
+    };
     onMade(await api.post('/api/spaces', body));
   };
   const chosen = templates.data?.templates.find((/** @type {any} */ one) => one.id === template);
   return html`
     <${Dialog} title="New space" onClose=${onClose}>
       <${Form} submit="Create space" onSubmit=${submit} onCancel=${onClose}>
-        <${TextInput} label="Name" value=${name} onInput=${setName} mono required autofocus autocomplete="off" maxlength="63" hint="It never changes. Methods may carry it in their names." />
-        <${Select} label="Template" value=${template} onInput=${setTemplate} hint=${chosen ? templateText(chosen) : 'Ports, health check and startup script in common.'}
+        <${TextInput} label="Name" value=${name} onInput=${setName} mono required autofocus autocomplete="off"
+          maxlength="63" hint="It never changes. Methods may carry it in their names." />
+        <${Select} label="Template" value=${template} onInput=${setTemplate}
+          hint=${chosen ? templateText(chosen) : 'Shared ports, health check and startup script.'}
           options=${[{ value: '', label: 'None' }, ...(templates.data?.templates ?? []).map(named)]} />
         <${ErrorNotice} error=${templates.error} title="Templates could not be loaded" />
         <${Select} label="Startup script" value=${script} onInput=${setScript} hint="The agent runs it when it starts."
-          options=${[{ value: '', label: chosen?.startup_script_id ? 'As the template says' : 'None' }, ...(scripts.data?.scripts ?? []).map(named)]} />
-        ${can('manage_spaces') && html`<${Select} label="Who starts its agent" value=${runtime} onInput=${setRuntime}
-          options=${[{ value: 'external', label: 'I do, with a command' }, { value: 'local', label: 'This server, as its own child' }]} />`}
+          options=${[
+            { value: '', label: chosen?.startup_script_id ? 'As the template says' : 'None' },
+            ...(scripts.data?.scripts ?? []).map(named),
+          ]} />
+        ${
+          can('manage_spaces') &&
+          html`
+            <${Select} label="Who starts its agent" value=${runtime} onInput=${setRuntime}
+              options=${[
+                { value: 'external', label: 'I do, with a command' },
+                { value: 'local', label: 'This server, as its own child' },
+              ]} />
+          `
+        }
       </${Form}>
     </${Dialog}>
   `;
@@ -43,6 +61,9 @@ const named = (one) => ({ value: one.id, label: one.owner === 'global' ? `${one.
 /** @param {{ports: {name: string, port: number}[], health_check: {type: string} | null}} template */
 function templateText(template) {
   const ports = template.ports.map((port) => `${port.name} ${port.port}`).join(', ');
-  const check = template.health_check && template.health_check.type !== 'none' ? `health check ${template.health_check.type}` : 'no health check';
+  const check =
+    template.health_check && template.health_check.type !== 'none'
+      ? `health check ${template.health_check.type}`
+      : 'no health check';
   return `${ports ? `Ports: ${ports}` : 'No ports'}; ${check}.`;
 }

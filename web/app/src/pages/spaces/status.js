@@ -1,10 +1,10 @@
-/** The four things a space says about itself, each as a word with a dot. */
+/** State, health, link and registration of a space as badges. */
 import { plural } from '../../lib/format.js';
 import { html } from '../../lib/preact.js';
 import { Status } from '../../ui/badge.js';
 
 /**
- * A space as `GET /api/spaces` describes it.
+ * A space of `GET /api/spaces`.
  * @typedef {object} Space
  * @property {string} id
  * @property {string} name
@@ -21,17 +21,23 @@ import { Status } from '../../ui/badge.js';
  * @property {HealthCheck} health_check
  * @property {Registration} registration
  * @property {string} created_at
- * @property {string} [agent_token] in the answer to its creation only
+ * @property {string} [agent_token] only in the response to its creation
  */
-/** @typedef {{type: 'none' | 'tcp' | 'http' | 'command', port?: number, url?: string, command?: string, interval_seconds: number, timeout_seconds: number, failures: number}} HealthCheck */
-/** @typedef {{state: 'none'} | {state: 'active' | 'waiting', methods: number} | {state: 'refused', error: string}} Registration */
+/**
+ * @typedef {{type: 'none' | 'tcp' | 'http' | 'command', port?: number, url?: string, command?: string,
+ *   interval_seconds: number, timeout_seconds: number, failures: number}} HealthCheck
+ */
+/**
+ * @typedef {{state: 'none'} | {state: 'active' | 'waiting', methods: number} | {state: 'refused', error: string}}
+ *   Registration
+ */
 /** @typedef {import('../../ui/badge.js').Tone} Tone */
 
 /** @type {Record<string, [Tone, string]>} */
 const STATES = {
   created: ['neutral', 'Its agent has never linked'],
-  deployed: ['good', 'Its agent is at work'],
-  stopped: ['warn', 'Its methods are gone until it starts again'],
+  deployed: ['good', 'Its agent is running'],
+  stopped: ['warn', 'Its methods are unavailable until it starts again'],
 };
 /** @type {Record<string, [Tone, string]>} */
 const HEALTH = {
@@ -52,17 +58,32 @@ export function HealthStatus({ space }) {
   return html`<${Status} tone=${tone} title=${title}>${space.health}</${Status}>`;
 }
 
-/** A space that should be linked and is not is worth a colour; one that is stopped is not. @param {{space: Space}} props */
+/**
+ * A missing link is coloured only if the space is deployed.
+ * @param {{space: Space}} props
+ */
 export function LinkStatus({ space }) {
-  if (space.linked) return html`<${Status} tone="good" title="The agent is connected to this server">linked</${Status}>`;
-  return html`<${Status} tone=${space.state === 'deployed' ? 'bad' : 'neutral'} title="No agent is connected to this server">not linked</${Status}>`;
+  if (space.linked)
+    return html`<${Status} tone="good" title="The agent is connected to this server">linked</${Status}>`;
+  return html`
+    <${Status} tone=${space.state === 'deployed' ? 'bad' : 'neutral'} title="No agent is connected to this server">
+      not linked
+    </${Status}>
+  `;
 }
 
 /** @param {{space: Space}} props */
 export function RegistrationStatus({ space }) {
   const { registration } = space;
-  if (registration.state === 'active') return html`<${Status} tone="good">${plural(registration.methods, 'method')}</${Status}>`;
-  if (registration.state === 'waiting') return html`<${Status} tone="warn" title="The link is lost; the methods wait for it">${plural(registration.methods, 'method')} waiting</${Status}>`;
-  if (registration.state === 'refused') return html`<${Status} tone="bad" title=${registration.error}>refused</${Status}>`;
+  if (registration.state === 'active')
+    return html`<${Status} tone="good">${plural(registration.methods, 'method')}</${Status}>`;
+  if (registration.state === 'waiting')
+    return html`
+      <${Status} tone="warn" title="The link is lost; the methods wait for it">
+        ${plural(registration.methods, 'method')} waiting
+      </${Status}>
+    `;
+  if (registration.state === 'refused')
+    return html`<${Status} tone="bad" title=${registration.error}>refused</${Status}>`;
   return html`<${Status}>none</${Status}>`;
 }

@@ -1,4 +1,4 @@
-/** A new token: shown this once, with what to do with it. */
+/** A new token, shown once, with instructions. */
 import { html } from '../../lib/preact.js';
 import { CodeBlock } from '../../ui/code-block.js';
 import { SecretDialog } from '../../ui/secret-once.js';
@@ -22,7 +22,8 @@ function Usage({ token }) {
     <div class="stack-small">
       <p class="muted">Try it, with the command line or with any HTTP client:</p>
       <${CodeBlock} label="command" prompt text=${`SVC_URL=${location.origin} SVC_TOKEN=${token.token} ${command}`} />
-      <${CodeBlock} label="curl command" prompt text=${`curl -sS ${location.origin}/api/methods -H "Authorization: Bearer ${token.token}"`} />
+      <${CodeBlock} label="curl command" prompt
+        text=${`curl -sS ${location.origin}/api/methods -H "Authorization: Bearer ${token.token}"`} />
     </div>
   `;
 }

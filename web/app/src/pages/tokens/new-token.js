@@ -6,7 +6,7 @@ import { Checkbox, Segmented, TextInput } from '../../ui/field.js';
 import { Form } from '../../ui/form.js';
 import { ExpiryFields, useExpiry } from './expiry.js';
 
-/** What each scope opens, in the order of the documentation. */
+/** The description of each scope, in the order of the documentation. */
 const SCOPES = [
   { name: 'methods', opens: 'List methods and call them.' },
   { name: 'mcp', opens: 'The MCP endpoint, for agents.' },
@@ -19,22 +19,30 @@ export function NewTokenDialog({ onClose, onCreated }) {
   const [scopes, setScopes] = useState(['methods']);
   const expiry = useExpiry();
   const submit = async () => {
-    if (access === 'scopes' && scopes.length === 0) throw new Error('Choose at least one scope, or let the token reach everything.');
+    if (access === 'scopes' && scopes.length === 0)
+      throw new Error('Choose at least one scope, or let the token reach everything.');
     const body = { name: name.trim(), scopes: access === 'scopes' ? scopes : [], expires_in_days: expiry.days() };
     onCreated(await api.post('/api/tokens', body));
   };
   return html`
     <${Dialog} title="New token" onClose=${onClose}>
       <${Form} submit="Create token" onSubmit=${submit} onCancel=${onClose}>
-        <${TextInput} label="Name" value=${name} onInput=${setName} hint="What will use it, so that you know it again." placeholder="ci" autocomplete="off" maxlength="64" required />
+        <${TextInput} label="Name" value=${name} onInput=${setName} hint="The program that will use it."
+          placeholder="ci" autocomplete="off" maxlength="64" required />
         <div class="stack-small">
           <${Segmented} label="Reaches" hideLabel=${false} value=${access} onInput=${setAccess}
             options=${[{ value: 'scopes', label: 'Chosen scopes' }, { value: 'all', label: 'Everything you do' }]} />
-          ${access === 'all'
-            ? html`<p class="hint">All your permissions, now and later. Prefer scopes where they are enough.</p>`
-            : SCOPES.map(({ name: scope, opens }) => html`
-              <${Checkbox} key=${scope} label=${html`<span class="mono">${scope}</span>`} hint=${opens} checked=${scopes.includes(scope)}
-                onChange=${(/** @type {boolean} */ on) => setScopes(toggled(scopes, scope, on))} />`)}
+          ${
+            access === 'all'
+              ? html`<p class="hint">All your permissions, now and later. Prefer scopes where they are enough.</p>`
+              : SCOPES.map(
+                  ({ name: scope, opens }) => html`
+                    <${Checkbox} key=${scope} label=${html`<span class="mono">${scope}</span>`} hint=${opens}
+                      checked=${scopes.includes(scope)}
+                      onChange=${(/** @type {boolean} */ on) => setScopes(toggleScope(scopes, scope, on))} />
+                  `,
+                )
+          }
         </div>
         <${ExpiryFields} expiry=${expiry} />
       </${Form}>
@@ -42,7 +50,12 @@ export function NewTokenDialog({ onClose, onCreated }) {
   `;
 }
 
-/** In the order of `SCOPES`, whatever was clicked first. @param {string[]} chosen @param {string} scope @param {boolean} on */
-function toggled(chosen, scope, on) {
+/**
+ * Adds or removes a scope, in the order of `SCOPES`.
+ * @param {string[]} chosen
+ * @param {string} scope
+ * @param {boolean} on
+ */
+function toggleScope(chosen, scope, on) {
   return SCOPES.map(({ name }) => name).filter((name) => (name === scope ? on : chosen.includes(name)));
 }

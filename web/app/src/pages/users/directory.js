@@ -1,19 +1,22 @@
-/** Users and the names they can be given: what the pages about people share. */
+/** Users, roles and groups, as shared by the pages about users. */
 import { can } from '../../lib/me.js';
 import { useList, useResource } from '../../lib/resource.js';
 
-/** @typedef {{id: string, username: string, roles: string[], groups: string[], active: boolean, created_at: string, quotas?: Record<string, number>}} User */
+/**
+ * @typedef {{id: string, username: string, roles: string[], groups: string[], active: boolean, created_at: string,
+ *   quotas?: Record<string, number>}} User
+ */
 
-/** Filters look at users that are loaded, so many are loaded at once. */
+/** Page size: filters search only loaded users. */
 const PAGE = 1_000;
 
-/** All users; none are asked for without the permission. */
+/** All users; nothing is requested without the permission. */
 export function useUsers() {
   return useList(can('manage_users') ? '/api/users' : null, 'users', { query: { limit: PAGE }, every: 10_000 });
 }
 
 /**
- * The names there are, for a choice. Without the permission to list them: those that are in use.
+ * The names to choose from; without the permission to list them, the names in use.
  * @param {'roles' | 'groups'} what
  * @param {User[]} users
  * @returns {string[]}

@@ -1,9 +1,10 @@
-/** The quotas of one user that differ from the server's. */
+/** The quotas of one user that differ from the server's defaults. */
+
+import { useAction } from '../../lib/action.js';
 import { me } from '../../lib/me.js';
 import { html, useState } from '../../lib/preact.js';
 import { QUOTAS, quotaPatch } from '../../lib/quotas.js';
 import { useUnsaved } from '../../router.js';
-import { useAction } from '../../lib/action.js';
 import { Button } from '../../ui/button.js';
 import { Card } from '../../ui/card.js';
 import { ErrorNotice } from '../../ui/error-notice.js';
@@ -15,7 +16,7 @@ export function QuotasCard({ user, onChange }) {
   const [typed, setTyped] = useState(/** @type {Record<string, string>} */ ({}));
   const stored = user.quotas ?? {};
   const dirty = Object.entries(typed).some(([name, text]) => text !== String(stored[name] ?? ''));
-  // The server refuses it: with `manage_users` alone, nobody changes their own.
+  // The server rejects a change of the own quotas by users other than administrators.
   const refused = user.id === me.value?.id && !me.value?.roles.includes('admin');
   useUnsaved(dirty);
   const save = useAction(async () => {
@@ -27,18 +28,19 @@ export function QuotasCard({ user, onChange }) {
     setTyped({});
     save.clear();
   };
-  const submit = (/** @type {Event} */ event) => {
-    event.preventDefault();
-    void save.run();
-  };
   return html`
-    <${Card} title="Quotas" description="How much this user may have. An empty field means the server's value.">
-      <form class="form" onSubmit=${submit}>
+    <${Card} title="Quotas" description="Limits of this user. An empty field means the server's default.">
+      <form class="form" onSubmit=${save.submit}>
         <div class="stats">
-          ${QUOTAS.map(([name, label]) => html`<${TextInput} key=${name} label=${label} inputmode="numeric" pattern="[0-9]*" placeholder="server's value" disabled=${refused}
-            value=${typed[name] ?? String(stored[name] ?? '')} onInput=${(/** @type {string} */ text) => setTyped({ ...typed, [name]: text })} />`)}
+          ${QUOTAS.map(
+            ([name, label]) => html`
+              <${TextInput} key=${name} label=${label} inputmode="numeric" pattern="[0-9]*" placeholder="server's value"
+                disabled=${refused} value=${typed[name] ?? String(stored[name] ?? '')}
+                onInput=${(/** @type {string} */ text) => setTyped({ ...typed, [name]: text })} />
+            `,
+          )}
         </div>
-        ${refused && html`<p class="muted small">Only an administrator changes their own quotas.</p>`}
+        ${refused && html`<p class="muted small">Only administrators can change their own quotas.</p>`}
         <${ErrorNotice} error=${save.error} />
         <div class="form-actions">
           <${Button} type="submit" kind="primary" busy=${save.busy} disabled=${!dirty}>Save quotas</${Button}>
