@@ -18,7 +18,7 @@ use svc_testkit::{
 use tokio::{task::JoinHandle, time::timeout};
 
 use super::{at_each, reaching_tests};
-use crate::events_crash::{count_arrivals, first_arrivals, ids};
+use crate::events::crash::{count_arrivals, first_arrivals, ids};
 
 const SERVERS: usize = 3;
 const EMITTERS: usize = 4;

@@ -14,7 +14,7 @@ use svc_testkit::{
 use super::{at_each, linking_to, reaching_tests};
 use crate::{
     SOON,
-    events_crash::{first_arrivals, ids},
+    events::crash::{first_arrivals, ids},
 };
 
 /// Events of one emitter in one round; those of all stay below the 100 that a sink can hold.

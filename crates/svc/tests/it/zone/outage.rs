@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use super::{answers, at_each, reaching_tests};
 use crate::{
     SOON,
-    events_crash::{first_arrivals, ids},
+    events::crash::{first_arrivals, ids},
 };
 
 /// As long as a lease: every part that asks the database is refused many times.

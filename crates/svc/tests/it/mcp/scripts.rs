@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 use svc_testkit::{TestServer, TestUser, error_code, eventually, fixture, method};
 
-use crate::{
-    SOON,
-    mcp::{call, modern, modern_at, text, tool_names},
-    mcp_streams::{changed, listen, quiet},
+use super::{
+    call, modern, modern_at,
+    streams::{changed, listen, quiet},
+    text, tool_names,
 };
+use crate::SOON;
 
 async fn store(user: &TestUser, name: &str, owner: &str, source: &str) -> Value {
     let body = json!({

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use svc_testkit::{error_code, result};
 
-use crate::{SOON, lab::Lab, scripts_serve::HOLD};
+use super::{lab::Lab, serve::HOLD};
+use crate::SOON;
 
 const FAILING: &str = r#"
 import json

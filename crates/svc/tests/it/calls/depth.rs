@@ -118,7 +118,7 @@ async fn payloads_and_records_that_nest_too_deep_are_refused() {
 
 /// The program of the README, as it stands there.
 fn hello() -> String {
-    let readme = include_str!("../../../../README.md");
+    let readme = include_str!("../../../../../README.md");
     let (_, rest) = readme.split_once("# hello.py\n").unwrap();
     rest.split_once("```").unwrap().0.to_owned()
 }

@@ -10,11 +10,11 @@ use svc_testkit::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::{
-    SOON,
+use super::{
     lab::Lab,
-    scripts_serve::{HOLD, registration},
+    serve::{HOLD, registration},
 };
+use crate::SOON;
 
 const SPIN: &str = r#"
 def spin(params):

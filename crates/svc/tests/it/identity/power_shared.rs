@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use svc_testkit::{TestReceiver, TestServer, TestUser, fixture, get_eventually, method, result};
 
-use crate::{SOON, power::refused};
+use super::power::refused;
+use crate::SOON;
 
 const WHO: &str = "from svc import api\ndef main(params):\n    return api.me()['username']\n";
 

@@ -3,10 +3,8 @@
 use serde_json::json;
 use svc_testkit::{TestServer, TestSink, eventually, get_eventually};
 
-use crate::{
-    SOON,
-    scripts_sinks::{failure, patient, printed},
-};
+use super::sinks::{failure, patient, printed};
+use crate::SOON;
 
 #[tokio::test]
 async fn a_stored_script_is_used_as_it_is_at_that_moment() {

@@ -4,7 +4,8 @@
 use serde_json::{Value, json};
 use svc_testkit::{Cli, Output, Process, TempDir, error_code, fixture_method_server, result};
 
-use crate::{SOON, lab::Lab};
+use super::lab::Lab;
+use crate::SOON;
 
 /// The beginning of a script: a server, whose method server is the fixture, without a method.
 pub fn beginning() -> String {

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use svc_testkit::{RegistrationToml, error_code, eventually, method, result, svc_program};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::{SOON, lab::Lab};
+use super::lab::Lab;
+use crate::SOON;
 
 impl Lab {
     /// A method server of these handlers, each published under its own name.

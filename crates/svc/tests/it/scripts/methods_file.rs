@@ -3,11 +3,8 @@
 use serde_json::json;
 use svc_testkit::{Process, TestServer, descendants_of, get_eventually, result};
 
-use crate::{
-    SOON,
-    registration::registers_by_flag_variable_and_setting,
-    scripts_register::{beginning, publishing},
-};
+use super::register::{beginning, publishing};
+use crate::{SOON, methods::registration::registers_by_flag_variable_and_setting};
 
 #[tokio::test]
 async fn a_methods_file_may_be_a_script() {

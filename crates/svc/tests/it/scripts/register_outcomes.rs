@@ -4,11 +4,11 @@
 use serde_json::json;
 use svc_testkit::{Cli, TempDir, TestServer, result};
 
-use crate::{
-    SOON,
+use super::{
     lab::Lab,
-    scripts_register::{beginning, publishing},
+    register::{beginning, publishing},
 };
+use crate::SOON;
 
 #[tokio::test]
 async fn what_a_script_takes_back_is_left_out_of_what_it_registers() {
