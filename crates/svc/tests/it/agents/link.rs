@@ -18,7 +18,7 @@ async fn publish(server: &TestServer, space: &TestSpace) -> RawLink {
 }
 
 #[tokio::test]
-async fn what_is_no_frame_ends_the_link_and_nothing_else() {
+async fn an_invalid_frame_ends_only_its_own_link() {
     let server = TestServer::start().await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let (good, bad) = (ann.space("good").await, ben.space("bad").await);
@@ -64,7 +64,7 @@ async fn what_is_no_frame_ends_the_link_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn nothing_goes_before_hello() {
+async fn frames_before_hello_are_refused() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -100,7 +100,7 @@ async fn another_version_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn the_server_checks_a_registration_itself() {
+async fn s2_1_the_server_checks_a_registration_itself() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -141,7 +141,7 @@ async fn answer_next(link: &mut RawLink, answers: &[(FrameKind, &'static str)]) 
 }
 
 #[tokio::test]
-async fn answers_nobody_waits_for_are_ignored() {
+async fn responses_without_a_waiting_call_are_ignored() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -172,7 +172,7 @@ async fn answers_nobody_waits_for_are_ignored() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_json_never_reaches_a_caller() {
+async fn a_response_that_is_not_json_never_reaches_a_caller() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

@@ -61,7 +61,7 @@ async fn serves_others(server: &TestServer, user: &TestUser) {
 }
 
 #[tokio::test]
-async fn patterns_that_are_costly_to_compile_hold_nobody_up() {
+async fn expensive_schema_patterns_do_not_delay_other_users() {
     let server = TestServer::start().await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let (good, bad) = (ann.space("good").await, ben.space("bad").await);
@@ -87,7 +87,7 @@ async fn patterns_that_are_costly_to_compile_hold_nobody_up() {
 }
 
 #[tokio::test]
-async fn a_flood_of_pings_that_reads_no_pong_fills_no_memory() {
+async fn a_flood_of_pings_without_reading_pongs_does_not_fill_memory() {
     let server = TestServer::start().await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let (good, bad) = (ann.space("good").await, ben.space("bad").await);
@@ -153,7 +153,7 @@ async fn insist(link: &mut RawLink) -> Vec<Control> {
 }
 
 #[tokio::test]
-async fn a_token_revoked_between_upgrade_and_hello_opens_nothing() {
+async fn a_token_revoked_between_upgrade_and_hello_opens_no_link() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -178,7 +178,7 @@ async fn a_token_revoked_between_upgrade_and_hello_opens_nothing() {
 }
 
 #[tokio::test]
-async fn a_revoked_token_does_not_replace_the_agent_that_has_the_new_one() {
+async fn a_revoked_token_does_not_replace_the_agent_with_the_new_token() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -199,7 +199,7 @@ async fn a_revoked_token_does_not_replace_the_agent_that_has_the_new_one() {
 }
 
 #[tokio::test]
-async fn an_answer_cannot_forge_its_neighbours_in_a_batch() {
+async fn a_response_cannot_forge_other_responses_of_its_batch() {
     let server = TestServer::start().await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let (good, bad) = (ann.space("good").await, ben.space("bad").await);

@@ -20,7 +20,7 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[tokio::test]
-async fn the_unix_socket_and_the_discovery_file_are_the_owners_alone() {
+async fn s4_2_only_the_owner_can_open_the_unix_socket_and_the_discovery_file() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -58,7 +58,7 @@ fn status_as_nobody(space: &TestSpace, socket: &Path) -> std::process::Output {
 }
 
 #[tokio::test]
-async fn the_unix_socket_refuses_another_os_user() {
+async fn s4_2_the_unix_socket_refuses_another_os_user() {
     if !rustix::process::geteuid().is_root() {
         eprintln!("SKIPPED: becoming another OS user needs root");
         return;
@@ -89,7 +89,7 @@ async fn the_unix_socket_refuses_another_os_user() {
 }
 
 #[tokio::test]
-async fn the_tcp_listener_refuses_browsers_and_foreign_hosts() {
+async fn s4_2_the_tcp_listener_refuses_browsers_and_foreign_hosts() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -185,7 +185,7 @@ async fn the_tcp_listener_refuses_browsers_and_foreign_hosts() {
 }
 
 #[tokio::test]
-async fn the_unix_socket_passes_the_api_on_as_the_owner() {
+async fn s4_2_the_unix_socket_forwards_api_requests_as_the_owner() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -219,7 +219,7 @@ async fn the_unix_socket_passes_the_api_on_as_the_owner() {
 }
 
 #[tokio::test]
-async fn a_taken_default_port_means_a_free_one() {
+async fn s4_2_the_agent_takes_a_free_port_if_the_default_port_is_taken() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (one, two) = (ann.space("one").await, ann.space("two").await);
@@ -238,7 +238,7 @@ async fn a_taken_default_port_means_a_free_one() {
 }
 
 #[tokio::test]
-async fn the_cli_reads_status_and_stops_the_agent() {
+async fn s4_2_the_cli_shows_the_status_and_stops_the_agent() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

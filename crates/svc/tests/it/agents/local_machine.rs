@@ -22,7 +22,7 @@ use crate::SOON;
 const STRANGER: u32 = 54_321;
 
 #[tokio::test]
-async fn a_killed_agent_takes_its_method_server_with_it() {
+async fn s1_killing_an_agent_ends_its_method_server() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -44,7 +44,7 @@ async fn a_killed_agent_takes_its_method_server_with_it() {
 }
 
 #[tokio::test]
-async fn a_guard_that_was_killed_is_replaced() {
+async fn a_killed_guard_process_is_replaced() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -172,7 +172,7 @@ async fn the_agent_token_may_be_in_a_file() {
 }
 
 #[tokio::test]
-async fn a_strangers_agent_file_in_a_parent_folder_gets_no_params() {
+async fn an_agent_file_of_another_os_user_in_a_parent_folder_is_ignored() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -204,7 +204,7 @@ async fn a_strangers_agent_file_in_a_parent_folder_gets_no_params() {
 
 /// A thousand changes are not a thousand events, and the last one counts in the end.
 #[tokio::test]
-async fn health_changes_are_paced_and_the_newest_is_recorded() {
+async fn s3_health_changes_are_paced_and_the_newest_is_recorded() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

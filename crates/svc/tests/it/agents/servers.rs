@@ -97,7 +97,7 @@ async fn wait_until_served_by(user: &TestUser, pid: u32) {
 }
 
 #[tokio::test]
-async fn addresses_that_nobody_answers_at_are_passed_over_at_once() {
+async fn addresses_without_a_server_are_skipped_at_once() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -119,7 +119,7 @@ async fn addresses_that_nobody_answers_at_are_passed_over_at_once() {
 }
 
 #[tokio::test]
-async fn an_address_that_goes_away_costs_neither_the_methods_nor_their_process() {
+async fn losing_one_address_keeps_the_methods_and_their_process() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -210,7 +210,7 @@ async fn a_server_that_stops_hands_its_agents_over_and_finishes_their_calls() {
 }
 
 #[tokio::test]
-async fn addresses_that_cannot_be_meant_are_refused_by_name() {
+async fn invalid_addresses_are_refused_by_name() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

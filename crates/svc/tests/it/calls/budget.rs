@@ -32,7 +32,7 @@ fn check_budget(answers: &[Value]) -> usize {
 }
 
 #[tokio::test]
-async fn answers_past_the_budget_of_a_batch_are_errors() {
+async fn s4_1_responses_beyond_the_byte_budget_of_a_batch_become_errors() {
     const ONE: usize = 12 << 20;
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
@@ -53,7 +53,7 @@ async fn answers_past_the_budget_of_a_batch_are_errors() {
 }
 
 #[tokio::test]
-async fn a_batch_of_discoveries_is_worked_out_once() {
+async fn s4_1_a_batch_of_discoveries_is_computed_once() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -104,7 +104,7 @@ async fn a_batch_of_discoveries_is_worked_out_once() {
 }
 
 #[tokio::test]
-async fn a_body_that_trickles_is_not_waited_for() {
+async fn a_request_body_that_arrives_too_slowly_is_refused() {
     let server = TestServer::start().await;
     let slow = async |path: &str| {
         let mut stream = TcpStream::connect(server.address()).await.unwrap();
@@ -151,7 +151,7 @@ async fn a_body_that_trickles_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn a_record_is_an_object_and_nothing_else() {
+async fn a_request_body_other_than_an_object_is_refused() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     for (path, bodies) in [

@@ -36,7 +36,7 @@ fn check_too_deep(answer: &Value) {
 }
 
 #[tokio::test]
-async fn params_that_nest_too_deep_reach_no_method_server() {
+async fn s4_1_params_nested_too_deep_reach_no_method_server() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -97,7 +97,7 @@ async fn params_that_nest_too_deep_reach_no_method_server() {
 }
 
 #[tokio::test]
-async fn payloads_and_records_that_nest_too_deep_are_refused() {
+async fn payloads_and_records_nested_too_deep_are_refused() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let deep = |levels| format!(r#"{{"type":"t","payload":{}}}"#, nested(levels));

@@ -14,7 +14,7 @@ async fn check_error(user: &TestUser, body: &str, code: i64, id: Value) {
 }
 
 #[tokio::test]
-async fn malformed_requests_get_the_codes_of_json_rpc() {
+async fn s7_s9_malformed_requests_get_the_error_codes_of_json_rpc_2_0() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     for body in [
@@ -69,7 +69,7 @@ async fn malformed_requests_get_the_codes_of_json_rpc() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_too_long_is_timed_out_with_what_is_known() {
+async fn s7_s8_a_call_over_its_timeout_gets_an_error_with_its_details() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -86,7 +86,7 @@ async fn a_call_that_takes_too_long_is_timed_out_with_what_is_known() {
 }
 
 #[tokio::test]
-async fn a_crash_interrupts_and_a_lost_agent_makes_unavailable() {
+async fn s7_a_crash_interrupts_calls_and_a_lost_agent_makes_methods_unavailable() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -111,7 +111,7 @@ async fn a_crash_interrupts_and_a_lost_agent_makes_unavailable() {
 }
 
 #[tokio::test]
-async fn http_problems_are_http_errors() {
+async fn s7_http_problems_are_http_errors() {
     let server = TestServer::builder()
         .config("max_body_bytes = 20000")
         .start()

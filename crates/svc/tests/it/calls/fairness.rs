@@ -105,7 +105,7 @@ async fn a_script_method_server_does_not_read_ahead() {
 }
 
 #[tokio::test]
-async fn a_user_who_fills_the_queue_leaves_room_for_others() {
+async fn a_user_who_fills_the_queue_leaves_slots_for_others() {
     let server = TestServer::builder()
         .config("max_unfinished_body_bytes = 2147483648")
         .start()

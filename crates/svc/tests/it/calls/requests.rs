@@ -13,7 +13,7 @@ async fn check(user: &TestUser, request: &str, expected: &str) {
 }
 
 #[tokio::test]
-async fn ids_params_and_results_come_back_unchanged() {
+async fn s4_1_s9_ids_params_and_results_pass_unchanged() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -57,7 +57,7 @@ async fn ids_params_and_results_come_back_unchanged() {
 }
 
 #[tokio::test]
-async fn a_method_server_gets_its_own_name_integer_ids_and_one_line() {
+async fn s1_s2_1_a_method_server_receives_the_local_name_an_integer_id_and_one_line() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -94,7 +94,7 @@ async fn a_method_server_gets_its_own_name_integer_ids_and_one_line() {
 }
 
 #[tokio::test]
-async fn a_notification_is_forwarded_and_answered_204() {
+async fn s4_1_s7_a_notification_is_forwarded_and_answered_204() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -121,7 +121,7 @@ async fn a_notification_is_forwarded_and_answered_204() {
 }
 
 #[tokio::test]
-async fn a_mixed_batch_is_answered_in_order_without_its_notifications() {
+async fn s4_1_s7_a_mixed_batch_is_answered_in_order_without_its_notifications() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -168,7 +168,7 @@ async fn a_mixed_batch_is_answered_in_order_without_its_notifications() {
 }
 
 #[tokio::test]
-async fn a_batch_of_100_over_two_spaces_runs_in_parallel_and_answers_in_order() {
+async fn s4_1_a_batch_of_100_over_two_spaces_runs_in_parallel_and_answers_in_order() {
     let server = TestServer::start().await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let (anns, bens) = (ann.space("one").await, ben.space("two").await);
@@ -195,7 +195,7 @@ async fn a_batch_of_100_over_two_spaces_runs_in_parallel_and_answers_in_order() 
 }
 
 #[tokio::test]
-async fn discovery_documents_describe_what_the_caller_sees() {
+async fn s4_1_discovery_documents_describe_the_methods_that_the_caller_sees() {
     let server = TestServer::start().await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let space = ann.space("lab").await;

@@ -25,7 +25,7 @@ while read -r line; do
 done"#;
 
 #[tokio::test]
-async fn a_response_that_is_none_is_an_error_at_once() {
+async fn s7_an_invalid_response_of_a_method_server_is_an_error_at_once() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

@@ -71,7 +71,7 @@ async fn single_batch_failed_and_mcp_calls_are_counted_for_their_caller() {
 }
 
 #[tokio::test]
-async fn the_whole_server_is_shown_to_those_who_may_see_the_audit_log() {
+async fn users_with_view_audit_see_the_counts_of_the_whole_server() {
     let server = TestServer::start().await;
     let (ann, admin) = (server.user("ann").await, server.admin().await);
     let space = ann.space("lab").await;
@@ -94,7 +94,7 @@ async fn the_whole_server_is_shown_to_those_who_may_see_the_audit_log() {
 }
 
 #[tokio::test]
-async fn methods_that_nobody_lists_are_not_counted() {
+async fn methods_of_a_deactivated_owner_are_not_counted() {
     let server = TestServer::start().await;
     let (ann, admin) = (server.user("ann").await, server.admin().await);
     let space = ann.space("lab").await;
@@ -114,7 +114,7 @@ async fn methods_that_nobody_lists_are_not_counted() {
 }
 
 #[tokio::test]
-async fn counts_are_of_what_the_caller_may_see() {
+async fn counts_cover_only_resources_visible_to_the_caller() {
     let server = TestServer::builder()
         .allow_loopback_webhooks()
         .retries(0.1, 0.1)

@@ -45,7 +45,7 @@ impl Desk {
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 #[tokio::test]
-async fn exit_codes_tell_outcomes_apart() {
+async fn s4_3_each_outcome_has_its_exit_code() {
     let mut desk = Desk::new().await;
     let call = |args: &'static [&'static str]| {
         let svc = desk.svc();
@@ -112,7 +112,7 @@ async fn exit_codes_tell_outcomes_apart() {
 }
 
 #[tokio::test]
-async fn params_come_from_the_argument_or_stdin_and_pass_unchanged() {
+async fn s4_3_params_come_from_the_argument_or_stdin_and_pass_unchanged() {
     let desk = Desk::new().await;
     let raw = r#"{"b":9007199254740993,"a":1.10,"é":null}"#;
     let response = format!("{{\"jsonrpc\":\"2.0\",\"result\":{raw},\"id\":1}}\n");
@@ -154,7 +154,7 @@ async fn params_come_from_the_argument_or_stdin_and_pass_unchanged() {
 }
 
 #[tokio::test]
-async fn a_batch_makes_one_call_per_element() {
+async fn s4_3_a_batch_makes_one_call_per_element() {
     let desk = Desk::new().await;
     let svc = || desk.svc();
     let expected = json!([
@@ -198,7 +198,7 @@ async fn a_batch_makes_one_call_per_element() {
 }
 
 #[tokio::test]
-async fn a_notification_prints_nothing() {
+async fn s4_3_a_notification_prints_nothing() {
     let desk = Desk::new().await;
     let said = desk
         .svc()
@@ -213,7 +213,7 @@ async fn a_notification_prints_nothing() {
 }
 
 #[tokio::test]
-async fn lists_and_details_come_as_table_json_or_yaml() {
+async fn s4_3_lists_and_details_are_printed_as_table_json_or_yaml() {
     let desk = Desk::new().await;
     let api = desk.ann.get("/api/methods").await.expect(200).json();
     let listed = desk
@@ -282,7 +282,7 @@ async fn lists_and_details_come_as_table_json_or_yaml() {
 }
 
 #[tokio::test]
-async fn inside_a_space_the_agents_credential_is_used() {
+async fn s4_3_commands_inside_a_space_use_the_credential_of_the_agent() {
     let desk = Desk::new().await;
     let listed = desk
         .agent
@@ -315,7 +315,7 @@ async fn inside_a_space_the_agents_credential_is_used() {
 }
 
 #[tokio::test]
-async fn help_begins_with_an_example() {
+async fn s4_3_help_begins_with_an_example() {
     let home = TempDir::new().unwrap();
     let svc = || Cli::new(home.path());
     for command in [

@@ -151,7 +151,7 @@ async fn administration_works_from_the_command_line_alone() {
 }
 
 #[tokio::test]
-async fn a_wrong_configuration_says_where() {
+async fn errors_in_the_configuration_name_their_position() {
     let home = TempDir::new().unwrap();
     for (text, place) in [
         ("[server]\nlisten_on = \"x\"\n", "svc.toml:2:1"),

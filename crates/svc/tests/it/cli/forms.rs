@@ -73,7 +73,7 @@ async fn the_audit_log_is_filtered() {
 }
 
 #[tokio::test]
-async fn what_is_printed_gives_no_secret_away() {
+async fn printed_output_contains_no_secret() {
     let server = TestServer::builder().allow_local_spaces().start().await;
     let admin = server.admin().await;
     let curl = ["method", "call", "echo", "{}", "--curl"];
@@ -111,7 +111,7 @@ async fn what_is_printed_gives_no_secret_away() {
 }
 
 #[tokio::test]
-async fn local_spaces_that_are_off_name_the_setting() {
+async fn starting_a_local_space_that_is_disabled_names_the_setting() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     let local = ["space", "create", "box", "--runtime", "local"];
@@ -125,7 +125,7 @@ async fn local_spaces_that_are_off_name_the_setting() {
 }
 
 #[tokio::test]
-async fn a_registration_comes_from_stdin_and_shows_its_event_sinks() {
+async fn s4_3_a_registration_can_be_read_from_stdin_and_shows_its_event_sinks() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -163,7 +163,7 @@ async fn a_registration_comes_from_stdin_and_shows_its_event_sinks() {
 }
 
 #[tokio::test]
-async fn a_log_is_followed_until_nobody_reads() {
+async fn following_a_log_ends_when_the_reader_closes() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

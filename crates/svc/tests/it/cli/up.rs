@@ -52,7 +52,7 @@ async fn call(line: &Value, body: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn one_command_and_methods_can_be_called_and_ctrl_c_leaves_no_process() {
+async fn one_command_serves_methods_and_ctrl_c_leaves_no_process() {
     let home = home();
     let data = home.path().join("data");
     let mut running = up(home.path(), &["--data-dir", data.to_str().unwrap()]);
@@ -128,7 +128,7 @@ async fn one_command_and_methods_can_be_called_and_ctrl_c_leaves_no_process() {
 }
 
 #[tokio::test]
-async fn a_second_run_goes_on_with_the_same_data() {
+async fn a_second_run_uses_the_same_data() {
     let home = home();
     let mut first = up(home.path(), &[]);
     let before = first_line(&mut first).await;
@@ -149,7 +149,7 @@ async fn a_second_run_goes_on_with_the_same_data() {
 }
 
 #[tokio::test]
-async fn a_methods_file_of_ones_own_is_served_instead_of_the_demo() {
+async fn an_own_methods_file_is_served_instead_of_the_demo() {
     let home = home();
     let file = home.path().join("own.toml");
     std::fs::write(&file, fixture().with(method("my.echo", "echo")).to_string()).unwrap();
@@ -207,7 +207,7 @@ async fn the_context_is_current_only_while_it_runs() {
 }
 
 #[tokio::test]
-async fn what_is_configured_for_others_does_not_keep_it_from_itself() {
+async fn configuration_for_another_server_does_not_affect_it() {
     let home = home();
     let config = "[server]\ntls_cert = \"cert.pem\"\ntls_key = \"key.pem\"\npublic_url = \"https://svc.example.com\"\n";
     std::fs::write(home.path().join("svc.toml"), config).unwrap();

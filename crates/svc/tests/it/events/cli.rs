@@ -14,7 +14,7 @@ fn open() -> TestServerBuilder {
 }
 
 #[tokio::test]
-async fn event_prints_the_id_and_takes_its_payload_from_argument_or_stdin() {
+async fn s4_3_event_prints_the_id_and_reads_its_payload_from_argument_or_stdin() {
     let server = open().start().await;
     let ann = server.user("ann").await;
     let payload = async |id: &str| -> Value {
@@ -56,7 +56,7 @@ async fn event_prints_the_id_and_takes_its_payload_from_argument_or_stdin() {
 }
 
 #[tokio::test]
-async fn bad_events_are_usage_errors_before_any_request() {
+async fn s4_3_invalid_events_are_usage_errors_before_any_request() {
     let server = open().start().await;
     let ann = server.user("ann").await;
     for bad in ["{", "[]", "1", "\"x\"", "null"] {
@@ -72,7 +72,7 @@ async fn bad_events_are_usage_errors_before_any_request() {
 }
 
 #[tokio::test]
-async fn inside_a_space_event_goes_through_the_agent() {
+async fn s4_3_s6_2_event_inside_a_space_goes_through_the_agent() {
     let server = open().start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -106,7 +106,7 @@ async fn inside_a_space_event_goes_through_the_agent() {
 }
 
 #[tokio::test]
-async fn events_are_listed_shown_and_followed() {
+async fn s4_3_events_are_listed_shown_and_followed() {
     let server = open().start().await;
     let ann = server.user("ann").await;
     let a = ann.emit("a.one", json!({"n": 1})).await;
@@ -156,7 +156,7 @@ async fn events_are_listed_shown_and_followed() {
 }
 
 #[tokio::test]
-async fn sinks_from_creation_to_removal() {
+async fn s4_3_sinks_are_created_changed_and_removed() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;
@@ -259,7 +259,7 @@ async fn sinks_from_creation_to_removal() {
 }
 
 #[tokio::test]
-async fn deliveries_are_shown_and_sent_again() {
+async fn s4_3_deliveries_are_shown_and_sent_again() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;

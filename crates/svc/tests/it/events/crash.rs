@@ -119,7 +119,7 @@ async fn check_sink(receiver: &TestReceiver, path: &str, sink: &TestSink, expect
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_acknowledged_is_lost_and_order_holds_through_25_crashes() {
+async fn s6_5_no_acknowledged_event_is_lost_and_order_holds_through_25_crashes() {
     let mut server = TestServer::builder()
         .allow_loopback_webhooks()
         .retries(0.2, 0.2)
@@ -203,7 +203,7 @@ async fn nothing_acknowledged_is_lost_and_order_holds_through_25_crashes() {
 }
 
 #[tokio::test]
-async fn delivery_resumes_within_2_seconds_of_a_restart() {
+async fn s6_5_delivery_resumes_within_2_seconds_of_a_restart() {
     let mut server = TestServer::builder()
         .allow_loopback_webhooks()
         .start()

@@ -19,7 +19,7 @@ fn numbers(received: &[Received]) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn a_sink_gets_its_events_in_order_and_one_at_a_time() {
+async fn s6_5_a_sink_gets_its_events_in_order_and_one_at_a_time() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;
@@ -59,7 +59,7 @@ async fn a_sink_gets_its_events_in_order_and_one_at_a_time() {
 }
 
 #[tokio::test]
-async fn three_attempts_at_the_configured_times_then_dead_and_a_resend_delivers() {
+async fn s6_5_three_attempts_at_the_configured_times_then_dead_and_a_resend_delivers() {
     let server = open().retries(0.4, 1.2).start().await;
     let receiver = TestReceiver::start().await;
     let (ann, admin) = (server.user("ann").await, server.admin().await);
@@ -119,7 +119,7 @@ async fn three_attempts_at_the_configured_times_then_dead_and_a_resend_delivers(
 }
 
 #[tokio::test]
-async fn the_waits_are_5_and_15_seconds_by_default() {
+async fn s6_5_s8_the_back_off_is_5_and_15_seconds_by_default() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;
@@ -135,7 +135,7 @@ async fn the_waits_are_5_and_15_seconds_by_default() {
 }
 
 #[tokio::test]
-async fn attempts_survive_a_crash_of_the_server() {
+async fn s6_5_attempts_survive_a_crash_of_the_server() {
     let mut server = open().retries(0.2, 1.5).start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;
@@ -156,7 +156,7 @@ async fn attempts_survive_a_crash_of_the_server() {
 }
 
 #[tokio::test]
-async fn receivers_that_behave_badly_cost_one_failed_attempt_and_harm_nobody_else() {
+async fn s6_5_a_misbehaving_receiver_costs_one_failed_attempt_and_delays_no_other_sink() {
     // The second attempt comes long after the test.
     let server = open().retries(60.0, 60.0).start().await;
     let receiver = TestReceiver::start().await;

@@ -13,7 +13,7 @@ async fn event(user: &TestUser, id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn emit_prepends_custom_and_belongs_to_the_caller_without_a_space() {
+async fn s6_2_emit_prepends_custom_and_the_event_belongs_to_the_caller_without_a_space() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     for (given, expected) in [
@@ -46,7 +46,7 @@ async fn emit_prepends_custom_and_belongs_to_the_caller_without_a_space() {
 }
 
 #[tokio::test]
-async fn emit_through_the_agent_carries_its_space() {
+async fn s4_2_s6_2_emit_through_the_agent_carries_its_space() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -81,7 +81,7 @@ async fn emit_through_the_agent_carries_its_space() {
 }
 
 #[tokio::test]
-async fn an_unlinked_agent_refuses_events_and_keeps_none() {
+async fn s4_2_s6_2_an_unlinked_agent_refuses_events_and_stores_none() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -115,7 +115,7 @@ fn large_emit() -> String {
 }
 
 #[tokio::test]
-async fn bad_emits_are_refused_with_the_reason() {
+async fn s6_2_invalid_emits_are_refused_with_the_reason() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let long = "x".repeat(129);
@@ -154,7 +154,7 @@ async fn bad_emits_are_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn emit_needs_use_spaces_or_manage_spaces() {
+async fn s5_s6_2_emit_needs_use_spaces_or_manage_spaces() {
     let server = TestServer::start().await;
     server.role("nothing", &[]).await;
     server.role("keeper", &["manage_spaces"]).await;
@@ -170,7 +170,7 @@ async fn emit_needs_use_spaces_or_manage_spaces() {
 }
 
 #[tokio::test]
-async fn an_idempotency_key_makes_one_event_of_many_requests() {
+async fn s6_2_requests_with_one_idempotency_key_create_one_event() {
     let mut server = TestServer::start().await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);
     let body = json!({"type": "paid", "payload": {"n": 1}});
@@ -213,7 +213,7 @@ async fn an_idempotency_key_makes_one_event_of_many_requests() {
 }
 
 #[tokio::test]
-async fn emits_over_the_limit_are_told_when_to_come_back() {
+async fn s6_2_emits_over_the_rate_limit_are_refused_with_retry_after() {
     let server = TestServer::builder()
         .config_table("events", "emits_per_second = 5")
         .start()
@@ -239,7 +239,7 @@ async fn emits_over_the_limit_are_told_when_to_come_back() {
 }
 
 #[tokio::test]
-async fn emits_beyond_the_stored_bytes_remove_old_events_before_they_are_refused() {
+async fn s6_2_emits_over_the_storage_limit_remove_old_events_before_they_are_refused() {
     let server = TestServer::builder()
         .allow_loopback_webhooks()
         .config_table("quotas", "event_bytes = 20000")

@@ -20,7 +20,7 @@ fn never_answering(methods: usize) -> RegistrationToml {
 }
 
 #[tokio::test]
-async fn three_hundred_methods_that_never_answer_delay_no_other_user() {
+async fn s6_5_three_hundred_methods_that_never_respond_delay_no_other_user() {
     let server = TestServer::builder()
         .allow_loopback_webhooks()
         .start()

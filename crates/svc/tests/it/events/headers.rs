@@ -24,7 +24,7 @@ async fn sent(user: &TestUser, receiver: &TestReceiver, count: usize) -> [String
 }
 
 #[tokio::test]
-async fn header_values_are_masked_and_a_mask_keeps_the_stored_value() {
+async fn s2_3_header_values_are_masked_and_a_mask_keeps_the_stored_value() {
     let server = TestServer::builder()
         .allow_loopback_webhooks()
         .start()
@@ -75,7 +75,7 @@ async fn header_values_are_masked_and_a_mask_keeps_the_stored_value() {
 }
 
 #[tokio::test]
-async fn header_values_in_clear_are_encrypted_when_the_server_starts() {
+async fn s2_3_plain_header_values_are_encrypted_when_the_server_starts() {
     let mut server = TestServer::builder()
         .embedded()
         .allow_loopback_webhooks()

@@ -64,7 +64,7 @@ async fn stream(user: &TestUser, query: &str) -> SseStream {
 }
 
 #[tokio::test]
-async fn streams_take_a_hundred_patterns_and_a_user_has_so_many_streams() {
+async fn patterns_of_a_stream_and_streams_of_a_user_are_limited() {
     let server = TestServer::builder()
         .config_table("quotas", "streams = 3")
         .start()
@@ -155,7 +155,7 @@ async fn a_stream_ends_with_its_credential() {
 
 /// Large events whose data takes many times its text when it is parsed.
 #[tokio::test]
-async fn forty_long_histories_at_once_cost_little_memory_and_delay_nothing() {
+async fn forty_long_histories_at_once_cost_little_memory_and_delay_no_request() {
     const EVENTS: usize = 60;
     const MEMORY_MIB: u64 = 150;
     let server = TestServer::builder()

@@ -21,7 +21,7 @@ fn types(receiver: &TestReceiver, path: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_users_sink_never_sees_anothers_events_and_a_global_one_sees_all() {
+async fn s6_3_a_user_sink_gets_only_the_events_of_its_owner_and_a_global_sink_all() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);
@@ -79,7 +79,7 @@ async fn a_users_sink_never_sees_anothers_events_and_a_global_one_sees_all() {
 }
 
 #[tokio::test]
-async fn sinks_are_seen_and_changed_by_their_owners_only() {
+async fn s6_6_only_owners_see_and_change_their_sinks() {
     let server = open().start().await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);
     let admin = server.admin().await;
@@ -121,7 +121,7 @@ async fn sinks_are_seen_and_changed_by_their_owners_only() {
 }
 
 #[tokio::test]
-async fn a_deactivated_owners_sinks_pause() {
+async fn s6_3_sinks_of_a_deactivated_owner_pause() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let (ann, admin) = (server.user("ann").await, server.admin().await);
@@ -152,7 +152,7 @@ fn assert_keys(data: &Value, expected: &[&str]) {
 }
 
 #[tokio::test]
-async fn system_events_carry_exactly_their_fields() {
+async fn s6_1_system_events_carry_exactly_their_fields() {
     let server = open()
         .config("wildcard_domain = \"spaces.example\"")
         .start()
@@ -228,7 +228,7 @@ async fn system_events_carry_exactly_their_fields() {
 }
 
 #[tokio::test]
-async fn only_transitions_make_events() {
+async fn s3_s6_1_only_transitions_create_events() {
     let server = open().config("grace_seconds = 1").start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;

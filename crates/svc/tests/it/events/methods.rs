@@ -51,7 +51,7 @@ fn ids(list: &[Value]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_subscribed_method_gets_each_event_once_in_the_form_of_spec_2_2() {
+async fn s2_2_s6_4_a_subscribed_method_gets_each_event_once_with_exactly_these_fields() {
     let server = TestServer::start().await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);
     let space = ann.space("lab").await;
@@ -84,7 +84,7 @@ async fn a_subscribed_method_gets_each_event_once_in_the_form_of_spec_2_2() {
 }
 
 #[tokio::test]
-async fn system_events_reach_methods_and_a_local_name_is_not_needed() {
+async fn s2_1_s6_4_system_events_reach_methods_without_a_local_name() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -105,7 +105,7 @@ async fn system_events_reach_methods_and_a_local_name_is_not_needed() {
 }
 
 #[tokio::test]
-async fn d2_an_event_goes_to_one_of_two_spaces() {
+async fn d2_s6_4_an_event_goes_to_one_of_two_spaces() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (a, b) = (ann.space("a").await, ann.space("b").await);
@@ -141,7 +141,7 @@ fn patient() -> TestServerBuilder {
 }
 
 #[tokio::test]
-async fn an_agent_restart_within_the_grace_loses_no_event() {
+async fn s6_4_s6_5_an_agent_restart_within_the_grace_period_loses_no_event() {
     let server = patient().start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -162,7 +162,7 @@ async fn an_agent_restart_within_the_grace_loses_no_event() {
 
 /// Each stop has a grace period of its own: that of the first must not end the second's.
 #[tokio::test]
-async fn two_agent_restarts_lose_no_event() {
+async fn s6_4_s6_5_two_agent_restarts_lose_no_event() {
     let server = TestServer::builder()
         .config("grace_seconds = 3")
         .start()
@@ -185,7 +185,7 @@ async fn two_agent_restarts_lose_no_event() {
 }
 
 #[tokio::test]
-async fn a_server_restart_loses_no_event() {
+async fn s6_4_s6_5_a_server_restart_loses_no_event() {
     let mut server = patient().start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -218,7 +218,7 @@ async fn a_server_restart_loses_no_event() {
 }
 
 #[tokio::test]
-async fn unregistering_ends_the_subscription() {
+async fn s6_4_unregistering_ends_the_subscription() {
     let server = patient().start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -241,7 +241,7 @@ async fn unregistering_ends_the_subscription() {
 }
 
 #[tokio::test]
-async fn a_method_that_fails_is_tried_three_times() {
+async fn s6_4_s6_5_a_method_that_fails_is_tried_three_times() {
     let server = patient().start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -282,7 +282,7 @@ async fn formatter(user: &TestUser, name: &str, patterns: &str, global: bool, sa
 }
 
 #[tokio::test]
-async fn event_sinks_format_and_never_subscribe() {
+async fn s6_4_event_sinks_format_and_never_subscribe() {
     let server = TestServer::start().await;
     let (ann, admin) = (server.user("ann").await, server.admin().await);
     formatter(&ann, "first", "custom.a.*", false, "first").await;
@@ -336,7 +336,7 @@ async fn event_sinks_format_and_never_subscribe() {
 
 /// The first that registered fails it; the other, which is idle too, gets the next attempt.
 #[tokio::test]
-async fn a_retry_goes_to_another_provider() {
+async fn s6_4_a_retry_goes_to_another_provider() {
     let server = patient().start().await;
     let ann = server.user("ann").await;
     let (a, b) = (ann.space("a").await, ann.space("b").await);
@@ -353,7 +353,7 @@ async fn a_retry_goes_to_another_provider() {
 
 /// A lane lives as long as a registration declares it, not as long as the space has a link.
 #[tokio::test]
-async fn a_subscription_an_agent_does_not_bring_back_ends_with_the_grace() {
+async fn s6_4_a_subscription_not_registered_again_ends_with_the_grace_period() {
     let server = TestServer::builder()
         .config("grace_seconds = 2")
         .start()

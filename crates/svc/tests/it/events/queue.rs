@@ -22,7 +22,7 @@ async fn metric(server: &TestServer, name: &str) -> Option<f64> {
 }
 
 #[tokio::test]
-async fn a_full_queue_keeps_exactly_100_and_every_drop_is_on_record() {
+async fn s6_5_s7_s8_a_full_queue_holds_exactly_100_events_and_every_drop_is_logged_and_audited() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let (ann, admin) = (server.user("ann").await, server.admin().await);
@@ -68,7 +68,7 @@ async fn a_full_queue_keeps_exactly_100_and_every_drop_is_on_record() {
 }
 
 #[tokio::test]
-async fn an_inactive_sink_pauses_and_matches_nothing_new() {
+async fn s6_5_an_inactive_sink_pauses_and_matches_no_new_event() {
     let server = open().retries(0.2, 0.2).start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;
@@ -92,7 +92,7 @@ async fn an_inactive_sink_pauses_and_matches_nothing_new() {
 }
 
 #[tokio::test]
-async fn deleting_a_sink_drops_its_queue_and_says_how_many() {
+async fn s6_5_deleting_a_sink_drops_its_queue_and_reports_how_many() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let (ann, admin) = (server.user("ann").await, server.admin().await);
@@ -117,7 +117,7 @@ async fn deleting_a_sink_drops_its_queue_and_says_how_many() {
 }
 
 #[tokio::test]
-async fn replay_sends_the_past_again_up_to_the_free_places() {
+async fn s6_5_replay_requeues_past_events_up_to_the_free_capacity() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);

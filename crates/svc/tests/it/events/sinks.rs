@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svc_testkit::{Process, TestServer, wait_for_address};
 
 #[tokio::test]
-async fn bad_sinks_are_refused_with_the_reason() {
+async fn s2_3_s6_3_invalid_sinks_are_refused_with_the_reason() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let good = json!({"name": "hook", "patterns": "space.*, custom.x", "type": "webhook",
@@ -104,7 +104,7 @@ async fn bad_sinks_are_refused_with_the_reason() {
 }
 
 #[tokio::test]
-async fn changes_of_sinks_are_audited_without_secrets() {
+async fn s2_3_changes_of_sinks_are_audited_without_secrets() {
     let server = TestServer::start().await;
     let (ann, admin) = (server.user("ann").await, server.admin().await);
     let sink = ann.webhook("hook", "*", "https://example.com/").await;
@@ -135,7 +135,7 @@ async fn changes_of_sinks_are_audited_without_secrets() {
 
 /// Every sink costs each event of its owner a look, so there is an end to them.
 #[tokio::test]
-async fn an_owner_has_at_most_a_hundred_sinks() {
+async fn s2_3_an_owner_has_at_most_a_hundred_sinks() {
     let server = TestServer::start().await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);
     let body = |n: usize| json!({"name": format!("f{n}"), "patterns": "*", "type": "json-rpc"});

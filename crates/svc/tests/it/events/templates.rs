@@ -20,7 +20,7 @@ async fn preview(user: &TestUser, template: &str, data: Value) -> Value {
 }
 
 #[tokio::test]
-async fn preview_shows_the_rendered_body() {
+async fn s6_3_preview_shows_the_rendered_body() {
     let server = open().start().await;
     let ann = server.user("ann").await;
     let data = json!({"name": "Ada \"x\"", "n": 3, "list": [1, "b"], "none": null});
@@ -87,7 +87,7 @@ async fn preview_shows_the_rendered_body() {
 }
 
 #[tokio::test]
-async fn templates_that_cannot_render_are_refused_with_the_reason() {
+async fn s6_3_templates_that_cannot_render_are_refused_with_the_reason() {
     let server = open().start().await;
     let ann = server.user("ann").await;
     let long = format!("\"{}\"", "x".repeat(17 * 1024));
@@ -149,7 +149,7 @@ const HOSTILE: &[&str] = &[
 ];
 
 #[tokio::test]
-async fn payloads_cannot_add_a_key_to_a_delivered_body() {
+async fn s6_3_payloads_cannot_add_a_key_to_a_delivered_body() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;
@@ -179,7 +179,7 @@ async fn payloads_cannot_add_a_key_to_a_delivered_body() {
 }
 
 #[tokio::test]
-async fn a_template_that_fails_for_an_event_is_dead_at_once() {
+async fn s6_3_a_template_that_fails_for_an_event_makes_the_delivery_dead_at_once() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;
@@ -216,7 +216,7 @@ async fn a_template_that_fails_for_an_event_is_dead_at_once() {
 }
 
 #[tokio::test]
-async fn a_test_sends_or_only_shows() {
+async fn s6_3_a_sink_test_sends_or_only_shows_the_request() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;

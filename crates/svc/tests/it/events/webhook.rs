@@ -81,7 +81,7 @@ fn verifies(python: &Path, secret: &str, one: &Received, own: bool) -> bool {
 }
 
 #[tokio::test]
-async fn an_independent_verifier_accepts_signatures_before_and_during_rotation() {
+async fn s6_3_an_independent_verifier_accepts_signatures_before_and_during_rotation() {
     let Some(python) = python().await else { return };
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
@@ -124,7 +124,7 @@ async fn an_independent_verifier_accepts_signatures_before_and_during_rotation()
 }
 
 #[tokio::test]
-async fn a_request_carries_the_headers_and_the_default_body() {
+async fn s6_3_s6_5_a_request_carries_the_headers_and_the_default_body() {
     let server = open().start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;
@@ -155,7 +155,7 @@ async fn a_request_carries_the_headers_and_the_default_body() {
 }
 
 #[tokio::test]
-async fn the_secret_is_shown_once_and_stored_encrypted() {
+async fn s6_3_the_secret_is_shown_once_and_stored_encrypted() {
     let mut server = open().start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;
@@ -210,7 +210,7 @@ async fn the_secret_is_shown_once_and_stored_encrypted() {
 }
 
 #[tokio::test]
-async fn targets_that_are_not_global_are_refused_as_a_failed_attempt() {
+async fn s6_3_non_global_target_addresses_are_refused_as_a_failed_attempt() {
     let server = TestServer::builder().retries(60.0, 60.0).start().await;
     let receiver = TestReceiver::start().await;
     let ann = server.user("ann").await;
@@ -252,7 +252,7 @@ async fn targets_that_are_not_global_are_refused_as_a_failed_attempt() {
 }
 
 #[tokio::test]
-async fn allowed_targets_are_named_by_network_host_or_environment() {
+async fn s6_3_allowed_targets_are_named_by_network_host_or_environment() {
     for builder in [
         TestServer::builder().config_table("webhooks", "allow = [\"127.0.0.1\"]"),
         TestServer::builder().config_table("webhooks", "allow = [\"localhost\"]"),

@@ -98,7 +98,7 @@ async fn agents(
 const FEW: usize = ROUNDS * AT_ONCE / 2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn long_lists_of_one_user_hold_up_no_other() {
+async fn long_lists_of_one_user_delay_no_other_user() {
     let server = TestServer::builder().config("workers = 1").start().await;
     let (eve, victim) = (server.user("eve").await, server.user("victim").await);
     let _methods = agents(&server, &eve, SPACES, METHODS_PER_SPACE).await;
@@ -120,7 +120,7 @@ async fn long_lists_of_one_user_hold_up_no_other() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn heavy_templates_of_one_user_hold_up_no_other() {
+async fn expensive_templates_of_one_user_delay_no_other_user() {
     let server = TestServer::builder().config("workers = 1").start().await;
     let (eve, victim) = (server.user("eve").await, server.user("victim").await);
     let _own = agents(&server, &victim, 1, 1).await;
@@ -200,7 +200,7 @@ async fn a_user_with_too_many_long_computations_is_refused_and_others_are_not() 
 }
 
 #[tokio::test]
-async fn queries_are_bounded_in_bytes_and_in_words() {
+async fn queries_are_limited_in_bytes_and_in_words() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let words = |count: usize| vec!["a"; count].join("+");

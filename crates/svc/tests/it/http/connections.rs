@@ -33,7 +33,7 @@ const INCOMPLETE: [&[u8]; 5] = [
 ];
 
 #[tokio::test]
-async fn a_thousand_silent_connections_under_a_small_file_limit_keep_nobody_out() {
+async fn a_thousand_silent_connections_under_a_small_file_limit_block_no_user() {
     const SILENT: usize = 1_000;
     raise_open_files_limit();
     let limited = "ulimit -S -n 1024 && ulimit -H -n 1024 && exec \"$@\"";
@@ -101,7 +101,7 @@ async fn a_thousand_silent_connections_under_a_small_file_limit_keep_nobody_out(
 }
 
 #[tokio::test]
-async fn connections_without_a_request_are_closed_and_streams_and_links_stay() {
+async fn connections_without_a_request_are_closed_and_streams_and_links_stay_open() {
     let server = TestServer::builder()
         .config("head_seconds = 0.5")
         .start()

@@ -34,7 +34,7 @@ fn requests() -> [(&'static str, &'static str, String); 6] {
 }
 
 #[tokio::test]
-async fn a_loopback_listener_refuses_names_of_others() {
+async fn a_loopback_listener_refuses_foreign_host_names() {
     let server = TestServer::builder()
         .config("public_url = \"https://svc.example.com\"\nallowed_hosts = [\"proxy.internal\"]")
         .start()
@@ -66,7 +66,7 @@ async fn a_loopback_listener_refuses_names_of_others() {
 }
 
 #[tokio::test]
-async fn metrics_are_for_names_of_this_machine_on_any_listener() {
+async fn metrics_require_a_host_name_of_this_machine_on_any_listener() {
     let server = TestServer::builder()
         .config("allowed_hosts = [\"*\"]")
         .start()
@@ -80,7 +80,7 @@ async fn metrics_are_for_names_of_this_machine_on_any_listener() {
 }
 
 #[tokio::test]
-async fn a_request_names_one_host() {
+async fn a_request_must_name_exactly_one_host() {
     let server = TestServer::start().await;
     let own = server.address();
     let get = |target: &str, hosts: &str| {
@@ -106,7 +106,7 @@ async fn a_request_names_one_host() {
 }
 
 #[tokio::test]
-async fn lines_of_a_request_end_with_crlf() {
+async fn request_lines_must_end_with_crlf() {
     let server = TestServer::start().await;
     let own = server.address();
     let good = format!("GET /healthz HTTP/1.1\r\nhost: {own}\r\nconnection: close\r\n\r\n");
@@ -146,7 +146,7 @@ async fn a_body_with_two_lengths_ends_the_connection() {
 }
 
 #[tokio::test]
-async fn no_answer_of_the_api_is_stored_or_guessed_at() {
+async fn api_responses_forbid_caching_and_content_sniffing() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     for answer in [
@@ -199,7 +199,7 @@ async fn a_proxy_that_is_not_trusted_is_reported_once() {
 }
 
 #[tokio::test]
-async fn text_of_users_forges_no_line_of_the_log() {
+async fn text_from_users_cannot_forge_log_lines() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

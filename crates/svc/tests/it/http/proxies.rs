@@ -31,7 +31,7 @@ async fn logins_are_counted_by_the_address_a_trusted_proxy_names() {
 }
 
 #[tokio::test]
-async fn nobody_else_is_believed() {
+async fn forwarded_headers_of_an_untrusted_address_are_ignored() {
     let server = TestServer::builder()
         .config("login_limit = 2\ntrusted_proxies = [\"10.0.0.0/8\"]")
         .start()

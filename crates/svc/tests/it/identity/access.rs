@@ -177,7 +177,7 @@ async fn try_route(
 }
 
 #[tokio::test]
-async fn every_route_admits_exactly_whom_it_should() {
+async fn s5_every_route_accepts_exactly_the_credentials_of_the_table() {
     let mut server = TestServer::start().await;
     let listed = server
         .anonymous_cli()
@@ -237,7 +237,7 @@ async fn every_route_admits_exactly_whom_it_should() {
 }
 
 #[tokio::test]
-async fn unknown_paths_and_methods_are_closed_too() {
+async fn s5_unknown_paths_and_methods_require_authentication_too() {
     let mut server = TestServer::start().await;
     let credentials = credentials(&mut server).await;
     for (path, expected) in [
@@ -266,7 +266,7 @@ async fn unknown_paths_and_methods_are_closed_too() {
 }
 
 #[tokio::test]
-async fn a_cookie_writes_only_from_our_own_pages() {
+async fn s5_a_cookie_authorizes_changes_only_from_pages_of_this_server() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let cookie = ann.login().await;
@@ -301,7 +301,7 @@ async fn a_cookie_writes_only_from_our_own_pages() {
 }
 
 #[tokio::test]
-async fn an_agent_token_manages_its_own_space() {
+async fn s5_an_agent_token_manages_its_own_space() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

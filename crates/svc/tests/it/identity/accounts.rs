@@ -12,7 +12,7 @@ fn user_path(id: &str) -> String {
 }
 
 #[tokio::test]
-async fn deactivating_a_user_ends_everything_of_theirs_within_a_second() {
+async fn s5_deactivating_a_user_ends_all_their_access_within_a_second() {
     let server = TestServer::start().await;
     let (admin, ann, ben) = (
         server.admin().await,
@@ -76,7 +76,7 @@ async fn deactivating_a_user_ends_everything_of_theirs_within_a_second() {
 }
 
 #[tokio::test]
-async fn users_are_created_listed_and_deleted() {
+async fn s5_users_are_created_listed_and_deleted() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     server.groups(&["ops"]).await;
@@ -120,7 +120,7 @@ async fn users_are_created_listed_and_deleted() {
 }
 
 #[tokio::test]
-async fn a_user_who_owns_spaces_is_not_deleted() {
+async fn s5_a_user_who_owns_spaces_is_not_deleted() {
     let server = TestServer::start().await;
     let (admin, ann) = (server.admin().await, server.user("ann").await);
     let space = ann.space("lab").await;
@@ -132,7 +132,7 @@ async fn a_user_who_owns_spaces_is_not_deleted() {
 }
 
 #[tokio::test]
-async fn nobody_locks_the_door_behind_them() {
+async fn s5_an_administrator_cannot_lock_themselves_out() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     let path = user_path(&admin.id);
@@ -146,7 +146,7 @@ async fn nobody_locks_the_door_behind_them() {
 }
 
 #[tokio::test]
-async fn groups_are_renamed_and_roles_changed() {
+async fn s5_groups_are_renamed_and_roles_changed() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     let group = server.groups(&["ops"]).await.remove(0);
@@ -207,7 +207,7 @@ async fn groups_are_renamed_and_roles_changed() {
 }
 
 #[tokio::test]
-async fn nobody_grants_what_they_do_not_hold() {
+async fn s5_a_user_cannot_grant_permissions_they_do_not_hold() {
     let server = TestServer::start().await;
     server.role("clerk", &["manage_users", "use_spaces"]).await;
     server
@@ -275,7 +275,7 @@ async fn nobody_grants_what_they_do_not_hold() {
 }
 
 #[tokio::test]
-async fn every_change_is_in_the_audit_log_without_secrets() {
+async fn s5_every_change_is_in_the_audit_log_without_secrets() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     let group = server.groups(&["ops"]).await.remove(0);
@@ -364,7 +364,7 @@ async fn every_change_is_in_the_audit_log_without_secrets() {
 }
 
 #[tokio::test]
-async fn a_patch_resets_nothing_that_has_no_default_and_may_be_empty() {
+async fn a_patch_with_null_is_refused_for_required_fields_and_an_empty_patch_is_accepted() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     let group = server.groups(&["ops"]).await.remove(0);

@@ -74,7 +74,7 @@ async fn acts_on(actor: &TestUser, space: &TestSpace) -> Vec<Answer> {
 }
 
 #[tokio::test]
-async fn power_over_spaces_needs_all_that_the_owner_holds() {
+async fn managing_a_space_needs_every_permission_of_its_owner() {
     let cast = Cast::new(&["manage_spaces"]).await;
     let (of_ann, of_ben) = (cast.ann.space("lab").await, cast.ben.space("lab").await);
     let of_admin = cast.admin.space("lab").await;
@@ -99,7 +99,7 @@ async fn power_over_spaces_needs_all_that_the_owner_holds() {
 }
 
 #[tokio::test]
-async fn power_over_users_counts_the_inactive_too() {
+async fn managing_inactive_users_needs_their_permissions_too() {
     let cast = Cast::new(&["manage_users", "manage_groups", "manage_roles"]).await;
     let (kim, admin, ann) = (&cast.kim, &cast.admin, &cast.ann);
     let path = user_path(ann);
@@ -157,7 +157,7 @@ async fn power_over_users_counts_the_inactive_too() {
 
 /// Taking a permission away first, and then acting on its holder, is no way round.
 #[tokio::test]
-async fn power_over_roles_counts_what_is_removed_and_who_holds_them() {
+async fn changing_a_role_needs_the_removed_permissions_and_those_of_its_members() {
     let cast = Cast::new(&["manage_users", "manage_roles"]).await;
     let (kim, admin) = (&cast.kim, &cast.admin);
     let roles = admin.get("/api/roles").await.expect(200).json();
@@ -209,7 +209,7 @@ async fn power_over_roles_counts_what_is_removed_and_who_holds_them() {
 }
 
 #[tokio::test]
-async fn power_over_groups_needs_manage_groups_or_being_a_member() {
+async fn using_a_group_needs_manage_groups_or_membership() {
     let cast = Cast::new(&["manage_users"]).await;
     let (kim, admin, ben) = (&cast.kim, &cast.admin, user_path(&cast.ben));
     let [ops, own] = cast
@@ -275,7 +275,7 @@ async fn power_over_groups_needs_manage_groups_or_being_a_member() {
 
 /// What somebody set on another's space ends when they could not set it any more.
 #[tokio::test]
-async fn what_was_set_by_a_permission_ends_with_it() {
+async fn settings_end_with_the_permission_that_allowed_them() {
     let cast = Cast::new(&["manage_spaces"]).await;
     let (kim, admin, ben) = (&cast.kim, &cast.admin, user_path(&cast.ben));
     let spaces = [cast.ben.space("one").await, cast.ben.space("two").await];
@@ -322,7 +322,7 @@ async fn what_was_set_by_a_permission_ends_with_it() {
 
 /// A space on the server runs code there, and its `command` check too: both end with the right.
 #[tokio::test]
-async fn spaces_on_the_server_end_with_their_owners_permission() {
+async fn local_spaces_end_with_the_permission_of_their_owner() {
     let server = TestServer::builder().allow_local_spaces().start().await;
     let cast = Cast::on(server, &["manage_spaces"]).await;
     let (kim, admin) = (&cast.kim, &cast.admin);

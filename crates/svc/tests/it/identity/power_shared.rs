@@ -40,7 +40,7 @@ async fn global_scripts_of_a_stronger_user_are_not_changed() {
 }
 
 #[tokio::test]
-async fn a_script_that_a_stronger_user_uses_is_not_changed_under_them() {
+async fn a_script_used_by_a_stronger_user_is_not_changed_by_a_weaker_one() {
     let server = TestServer::start().await;
     let (admin, ben) = (server.admin().await, server.user("ben").await);
     let kim = manager(&server, &["manage_scripts"]).await;
@@ -79,7 +79,8 @@ async fn a_script_that_a_stronger_user_uses_is_not_changed_under_them() {
 }
 
 #[tokio::test]
-async fn global_tools_and_libraries_run_for_users_within_the_power_of_their_editor() {
+async fn global_tools_and_libraries_run_only_for_users_with_no_more_permissions_than_their_editor()
+{
     let server = TestServer::start().await;
     let (admin, ben) = (server.admin().await, server.user("ben").await);
     let kim = manager(&server, &["manage_scripts"]).await;
@@ -124,7 +125,7 @@ async fn global_tools_and_libraries_run_for_users_within_the_power_of_their_edit
 }
 
 #[tokio::test]
-async fn a_template_runs_nothing_for_users_beyond_the_power_of_its_editor() {
+async fn a_template_runs_no_script_for_users_with_more_permissions_than_its_editor() {
     let server = TestServer::start().await;
     let (admin, ben) = (server.admin().await, server.user("ben").await);
     let kim = manager(&server, &["manage_templates"]).await;
@@ -245,7 +246,7 @@ async fn a_global_formatter_of_a_weaker_user_formats_nothing_for_a_stronger_one(
 }
 
 #[tokio::test]
-async fn a_global_webhook_waits_while_its_maker_may_have_none() {
+async fn a_global_webhook_pauses_while_its_creator_lacks_the_permission() {
     let server = TestServer::builder()
         .allow_loopback_webhooks()
         .start()

@@ -105,7 +105,7 @@ async fn set_quota(admin: &TestUser, user: &TestUser, quota: &str, value: Value)
 }
 
 #[tokio::test]
-async fn a_user_has_as_many_as_the_quota_allows_and_others_are_not_affected() {
+async fn a_user_may_reach_the_quota_and_others_are_not_affected() {
     let server = limited_server().await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);
     for resource in &RESOURCES {
@@ -119,7 +119,7 @@ async fn a_user_has_as_many_as_the_quota_allows_and_others_are_not_affected() {
 }
 
 #[tokio::test]
-async fn requests_at_the_same_time_cannot_take_the_last_one_twice() {
+async fn concurrent_requests_cannot_exceed_the_quota() {
     let server = limited_server().await;
     let ann = server.user("ann").await;
     for resource in &RESOURCES {
@@ -207,7 +207,7 @@ async fn a_users_quotas_are_shown_and_audited() {
 }
 
 #[tokio::test]
-async fn nobody_but_an_administrator_raises_their_own_quota() {
+async fn only_an_administrator_raises_their_own_quota() {
     let server = TestServer::start().await;
     server.role("people", &["manage_users"]).await;
     let pat = server.user_with("pat", &["user", "people"], &[]).await;

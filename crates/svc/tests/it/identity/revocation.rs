@@ -145,7 +145,7 @@ async fn restore(admin: &TestUser, mallory: &TestUser) {
 }
 
 #[tokio::test]
-async fn a_body_that_comes_after_the_revocation_changes_nothing() {
+async fn s5_a_body_that_arrives_after_the_revocation_changes_nothing() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     let mallory = server.user_with("mallory", &["admin"], &[]).await;
@@ -202,7 +202,7 @@ async fn holding(
 }
 
 #[tokio::test]
-async fn a_result_is_not_given_to_a_caller_who_was_revoked_while_they_waited() {
+async fn s5_a_caller_revoked_while_waiting_does_not_get_the_result() {
     let mut server = TestServer::start().await;
     let (admin, ann, space, _agent) = holding(&mut server).await;
     let bob = server.user("bob").await;
@@ -231,7 +231,7 @@ async fn a_result_is_not_given_to_a_caller_who_was_revoked_while_they_waited() {
 }
 
 #[tokio::test]
-async fn a_tool_call_answered_as_a_stream_ends_with_its_credential() {
+async fn s5_a_tool_call_answered_as_a_stream_ends_with_its_credential() {
     let mut server = TestServer::start().await;
     let (admin, ann, _space, mut agent) = holding(&mut server).await;
     let call = json!({
@@ -261,7 +261,7 @@ async fn a_tool_call_answered_as_a_stream_ends_with_its_credential() {
 }
 
 #[tokio::test]
-async fn the_agent_token_of_a_stopped_space_does_not_act_as_its_owner() {
+async fn s5_the_agent_token_of_a_stopped_space_does_not_act_as_its_owner() {
     let mut server = TestServer::start().await;
     let (_admin, ann, space, mut agent) = holding(&mut server).await;
     let as_agent = ann.with_token(&space.agent_token);

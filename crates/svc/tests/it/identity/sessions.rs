@@ -8,7 +8,7 @@ use svc_testkit::{ADMIN_PASSWORD, TestServer, eventually};
 use crate::SOON;
 
 #[tokio::test]
-async fn a_password_change_needs_the_old_one_and_ends_other_sessions() {
+async fn s5_a_password_change_needs_the_old_password_and_ends_other_sessions() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (here, elsewhere) = (ann.login().await, ann.login().await);
@@ -55,7 +55,7 @@ async fn a_password_change_needs_the_old_one_and_ends_other_sessions() {
 }
 
 #[tokio::test]
-async fn sessions_are_listed_and_ended() {
+async fn s5_sessions_are_listed_and_ended() {
     let server = TestServer::start().await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let answer = server.try_login("ann", &ann.password).await.expect(200);
@@ -110,7 +110,7 @@ async fn sessions_are_listed_and_ended() {
 }
 
 #[tokio::test]
-async fn failed_logins_slow_down_and_lock_nobody_out() {
+async fn s5_failed_logins_are_delayed_and_lock_no_user_out() {
     let server = TestServer::builder()
         .config("login_limit = 3")
         .start()
@@ -146,7 +146,7 @@ async fn failed_logins_slow_down_and_lock_nobody_out() {
 }
 
 #[tokio::test]
-async fn an_unknown_user_and_a_wrong_password_look_the_same() {
+async fn s5_an_unknown_user_and_a_wrong_password_look_the_same() {
     let server = TestServer::start().await;
     let unknown = server
         .try_login("ghost", "whatever it is")
@@ -160,7 +160,7 @@ async fn an_unknown_user_and_a_wrong_password_look_the_same() {
 }
 
 #[tokio::test]
-async fn a_first_start_without_a_password_prints_a_one_time_link() {
+async fn s5_a_first_start_without_a_password_prints_a_one_time_link() {
     let mut server = TestServer::builder().without_admin().start().await;
     let line = server.process().wait_for_log("/setup?token=", SOON).await;
     let link = line

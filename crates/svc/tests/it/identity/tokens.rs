@@ -16,7 +16,7 @@ async fn reach(user: &TestUser) -> [u16; 5] {
 }
 
 #[tokio::test]
-async fn scopes_open_exactly_their_routes() {
+async fn s2_4_s5_s7_scopes_open_exactly_their_routes() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let [methods, call, mcp, spaces, nowhere] = reach(&ann.scoped(&["methods"]).await).await;
@@ -44,7 +44,7 @@ async fn scopes_open_exactly_their_routes() {
 }
 
 #[tokio::test]
-async fn a_scoped_token_never_gains_more_than_its_scopes() {
+async fn s5_a_scoped_token_never_gains_more_than_its_scopes() {
     let server = TestServer::start().await;
     let (admin, ann) = (server.admin().await, server.user("ann").await);
     let scoped = ann.scoped(&["methods"]).await;
@@ -63,7 +63,7 @@ async fn a_scoped_token_never_gains_more_than_its_scopes() {
 }
 
 #[tokio::test]
-async fn cookies_and_agent_tokens_bypass_the_scope_check() {
+async fn s5_cookies_and_agent_tokens_bypass_the_scope_check() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -81,7 +81,7 @@ async fn cookies_and_agent_tokens_bypass_the_scope_check() {
 }
 
 #[tokio::test]
-async fn an_agent_token_acts_as_the_owner_but_not_on_credentials_or_other_spaces() {
+async fn s5_an_agent_token_acts_as_the_owner_but_not_on_credentials_or_other_spaces() {
     let server = TestServer::start().await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let (space, other) = (ann.space("lab").await, ann.space("other").await);
@@ -117,7 +117,7 @@ async fn an_agent_token_acts_as_the_owner_but_not_on_credentials_or_other_spaces
 }
 
 #[tokio::test]
-async fn secrets_are_shown_once_and_stored_as_hashes_only() {
+async fn s5_secrets_are_shown_once_and_stored_as_hashes_only() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -168,7 +168,7 @@ async fn secrets_are_shown_once_and_stored_as_hashes_only() {
 }
 
 #[tokio::test]
-async fn a_revoked_token_ends_with_the_next_request() {
+async fn s5_a_revoked_token_is_refused_from_the_next_request_on() {
     let server = TestServer::start().await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let token = ann.new_token(&[]).await;
@@ -184,7 +184,7 @@ async fn a_revoked_token_ends_with_the_next_request() {
 }
 
 #[tokio::test]
-async fn an_expired_token_is_refused() {
+async fn s5_an_expired_token_is_refused() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     let token = ann.new_token(&[]).await;
@@ -198,7 +198,7 @@ async fn an_expired_token_is_refused() {
 }
 
 #[tokio::test]
-async fn wrong_token_requests_are_refused_by_name() {
+async fn s2_4_invalid_token_requests_are_refused_by_name() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     for (body, said) in [
@@ -219,7 +219,7 @@ async fn wrong_token_requests_are_refused_by_name() {
 }
 
 #[tokio::test]
-async fn last_use_is_recorded() {
+async fn s5_last_use_is_recorded() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     ann.get("/api/methods").await.expect(200);
@@ -234,7 +234,7 @@ async fn last_use_is_recorded() {
 }
 
 #[tokio::test]
-async fn a_token_in_a_cookie_or_a_session_as_a_bearer_is_no_credential() {
+async fn s5_a_token_in_a_cookie_or_a_session_as_a_bearer_is_refused() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let cookie = format!("svc_session={}", ann.token);
@@ -265,7 +265,7 @@ async fn child(user: &TestUser, body: Value) -> (TestUser, Value) {
 }
 
 #[tokio::test]
-async fn a_token_made_with_an_expiring_token_does_not_outlive_it() {
+async fn s5_a_token_created_with_an_expiring_token_does_not_outlive_it() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (expiring, parent) = child(&ann, json!({"name": "p", "expires_in_days": 2})).await;
@@ -304,7 +304,7 @@ async fn a_token_made_with_an_expiring_token_does_not_outlive_it() {
 }
 
 #[tokio::test]
-async fn revoking_a_token_revokes_what_was_made_with_it() {
+async fn s5_revoking_a_token_revokes_the_tokens_created_with_it() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     let ann = server.user("ann").await;

@@ -6,7 +6,7 @@ use svc_testkit::{fixture, method};
 use crate::mcp::{names, with_echo};
 
 #[tokio::test]
-async fn mcp_cli_lists_and_calls() {
+async fn the_cli_lists_and_calls_tools() {
     let (server, ann, (agent, _space)) = with_echo().await;
     let cli = || server.cli(&ann);
     let listed = cli()
@@ -53,7 +53,7 @@ async fn mcp_cli_lists_and_calls() {
 }
 
 #[tokio::test]
-async fn mcp_cli_prints_a_configuration_that_works() {
+async fn the_cli_prints_a_configuration_that_works() {
     let (server, ann, _agent) = with_echo().await;
     let cli = || server.cli(&ann);
     let config = async |args: &[&str]| {

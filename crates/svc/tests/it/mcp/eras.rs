@@ -6,7 +6,7 @@ use svc_testkit::{error_code, result};
 use super::{LEGACY, MODERN, call, legacy, modern, names, post, text, with_echo};
 
 #[tokio::test]
-async fn mcp_modern_discover_list_and_call() {
+async fn s4_1_modern_discover_list_and_call() {
     let (_server, ann, _agent) = with_echo().await;
     let discovered = modern(&ann, "server/discover", json!({})).await;
     let discovered = result(&discovered);
@@ -42,7 +42,7 @@ async fn mcp_modern_discover_list_and_call() {
 }
 
 #[tokio::test]
-async fn mcp_legacy_initialize_ping_list_and_call() {
+async fn s4_1_legacy_initialize_ping_list_and_call() {
     let (_server, ann, _agent) = with_echo().await;
     for (asked, answered) in [
         ("2025-11-25", "2025-11-25"),
@@ -82,7 +82,7 @@ async fn mcp_legacy_initialize_ping_list_and_call() {
 }
 
 #[tokio::test]
-async fn mcp_batches_exist_in_one_version_only() {
+async fn batches_exist_in_one_version_only() {
     let (_server, ann, _agent) = with_echo().await;
     let batch = json!([
         {"jsonrpc": "2.0", "id": 1, "method": "ping"},
@@ -118,7 +118,7 @@ async fn mcp_batches_exist_in_one_version_only() {
 }
 
 #[tokio::test]
-async fn mcp_ids_and_arguments_stay_as_they_were() {
+async fn ids_and_arguments_pass_unchanged() {
     let (_server, ann, _agent) = with_echo().await;
     for id in ["9007199254740993", r#""a\u0041""#, "-1"] {
         let body = format!(
@@ -136,7 +136,7 @@ async fn mcp_ids_and_arguments_stay_as_they_were() {
 }
 
 #[tokio::test]
-async fn mcp_a_permission_and_a_scope_open_it() {
+async fn s5_mcp_needs_its_permission_and_its_scope() {
     let (server, ann, _agent) = with_echo().await;
     server.role("caller", &["use_methods"]).await;
     let ben = server.user_with("ben", &["caller"], &[]).await;

@@ -15,7 +15,7 @@ async fn refused(user: &TestUser, headers: &[(&str, &str)], body: Value, status:
 }
 
 #[tokio::test]
-async fn mcp_bodies_that_are_no_message() {
+async fn bodies_that_are_not_a_message_are_refused() {
     let (_server, ann, _agent) = with_echo().await;
     for headers in [
         &[][..],
@@ -56,7 +56,7 @@ async fn mcp_bodies_that_are_no_message() {
 }
 
 #[tokio::test]
-async fn mcp_modern_headers_must_say_what_the_body_says() {
+async fn modern_headers_must_match_the_body() {
     let (_server, ann, _agent) = with_echo().await;
     let list = modern_body("tools/list", json!({}));
     let version = ("mcp-protocol-version", MODERN);
@@ -131,7 +131,7 @@ async fn mcp_modern_headers_must_say_what_the_body_says() {
 }
 
 #[tokio::test]
-async fn mcp_modern_names_stand_in_a_header_plain_or_encoded() {
+async fn modern_names_in_headers_are_plain_or_encoded() {
     let (_server, ann, _agent) = with_echo().await;
     let body = modern_body("tools/call", json!({"name": "notes_echo", "arguments": {}}));
     let send = async |names: &[&str]| {
@@ -158,7 +158,7 @@ async fn mcp_modern_names_stand_in_a_header_plain_or_encoded() {
 }
 
 #[tokio::test]
-async fn mcp_arguments_that_a_schema_wants_in_headers() {
+async fn arguments_that_a_schema_requires_in_headers() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -207,7 +207,7 @@ async fn mcp_arguments_that_a_schema_wants_in_headers() {
 }
 
 #[tokio::test]
-async fn mcp_unknown_methods_tools_and_cursors() {
+async fn unknown_methods_tools_and_cursors_are_refused() {
     let (_server, ann, _agent) = with_echo().await;
     for unknown in ["ping", "initialize", "prompts/list", "nowhere"] {
         let answer = modern_at(&ann, "/mcp", unknown, json!({}))
@@ -264,7 +264,7 @@ async fn mcp_unknown_methods_tools_and_cursors() {
 }
 
 #[tokio::test]
-async fn mcp_foreign_pages_are_refused() {
+async fn pages_of_other_origins_are_refused() {
     let (server, ann, _agent) = with_echo().await;
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     let own = server.url().to_owned();
@@ -291,7 +291,7 @@ async fn mcp_foreign_pages_are_refused() {
 }
 
 #[tokio::test]
-async fn mcp_other_http_methods() {
+async fn other_http_methods_are_refused() {
     let (_server, ann, _agent) = with_echo().await;
     let send = async |verb: &str, headers: &[(&str, &str)]| {
         let mut request = ann.request(verb, "/mcp");

@@ -153,7 +153,7 @@ fn split(mut messages: Vec<Value>) -> (Vec<f64>, Value) {
 }
 
 #[tokio::test]
-async fn mcp_progress_comes_while_the_call_runs_and_the_answer_last() {
+async fn progress_arrives_while_the_call_runs_and_the_result_last() {
     for (version, token) in [(LEGACY, json!("a \"b\"")), (MODERN, json!(9))] {
         let site = Site::start().await;
         let mut call = Call::of(version, "steps");
@@ -181,14 +181,14 @@ async fn mcp_progress_comes_while_the_call_runs_and_the_answer_last() {
 }
 
 #[tokio::test]
-async fn mcp_progress_only_goes_up() {
+async fn progress_only_increases() {
     let site = Site::start().await;
     let told = Call::of(MODERN, "back").collect(&site.ann).await;
     assert_eq!(split(told).0, [3.0, 4.0]);
 }
 
 #[tokio::test]
-async fn mcp_without_a_token_or_a_report_the_answer_is_what_it_was() {
+async fn without_a_progress_token_or_a_report_the_response_is_unchanged() {
     let site = Site::start().await;
     site.go();
     for version in [LEGACY, MODERN] {
@@ -226,7 +226,7 @@ async fn mcp_without_a_token_or_a_report_the_answer_is_what_it_was() {
 }
 
 #[tokio::test]
-async fn mcp_a_flood_of_reports_becomes_a_few() {
+async fn a_flood_of_reports_is_reduced() {
     let site = Site::start().await;
     let begun = std::time::Instant::now();
     let told = Call::of(LEGACY, "flood").collect(&site.ann).await;
@@ -241,7 +241,7 @@ async fn mcp_a_flood_of_reports_becomes_a_few() {
 }
 
 #[tokio::test]
-async fn mcp_closing_a_stream_of_reports_cancels_the_call() {
+async fn closing_a_stream_of_reports_cancels_the_call() {
     let site = Site::start().await;
     for version in [LEGACY, MODERN] {
         let mut stream = Call::of(version, "steps").open(&site.ann).await;
@@ -259,7 +259,7 @@ async fn mcp_closing_a_stream_of_reports_cancels_the_call() {
 }
 
 #[tokio::test]
-async fn mcp_progress_passes_through_execute_tool() {
+async fn progress_passes_through_execute_tool() {
     let site = Site::start().await;
     let mut call = Call::of(MODERN, "execute_tool");
     call.path = "/mcp?tools=search";
@@ -326,12 +326,12 @@ async fn script_reports(command: &Path, args: &[&str]) {
 }
 
 #[tokio::test]
-async fn mcp_progress_of_a_script_handler() {
+async fn progress_of_a_script_handler() {
     script_reports(&svc_program(), &["run-script", "--json-rpc", "setup.py"]).await;
 }
 
 #[tokio::test]
-async fn mcp_progress_of_a_handler_on_cpython() {
+async fn progress_of_a_handler_on_cpython() {
     if have("python3") {
         script_reports(
             Path::new("python3"),
@@ -342,7 +342,7 @@ async fn mcp_progress_of_a_handler_on_cpython() {
 }
 
 #[tokio::test]
-async fn mcp_a_report_that_waits_for_its_turn_is_told_before_the_answer_is_near() {
+async fn a_delayed_report_is_sent_before_the_result() {
     let site = Site::start().await;
     site.space.write(
         "burst.sh",

@@ -23,7 +23,7 @@ fn path(script: &Value) -> String {
 }
 
 #[tokio::test]
-async fn mcp_tool_scripts_stand_in_the_same_list() {
+async fn tool_scripts_are_in_the_list_of_tools() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
@@ -75,7 +75,7 @@ async fn mcp_tool_scripts_stand_in_the_same_list() {
 }
 
 #[tokio::test]
-async fn mcp_tool_scripts_are_there_after_a_restart_and_beside_methods() {
+async fn tool_scripts_are_listed_after_a_restart_and_beside_methods() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     store(&ann, "one", "user", "def main(params):\n    return 1\n").await;

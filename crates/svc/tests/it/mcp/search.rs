@@ -22,7 +22,7 @@ async fn find(user: &TestUser, query: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn mcp_search_mode_finds_and_runs() {
+async fn search_mode_finds_and_runs_tools() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

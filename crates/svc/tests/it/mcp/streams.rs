@@ -71,7 +71,7 @@ pub async fn quiet(stream: &mut SseStream) {
 }
 
 #[tokio::test]
-async fn mcp_changes_reach_those_whose_list_changed_and_nobody_else() {
+async fn changes_reach_exactly_the_users_whose_list_changed() {
     let server = TestServer::start().await;
     let group = server.groups(&["ops"]).await[0].clone();
     let admin = server.admin().await;
@@ -136,7 +136,7 @@ async fn mcp_changes_reach_those_whose_list_changed_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn mcp_streams_end_with_their_credential_and_with_the_server() {
+async fn streams_end_with_their_credential_and_with_the_server() {
     let mut server = TestServer::start().await;
     let admin = server.admin().await;
     let ann = server.user("ann").await;
@@ -171,7 +171,7 @@ async fn mcp_streams_end_with_their_credential_and_with_the_server() {
 }
 
 #[tokio::test]
-async fn mcp_a_user_has_so_many_streams_and_no_more() {
+async fn streams_of_a_user_are_limited() {
     let server = TestServer::builder()
         .config_table("quotas", "streams = 5")
         .start()

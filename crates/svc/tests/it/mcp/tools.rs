@@ -19,7 +19,7 @@ fn echo(name: &str) -> MethodToml {
 }
 
 #[tokio::test]
-async fn mcp_tools_are_what_the_user_sees() {
+async fn s4_1_tools_are_the_mcp_methods_that_the_user_sees() {
     let server = TestServer::start().await;
     server.groups(&["ops"]).await;
     let ann = server.user("ann").await;
@@ -61,7 +61,7 @@ async fn mcp_tools_are_what_the_user_sees() {
 }
 
 #[tokio::test]
-async fn mcp_own_tools_win_over_others_of_the_same_name() {
+async fn s4_1_own_tools_win_over_those_of_others_with_the_same_name() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let ben = server.user("ben").await;
@@ -103,7 +103,7 @@ async fn mcp_own_tools_win_over_others_of_the_same_name() {
 }
 
 #[tokio::test]
-async fn mcp_schemas_are_safe_in_both_eras() {
+async fn s4_1_schemas_are_safe_in_both_eras() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -149,7 +149,7 @@ async fn mcp_schemas_are_safe_in_both_eras() {
 }
 
 #[tokio::test]
-async fn mcp_results_and_errors_take_the_form_that_clients_read() {
+async fn s4_1_results_and_errors_have_the_form_that_clients_read() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -221,7 +221,7 @@ async fn mcp_results_and_errors_take_the_form_that_clients_read() {
 }
 
 #[tokio::test]
-async fn mcp_a_tool_that_vanished_is_unknown() {
+async fn s4_1_a_removed_tool_is_unknown() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -239,7 +239,7 @@ async fn mcp_a_tool_that_vanished_is_unknown() {
 }
 
 #[tokio::test]
-async fn mcp_long_lists_come_in_pages() {
+async fn s4_1_long_lists_are_paged() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let mut agents = Vec::new();
@@ -268,7 +268,7 @@ async fn mcp_long_lists_come_in_pages() {
 }
 
 #[tokio::test]
-async fn mcp_a_client_that_goes_away_cancels_its_call() {
+async fn s4_1_a_client_that_disconnects_cancels_its_call() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

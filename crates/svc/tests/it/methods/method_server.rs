@@ -30,7 +30,7 @@ async fn wait_for_log(space: &TestSpace, text: &str) {
 }
 
 #[tokio::test]
-async fn noise_duplicate_and_unknown_ids_are_survived() {
+async fn s1_noise_and_duplicate_and_unknown_ids_are_ignored() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -59,7 +59,7 @@ async fn noise_duplicate_and_unknown_ids_are_survived() {
 }
 
 #[tokio::test]
-async fn a_line_over_16_mib_is_discarded_and_the_next_answers() {
+async fn s1_a_line_over_16_mib_is_discarded_and_the_next_is_read() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -76,7 +76,7 @@ async fn a_line_over_16_mib_is_discarded_and_the_next_answers() {
 }
 
 #[tokio::test]
-async fn an_answer_after_the_timeout_is_dropped() {
+async fn s8_a_response_after_the_timeout_is_dropped() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -95,7 +95,7 @@ async fn an_answer_after_the_timeout_is_dropped() {
 }
 
 #[tokio::test]
-async fn closing_stdout_counts_as_exit() {
+async fn s1_closing_stdout_counts_as_exit() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -116,7 +116,7 @@ async fn closing_stdout_counts_as_exit() {
 }
 
 #[tokio::test]
-async fn a_method_server_that_never_reads_times_out_and_is_replaceable() {
+async fn s8_a_method_server_that_never_reads_times_out_and_can_be_replaced() {
     let server = TestServer::builder()
         .config("max_unfinished_body_bytes = 2147483648")
         .start()
@@ -153,7 +153,7 @@ async fn a_method_server_that_never_reads_times_out_and_is_replaceable() {
 }
 
 #[tokio::test]
-async fn kill9_with_50_calls_in_flight_interrupts_all_within_a_second() {
+async fn s1_kill9_with_50_calls_in_flight_interrupts_all_within_a_second() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -185,7 +185,7 @@ async fn kill9_with_50_calls_in_flight_interrupts_all_within_a_second() {
 }
 
 #[tokio::test]
-async fn calls_wait_for_a_restart_but_not_for_ever() {
+async fn s1_calls_wait_for_a_restart_for_a_limited_time() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -227,7 +227,7 @@ async fn calls_wait_for_a_restart_but_not_for_ever() {
 }
 
 #[tokio::test]
-async fn no_process_of_a_method_server_survives_it() {
+async fn s1_child_processes_of_a_method_server_end_with_it() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -268,7 +268,7 @@ async fn no_process_of_a_method_server_survives_it() {
 }
 
 #[tokio::test]
-async fn stderr_goes_to_the_log_of_the_space() {
+async fn s1_stderr_goes_to_the_log_of_the_space() {
     let server = TestServer::start().await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let space = ann.space("lab").await;

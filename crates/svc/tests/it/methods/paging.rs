@@ -28,7 +28,7 @@ async fn all_pages(user: &TestUser, query: &str) -> Vec<Vec<String>> {
 }
 
 #[tokio::test]
-async fn pages_hold_the_list_in_order_and_end_with_null() {
+async fn s4_1_pages_list_all_methods_in_order_and_end_with_null() {
     let server = TestServer::start().await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);
     let own = fixture()
@@ -95,7 +95,7 @@ async fn pages_hold_the_list_in_order_and_end_with_null() {
 }
 
 #[tokio::test]
-async fn methods_that_come_and_go_between_pages_neither_repeat_nor_hide_others() {
+async fn s4_1_changes_between_pages_neither_repeat_nor_hide_other_methods() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -126,7 +126,7 @@ async fn methods_that_come_and_go_between_pages_neither_repeat_nor_hide_others()
 
 /// A page describes its own methods only, so it is far smaller than the list.
 #[tokio::test]
-async fn a_page_of_many_methods_is_small() {
+async fn s4_1_a_page_of_many_methods_is_small() {
     raise_open_files_limit();
     let server = TestServer::builder().large_quotas().start().await;
     let ann = server.user("ann").await;

@@ -42,7 +42,7 @@ fn whoami() -> RegistrationToml {
 }
 
 #[tokio::test]
-async fn a_refused_registration_leaves_the_old_one_serving() {
+async fn s2_1_s7_a_refused_registration_leaves_the_old_one_active() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (space, other) = (ann.space("lab").await, ann.space("other").await);
@@ -91,7 +91,7 @@ async fn a_refused_registration_leaves_the_old_one_serving() {
 }
 
 #[tokio::test]
-async fn faults_in_the_file_are_shown_with_line_and_column() {
+async fn s2_1_errors_in_the_file_are_shown_with_line_and_column() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -167,7 +167,7 @@ async fn faults_in_the_file_are_shown_with_line_and_column() {
 }
 
 #[tokio::test]
-async fn the_space_placeholder_becomes_the_name_of_the_space() {
+async fn s2_1_the_space_placeholder_becomes_the_name_of_the_space() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (one, two) = (ann.space("one").await, ann.space("two").await);
@@ -180,7 +180,7 @@ async fn the_space_placeholder_becomes_the_name_of_the_space() {
 }
 
 #[tokio::test]
-async fn a_method_server_runs_beside_its_file_and_never_sees_the_agents_token() {
+async fn s2_1_a_method_server_runs_in_the_folder_of_its_file_without_the_agent_token() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -221,7 +221,7 @@ async fn a_method_server_runs_beside_its_file_and_never_sees_the_agents_token() 
 }
 
 #[tokio::test]
-async fn the_methods_file_is_registered_once_at_startup() {
+async fn s4_3_the_methods_file_is_registered_once_at_startup() {
     let registration = fixture().with(method("{{space}}.echo", "echo")).to_string();
     registers_by_flag_variable_and_setting("own.toml", &registration).await;
 }
@@ -254,7 +254,7 @@ pub async fn registers_by_flag_variable_and_setting(file: &str, text: &str) {
 }
 
 #[tokio::test]
-async fn a_failing_methods_file_is_logged_and_the_agent_serves_on() {
+async fn s4_3_s7_a_failing_methods_file_is_logged_and_the_agent_keeps_serving() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -276,7 +276,7 @@ async fn a_failing_methods_file_is_logged_and_the_agent_serves_on() {
 }
 
 #[tokio::test]
-async fn warnings_are_shown_and_the_registration_stands() {
+async fn s2_1_warnings_are_shown_and_the_registration_succeeds() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

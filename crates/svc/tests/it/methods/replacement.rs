@@ -11,7 +11,7 @@ use svc_testkit::{Process, TestServer, error_code, eventually, fixture, method, 
 use crate::SOON;
 
 #[tokio::test]
-async fn a_new_registration_replaces_everything_before_it() {
+async fn s2_1_a_new_registration_replaces_the_whole_earlier_one() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -31,7 +31,7 @@ async fn a_new_registration_replaces_everything_before_it() {
 }
 
 #[tokio::test]
-async fn the_old_process_finishes_its_calls() {
+async fn s2_1_the_old_process_finishes_its_calls() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -49,7 +49,7 @@ async fn the_old_process_finishes_its_calls() {
 }
 
 #[tokio::test]
-async fn twenty_replacements_under_load_fail_no_call() {
+async fn s2_1_twenty_replacements_under_load_fail_no_call() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -95,7 +95,7 @@ async fn twenty_replacements_under_load_fail_no_call() {
 }
 
 #[tokio::test]
-async fn unregister_removes_all_and_stops_the_method_server() {
+async fn s2_1_s4_3_unregister_removes_all_methods_and_stops_the_method_server() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -115,7 +115,7 @@ async fn unregister_removes_all_and_stops_the_method_server() {
 }
 
 #[tokio::test]
-async fn unregister_of_one_local_name_keeps_the_process() {
+async fn s2_1_unregister_of_one_local_name_keeps_the_process() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -150,7 +150,7 @@ async fn unregister_of_one_local_name_keeps_the_process() {
 }
 
 #[tokio::test]
-async fn a_refused_reregistration_shows_on_the_space() {
+async fn s2_1_a_refused_reregistration_is_shown_on_the_space() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     let admin = server.admin().await;

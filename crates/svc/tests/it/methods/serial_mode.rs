@@ -8,7 +8,7 @@ use svc_testkit::{RegistrationToml, TestServer, error_code, eventually, fixture,
 use crate::SOON;
 
 #[tokio::test]
-async fn serial_sends_one_call_at_a_time_and_concurrent_many() {
+async fn s4_1_s8_serial_sends_one_call_at_a_time_and_concurrent_many() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     for (name, registration, peak) in [("one", fixture().serial(), 1), ("many", fixture(), 8)] {
@@ -34,7 +34,7 @@ async fn serial_sends_one_call_at_a_time_and_concurrent_many() {
 }
 
 #[tokio::test]
-async fn serial_keeps_the_order_of_arrival_and_notifications_wait_their_turn() {
+async fn s4_1_serial_keeps_the_order_of_arrival_of_calls_and_notifications() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -55,7 +55,7 @@ async fn serial_keeps_the_order_of_arrival_and_notifications_wait_their_turn() {
 }
 
 #[tokio::test]
-async fn serial_timeouts_say_whether_the_call_was_sent() {
+async fn s4_1_s8_serial_timeouts_report_whether_the_call_was_sent() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -87,7 +87,7 @@ async fn serial_timeouts_say_whether_the_call_was_sent() {
 }
 
 #[tokio::test]
-async fn serial_a_queued_call_leaves_when_its_caller_goes() {
+async fn s4_1_serial_a_queued_call_is_removed_when_its_caller_disconnects() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -114,7 +114,7 @@ async fn serial_a_queued_call_leaves_when_its_caller_goes() {
 }
 
 #[tokio::test]
-async fn serial_a_method_server_that_hangs_is_restarted() {
+async fn s4_1_serial_a_method_server_that_hangs_is_restarted() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -145,7 +145,7 @@ done
 "#;
 
 #[tokio::test]
-async fn serial_successive_replacements_never_have_two_processes_at_work() {
+async fn s4_1_serial_successive_replacements_never_run_two_processes_at_once() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     // The one in the middle is idle because it must wait, or has a call that waits.

@@ -76,7 +76,7 @@ async fn d1_two_spaces_may_offer_an_identical_definition() {
 }
 
 #[tokio::test]
-async fn d1_a_different_definition_is_a_conflict_that_names_method_and_space() {
+async fn d1_s7_a_different_definition_is_a_conflict_that_names_method_and_space() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (one, two) = (ann.space("one").await, ann.space("two").await);
@@ -115,7 +115,7 @@ async fn d1_replace_conflicting_removes_the_other_spaces_conflicting_methods() {
 }
 
 #[tokio::test]
-async fn d1_what_was_taken_over_stays_so_over_a_lost_link() {
+async fn d1_methods_taken_over_stay_so_after_a_lost_link() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (one, two) = (ann.space("one").await, ann.space("two").await);
@@ -180,7 +180,7 @@ async fn d2_the_target_with_the_fewest_calls_in_flight_is_chosen() {
 }
 
 #[tokio::test]
-async fn d2_a_caller_that_goes_away_frees_its_place() {
+async fn d2_a_caller_that_disconnects_is_no_longer_counted() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("one").await;
@@ -211,7 +211,7 @@ async fn d2_ties_go_to_the_first_registered_and_a_new_registration_goes_to_the_e
 }
 
 #[tokio::test]
-async fn d2_an_automatic_reregistration_keeps_its_place() {
+async fn d2_an_automatic_reregistration_keeps_its_position() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (one, two) = (ann.space("one").await, ann.space("two").await);
@@ -231,7 +231,7 @@ async fn d2_an_automatic_reregistration_keeps_its_place() {
 }
 
 #[tokio::test]
-async fn d2_a_provider_that_is_gone_is_passed_over() {
+async fn d2_a_provider_without_a_link_is_not_chosen() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (one, two) = (ann.space("one").await, ann.space("two").await);

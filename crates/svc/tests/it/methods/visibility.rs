@@ -120,7 +120,7 @@ async fn v3_groups_limit_a_shared_method_to_their_members() {
 }
 
 #[tokio::test]
-async fn v3_membership_changes_take_effect_at_once_and_a_deleted_group_matches_nobody() {
+async fn v3_membership_changes_take_effect_at_once_and_a_deleted_group_matches_no_user() {
     let server = TestServer::start().await;
     let groups = server.groups(&["ops"]).await;
     let admin = server.admin().await;
@@ -147,7 +147,7 @@ async fn v3_membership_changes_take_effect_at_once_and_a_deleted_group_matches_n
 }
 
 #[tokio::test]
-async fn v3_an_unknown_group_refuses_the_registration() {
+async fn v3_s7_an_unknown_group_refuses_the_registration() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -232,7 +232,7 @@ async fn v6_others_see_a_shared_method_under_the_owner_prefix() {
 }
 
 #[tokio::test]
-async fn discovery_shows_the_owner_more_than_others() {
+async fn s4_1_discovery_shows_the_owner_more_fields_than_other_users() {
     let server = TestServer::start().await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let space = ann.space("lab").await;

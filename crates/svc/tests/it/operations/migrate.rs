@@ -141,7 +141,7 @@ impl Household {
 }
 
 #[tokio::test]
-async fn a_server_moves_with_everything_it_has() {
+async fn a_migration_moves_all_data() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -200,7 +200,7 @@ fn arrived(postgres: &TestPostgres, database: &TestDatabase) -> bool {
 }
 
 #[tokio::test]
-async fn kill_9_at_any_moment_leaves_both_sides_as_they_were() {
+async fn kill_9_at_any_moment_leaves_both_databases_unchanged() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -246,7 +246,7 @@ async fn kill_9_at_any_moment_leaves_both_sides_as_they_were() {
 }
 
 #[tokio::test]
-async fn bad_input_is_refused_in_words() {
+async fn invalid_input_is_refused_with_the_reason() {
     let mut server = TestServer::builder().embedded().start().await;
     server.terminate().await;
     let folder = server.data_dir().display().to_string();

@@ -94,7 +94,7 @@ async fn sigterm_finishes_calls_in_flight_and_exits_with_0() {
 }
 
 #[tokio::test]
-async fn sigterm_does_not_wait_for_ever() {
+async fn sigterm_waits_for_a_limited_time() {
     let mut server = TestServer::builder()
         .config("drain_seconds = 1")
         .start()
@@ -156,7 +156,7 @@ async fn a_newer_schema_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_survives_kill9() {
+async fn acknowledged_changes_survive_kill9() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     for n in 0..5 {
@@ -244,7 +244,7 @@ async fn backups_are_made_online_verified_and_restored() {
 }
 
 #[tokio::test]
-async fn tls_serves_people_and_agents() {
+async fn tls_works_for_clients_and_agents() {
     let (cert, key, ca) = (
         fixture_file("cert.pem"),
         fixture_file("key.pem"),
@@ -331,7 +331,7 @@ async fn logs_are_json_on_request_and_hold_no_secrets() {
 }
 
 #[tokio::test]
-async fn a_server_alone_lists_itself() {
+async fn a_single_server_lists_itself() {
     let server = TestServer::start().await;
     let (admin, ann) = (server.admin().await, server.user("ann").await);
     let space = ann.space("lab").await;

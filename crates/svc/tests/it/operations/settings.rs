@@ -12,7 +12,7 @@ use svc_testkit::{
 use crate::SOON;
 
 #[tokio::test]
-async fn an_agent_trusts_the_ca_file_it_is_given() {
+async fn an_agent_trusts_the_configured_ca_file() {
     let [cert, key, ca] =
         ["cert.pem", "key.pem", "ca.pem"].map(|name| fixture_file(name).display().to_string());
     let server = TestServer::builder()
@@ -78,7 +78,7 @@ async fn an_agent_trusts_the_ca_file_it_is_given() {
 }
 
 #[tokio::test]
-async fn calls_over_the_limit_are_refused_and_say_when_to_come_back() {
+async fn calls_over_the_rate_limit_are_refused_with_retry_after() {
     let server = TestServer::builder()
         .config("calls_per_second = 5")
         .start()
@@ -157,7 +157,7 @@ async fn a_backup_with_damaged_contents_is_refused_by_the_name_of_its_table() {
 }
 
 #[tokio::test]
-async fn a_methods_file_that_fails_is_told_once_and_readably() {
+async fn s4_3_a_methods_file_that_fails_is_reported_once_in_readable_form() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -180,7 +180,7 @@ async fn a_methods_file_that_fails_is_told_once_and_readably() {
 }
 
 #[tokio::test]
-async fn a_refused_agent_token_is_told_once() {
+async fn a_refused_agent_token_is_reported_once() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

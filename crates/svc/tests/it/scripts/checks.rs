@@ -17,7 +17,7 @@ fn explodes() -> String {
 }
 
 #[tokio::test]
-async fn a_source_that_explodes_in_the_compiler_is_refused_and_the_server_unharmed() {
+async fn a_source_that_crashes_the_compiler_is_refused_and_the_server_keeps_running() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let tool = |source: &str| json!({"name": "t", "kind": "tool", "source": source});
@@ -40,7 +40,7 @@ async fn a_source_that_explodes_in_the_compiler_is_refused_and_the_server_unharm
 }
 
 #[tokio::test]
-async fn an_unsupported_construct_is_told_with_a_way_out_that_there_is() {
+async fn the_error_for_an_unsupported_construct_names_an_existing_alternative() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     for kind in ["tool", "sink", "library", "startup"] {

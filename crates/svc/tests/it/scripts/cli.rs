@@ -45,7 +45,7 @@ impl Terminal {
 }
 
 #[tokio::test]
-async fn svc_script_keeps_shows_and_changes_scripts() {
+async fn svc_script_stores_shows_and_changes_scripts() {
     let terminal = Terminal::open().await;
     let made = terminal.create_sum().await;
     assert_eq!(made["source"], SUM);
@@ -77,7 +77,7 @@ async fn svc_script_keeps_shows_and_changes_scripts() {
 }
 
 #[tokio::test]
-async fn svc_script_run_tries_one() {
+async fn svc_script_run_runs_a_script() {
     let terminal = Terminal::open().await;
     terminal.create_sum().await;
     let ran = terminal
@@ -97,7 +97,7 @@ async fn svc_script_run_tries_one() {
 
 /// Own before global; of two kinds the name alone says too little.
 #[tokio::test]
-async fn svc_script_knows_which_one_a_name_means() {
+async fn svc_script_resolves_ambiguous_names() {
     let terminal = Terminal::open().await;
     terminal.create_sum().await;
     let admin = terminal.server.admin().await;

@@ -15,7 +15,7 @@ const PROMPT: Duration = Duration::from_secs(5);
 
 /// Three users have more endless scripts than deliveries are made at once.
 #[tokio::test]
-async fn endless_scripts_hold_up_nobodys_webhooks() {
+async fn endless_scripts_delay_no_webhook() {
     let server = TestServer::builder()
         .allow_loopback_webhooks()
         .config_table("scripts", "timeout_seconds = 1\nworkers = 2")
@@ -94,7 +94,7 @@ async fn only_delivery(sink: &TestSink, admin: &TestUser) -> Value {
 }
 
 #[tokio::test]
-async fn whoever_may_have_no_global_sinks_any_more_reads_no_ones_events() {
+async fn s6_6_a_user_who_lost_manage_global_sinks_reads_no_events_of_others() {
     let server = TestServer::builder().retries(0.1, 0.1).start().await;
     server
         .role(

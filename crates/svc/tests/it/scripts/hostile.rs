@@ -231,7 +231,7 @@ async fn unleash(server: &TestServer, good: &TestUser, prepared: &[Vec<(Attack, 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_hostile_scripts_leave_the_server_as_it_was() {
+async fn a_thousand_hostile_scripts_leave_the_server_unharmed() {
     let server = start().await;
     let receiver = TestReceiver::start().await;
     let good = server.user("good").await;

@@ -7,14 +7,14 @@ use super::register::{beginning, publishing};
 use crate::{SOON, methods::registration::registers_by_flag_variable_and_setting};
 
 #[tokio::test]
-async fn a_methods_file_may_be_a_script() {
+async fn s4_3_a_methods_file_may_be_a_script() {
     let script =
         publishing(&["echo"]).replace("\"echo\", \"echo\"", "\"{{space}}.echo\", \"echo\"");
     registers_by_flag_variable_and_setting("own.py", &script).await;
 }
 
 #[tokio::test]
-async fn a_methods_script_that_fails_is_in_the_log_and_the_agent_serves_on() {
+async fn s4_3_s7_a_methods_script_that_fails_is_logged_and_the_agent_keeps_serving() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -44,7 +44,7 @@ async fn a_methods_script_that_fails_is_in_the_log_and_the_agent_serves_on() {
 }
 
 #[tokio::test]
-async fn an_endless_methods_script_ends_with_its_agent() {
+async fn s4_3_an_endless_methods_script_ends_with_its_agent() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

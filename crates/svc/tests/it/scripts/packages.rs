@@ -61,7 +61,7 @@ fn save(folder: &Path, name: &str, archive: &Answer) -> PathBuf {
 }
 
 #[tokio::test]
-async fn both_archives_have_a_tag_and_are_sent_once() {
+async fn s4_2_both_archives_have_an_etag_and_are_sent_once() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     ann.script("library", "words", "X = 1\n").await;
@@ -100,7 +100,7 @@ async fn both_archives_have_a_tag_and_are_sent_once() {
 
 /// Any page in a browser of this machine can ask.
 #[tokio::test]
-async fn packages_are_for_programs_of_this_machine_only() {
+async fn s4_2_packages_are_served_to_programs_of_this_machine_only() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -122,7 +122,7 @@ async fn packages_are_for_programs_of_this_machine_only() {
 }
 
 #[tokio::test]
-async fn the_libraries_are_those_of_the_owner_and_then_global_ones() {
+async fn s4_2_libraries_of_the_owner_come_before_global_ones() {
     if !have_python() {
         return;
     }
@@ -171,7 +171,7 @@ async fn the_libraries_are_those_of_the_owner_and_then_global_ones() {
 }
 
 #[tokio::test]
-async fn the_svc_library_is_imported_from_its_archive_by_a_real_python() {
+async fn s4_2_cpython_imports_the_svc_library_from_its_archive() {
     if !have_python() {
         return;
     }
@@ -197,7 +197,7 @@ print(json.dumps(s.object(n=s.integer(minimum=1), t=s.optional(s.string()))))
 }
 
 #[tokio::test]
-async fn without_a_link_the_libraries_are_as_they_were_or_unavailable() {
+async fn s4_2_without_a_link_the_libraries_are_the_last_known_or_unavailable() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     ann.script("library", "words", "X = 1\n").await;
@@ -243,7 +243,7 @@ for line in sys.stdin:
 "#;
 
 #[tokio::test]
-async fn a_python_method_server_imports_svc_and_stored_libraries_with_nothing_installed() {
+async fn s4_2_a_python_method_server_imports_svc_and_stored_libraries_without_installation() {
     if !have_python() {
         return;
     }

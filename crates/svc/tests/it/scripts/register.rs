@@ -46,7 +46,7 @@ impl Lab {
 }
 
 #[tokio::test]
-async fn a_script_registers_all_a_file_can_say() {
+async fn s2_1_a_script_can_register_every_field_of_a_file() {
     let lab = Lab::new().await;
     lab.server.groups(&["staff"]).await;
     let script = beginning()
@@ -104,7 +104,7 @@ print(server.register())
 }
 
 #[tokio::test]
-async fn register_replaces_and_unregister_takes_back() {
+async fn s2_1_register_replaces_and_unregister_removes() {
     let lab = Lab::new().await;
     lab.register(&publishing(&["echo", "pid"])).await.expect(0);
     let first = lab.agent.method_server_pid().await;
@@ -224,7 +224,7 @@ fn refusals() -> Vec<Refused> {
 }
 
 #[tokio::test]
-async fn a_script_that_fails_is_refused_and_the_old_registration_serves_on() {
+async fn s2_1_s7_a_script_that_fails_is_refused_and_the_old_registration_stays() {
     let lab = Lab::new().await;
     lab.register(&publishing(&["pid"])).await.expect(0);
     let pid = lab.agent.method_server_pid().await;
@@ -253,7 +253,7 @@ async fn a_script_that_fails_is_refused_and_the_old_registration_serves_on() {
 }
 
 #[tokio::test]
-async fn an_endless_script_ends_with_ctrl_c() {
+async fn s4_3_an_endless_script_ends_with_ctrl_c() {
     let lab = Lab::new().await;
     lab.register(&publishing(&["pid"])).await.expect(0);
     let pid = lab.agent.method_server_pid().await;
@@ -274,7 +274,7 @@ async fn an_endless_script_ends_with_ctrl_c() {
 }
 
 #[tokio::test]
-async fn validate_runs_a_script_without_an_agent() {
+async fn s4_3_validate_runs_a_script_without_an_agent() {
     let home = TempDir::new().unwrap();
     let write = |text: &str| std::fs::write(home.path().join("methods.py"), text).unwrap();
     write(&publishing(&["echo", "{{space}}.pid"]));

@@ -11,7 +11,7 @@ use super::{
 use crate::SOON;
 
 #[tokio::test]
-async fn what_a_script_takes_back_is_left_out_of_what_it_registers() {
+async fn s2_1_methods_that_a_script_unregisters_are_not_reported_as_registered() {
     let lab = Lab::new().await;
     let some = format!(
         "{}print(server.unregister('pid'))\n",
@@ -52,7 +52,7 @@ async fn what_a_script_takes_back_is_left_out_of_what_it_registers() {
 }
 
 #[tokio::test]
-async fn a_script_that_fails_after_its_registration_says_that_it_stands() {
+async fn s2_1_a_script_that_fails_after_its_registration_reports_that_the_registration_stays() {
     let lab = Lab::new().await;
     for (rest, said) in [
         ("1 / 0\n", "ZeroDivisionError"),
@@ -84,7 +84,7 @@ async fn a_script_that_fails_after_its_registration_says_that_it_stands() {
 }
 
 #[tokio::test]
-async fn the_failure_that_is_told_is_the_one_that_was_not_caught() {
+async fn s2_1_the_reported_failure_is_the_uncaught_one() {
     let lab = Lab::new().await;
     let caught = "server.method('a b', 'x', 'd')\ntry:\n    server.register()\nexcept RuntimeError:\n    print('caught')\n";
     let asked =
@@ -107,7 +107,7 @@ async fn the_failure_that_is_told_is_the_one_that_was_not_caught() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_not_there_is_named_with_a_way_out_that_exists() {
+async fn s4_3_the_error_for_a_missing_file_names_it_and_an_existing_alternative() {
     let home = TempDir::new().unwrap();
     for command in ["register", "validate"] {
         let run = ["methods", command, "nosuch.py"];
@@ -118,7 +118,7 @@ async fn a_file_that_is_not_there_is_named_with_a_way_out_that_exists() {
 }
 
 #[tokio::test]
-async fn the_log_says_in_a_sentence_what_became_of_a_methods_script() {
+async fn s4_3_the_log_reports_the_outcome_of_a_methods_script() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     for (name, rest, said) in [

@@ -121,7 +121,7 @@ def other(params):
 "#;
 
 #[tokio::test]
-async fn a_change_of_a_global_is_never_seen_by_the_next_request() {
+async fn s4_4_a_change_of_a_global_is_never_seen_by_the_next_request() {
     let lab = Lab::new().await;
     lab.space.write("helper.py", "STATE = {}\n");
     // What the setup leaves behind is where each request begins.
@@ -172,7 +172,7 @@ def half_a_line(params):
 "#;
 
 #[tokio::test]
-async fn what_handlers_print_goes_to_the_log_however_much_it_is() {
+async fn s4_4_output_of_handlers_of_any_size_goes_to_the_log() {
     let lab = Lab::serving(LOUD, &[]).await;
     let said = |response: Value| assert_eq!(result(&response), "said");
     // An unfinished line is a line, and not the beginning of the next request's.
@@ -189,7 +189,7 @@ async fn what_handlers_print_goes_to_the_log_however_much_it_is() {
 }
 
 #[tokio::test]
-async fn an_unrouted_local_name_is_method_not_found() {
+async fn s4_4_an_unrouted_local_name_is_method_not_found() {
     let lab = Lab::new().await;
     lab.write_setup(LOUD, "");
     let registration = registration(LOUD, &[]).with(method("nowhere", "no_route"));
@@ -209,7 +209,7 @@ def spill(params):
 "#;
 
 #[tokio::test]
-async fn notifications_run_and_their_failures_are_in_the_log() {
+async fn s4_4_notifications_run_and_their_failures_are_logged() {
     let lab = Lab::serving(NOTED, &[]).await;
     for n in 0..3 {
         let params = json!({"file": format!("{n}.txt"), "text": "written"});
@@ -229,7 +229,7 @@ async fn notifications_run_and_their_failures_are_in_the_log() {
 }
 
 #[tokio::test]
-async fn numbers_keys_and_null_arrive_as_they_were() {
+async fn s4_4_numbers_keys_and_null_arrive_unchanged() {
     let handlers = "def echo(params):
     return params
 ";

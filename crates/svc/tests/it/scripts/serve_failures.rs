@@ -101,7 +101,7 @@ fn failures(handlers: &str) -> Vec<(&'static str, i64, &'static str, Value)> {
 }
 
 #[tokio::test]
-async fn a_handler_that_fails_answers_why_and_disturbs_nobody() {
+async fn s4_4_a_handler_that_fails_returns_the_reason_and_affects_no_other_call() {
     let handlers = format!("{HOLD}{FAILING}");
     let args = ["--memory-mb", "64", "--workers", "3"];
     let lab = Lab::serving(&handlers, &args).await;
@@ -152,7 +152,7 @@ def swallows(params):
 "#;
 
 #[tokio::test]
-async fn a_handler_without_end_is_ended_in_its_time_and_disturbs_nobody() {
+async fn s4_4_an_endless_handler_is_ended_at_its_timeout_and_affects_no_other_call() {
     let args = ["--timeout", "2", "--workers", "6"];
     let lab = Lab::serving(ENDLESS, &args).await;
     let pid = lab.agent.method_server_pid().await;

@@ -37,7 +37,7 @@ async fn wait_until_all_gone(ids: &[u32]) {
 }
 
 #[tokio::test]
-async fn a_change_of_a_watched_file_is_served_without_a_restart() {
+async fn s4_4_a_change_of_a_watched_file_is_served_without_a_restart() {
     let version = |text: &str| format!("import parts\n\ndef version(params):\n    return {text}\n");
     let lab = Lab::new().await;
     lab.space.write("parts.py", "N = 1\n");
@@ -94,7 +94,7 @@ async fn a_change_of_a_watched_file_is_served_without_a_restart() {
 }
 
 #[tokio::test]
-async fn without_watch_a_change_waits_for_the_next_registration() {
+async fn s4_4_without_watch_a_change_waits_for_the_next_registration() {
     let version = |n: u32| format!("def version(params):\n    return {n}\n");
     let lab = Lab::serving(&version(1), &[]).await;
     lab.space.write("handlers.py", &version(2));
@@ -104,7 +104,7 @@ async fn without_watch_a_change_waits_for_the_next_registration() {
 }
 
 #[tokio::test]
-async fn stopping_the_agent_leaves_no_process_of_a_handler() {
+async fn s4_4_stopping_the_agent_leaves_no_process_of_a_handler() {
     let handlers = format!("{HOLD}{SPIN}");
     let args = ["--workers", "2", "--timeout", "2"];
     let mut lab = Lab::serving(&handlers, &args).await;
@@ -125,7 +125,7 @@ async fn stopping_the_agent_leaves_no_process_of_a_handler() {
 
 /// As a terminal sends it: to the whole group in the foreground.
 #[tokio::test]
-async fn ctrl_c_lets_the_request_in_flight_finish() {
+async fn s4_4_ctrl_c_lets_the_request_in_flight_finish() {
     let folder = TempDir::new().unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
     let setup = "from svc import jsonrpc\njsonrpc.method('hold', 'handlers.hold')\n";
@@ -163,7 +163,7 @@ async fn ctrl_c_lets_the_request_in_flight_finish() {
 }
 
 #[tokio::test]
-async fn a_killed_method_server_takes_its_workers_along_and_is_restarted() {
+async fn s4_4_a_killed_method_server_ends_its_workers_and_is_restarted() {
     let handlers = format!("{HOLD}{SPIN}def echo(params):\n    return params\n");
     let lab = Lab::serving(&handlers, &["--workers", "2"]).await;
     let spinning = lab.ann.start_call("spin", json!({}));
@@ -180,7 +180,7 @@ async fn a_killed_method_server_takes_its_workers_along_and_is_restarted() {
 }
 
 #[tokio::test]
-async fn what_a_handler_started_ends_with_its_time_and_with_its_method_server() {
+async fn s4_4_processes_of_a_handler_end_at_its_timeout_and_with_its_method_server() {
     let handlers = r#"
 import subprocess
 
@@ -206,7 +206,7 @@ def waits(params):
 }
 
 #[tokio::test]
-async fn a_killed_worker_costs_its_own_call_only() {
+async fn s4_4_a_killed_worker_fails_its_own_call_only() {
     let handlers = format!("{HOLD}{SPIN}");
     let lab = Lab::serving(&handlers, &["--workers", "2"]).await;
     let server = lab.agent.method_server_pid().await;
@@ -226,7 +226,7 @@ async fn a_killed_worker_costs_its_own_call_only() {
 }
 
 #[tokio::test]
-async fn a_killed_agent_leaves_no_process_of_a_handler() {
+async fn s4_4_a_killed_agent_leaves_no_process_of_a_handler() {
     let handlers = format!("{HOLD}{SPIN}");
     let args = ["--workers", "2", "--timeout", "2"];
     let mut lab = Lab::serving(&handlers, &args).await;
@@ -240,7 +240,7 @@ async fn a_killed_agent_leaves_no_process_of_a_handler() {
 }
 
 #[tokio::test]
-async fn a_setup_that_fails_refuses_the_registration_with_its_words() {
+async fn s4_4_a_setup_that_fails_refuses_the_registration_with_its_error() {
     let good = "def version(params):\n    return 1\n";
     let lab = Lab::serving(good, &[]).await;
     let route = "from svc import jsonrpc\njsonrpc.method('version', 'handlers.version')\n";
@@ -280,7 +280,7 @@ def lazy(params):
 "#;
 
 #[tokio::test]
-async fn handlers_import_libraries_beside_the_script_and_stored_ones() {
+async fn s4_4_handlers_import_libraries_beside_the_script_and_stored_ones() {
     let lab = Lab::new().await;
     let admin = lab.server.admin().await;
     let word = |text: &str| format!("WORD = '{text}'\n");
@@ -333,7 +333,7 @@ def look(params):
 "#;
 
 #[tokio::test]
-async fn handlers_emit_and_call_without_an_address_or_a_token() {
+async fn s4_4_handlers_emit_and_call_without_an_address_or_a_token() {
     let lab = Lab::serving(AT_HOME, &["--workers", "2"]).await;
     let response = lab.ann.call("look", json!({"by": "ann"})).await;
     let mut found = result(&response).clone();

@@ -30,7 +30,7 @@ pub async fn patient() -> TestServer {
 }
 
 #[tokio::test]
-async fn a_sink_script_sees_the_event_it_runs_for() {
+async fn s6_3_a_sink_script_reads_its_event() {
     let server = patient().await;
     let ann = server.user("ann").await;
     let source = "\
@@ -72,7 +72,7 @@ print(json.dumps({
 }
 
 #[tokio::test]
-async fn a_sink_script_sees_the_space_an_event_is_of() {
+async fn s6_3_a_sink_script_reads_the_space_of_its_event() {
     let server = patient().await;
     let (ann, admin) = (server.user("ann").await, server.admin().await);
     let template = json!({"name": "kit", "custom_fields": {"team": "red"}});
@@ -92,7 +92,7 @@ async fn a_sink_script_sees_the_space_an_event_is_of() {
 
 /// An event that emits events has no end.
 #[tokio::test]
-async fn a_sink_script_cannot_emit() {
+async fn s6_3_a_sink_script_cannot_emit() {
     let server = patient().await;
     let ann = server.user("ann").await;
     let again = |route: &str| {
@@ -132,7 +132,7 @@ async fn a_sink_script_cannot_emit() {
 }
 
 #[tokio::test]
-async fn output_and_error_are_in_the_delivery_log_and_three_failures_end_it() {
+async fn s6_3_s6_5_output_and_error_are_in_the_delivery_log_and_three_failures_end_the_delivery() {
     let server = TestServer::builder().retries(0.05, 0.1).start().await;
     let (ann, admin) = (server.user("ann").await, server.admin().await);
     let source = "\
@@ -165,7 +165,7 @@ raise ValueError('no ink')
 
 /// What a script may do in a sink is little, and what it may not says so, and where.
 #[tokio::test]
-async fn files_environment_and_processes_are_refused_with_their_line() {
+async fn s6_3_access_to_files_environment_and_processes_is_refused_with_its_line() {
     let server = patient().await;
     let ann = server.user("ann").await;
     for (name, source, error) in [
@@ -212,7 +212,7 @@ async fn files_environment_and_processes_are_refused_with_their_line() {
 }
 
 #[tokio::test]
-async fn events_come_in_order_and_one_at_a_time() {
+async fn s6_5_events_reach_a_sink_script_in_order_and_one_at_a_time() {
     let server = patient().await;
     let ann = server.user("ann").await;
     let source = "\
@@ -245,7 +245,7 @@ print(e.get_int('n'), begun, time.time())
 }
 
 #[tokio::test]
-async fn a_sink_needs_one_script_that_can_run() {
+async fn s6_3_a_sink_needs_one_script_that_can_run() {
     let server = patient().await;
     let ann = server.user("ann").await;
     let script = ann.script("sink", "stored", "x = 1\n").await;
@@ -285,7 +285,7 @@ async fn a_sink_needs_one_script_that_can_run() {
 
 /// At once, past the lane, and with no trace in the log of deliveries.
 #[tokio::test]
-async fn a_sink_script_can_be_tried() {
+async fn s6_3_a_sink_script_can_be_tested() {
     let server = patient().await;
     let ann = server.user("ann").await;
     let source = "import svc.event as e\nprint(e.type(), e.get_int('n'))\nif e.get_int('n') == 2:\n    raise ValueError('two')\n";

@@ -7,7 +7,7 @@ use super::sinks::{failure, patient, printed};
 use crate::SOON;
 
 #[tokio::test]
-async fn a_stored_script_is_used_as_it_is_at_that_moment() {
+async fn s6_3_each_delivery_uses_the_current_stored_script() {
     let server = TestServer::builder().retries(0.2, 3600.0).start().await;
     let (ann, ben, admin) = (
         server.user("ann").await,
@@ -61,7 +61,7 @@ async fn a_stored_script_is_used_as_it_is_at_that_moment() {
 
 /// The owner's permissions, not those of whoever raised the event.
 #[tokio::test]
-async fn a_sink_script_acts_as_its_owner_with_what_they_may_now() {
+async fn s6_3_a_sink_script_acts_as_its_owner_with_their_current_permissions() {
     let server = patient().await;
     server.role("auditor", &["view_audit"]).await;
     let (ann, admin) = (server.user("ann").await, server.admin().await);
@@ -105,7 +105,7 @@ async fn tries(sink: &TestSink) -> usize {
 }
 
 #[tokio::test]
-async fn the_sinks_of_a_deactivated_owner_pause() {
+async fn s6_3_script_sinks_of_a_deactivated_owner_pause() {
     let server = TestServer::builder().retries(2.0, 3600.0).start().await;
     let (ann, ben, admin) = (
         server.user("ann").await,
@@ -139,7 +139,7 @@ async fn the_sinks_of_a_deactivated_owner_pause() {
 }
 
 #[tokio::test]
-async fn a_sink_script_imports_own_libraries_then_global_ones() {
+async fn s6_3_a_sink_script_imports_own_libraries_before_global_ones() {
     let server = patient().await;
     let (ann, ben, admin) = (
         server.user("ann").await,

@@ -56,7 +56,7 @@ print("all done")
 "#;
 
 #[tokio::test]
-async fn a_startup_script_sets_its_space_up() {
+async fn s4_3_a_startup_script_sets_up_its_space() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let program = fixture_method_server();
@@ -85,7 +85,7 @@ async fn a_startup_script_sets_its_space_up() {
 }
 
 #[tokio::test]
-async fn a_startup_script_runs_once_and_not_again_on_a_new_link() {
+async fn s4_3_a_startup_script_runs_once_and_not_again_on_a_new_link() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     let source = "with open('runs.txt', 'a') as f:\n    f.write('run\\n')\nprint('ran')\n";
@@ -117,7 +117,7 @@ async fn a_startup_script_runs_once_and_not_again_on_a_new_link() {
 }
 
 #[tokio::test]
-async fn a_failing_startup_script_is_logged_and_the_agent_serves_on() {
+async fn s4_3_s7_a_failing_startup_script_is_logged_and_the_agent_keeps_serving() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let fixture = svc_testkit::fixture().plain("echo");
@@ -158,7 +158,7 @@ async fn a_failing_startup_script_is_logged_and_the_agent_serves_on() {
 
 /// The methods file comes after the startup script, whatever became of that.
 #[tokio::test]
-async fn the_methods_file_is_registered_after_the_startup_script() {
+async fn s4_3_the_methods_file_is_registered_after_the_startup_script() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let source = format!(
@@ -175,7 +175,7 @@ async fn the_methods_file_is_registered_after_the_startup_script() {
 }
 
 #[tokio::test]
-async fn a_template_gives_its_spaces_a_global_startup_script() {
+async fn s6_1_a_template_gives_its_spaces_a_global_startup_script() {
     let server = TestServer::builder()
         .allow_loopback_webhooks()
         .start()
@@ -215,7 +215,7 @@ async fn a_template_gives_its_spaces_a_global_startup_script() {
 }
 
 #[tokio::test]
-async fn only_a_startup_script_one_may_use_is_taken() {
+async fn a_space_takes_only_a_startup_script_that_its_owner_may_use() {
     let server = TestServer::start().await;
     let (ann, ben, admin) = (
         server.user("ann").await,

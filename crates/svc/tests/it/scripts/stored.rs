@@ -38,7 +38,7 @@ async fn names(user: &TestUser, query: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_script_has_every_field_in_every_answer() {
+async fn a_script_has_every_field_in_every_response() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
@@ -76,7 +76,7 @@ async fn a_script_has_every_field_in_every_answer() {
 }
 
 #[tokio::test]
-async fn others_scripts_do_not_exist_and_global_ones_are_everybodys_to_use() {
+async fn scripts_of_others_are_hidden_and_global_ones_usable_by_all() {
     let server = TestServer::start().await;
     server.role("librarian", &["manage_scripts"]).await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
@@ -122,7 +122,7 @@ async fn others_scripts_do_not_exist_and_global_ones_are_everybodys_to_use() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_not_stored() {
+async fn scripts_that_cannot_work_are_not_stored() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     for (key, value, code, says) in [
@@ -164,7 +164,7 @@ async fn what_cannot_work_is_not_stored() {
 
 /// Scripts import a library by its name, and nothing built in is hidden by one.
 #[tokio::test]
-async fn a_library_has_a_name_that_can_be_imported() {
+async fn a_library_needs_a_name_that_can_be_imported() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     for name in [
@@ -186,7 +186,7 @@ async fn a_library_has_a_name_that_can_be_imported() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_script_is_refused() {
+async fn a_body_that_is_not_a_script_is_refused() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let unknown = [
@@ -266,7 +266,7 @@ async fn a_name_is_unique_per_owner_and_kind() {
 
 /// PATCH is a merge patch: null empties what may be empty, and nothing else.
 #[tokio::test]
-async fn a_patch_changes_what_it_names_and_null_empties_a_schema() {
+async fn a_patch_changes_only_the_named_fields_and_null_removes_a_schema() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let script = ann
@@ -307,7 +307,7 @@ async fn a_patch_changes_what_it_names_and_null_empties_a_schema() {
 }
 
 #[tokio::test]
-async fn a_script_in_use_stays() {
+async fn a_script_in_use_cannot_be_deleted() {
     let server = TestServer::start().await;
     let (ann, admin) = (server.user("ann").await, server.admin().await);
     let sink_script = ann.script("sink", "react", "x = 1").await;

@@ -78,7 +78,7 @@ fn python(home: &Path) -> Cli {
 }
 
 #[tokio::test]
-async fn every_script_of_the_suite_says_the_same_on_both_engines() {
+async fn every_script_of_the_suite_prints_the_same_on_both_engines() {
     let (home, suite) = (TempDir::new().unwrap(), suite());
     let mut names = scripts_of(&suite);
     names.retain(|name| !PARTS.contains(&name.as_str()));
@@ -97,7 +97,7 @@ async fn every_script_of_the_suite_says_the_same_on_both_engines() {
 }
 
 #[tokio::test]
-async fn a_json_rpc_session_is_answered_the_same_by_both_engines() {
+async fn s4_4_a_json_rpc_session_is_answered_the_same_by_both_engines() {
     let (home, suite) = (TempDir::new().unwrap(), suite());
     let read = |name: &str| std::fs::read_to_string(suite.join(name)).unwrap();
     let requests = read("session.requests.jsonl");
@@ -142,7 +142,7 @@ async fn run_in(space: &TestSpace, engine: Engine) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn scripts_in_a_space_say_and_do_the_same_on_both_engines() {
+async fn scripts_in_a_space_print_and_do_the_same_on_both_engines() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -175,7 +175,7 @@ async fn scripts_in_a_space_say_and_do_the_same_on_both_engines() {
 
 /// The agent brings the library along for a method server on CPython, too.
 #[tokio::test]
-async fn handlers_answer_the_same_on_both_engines_behind_an_agent() {
+async fn s4_4_handlers_return_the_same_on_both_engines_behind_an_agent() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let mut answers = Vec::new();

@@ -69,7 +69,7 @@ def main(params):
 }
 
 #[tokio::test]
-async fn what_is_no_run_is_refused() {
+async fn invalid_run_requests_are_refused() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let tool = ann.script("tool", "t", WHO).await;
@@ -106,7 +106,7 @@ async fn what_is_no_run_is_refused() {
 
 /// Spec 6.2: of no space, of the calling user, to that user's own sinks and to global ones.
 #[tokio::test]
-async fn an_emit_of_a_tool_is_its_callers_event_from_no_space() {
+async fn s6_2_an_event_emitted_by_a_tool_belongs_to_its_caller_and_has_no_space() {
     let server = TestServer::builder()
         .allow_loopback_webhooks()
         .start()
@@ -160,7 +160,7 @@ def main(params):
 }
 
 #[tokio::test]
-async fn a_tool_is_its_caller_with_what_they_may_at_that_moment() {
+async fn a_tool_acts_as_its_caller_with_their_current_permissions() {
     let server = TestServer::start().await;
     server.role("auditor", &["view_audit"]).await;
     let (admin, ann) = (server.admin().await, server.user("ann").await);
@@ -212,7 +212,7 @@ def main(params):
 
 /// Not even an administrator's.
 #[tokio::test]
-async fn a_script_reaches_no_credentials_and_no_people() {
+async fn a_script_cannot_reach_credentials_or_user_accounts() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     let space = admin.space("lab").await;
@@ -263,7 +263,7 @@ def main(params):
 }
 
 #[tokio::test]
-async fn a_tool_imports_own_libraries_then_global_ones() {
+async fn a_tool_imports_own_libraries_before_global_ones() {
     let server = TestServer::start().await;
     let (admin, ann, ben) = (
         server.admin().await,
@@ -299,7 +299,7 @@ async fn a_tool_imports_own_libraries_then_global_ones() {
 
 /// Each takes a worker's time, whoever wants it.
 #[tokio::test]
-async fn a_user_runs_sixty_scripts_a_minute() {
+async fn a_user_may_run_sixty_scripts_per_minute() {
     let server = TestServer::start().await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     let source = "def main(params):\n    return 1\n";

@@ -17,7 +17,7 @@ fn impatient() -> TestServerBuilder {
 }
 
 #[tokio::test]
-async fn methods_a_second_agent_does_not_bring_back_go_after_the_grace() {
+async fn s3_methods_not_registered_again_by_a_second_agent_end_after_the_grace_period() {
     let server = impatient().start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -43,7 +43,7 @@ async fn methods_a_second_agent_does_not_bring_back_go_after_the_grace() {
 }
 
 #[tokio::test]
-async fn methods_that_an_agent_brings_back_within_the_grace_stay() {
+async fn s3_methods_registered_again_within_the_grace_period_stay() {
     let server = impatient().start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -61,7 +61,7 @@ async fn methods_that_an_agent_brings_back_within_the_grace_stay() {
 }
 
 #[tokio::test]
-async fn a_deactivated_owners_space_stops_even_over_a_restart() {
+async fn s3_the_space_of_a_deactivated_owner_stops_even_across_a_restart() {
     let mut server = TestServer::builder()
         .config("grace_seconds = 3")
         .start()

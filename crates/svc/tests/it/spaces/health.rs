@@ -23,7 +23,7 @@ fn checked(check: Value) -> Value {
 }
 
 #[tokio::test]
-async fn health_by_tcp() {
+async fn s3_s6_1_health_by_tcp() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -46,7 +46,7 @@ async fn health_by_tcp() {
 }
 
 #[tokio::test]
-async fn health_by_http() {
+async fn s3_s6_1_health_by_http() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -82,7 +82,7 @@ async fn health_by_http() {
 }
 
 #[tokio::test]
-async fn health_by_command() {
+async fn s3_s6_1_health_by_command() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let check = checked(json!({"type": "command", "command": "test -e ready || sleep 30"}));
@@ -97,7 +97,7 @@ async fn health_by_command() {
 }
 
 #[tokio::test]
-async fn health_checks_that_make_no_sense_are_refused() {
+async fn s3_invalid_health_checks_are_refused() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     for check in [

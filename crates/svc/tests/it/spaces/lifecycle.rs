@@ -16,7 +16,7 @@ fn impatient() -> TestServerBuilder {
 }
 
 #[tokio::test]
-async fn a_link_deploys_and_the_agents_own_shutdown_stops() {
+async fn s3_a_link_deploys_a_space_and_a_shutdown_of_the_agent_stops_it() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -34,7 +34,7 @@ async fn a_link_deploys_and_the_agents_own_shutdown_stops() {
 }
 
 #[tokio::test]
-async fn kill9_of_the_agent_stops_the_space_after_the_grace_period() {
+async fn s3_kill9_of_the_agent_stops_the_space_after_the_grace_period() {
     let server = impatient().start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -60,7 +60,7 @@ async fn kill9_of_the_agent_stops_the_space_after_the_grace_period() {
 }
 
 #[tokio::test]
-async fn an_agent_that_hangs_is_found_out_by_its_heartbeat() {
+async fn s3_an_agent_that_hangs_is_detected_by_its_heartbeat() {
     let server = impatient().start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -77,7 +77,7 @@ async fn an_agent_that_hangs_is_found_out_by_its_heartbeat() {
 }
 
 #[tokio::test]
-async fn kill9_of_the_server_brings_agent_and_methods_back_by_themselves() {
+async fn s3_agents_and_methods_return_after_kill9_of_the_server() {
     let mut server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -95,7 +95,7 @@ async fn kill9_of_the_server_brings_agent_and_methods_back_by_themselves() {
 }
 
 #[tokio::test]
-async fn a_space_that_does_not_come_back_after_a_restart_is_stopped_after_the_grace_period() {
+async fn s3_a_space_without_an_agent_after_a_restart_is_stopped_after_the_grace_period() {
     let mut server = impatient().start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -108,7 +108,7 @@ async fn a_space_that_does_not_come_back_after_a_restart_is_stopped_after_the_gr
 }
 
 #[tokio::test]
-async fn a_second_agent_replaces_the_first_which_exits_with_6() {
+async fn s3_a_second_agent_replaces_the_first_which_exits_with_6() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -123,7 +123,7 @@ async fn a_second_agent_replaces_the_first_which_exits_with_6() {
 }
 
 #[tokio::test]
-async fn a_stopped_space_refuses_its_agent_until_it_is_started() {
+async fn s3_a_stopped_space_refuses_its_agent_until_it_is_started() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -168,7 +168,7 @@ fn agents_of(server: u32) -> Vec<u32> {
 }
 
 #[tokio::test]
-async fn a_local_space_runs_its_agent_under_the_server() {
+async fn s3_a_local_space_runs_its_agent_under_the_server() {
     let mut server = TestServer::builder().allow_local_spaces().start().await;
     let (admin, ann) = (server.admin().await, server.user("ann").await);
     ann.post("/api/spaces", json!({"name": "x", "runtime": "local"}))
@@ -223,7 +223,7 @@ async fn a_local_space_runs_its_agent_under_the_server() {
 }
 
 #[tokio::test]
-async fn transitions_within_a_moment_are_all_survived() {
+async fn s3_rapid_transitions_are_all_handled() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -242,7 +242,7 @@ async fn transitions_within_a_moment_are_all_survived() {
 }
 
 #[tokio::test]
-async fn a_local_space_runs_on_a_server_that_speaks_tls() {
+async fn s3_a_local_space_runs_on_a_server_with_tls() {
     let [cert, key, ca] =
         ["cert.pem", "key.pem", "ca.pem"].map(|name| fixture_file(name).display().to_string());
     let server = TestServer::builder()

@@ -6,7 +6,7 @@ use svc_testkit::{TestServer, fixture};
 use crate::SOON;
 
 #[tokio::test]
-async fn a_record_has_every_field_and_shows_its_secret_once() {
+async fn s3_a_record_has_every_field_and_shows_its_secret_once() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let created = ann
@@ -53,7 +53,7 @@ async fn a_record_has_every_field_and_shows_its_secret_once() {
 }
 
 #[tokio::test]
-async fn names_are_checked_and_unique_per_owner() {
+async fn s3_names_are_checked_and_unique_per_owner() {
     let server = TestServer::start().await;
     let (ann, ben) = (server.user("ann").await, server.user("ben").await);
     for name in [
@@ -95,7 +95,7 @@ async fn names_are_checked_and_unique_per_owner() {
 }
 
 #[tokio::test]
-async fn others_do_not_see_a_space_and_managers_see_all() {
+async fn s3_other_users_do_not_see_a_space_and_managers_see_all() {
     let server = TestServer::start().await;
     let (admin, ann, ben) = (
         server.admin().await,
@@ -174,7 +174,7 @@ async fn a_new_agent_token_ends_the_old_one() {
 }
 
 #[tokio::test]
-async fn deleting_a_space_ends_its_agent_and_frees_its_name() {
+async fn s3_deleting_a_space_ends_its_agent_and_frees_its_name() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -189,7 +189,7 @@ async fn deleting_a_space_ends_its_agent_and_frees_its_name() {
 }
 
 #[tokio::test]
-async fn a_template_gives_a_space_its_ports_addresses_and_health_check() {
+async fn s3_s6_1_a_template_gives_a_space_its_ports_addresses_and_health_check() {
     let config = "wildcard_domain = \"apps.example.com\"";
     let server = TestServer::builder().config(config).start().await;
     let (admin, ann) = (server.admin().await, server.user("ann").await);

@@ -18,7 +18,7 @@ fn linked(page: &str) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn every_file_the_page_names_is_served_with_the_headers_that_confine_it() {
+async fn every_file_of_the_page_is_served_with_security_headers() {
     let server = TestServer::start().await;
     let page = get(&server, "/", &[]).await.expect(200);
     assert_eq!(
@@ -63,7 +63,7 @@ async fn every_file_the_page_names_is_served_with_the_headers_that_confine_it() 
 }
 
 #[tokio::test]
-async fn a_file_that_is_known_is_not_sent_again_and_gzip_saves_most_of_it() {
+async fn a_cached_file_is_not_sent_again_and_gzip_saves_most_of_it() {
     let server = TestServer::start().await;
     let path = "/web/src/main.js";
     let plain = get(&server, path, &[]).await.expect(200);
@@ -96,7 +96,7 @@ async fn a_file_that_is_known_is_not_sent_again_and_gzip_saves_most_of_it() {
 }
 
 #[tokio::test]
-async fn a_browser_gets_the_page_at_every_address_of_its_own_and_programs_get_problems() {
+async fn browsers_get_the_page_at_every_page_address_and_programs_get_problem_json() {
     let server = TestServer::start().await;
     let page = get(&server, "/", &[]).await.expect(200).text();
     for path in [
@@ -140,7 +140,7 @@ async fn a_browser_gets_the_page_at_every_address_of_its_own_and_programs_get_pr
 
 /// In the binary, and from a folder in which they would be found.
 #[tokio::test]
-async fn no_path_leads_out_of_the_files() {
+async fn no_path_escapes_the_folder_of_files() {
     let folder = TempDir::new().unwrap();
     let outside = folder.path().join("secret.txt");
     std::fs::write(&outside, "secret\n").unwrap();

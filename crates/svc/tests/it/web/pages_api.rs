@@ -27,7 +27,7 @@ fn pair(name: &str, state: &str) -> (String, String) {
 }
 
 #[tokio::test]
-async fn an_event_tells_whom_it_matched_and_how_each_delivery_ended() {
+async fn an_event_lists_its_matches_and_the_outcome_of_each_delivery() {
     let server = TestServer::builder()
         .allow_loopback_webhooks()
         .retries(0.1, 0.1)
@@ -84,7 +84,7 @@ async fn an_event_tells_whom_it_matched_and_how_each_delivery_ended() {
 }
 
 #[tokio::test]
-async fn an_event_that_found_a_full_queue_says_so() {
+async fn s6_5_an_event_dropped_by_a_full_queue_shows_the_drop() {
     let server = TestServer::builder()
         .allow_loopback_webhooks()
         .retries(60.0, 60.0)
@@ -112,7 +112,7 @@ async fn an_event_that_found_a_full_queue_says_so() {
 }
 
 #[tokio::test]
-async fn a_preview_says_which_patterns_match() {
+async fn s6_3_a_preview_shows_which_patterns_match() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let preview = async |body: Value| ann.post("/api/event-sinks/preview", body).await;
@@ -141,7 +141,7 @@ async fn a_preview_says_which_patterns_match() {
 }
 
 #[tokio::test]
-async fn the_history_takes_several_patterns() {
+async fn the_history_accepts_several_patterns() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     for name in ["a.one", "b.two", "c.three"] {
@@ -163,7 +163,7 @@ async fn the_history_takes_several_patterns() {
 }
 
 #[tokio::test]
-async fn a_page_learns_who_it_is_for_without_an_error() {
+async fn a_page_reads_its_current_user_without_an_error() {
     let server = TestServer::builder().without_admin().start().await;
     let state = async |server: &TestServer, headers: &[(&str, &str)]| {
         let http = server.http();
@@ -250,7 +250,7 @@ async fn the_access_of_a_user_names_roles_and_groups() {
 }
 
 #[tokio::test]
-async fn the_audit_log_is_narrowed_by_time() {
+async fn the_audit_log_is_filtered_by_time() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     server.groups(&["one"]).await;
@@ -267,7 +267,7 @@ async fn the_audit_log_is_narrowed_by_time() {
 }
 
 #[tokio::test]
-async fn a_space_says_whether_its_agent_is_linked() {
+async fn a_space_shows_whether_its_agent_is_linked() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;

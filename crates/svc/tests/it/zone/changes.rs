@@ -16,7 +16,7 @@ async fn status(user: &TestUser) -> u16 {
 }
 
 #[tokio::test]
-async fn users_tokens_and_sessions_of_one_server_are_good_at_all_and_end_at_all() {
+async fn users_tokens_and_sessions_of_one_server_are_valid_and_end_at_all_servers() {
     if let Some(postgres) = TestPostgres::find() {
         users_tokens_and_sessions(postgres, |builder| builder).await;
     }
@@ -80,7 +80,7 @@ pub async fn users_tokens_and_sessions(
 
 /// Ann's method, at member 1, is for a group whose members must also be allowed to use methods.
 #[tokio::test]
-async fn groups_and_roles_changed_at_one_server_decide_at_another() {
+async fn groups_and_roles_changed_at_one_server_take_effect_at_another() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

@@ -253,7 +253,7 @@ fn counts() -> Arc<[AtomicUsize]> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_acknowledged_is_lost_through_20_rounds_of_kills_and_freezes() {
+async fn s6_5_no_acknowledged_event_is_lost_through_20_rounds_of_kills_and_freezes() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

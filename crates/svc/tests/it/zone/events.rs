@@ -66,7 +66,7 @@ async fn emit_through_agent(agent: &TestAgent) -> Vec<Emitted> {
 
 /// In each round the space's agent is linked to another server, and its owner uses all of them.
 #[tokio::test(flavor = "multi_thread")]
-async fn events_emitted_through_all_servers_reach_a_global_sink_exactly_as_committed() {
+async fn s6_5_events_emitted_through_all_servers_reach_a_global_sink_in_commit_order() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -134,7 +134,7 @@ async fn pushed(user: &TestUser) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_method_gets_events_through_the_server_that_has_its_agent_whoever_took_the_emit() {
+async fn s6_4_a_method_gets_events_emitted_at_any_server_through_the_server_of_its_agent() {
     if let Some(postgres) = TestPostgres::find() {
         methods_get_events(postgres, |builder| builder).await;
     }
@@ -184,7 +184,7 @@ async fn stream(user: &TestUser, query: &str) -> SseStream {
 }
 
 #[tokio::test]
-async fn a_stream_at_one_server_shows_the_events_of_all_once() {
+async fn a_stream_at_one_server_shows_the_events_of_all_servers_once() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

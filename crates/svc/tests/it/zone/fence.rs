@@ -99,7 +99,7 @@ impl TakenOver {
 /// The receiver has answered the frozen server alone: what it knows would end the delivery that
 /// the other one has in flight.
 #[tokio::test]
-async fn a_frozen_servers_late_finish_is_refused_by_its_fence() {
+async fn s6_5_a_late_finish_of_a_frozen_server_is_refused_by_its_fence() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -131,7 +131,7 @@ async fn a_frozen_servers_late_finish_is_refused_by_its_fence() {
 
 /// The other server has finished the delivery, and has the next one in flight.
 #[tokio::test]
-async fn a_frozen_server_ends_nothing_that_came_after_its_delivery() {
+async fn s6_5_a_frozen_server_does_not_end_later_deliveries() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -161,7 +161,7 @@ async fn a_frozen_server_ends_nothing_that_came_after_its_delivery() {
 const LONG_LEASE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
-async fn a_server_that_stops_hands_its_lane_over_before_the_lease_is_over() {
+async fn s6_5_a_server_that_stops_hands_its_lane_over_before_the_lease_expires() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

@@ -83,7 +83,7 @@ async fn a_server_that_stops_hands_its_agents_over() {
 }
 
 #[tokio::test]
-async fn spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved() {
+async fn s3_spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -133,7 +133,7 @@ async fn spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved() 
 
 /// The others take it for gone and stop its spaces; it still has their links when it goes on.
 #[tokio::test]
-async fn spaces_of_a_server_that_hung_for_long_are_deployed_again() {
+async fn s3_spaces_of_a_server_that_hung_for_long_are_deployed_again() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -188,7 +188,7 @@ async fn wait_for_sign(zone: &TestZone, asked: usize, member: usize) {
 
 /// Whoever was away cannot tell who else was: a machine that stood still had all of them on it.
 #[tokio::test]
-async fn a_zone_that_hung_as_a_whole_stops_no_space() {
+async fn s3_a_zone_that_hung_as_a_whole_stops_no_space() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

@@ -107,7 +107,7 @@ async fn a_killed_server_is_listed_as_gone_until_it_is_back() {
 }
 
 #[tokio::test]
-async fn of_two_servers_with_one_id_the_younger_stays() {
+async fn of_two_servers_with_one_id_the_newer_one_stays() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

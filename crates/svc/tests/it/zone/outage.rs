@@ -216,7 +216,8 @@ const LONG_OUTAGE: Duration = Duration::from_secs(12);
 
 /// Nobody could give a sign of life: that says nothing about anybody.
 #[tokio::test]
-async fn an_outage_longer_than_the_grace_stops_no_space_and_a_server_stops_in_order_in_it() {
+async fn an_outage_longer_than_the_grace_period_stops_no_space_and_a_server_can_shut_down_during_it()
+ {
     let Some(mut postgres) = TestPostgres::own() else {
         return;
     };
@@ -281,7 +282,7 @@ async fn an_outage_longer_than_the_grace_stops_no_space_and_a_server_stops_in_or
 const SILENCE_MAX: Duration = Duration::from_secs(25);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_does_not_answer_is_one_that_is_away() {
+async fn a_database_that_does_not_respond_counts_as_unavailable() {
     let Some(postgres) = TestPostgres::own() else {
         return;
     };

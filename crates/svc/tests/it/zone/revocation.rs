@@ -47,7 +47,7 @@ impl Calls {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_revoked_at_one_server_is_refused_by_all_within_a_second_under_load() {
+async fn s5_a_token_revoked_at_one_server_is_refused_by_all_within_a_second_under_load() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -111,7 +111,7 @@ fn made_up(n: usize) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_token_is_good_at_another_server_that_is_flooded_with_made_up_ones() {
+async fn a_new_token_is_valid_at_another_server_that_is_flooded_with_invalid_ones() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

@@ -14,7 +14,7 @@ async fn is_unknown(user: &TestUser, method: &str) -> bool {
 }
 
 #[tokio::test]
-async fn d3_methods_are_those_of_the_server_that_has_the_link_and_any_server_stops_and_deletes() {
+async fn d3_methods_are_on_the_server_with_the_link_and_any_server_stops_and_deletes() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -76,7 +76,7 @@ async fn d3_methods_are_those_of_the_server_that_has_the_link_and_any_server_sto
 }
 
 #[tokio::test]
-async fn a_second_agent_at_another_server_replaces_the_first_which_exits_with_6() {
+async fn s3_a_second_agent_at_another_server_replaces_the_first_which_exits_with_6() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -103,7 +103,7 @@ async fn a_second_agent_at_another_server_replaces_the_first_which_exits_with_6(
 }
 
 #[tokio::test]
-async fn an_agent_ends_where_it_is_when_another_server_ends_its_right_to_be_there() {
+async fn an_agent_ends_when_another_server_revokes_its_access() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

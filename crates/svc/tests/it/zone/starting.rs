@@ -84,7 +84,7 @@ async fn servers_that_start_at_once_on_an_empty_database_take_turns() {
 }
 
 #[tokio::test]
-async fn a_database_that_cannot_be_used_is_refused_with_the_way_out() {
+async fn an_unusable_database_is_refused_with_a_remedy() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -138,7 +138,7 @@ async fn another_key_or_a_newer_schema_is_refused() {
 }
 
 #[tokio::test]
-async fn a_password_is_proved_and_never_shown() {
+async fn the_database_password_is_checked_and_never_shown() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -166,7 +166,7 @@ async fn a_password_is_proved_and_never_shown() {
 }
 
 #[tokio::test]
-async fn tls_is_spoken_to_a_database_whose_certificate_is_proved() {
+async fn tls_connects_to_a_database_with_a_valid_certificate() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
