@@ -94,7 +94,7 @@ async fn emit(connection: &mut Connection, body: &Bytes) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Many clients, each with one emit under way, nobody listening. `users` is one user, at each of
+/// Many clients, each with one emit in flight, and no sink. `users` is one user, at each of
 /// the servers that share the work.
 pub async fn emits(users: &[TestUser], clients: usize) -> anyhow::Result<Emits> {
     let mut running = JoinSet::new();

@@ -30,7 +30,7 @@ const ADMISSION: &str = "local all all trust\n\
      host all all 127.0.0.1/32 trust\n";
 /// A role that a test may make, and that needs its password.
 pub const GUARDED_USER: &str = "guarded";
-/// Fixtures it shows whoever asks for TLS; `ca.pem` is their authority.
+/// The certificate for TLS connections; `ca.pem` is its authority.
 const CERTIFICATE: &str = "cert.pem";
 const KEY: &str = "key.pem";
 /// Ports that are tried. Linux gives none of them away by itself, so that a server which stopped
@@ -200,7 +200,7 @@ impl TestPostgres {
         ended.lines().filter(|&ended| ended == "t").count()
     }
 
-    /// Ends the server: whoever is connected is cut off, and nobody gets in until
+    /// Ends the server: connections are closed, and new ones are refused until
     /// [`start`](Self::start).
     pub fn stop(&mut self) {
         self.keeper.stop_server();

@@ -102,7 +102,7 @@ impl Drop for TestReceiver {
 }
 
 impl TestReceiver {
-    /// Answers 200 on every path until told otherwise.
+    /// Responds with 200 on every path until changed.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0")
             .await
@@ -189,7 +189,7 @@ impl Shared {
         record.received.len() - 1
     }
 
-    /// Called before the last bytes of the answer leave: whoever has them may send the next.
+    /// Called before the last bytes of the response leave: then the client may send the next one.
     fn end(&self, index: usize) {
         let mut record = self.lock();
         let one = &mut record.received[index];

@@ -128,7 +128,7 @@ impl TestServer {
             .env("SVC_TOKEN", &user.token)
     }
 
-    /// `svc` as nobody.
+    /// `svc` without a credential.
     pub fn anonymous_cli(&self) -> Cli {
         Cli::new(self.home())
     }

@@ -1,4 +1,4 @@
-//! Emitting, and sinks of a user, in few words.
+//! Emits, and sinks of a user.
 
 use std::{fmt::Display, time::Duration};
 

@@ -57,7 +57,7 @@ impl TestZone {
         &self.members[member].admin
     }
 
-    /// SIGSTOP: it keeps its connections and answers nobody.
+    /// SIGSTOP: the server keeps its connections and sends no response.
     pub fn freeze(&self, member: usize) {
         self.server(member).freeze();
     }

@@ -15,7 +15,7 @@ use super::cases::Case;
 pub struct Cores {
     pinned: Option<Pinned>,
     keeps_awake: bool,
-    /// Sentences for whoever reads the figures.
+    /// Sentences for readers of the figures.
     pub notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The attacker: a process of its own, so that what it costs can be told from what it causes.
+//! The attacker: a separate process, so that its own cost is not counted as its effect.
 
 use std::{
     io::BufRead,

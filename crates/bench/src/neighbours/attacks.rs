@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::attacker::Brief;
 
-/// An attack that nobody stops ends by itself.
+/// An attack that is not stopped ends by itself.
 const TIME_MAX: Duration = Duration::from_secs(300);
 
 macro_rules! attacks {

@@ -23,7 +23,7 @@ mod zone;
 
 use std::time::Duration;
 
-/// What is due at once gets this long: the machine may be busy.
+/// Limit for effects that are due at once: the machine may be busy.
 const SOON: Duration = Duration::from_secs(10);
 
 #[test]

@@ -19,7 +19,7 @@ use svc_testkit::{Answer, TestAgent, TestServer, TestSpace, TestUser, fixture, m
 pub const MODERN: &str = "2026-07-28";
 pub const LEGACY: &str = "2025-11-25";
 
-/// A body as it is, with these headers beside the user's token.
+/// Sends a body unchanged, with these headers and the user's token.
 pub async fn post(
     user: &TestUser,
     path: &str,
@@ -74,7 +74,7 @@ pub async fn legacy(user: &TestUser, method: &str, params: Value) -> Value {
         .json()
 }
 
-/// Calls a tool; its result.
+/// Calls a tool; returns its result.
 pub async fn call(user: &TestUser, tool: &str, arguments: Value) -> Value {
     let params = json!({"name": tool, "arguments": arguments});
     let response = modern(user, "tools/call", params).await;

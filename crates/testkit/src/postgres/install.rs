@@ -17,7 +17,7 @@ const BIN_VARIABLE: &str = "SVC_POSTGRES_BIN";
 /// Where Debian keeps them, in a folder for each version.
 const DEBIAN: &str = "/usr/lib/postgresql";
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "psql"];
-/// Whom root lets run the server, which refuses to run as root.
+/// The user that runs the server when tests run as root: PostgreSQL refuses to run as root.
 const USER: &str = "postgres";
 
 #[derive(Clone)]
@@ -70,7 +70,7 @@ impl Installation {
         folder.keep()
     }
 
-    /// Lets the user who runs the server, and nobody else, read a file.
+    /// Lets only the user of the server read a file.
     pub fn entrust(&self, path: &Path) {
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))
             .expect("a file of ours takes permissions");

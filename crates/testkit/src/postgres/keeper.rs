@@ -93,7 +93,7 @@ impl Keeper {
         self.order("stop");
     }
 
-    /// Ends the keeper itself, as only somebody from outside would.
+    /// Kills the keeper itself, as only another program would.
     #[cfg(test)]
     pub fn kill9(&mut self) {
         let _ = self.shell.kill();

@@ -169,7 +169,7 @@ fn shot(attack: Attack, brief: &Brief) -> Shot {
     }
 }
 
-/// One with a valid checksum, as anybody can make it.
+/// A token with a valid checksum, which anyone can compute.
 fn made_up_token() -> String {
     CredentialKind::ApiToken.format(&[7; SECRET_BYTES])
 }

@@ -1,4 +1,4 @@
-//! Agents that break the link's protocol, lie, or do not read (issue: "a slow or hostile agent").
+//! Agents that break the protocol of the link, send wrong data, or do not read.
 
 use std::time::Duration;
 
@@ -91,7 +91,7 @@ async fn another_version_is_refused_by_name() {
         "{refusal:?}"
     );
     link.wait_until_ended(SOON).await;
-    // One that speaks ours too is welcome.
+    // An agent that also offers our version is accepted.
     let mut link = RawLink::connect(server.address(), &space.agent_token).await;
     assert!(matches!(
         link.hello(&[VERSION + 98, VERSION]).await,
@@ -125,7 +125,7 @@ async fn s2_1_the_server_checks_a_registration_itself() {
     assert_eq!(ann.method_names().await, ["lab.m0"]);
 }
 
-/// Answers the next call on a link with these frames, which get the call's id.
+/// Responds to the next call on a link with these frames, with the id of the call.
 async fn answer_next(link: &mut RawLink, answers: &[(FrameKind, &'static str)]) {
     loop {
         let frame = link.next().await.unwrap();
@@ -180,12 +180,12 @@ async fn a_response_that_is_not_json_never_reaches_a_caller() {
         let mut link = publish(&server, &space).await;
         let call = ann.start_call("lab.m0", json!({}));
         answer_next(&mut link, &[(FrameKind::Result, wrong)]).await;
-        // `start_call` reads the answer as JSON: what was sent must not have got through.
+        // `start_call` parses the response as JSON: the invalid bytes must not have passed.
         assert_eq!(error_code(&call.await.unwrap()), -32002, "{wrong}");
     }
 }
 
-/// Calls with large params; the codes they are answered with.
+/// Calls with large params; returns their error codes.
 async fn large_calls(user: &TestUser, method: &str, count: usize) -> Vec<i64> {
     let mut calls = JoinSet::new();
     for _ in 0..count {

@@ -1,5 +1,5 @@
-//! Agents that want to harm: to eat the server's memory or time, to stay after their token is
-//! revoked, to answer in another's name (issue: "a slow or hostile agent").
+//! Hostile agents: they try to exhaust the server's memory or time, to stay after their token is
+//! revoked, to forge responses of others.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use svc_testkit::{
 
 use crate::SOON;
 
-/// How long one answer may take while others keep the server busy.
+/// How long one response may take while others keep the server busy.
 const MEANWHILE: Duration = Duration::from_secs(2);
 
 /// Schemas full of distinct patterns of a few bytes each that compile to megabytes each.
@@ -29,7 +29,7 @@ fn costly_patterns() -> Registration {
     let properties = many(&|n| (format!("p{n}"), json!({"pattern": pattern(n)})));
     let by_pattern = many(&|n| (pattern(n), json!({})));
     let mut methods = Vec::new();
-    // Drafts differ in what their meta-schemas say of patterns.
+    // The meta-schemas of the drafts treat patterns differently.
     for draft in [
         "https://json-schema.org/draft/2020-12/schema",
         "http://json-schema.org/draft-07/schema#",
@@ -50,7 +50,7 @@ fn costly_patterns() -> Registration {
     serde_json::from_value(document).unwrap()
 }
 
-/// Checks that the server answers everybody else at once.
+/// Checks that the server responds to other users at once.
 async fn serves_others(server: &TestServer, user: &TestUser) {
     let begun = Instant::now();
     let health = server.http().request("GET", "/healthz", &[], "").await;
@@ -109,15 +109,15 @@ async fn a_flood_of_pings_without_reading_pongs_does_not_fill_memory() {
         }
         Ok::<_, String>(())
     };
-    // The server may end the link, or stop reading from it, as it likes.
+    // The server may end the link or stop reading from it.
     let _ = tokio::time::timeout(SOON, flood).await;
     let grown = peak_resident_mib(server.id()).saturating_sub(before);
     assert!(grown < 150, "the server grew by {grown} MiB");
     serves_others(&server, &ann).await;
 }
 
-/// A space's link that was opened with a token which is revoked before the hello, and the token
-/// that is good now.
+/// A link whose token is revoked before the hello, and the token
+/// that is valid now.
 async fn revoked_before_hello(server: &TestServer, space: &TestSpace) -> (RawLink, String) {
     let link = RawLink::connect(server.address(), &space.agent_token).await;
     let path = format!("{}/agent-token", space.path());
@@ -125,7 +125,7 @@ async fn revoked_before_hello(server: &TestServer, space: &TestSpace) -> (RawLin
     (link, rotated["agent_token"].as_str().unwrap().to_owned())
 }
 
-/// Says hello and registers at once, whatever the answer; what the server says until the end.
+/// Sends hello and a registration without waiting; returns all frames of the server.
 async fn insist(link: &mut RawLink) -> Vec<Control> {
     let registration = json!({
         "server": {"command": "x"},
@@ -173,7 +173,7 @@ async fn a_token_revoked_between_upgrade_and_hello_opens_no_link() {
     assert!(!heard.iter().any(registered), "{heard:?}");
     assert!(ann.method_names().await.is_empty());
     assert_eq!(error_code(&ann.call("late", json!({})).await), -32601);
-    // Nobody with a right to it has deployed the space.
+    // The space was never deployed.
     assert_eq!(space.state().await, "created");
 }
 

@@ -34,7 +34,7 @@ async fn s4_2_only_the_owner_can_open_the_unix_socket_and_the_discovery_file() {
     assert_eq!(discovery["space"], "lab");
     assert_eq!(discovery["server_url"], server.url());
     assert_eq!(discovery["pid"], agent.process().id());
-    // All gone when it ends.
+    // All of them are removed when the agent ends.
     agent.stop().await;
     assert!(!socket.exists());
     assert!(agent.find_discovery().is_none());
@@ -68,7 +68,7 @@ async fn s4_2_the_unix_socket_refuses_another_os_user() {
     let space = ann.space("lab").await;
     let agent = space.agent().await;
     let socket = PathBuf::from(agent.discovery().await["agent_socket"].as_str().unwrap());
-    // Open every folder on the way, so that it is the socket itself that refuses.
+    // Every parent folder is opened, so that the socket itself refuses.
     set_mode(space.folder(), 0o755);
     set_mode(socket.parent().unwrap(), 0o755);
     for socket_mode in [0o600, 0o666] {
@@ -160,7 +160,7 @@ async fn s4_2_the_tcp_listener_refuses_browsers_and_foreign_hosts() {
     }
     let large = json!({"type": "x", "payload": {"x": "y".repeat(600 << 10)}}).to_string();
     post(vec![json()], large).await.expect(413);
-    // Loopback by any of its names gets past the guards.
+    // Every name of the loopback address is accepted.
     for host in [
         "localhost",
         "127.0.0.1",
@@ -175,7 +175,7 @@ async fn s4_2_the_tcp_listener_refuses_browsers_and_foreign_hosts() {
             answer.text()
         );
     }
-    // Nothing of the Unix socket is here.
+    // The routes of the Unix socket are not served here.
     for path in ["/status", "/registration", "/api/methods"] {
         let host = format!("127.0.0.1:{port}");
         http.request("GET", path, &[("host", host.as_str())], "")
@@ -207,7 +207,7 @@ async fn s4_2_the_unix_socket_forwards_api_requests_as_the_owner() {
         .await
         .expect(200);
     assert_eq!(listed.json()["count"], 1);
-    // What the agent token may not do stays refused, with the server's own words.
+    // Requests beyond the agent token are refused with the message of the server.
     let refused = socket
         .request("GET", "/api/tokens", &[], "")
         .await
@@ -223,7 +223,7 @@ async fn s4_2_the_agent_takes_a_free_port_if_the_default_port_is_taken() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let (one, two) = (ann.space("one").await, ann.space("two").await);
-    // Whoever holds the default port already, only one of the two can have it.
+    // Another program may hold the default port; at most one of the two agents gets it.
     let start = |space: &TestSpace| {
         space.spawn_command(space.folder(), space.agent_command(space.folder()))
     };

@@ -1,4 +1,4 @@
-//! The agent and the command line among other users and programs of one machine.
+//! The agent and the command line on a machine with other users and programs.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use tokio::process::Command;
 
 use crate::SOON;
 
-/// A user id without an account: what it owns is foreign to everyone, and root may run as it.
+/// A user id without an account: its files belong to no other user, and root may run as it.
 const STRANGER: u32 = 54_321;
 
 #[tokio::test]
@@ -26,7 +26,7 @@ async fn s1_killing_an_agent_ends_its_method_server() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
-    // It reads nothing, ignores the signals that ask it to end, and has a child that does too.
+    // The process reads nothing and ignores SIGTERM, and so does its child.
     let script = "trap '' TERM HUP INT; sh -c 'trap \"\" TERM HUP INT; echo $$ >child; while :; do sleep 1; done' & \
                   while :; do sleep 1; done";
     let mut agent = space
@@ -83,7 +83,7 @@ async fn find_guard(agent: u32) -> u32 {
     .await
 }
 
-/// Root sees everything, so that as root the agent runs as another user.
+/// Root can read every process, so a test run by root starts the agent as another user.
 #[tokio::test]
 async fn the_agents_environment_is_hidden_from_its_children() {
     let server = TestServer::start().await;
@@ -129,7 +129,7 @@ async fn the_agents_environment_is_hidden_from_its_children() {
         String::from_utf8_lossy(&output.stdout).contains(&space.agent_token)
     };
     assert!(!reads(&pid), "the token is in the agent's environment");
-    // The same look at an ordinary process finds it.
+    // The same check finds the variable in an ordinary process.
     let mut sleep = std::process::Command::new("sleep");
     sleep.arg("60").env("SVC_AGENT_TOKEN", &space.agent_token);
     let mut sleep = as_user(&sleep).spawn().expect("sleep runs");
@@ -187,7 +187,7 @@ async fn an_agent_file_of_another_os_user_in_a_parent_folder_is_ignored() {
     let svc = space.folder().join(".svc");
     let make_foreign = |path: &Path| match rustix::process::geteuid().is_root() {
         true => chown(path, Some(STRANGER), None).expect("given away"),
-        // Without root no file can be given away; one that others can write is as bad.
+        // Only root can change an owner; a file that others can write is refused too.
         false => {
             fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("a mode");
         }
@@ -202,7 +202,7 @@ async fn an_agent_file_of_another_os_user_in_a_parent_folder_is_ignored() {
     drop(agent);
 }
 
-/// A thousand changes are not a thousand events, and the last one counts in the end.
+/// A thousand changes do not create a thousand events, and the last change is recorded.
 #[tokio::test]
 async fn s3_health_changes_are_paced_and_the_newest_is_recorded() {
     let server = TestServer::start().await;
@@ -241,7 +241,7 @@ async fn s3_health_changes_are_paced_and_the_newest_is_recorded() {
         events().await[0]["event_type"] == "space.unhealthy"
     })
     .await;
-    // Each recorded change has its event, so that they take turns.
+    // Each recorded change has its event, so the two types alternate.
     let types: Vec<_> = events().await;
     let types: Vec<_> = types.iter().map(|event| &event["event_type"]).collect();
     assert!(types.windows(2).all(|pair| pair[0] != pair[1]), "{types:?}");

@@ -1,4 +1,4 @@
-//! Agents that know several addresses: of a zone's servers, or of one server reached in two ways.
+//! Agents with several addresses: of the servers of a zone, or one server with two addresses.
 
 use std::{
     net::SocketAddr,
@@ -21,7 +21,7 @@ use tokio::{
 
 use crate::SOON;
 
-/// An address that leads to a server, or for now to none; gone when it is dropped, with all
+/// An address that forwards to a server, or temporarily to none. Dropping it closes it and all
 /// connections through it.
 struct Door {
     url: String,
@@ -87,7 +87,7 @@ async fn wait_until_linked_to(agent: &TestAgent, url: &str) {
     .await;
 }
 
-/// Waits for an answer to `pid`, which must come from this process.
+/// Waits for a result of `pid`, which must come from this process.
 async fn wait_until_served_by(user: &TestUser, pid: u32) {
     eventually("the method is callable again", SOON, || async {
         let answer = user.call("pid", json!({})).await;
@@ -110,7 +110,7 @@ async fn addresses_without_a_server_are_skipped_at_once() {
     let urls: Vec<&str> = urls.iter().map(String::as_str).collect();
     let begun = Instant::now();
     let agent = linked_agent(&space, &urls).await;
-    // A wait after each failure would come to a minute before long.
+    // A back-off after each failure would soon add up to a minute.
     assert!(begun.elapsed() < SOON, "{}", agent.log());
     wait_until_linked_to(&agent, server.url()).await;
     assert_eq!(agent.status().await["server_urls"], json!(urls));
@@ -141,14 +141,14 @@ async fn losing_one_address_keeps_the_methods_and_their_process() {
     wait_until_linked_to(&agent, &left.url).await;
     wait_until_served_by(&ann, pid).await;
     assert_eq!(agent.method_server_pid().await, pid);
-    // Programs of the space find the way too.
+    // Programs of the space reach the server too.
     let called = agent.cli().run(&["method", "call", "pid"]).await.expect(0);
     assert_eq!(*result(&called.json()), pid);
     let raised = agent.cli().run(&["event", "moved"]).await;
     raised.expect(0);
 }
 
-/// A second server that knows what the first one does: both stand for servers of one zone.
+/// A second server with the data of the first: both act as servers of one zone.
 async fn copy_of(server: &mut TestServer) -> (Process, String) {
     assert_eq!(server.terminate().await.code(), Some(0));
     let copy = server.home().join("copy");
@@ -173,7 +173,7 @@ async fn a_server_that_stops_hands_its_agents_over_and_finishes_their_calls() {
     let ann = server.user("ann").await;
     let (quick, slow) = (ann.space("quick").await, ann.space("slow").await);
     let (mut second, second_url) = copy_of(&mut server).await;
-    // No agent gets to the second server before it has to.
+    // No agent moves to the second server early.
     let door = Door::open(None).await;
     let urls = [server.url(), &door.url];
     let (idle, busy) = (
@@ -190,7 +190,7 @@ async fn a_server_that_stops_hands_its_agents_over_and_finishes_their_calls() {
     ann.wait_for_in_flight("sleep", 1).await;
     door.lead_to(second_url.trim_start_matches("http://").parse().unwrap());
     server.process().signal(rustix::process::Signal::TERM);
-    // The agent with nothing to do moves while the other one is still at work.
+    // The idle agent moves while the other one still has a call.
     wait_until_linked_to(&idle, &door.url).await;
     let there = ann.at_url(&second_url);
     wait_until_served_by(&there, idle_pid).await;
@@ -228,7 +228,7 @@ async fn invalid_addresses_are_refused_by_name() {
         let said = refusal(urls).await;
         assert!(said.contains(why), "{said}");
     }
-    // Whoever speaks to one server takes the first.
+    // Commands that use one server take the first address.
     let several = format!("{}, http://127.0.0.1:9", server.url());
     let who = server.cli(&ann).env("SVC_URL", several);
     let who = who.run(&["whoami"]).await.expect(0);

@@ -1,4 +1,4 @@
-//! What one request may cost: the bytes of its answers, the work it makes, the time its body takes.
+//! Limits of one request: the bytes of its responses, its work, the time its body takes.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use tokio::{
     net::TcpStream,
 };
 
-/// Bytes the answers of one body may have together.
+/// Maximum bytes of all responses to one body.
 const BUDGET: usize = 64 << 20;
 
 /// Checks that `answers` are results first and then errors that name the budget; how many results.
@@ -46,7 +46,7 @@ async fn s4_1_responses_beyond_the_byte_budget_of_a_batch_become_errors() {
     let answers: Vec<Value> = serde_json::from_slice(&answer.body).unwrap();
     assert_eq!(answers.len(), 8);
     assert_eq!(check_budget(&answers), BUDGET / ONE);
-    // One body's budget is nobody else's.
+    // Each request body has its own budget.
     result(&ann.call("echo", json!({})).await);
     let alone = ann.call("huge", json!({"bytes": ONE})).await;
     assert_eq!(result(&alone).as_str().unwrap().len(), ONE);

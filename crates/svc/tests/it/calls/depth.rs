@@ -53,7 +53,7 @@ async fn s4_1_params_nested_too_deep_reach_no_method_server() {
             serde_json::from_str(&call(&ann, request(levels, r#","id":7"#)).await).unwrap();
         check_too_deep(&answer);
         assert_eq!(answer["id"], 7);
-        // Nothing answers a notification, whatever is wrong with its params.
+        // A notification gets no response, not even for invalid params.
         ann.call_raw(request(levels, "")).await.expect(204);
     }
     let batch = format!(
@@ -116,7 +116,7 @@ async fn payloads_and_records_nested_too_deep_are_refused() {
     assert!(["too_deep", "invalid_body"].contains(&refused["code"].as_str().unwrap()));
 }
 
-/// The program of the README, as it stands there.
+/// The method server of the README, unchanged.
 fn hello() -> String {
     let readme = include_str!("../../../../../README.md");
     let (_, rest) = readme.split_once("# hello.py\n").unwrap();

@@ -1,11 +1,11 @@
-//! What goes wrong with a call, and how it is said (spec 7).
+//! Calls that fail: the error codes and messages (spec 7).
 
 use serde_json::{Value, json};
 use svc_testkit::{TestServer, TestUser, error_code, eventually, fixture, result};
 
 use crate::SOON;
 
-/// Checks the error code and id a body is answered with.
+/// Checks the error code and the id of the response to a body.
 async fn check_error(user: &TestUser, body: &str, code: i64, id: Value) {
     let response = user.call_raw(body).await.expect(200).json();
     assert_eq!(error_code(&response), code, "to {body}");
@@ -46,7 +46,7 @@ async fn s7_s9_malformed_requests_get_the_error_codes_of_json_rpc_2_0() {
             r#"{"jsonrpc":"2.0","method":"x","params":"p","id":5}"#,
             json!(5),
         ),
-        // Malformed, so answered even without an id.
+        // A malformed request gets a response even without an id.
         (r#"{"jsonrpc":"2.0","method":"x","params":1}"#, Value::Null),
     ] {
         check_error(&ann, body, -32600, id).await;

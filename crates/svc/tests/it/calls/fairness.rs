@@ -56,7 +56,7 @@ async fn a_batch_of_one_user_does_not_starve_the_owner() {
         let body = batch("user.ann.slow", 1_000).to_string();
         let flood = tokio::spawn(async move { ben.call_raw(body).await });
         wait_for_flood(&agent).await;
-        // The first call finds what is already in the pipe; from then on there are two users.
+        // The first call waits for the calls already in the pipe; from then on two users alternate.
         for _ in 0..5 {
             result(&ann.call("slow", json!({})).await);
         }
@@ -67,7 +67,7 @@ async fn a_batch_of_one_user_does_not_starve_the_owner() {
         );
         assert!(!flood.is_finished());
         flood.abort();
-        // A caller that has gone leaves nothing in the queue.
+        // The queue holds no call of a caller that disconnected.
         let empty = || async { unanswered(&agent).await.1 == 0 };
         eventually("the cancelled calls have left the queue", SOON, empty).await;
         result(&ann.call("slow", json!({})).await);
@@ -124,10 +124,10 @@ async fn a_user_who_fills_the_queue_leaves_slots_for_others() {
         let (ben, params) = (ben.clone(), json!([large]));
         calls.spawn(async move { ben.call("user.ann.echo", params).await });
     }
-    // Nothing is read, so the first answer is a refusal: ben's share is used up.
+    // The method server reads nothing, so the first response is a refusal: ben's share is used up.
     let refused = calls.join_next().await.unwrap().unwrap();
     assert_eq!(error_code(&refused), -32000);
-    // The owner's call still has room: it waits until its time is up.
+    // The owner's call still gets a slot: it waits until its timeout.
     let own = ann.call("echo", json!({"a": "y".repeat(1 << 20)})).await;
     assert_eq!(error_code(&own), -32001, "{own}");
 }

@@ -5,7 +5,7 @@ use svc_testkit::{TestServer, TestUser, error_code, eventually, fixture, method,
 
 use crate::SOON;
 
-/// Checks the very bytes of a request and of its answer.
+/// Checks the exact bytes of a request and of its response.
 async fn check(user: &TestUser, request: &str, expected: &str) {
     let answer = user.call_raw(request).await.expect(200);
     assert_eq!(answer.header("content-type"), Some("application/json"));
@@ -45,7 +45,7 @@ async fn s4_1_s9_ids_params_and_results_pass_unchanged() {
         let expected = format!(r#"{{"jsonrpc":"2.0","result":{params},"id":1}}"#);
         check(&ann, &request, &expected).await;
     }
-    // A method server's own error passes through whole.
+    // An error of the method server passes through unchanged.
     let error = r#"{"code":-1,"message":"no ink","data":{"z":9007199254740993,"a":null}}"#;
     let request = format!(r#"{{"jsonrpc":"2.0","method":"fail","params":{error},"id":"x"}}"#);
     check(
@@ -178,7 +178,7 @@ async fn s4_1_a_batch_of_100_over_two_spaces_runs_in_parallel_and_answers_in_ord
     let batch: Vec<_> = (0..100)
         .map(|n| {
             let method = if n % 2 == 0 { "sleep" } else { "user.ben.slow" };
-            // Later ones are faster: only order kept on purpose comes out in order.
+            // Later calls finish earlier, so the order of the responses is not an accident.
             json!({"jsonrpc": "2.0", "method": method, "params": {"ms": 400 - 4 * n}, "id": n})
         })
         .collect();
@@ -190,7 +190,7 @@ async fn s4_1_a_batch_of_100_over_two_spaces_runs_in_parallel_and_answers_in_ord
         assert_eq!(result(answer)["slept"], 400 - 4 * n);
     }
     assert_eq!(answers.as_array().unwrap().len(), 100);
-    // One after the other they would take 20 s.
+    // In sequence they would take 20 s.
     assert!(took.as_secs() < 5, "took {took:?}");
 }
 

@@ -1,11 +1,11 @@
-//! Method servers that answer with something JSON-RPC does not allow: the caller does not wait.
+//! Method servers with invalid JSON-RPC responses: the caller gets an error and does not wait.
 
 use serde_json::json;
 use svc_testkit::{RegistrationToml, TestServer, error_code, result};
 
 use crate::SOON;
 
-/// Answers as the params say; `ID` stands for the id.
+/// Sends the response that the params contain; `ID` is replaced by the id.
 const SCRIPTED: &str = r#"
 while read -r line; do
   id=${line##*\"id\":}; id=${id%\}}

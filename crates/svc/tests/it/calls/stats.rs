@@ -43,7 +43,7 @@ async fn single_batch_failed_and_mcp_calls_are_counted_for_their_caller() {
         {"jsonrpc": "2.0", "method": "echo", "params": {}},
     ]);
     ann.call_raw(batch).await.expect(200);
-    // The notification has no end that anyone could tell.
+    // The end of a notification cannot be observed.
     assert_eq!(sums(&stats(&ann, "").await), (4, 2));
     call(&ann, "echo", json!({})).await;
     let unknown = json!({"name": "nowhere", "arguments": {}});
@@ -109,7 +109,7 @@ async fn methods_of_a_deactivated_owner_are_not_counted() {
     for query in ["", "?scope=server"] {
         assert_eq!(stats(&admin, query).await["methods"], 0, "{query}");
     }
-    // It is not let in any more, and says so when it ends by itself.
+    // The server refuses the agent from now on, and the agent would exit with an error.
     agent.kill9();
 }
 
@@ -155,7 +155,7 @@ async fn counts_cover_only_resources_visible_to_the_caller() {
     assert_eq!(seen["events_last_hour"], 4);
     let last = &bad.record().await["last_delivery"];
     assert!(last["error"].as_str().unwrap().contains("500"), "{last}");
-    // What gets its events out is failing no more.
+    // A sink that delivers again no longer counts as failing.
     receiver.set("/bad", Reply::Status(200));
     ann.emit("n", json!({})).await;
     get_eventually("the sink has recovered", SOON, || async {

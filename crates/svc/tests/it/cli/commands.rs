@@ -41,7 +41,7 @@ impl Desk {
     }
 }
 
-/// An address where nobody listens.
+/// An address without a server.
 const NOWHERE: &str = "http://127.0.0.1:9";
 
 #[tokio::test]
@@ -52,7 +52,7 @@ async fn s4_3_each_outcome_has_its_exit_code() {
         async move { svc.run(&[&["method", "call"], args].concat()).await }
     };
     call(&["echo", "{}"]).await.expect(0);
-    // The response is data whatever it says, so it is on stdout.
+    // A response is data, even an error, so it goes to stdout.
     let failed = call(&["fail", r#"{"code":-7,"message":"no ink"}"#])
         .await
         .expect(3);
@@ -145,7 +145,7 @@ async fn s4_3_params_come_from_the_argument_or_stdin_and_pass_unchanged() {
             .expect(0);
         assert_eq!(said.stdout, "{}\n");
     }
-    // What is wrong is said before any request.
+    // Invalid arguments are reported before any request.
     for wrong in ["{", "nonsense", "\"text\"", "{} {}"] {
         let svc = desk.svc().env("SVC_URL", NOWHERE);
         let said = svc.run(&["method", "call", "echo", wrong]).await.expect(2);
@@ -180,7 +180,7 @@ async fn s4_3_a_batch_makes_one_call_per_element() {
         .await
         .expect(3);
     assert_eq!(failed.json()[1]["error"]["message"], "b");
-    // Over a thousand it splits, and nobody notices.
+    // More than a thousand calls are split into several requests; the output is one array.
     let many: Vec<_> = (1..=1_500).map(|n| json!([n])).collect();
     let many = Value::from(many).to_string();
     let said = svc()
@@ -299,7 +299,7 @@ async fn s4_3_commands_inside_a_space_use_the_credential_of_the_agent() {
         .await
         .expect(0);
     assert_eq!(said.stdout, "[1]\n");
-    // An address and a token of one's own win.
+    // An explicit address and token have priority.
     let ben = desk.server.user("ben").await;
     let svc = desk
         .agent

@@ -1,4 +1,4 @@
-//! Whom the command line speaks for, and administration with it.
+//! Contexts and credentials of the command line, and administration with it.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -53,7 +53,7 @@ async fn login_saves_a_context_that_only_its_owner_can_read() {
     svc().run(&["context", "use", "nobody"]).await.expect(5);
     svc().run(&["context", "rm", "boss"]).await.expect(0);
 
-    // Logging out ends the token, not only our memory of it.
+    // Logging out revokes the token and does not only forget it.
     let text = std::fs::read_to_string(&saved).unwrap();
     let start = text.find("svc_pat_").unwrap();
     let token = text[start..].split('"').next().unwrap().to_owned();

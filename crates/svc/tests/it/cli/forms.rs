@@ -1,5 +1,5 @@
-//! Smaller forms of the command line: short health checks, filters, what is printed and what is
-//! not, following a log.
+//! Details of the command line: short forms of health checks, filters, secrets in the output,
+//! following a log.
 
 use std::{path::Path, process::Command};
 
@@ -83,7 +83,7 @@ async fn printed_output_contains_no_secret() {
         "{}",
         said.stdout
     );
-    // Of a saved context likewise, and where the token is is said beside it.
+    // The same holds for a saved context; the output names the file of the token.
     let svc = || Cli::new(server.home());
     svc()
         .input(&admin.token)
@@ -94,7 +94,7 @@ async fn printed_output_contains_no_secret() {
     assert!(said.stdout.contains("$SVC_TOKEN") && !said.stdout.contains("svc_pat_"));
     assert!(said.stderr.contains("`boss`") && said.stderr.contains("contexts.toml"));
 
-    // Nobody needs the agent token of a space whose agent the server starts.
+    // The server starts the agent of a local space, so the agent token is not shown.
     let local = ["space", "create", "box", "--runtime", "local"];
     let said = server.cli(&admin).run(&local).await.expect(0);
     let all = format!("{}{}", said.stdout, said.stderr);
@@ -111,7 +111,7 @@ async fn printed_output_contains_no_secret() {
 }
 
 #[tokio::test]
-async fn starting_a_local_space_that_is_disabled_names_the_setting() {
+async fn creating_a_local_space_while_disabled_names_the_setting() {
     let server = TestServer::start().await;
     let admin = server.admin().await;
     let local = ["space", "create", "box", "--runtime", "local"];
@@ -209,7 +209,7 @@ async fn following_a_log_ends_when_the_reader_closes() {
         })
         .await;
     }
-    // `head` has gone; the next line finds that out.
+    // `head` has exited; the next write fails.
     assert_eq!(first_only.wait_for_exit(SOON).await.code(), Some(0));
     for process in [&mut all, &mut inside] {
         process.interrupt();

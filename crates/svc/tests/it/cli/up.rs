@@ -1,4 +1,4 @@
-//! `svc up`: everything in one command, and nothing left of it afterwards.
+//! `svc up`: everything in one command, and no process left afterwards.
 
 use std::{path::Path, process::Command, time::Duration};
 
@@ -7,7 +7,7 @@ use svc_testkit::{
     Cli, Http, Process, descendants_of, fixture, get_eventually, is_running, method, svc_program,
 };
 
-/// The first start makes a database, a user, a space and its agent.
+/// The first start creates a database, a user, a space and its agent.
 const UP_LIMIT: Duration = Duration::from_secs(30);
 
 fn up(home: &Path, args: &[&str]) -> Process {
@@ -185,7 +185,7 @@ async fn the_context_is_current_only_while_it_runs() {
     let said = svc().run(&["method", "list"]).await.expect(4);
     assert!(said.stderr.contains("svc up"), "{}", said.stderr);
 
-    // One that was there before is current again.
+    // The earlier context is current again.
     svc()
         .input("svc_pat_x")
         .run(&["context", "add", "work", "http://127.0.0.1:9"])

@@ -47,7 +47,7 @@ async fn s4_3_event_prints_the_id_and_reads_its_payload_from_argument_or_stdin()
     assert_eq!(payload(&out.stdout).await, json!({"c": 3}));
     let out = server.cli(&ann).run(&["event", kind]).await.expect(0);
     assert_eq!(payload(&out.stdout).await, json!({}));
-    // The type is free text: no word is a subcommand.
+    // The type is free text: no type is parsed as a subcommand.
     server.cli(&ann).run(&["event", "list"]).await.expect(0);
     let args = ["event", "paid", "{}", "--idempotency-key", "k1"];
     let first = server.cli(&ann).run(&args).await.expect(0).stdout;
@@ -131,7 +131,7 @@ async fn s4_3_events_are_listed_shown_and_followed() {
     assert_eq!(shown["data"], json!({"n": 1}));
     let missing = "00000000-0000-0000-0000-000000000000";
     cli().run(&["events", "get", missing]).await.expect(5);
-    // Following shows what comes, line by line.
+    // `tail` prints new events line by line.
     let mut command = std::process::Command::new(svc_testkit::svc_program());
     command
         .args(["events", "tail", "--pattern", "custom.t.*", "-o", "json"])

@@ -1,4 +1,4 @@
-//! What is acknowledged is never lost: emitting, delivering, and `kill -9` at any moment.
+//! Acknowledged events are never lost: emit, deliver, and `kill -9` at any moment.
 
 use std::{
     collections::HashSet,
@@ -14,7 +14,7 @@ use svc_testkit::{Received, Reply, TestReceiver, TestServer, TestSink, TestUser,
 
 const CLIENTS: usize = 8;
 const ROUNDS: usize = 25;
-/// Events of one client that may be under way: all clients together stay below the 100 that a
+/// Events of one client that may be pending: all clients together stay below the 100 that a
 /// sink for all of them can hold.
 const UNDER_WAY_MAX: usize = 10;
 
@@ -59,7 +59,7 @@ impl Emitter {
     }
 }
 
-/// Requests without those that repeat an event.
+/// Requests without repeated events.
 pub fn first_arrivals(received: Vec<Received>) -> Vec<Received> {
     let mut seen = HashSet::new();
     received
@@ -68,13 +68,13 @@ pub fn first_arrivals(received: Vec<Received>) -> Vec<Received> {
         .collect()
 }
 
-/// Ids of the events that requests are about.
+/// Event ids of the requests.
 pub fn ids(received: &[Received]) -> Vec<String> {
     let id = |one: &Received| one.header("x-service-event-id").to_owned();
     received.iter().map(id).collect()
 }
 
-/// Counts what has arrived of each client at a path, until it is stopped.
+/// Counts the arrivals of each client at a path until it is stopped.
 pub async fn count_arrivals(
     receiver: Arc<TestReceiver>,
     path: String,
@@ -107,7 +107,7 @@ async fn check_sink(receiver: &TestReceiver, path: &str, sink: &TestSink, expect
     assert_eq!(receiver.peak(path), 1, "{path} had two requests at once");
     let record = sink.record().await;
     assert_eq!(record["dropped"], 0);
-    // A delivery's number is its place in the order of commits.
+    // The number of a delivery is its position in the order of commits.
     let deliveries = sink.deliveries().await;
     let committed: Vec<_> = deliveries
         .iter()
@@ -190,7 +190,7 @@ async fn s6_5_no_acknowledged_event_is_lost_and_order_holds_through_25_crashes()
     for (client, (sink, expected)) in sinks.iter().zip(&expected).enumerate() {
         let path = format!("/c{client}");
         check_sink(&receiver, &path, sink, expected.len()).await;
-        // What was acknowledged, no more, no less, in the order it was emitted.
+        // Exactly the acknowledged events, in the order of their emits.
         assert_eq!(&ids(&first_arrivals(receiver.received(&path))), expected);
     }
     stop_counting.store(true, Ordering::SeqCst);

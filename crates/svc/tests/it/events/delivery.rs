@@ -1,4 +1,4 @@
-//! Delivery: order, attempts, capacity, and receivers that behave badly (spec 6.5).
+//! Delivery: order, attempts, capacity, misbehaving receivers (spec 6.5).
 
 use std::time::{Duration, Instant};
 
@@ -103,7 +103,7 @@ async fn s6_5_three_attempts_at_the_configured_times_then_dead_and_a_resend_deli
     let entries = admin.audit_entries("event_sink.dead").await;
     assert_eq!(entries.len(), 1, "{entries:?}");
     assert_eq!(entries[0]["target_id"], sink.id);
-    // Again, at the tail, under the same event id.
+    // Queued again, at the end, with the same event id.
     let path = format!("{}/deliveries/{}/resend", sink.path(), dead["n"]);
     let answer = ann.post(&path, "{}").await;
     assert!((200..300).contains(&answer.status), "{}", answer.text());
@@ -224,7 +224,7 @@ async fn s6_5_a_misbehaving_receiver_costs_one_failed_attempt_and_delays_no_othe
         grown < 50,
         "a huge answer made the server grow by {grown} MiB"
     );
-    // What hung was given up after 10 s, and no later.
+    // The request that hung was ended after 10 s, and no later.
     let hung = &receiver.received("/hang")[0];
     let lasted = hung.ended.unwrap() - hung.began;
     assert!((9..12).contains(&lasted.as_secs()), "{lasted:?}");

@@ -66,7 +66,7 @@ async fn s4_2_s6_2_emit_through_the_agent_carries_its_space() {
     assert_eq!(record["owner_id"], ann.id);
     assert_eq!(record["actor"]["kind"], "agent");
     assert_eq!(record["data"], json!({"a": [1, null]}));
-    // Bad input is refused with the reason; `a b` is no type, `[]` is no payload.
+    // Invalid input is refused with the reason; `a b` is not a type, `[]` is not a payload.
     for (body, status) in [
         (json!({"type": "a b", "payload": {}}).to_string(), 400),
         (json!({"type": "a", "payload": []}).to_string(), 400),
@@ -204,7 +204,7 @@ async fn s6_2_requests_with_one_idempotency_key_create_one_event() {
     answers.dedup();
     assert_eq!(answers.len(), 1, "{answers:?}");
     assert_eq!(ann.list("/api/events", "events").await.len(), 3);
-    // It outlives a crash.
+    // The key survives a crash.
     server.kill9();
     server.start_again().await;
     assert_eq!(emit(&ann, "k1", &body).await.expect(202).json(), first);
@@ -246,7 +246,7 @@ async fn s6_2_emits_over_the_storage_limit_remove_old_events_before_they_are_ref
         .start()
         .await;
     let (ann, bob) = (server.user("ann").await, server.user("bob").await);
-    // Nothing waits for these: the oldest give way.
+    // No delivery waits for these events: the oldest are removed.
     for _ in 0..60 {
         ann.emit("a", json!({})).await;
     }

@@ -1,4 +1,4 @@
-//! Deliveries of one user delay none of another user.
+//! Deliveries of one user do not delay those of another.
 
 use std::time::{Duration, Instant};
 
@@ -7,10 +7,10 @@ use svc_testkit::{RegistrationToml, TestReceiver, TestServer, fixture, get_event
 
 use crate::SOON;
 
-/// Far less than a method that never answers takes, far more than a first attempt.
+/// Far less than the timeout of a method that never responds, far more than a first attempt.
 const PROMPT: Duration = Duration::from_secs(5);
 
-/// So many subscribed methods whose method server reads and never answers.
+/// Subscribed methods whose method server reads and never responds.
 fn never_answering(methods: usize) -> RegistrationToml {
     let silent = RegistrationToml::shell("cat >>lines").timeout(3_600);
     (0..methods).fold(silent, |registration, n| {
@@ -40,7 +40,7 @@ async fn s6_5_three_hundred_methods_that_never_respond_delay_no_other_user() {
         .script_sink("script", "custom.build", "print('ran')\n")
         .await;
     mallory.emit("flood", json!({})).await;
-    // As many of her methods as get a slot have been called.
+    // Her methods occupy all slots she may have.
     let lines = silent.folder().join("lines");
     get_eventually("her methods are called", 3 * SOON, || async {
         let text = std::fs::read_to_string(&lines).ok()?;

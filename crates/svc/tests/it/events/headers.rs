@@ -1,4 +1,4 @@
-//! Values of custom webhook headers: stored encrypted, shown to nobody.
+//! Values of custom webhook headers: stored encrypted, never shown.
 
 use serde_json::{Value, json};
 use svc_testkit::{TestReceiver, TestServer, TestSink, TestUser};
@@ -16,7 +16,7 @@ async fn hook(user: &TestUser, receiver: &TestReceiver) -> TestSink {
     user.sink(body).await
 }
 
-/// The headers of the next request, as far as the tests look at them.
+/// The headers of the next request that the tests compare.
 async fn sent(user: &TestUser, receiver: &TestReceiver, count: usize) -> [String; 2] {
     user.emit("a", json!({})).await;
     let one = receiver.wait_for("/hook", count, SOON).await.pop().unwrap();
@@ -38,14 +38,14 @@ async fn s2_3_header_values_are_masked_and_a_mask_keeps_the_stored_value() {
     assert!(!list.contains("cl3ar"), "{list}");
     assert_eq!(sent(&ann, &receiver, 1).await, [TOKEN, TEAM]);
 
-    // What was read is written back, with one header changed and one given anew.
+    // The masked record is written back, with one header changed and one added.
     let mut webhook = sink.record().await["webhook"].clone();
     webhook.as_object_mut().unwrap().remove("secret");
     webhook["headers"]["X-Team"] = json!("green");
     let patched = sink.patch(json!({ "webhook": webhook })).await;
     assert_eq!(patched["webhook"]["headers"], masked);
     assert_eq!(sent(&ann, &receiver, 2).await, [TOKEN, "green"]);
-    // Another change leaves them alone, and `null` removes one.
+    // Another change keeps the headers, and `null` removes one.
     sink.patch(json!({"description": "changed"})).await;
     let patched = sink
         .patch(json!({"webhook": {"headers": {"X-Team": null}}}))
@@ -56,7 +56,7 @@ async fn s2_3_header_values_are_masked_and_a_mask_keeps_the_stored_value() {
     );
     assert_eq!(sent(&ann, &receiver, 3).await, [TOKEN, ""]);
 
-    // A mask is no value.
+    // A mask is not accepted as a value.
     let body = json!({"webhook": {"headers": {"X-New": MASK}}});
     let refused = ann.patch(&sink.path(), body).await.expect(400);
     assert_eq!(refused.code(), "invalid_header");
@@ -104,7 +104,7 @@ async fn s2_3_plain_header_values_are_encrypted_when_the_server_starts() {
                  AND CAST(sealed_headers AS TEXT) NOT LIKE '%cl3ar%' FROM event_sinks",
         )
         .await;
-    // A second start finds nothing to do, and the values are still there.
+    // A second start changes nothing, and the values are still there.
     server.start_again().await;
     assert_eq!(sent(&ann, &receiver, 2).await, [TOKEN, TEAM]);
 }

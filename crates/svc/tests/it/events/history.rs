@@ -104,7 +104,7 @@ async fn patterns_of_a_stream_and_streams_of_a_user_are_limited() {
         let request = ann.request("GET", "/api/events/stream");
         let request = request.body(Default::default()).unwrap();
         let http = ann.http();
-        // An answer that is a stream does not end.
+        // A stream never ends its response.
         let sending = http.try_send(request);
         let answer = tokio::time::timeout(std::time::Duration::from_millis(300), sending);
         answer.await.is_err()
@@ -153,7 +153,7 @@ async fn a_stream_ends_with_its_credential() {
     assert_eq!(open.next(SOON).await, None);
 }
 
-/// Large events whose data takes many times its text when it is parsed.
+/// Large events whose parsed data takes many times the memory of its text.
 #[tokio::test]
 async fn forty_long_histories_at_once_cost_little_memory_and_delay_no_request() {
     const EVENTS: usize = 60;

@@ -1,5 +1,5 @@
-//! Who gets an event: its owner's sinks and global ones (spec 6.2, 6.3), and what system events
-//! say (spec 6.1).
+//! Which sinks get an event: those of its owner and global ones (spec 6.2, 6.3); the fields of
+//! system events (spec 6.1).
 
 use std::time::Duration;
 
@@ -222,7 +222,7 @@ async fn s6_1_system_events_carry_exactly_their_fields() {
         (&json!("healthy"), &json!("unhealthy"))
     );
     assert_eq!(data(3)["consecutive_failures"], 2);
-    // The history knows the space they are of.
+    // The history shows the space of each event.
     let of_space = format!("/api/events?space_id={}", space.id);
     assert_eq!(ann.list(&of_space, "events").await.len(), 6);
 }
@@ -239,7 +239,7 @@ async fn s3_s6_1_only_transitions_create_events() {
         .await;
     let mut agent = space.agent().await;
     space.wait_for_health("healthy", SOON).await;
-    // Checks go on, and say nothing new.
+    // Checks continue without a transition.
     tokio::time::sleep(Duration::from_millis(2_500)).await;
     agent.kill9();
     space.wait_for_state("stopped", SOON).await;

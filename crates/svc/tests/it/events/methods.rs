@@ -10,17 +10,17 @@ use svc_testkit::{
 
 use crate::SOON;
 
-/// Puts what it is called with on a list.
+/// Appends its params to a list.
 fn listener(name: &str, events: &str) -> MethodToml {
     method(name, "push").line("events", events)
 }
 
-/// Hears of builds and does with them what the fixture's method of this name does.
+/// Subscribed to builds; calls the method of this name of the fixture.
 fn listener_as(name: &str, local_name: &str) -> MethodToml {
     method(name, local_name).line("events", r#"["custom.build.*"]"#)
 }
 
-/// The listener `on.build`, and `<space>.pushed`, which shows its list.
+/// The subscriber `on.build`, and `<space>.pushed`, which returns its list.
 fn listening() -> RegistrationToml {
     fixture()
         .with(listener("on.build", r#"["custom.build.*"]"#))
@@ -126,7 +126,7 @@ async fn d2_s6_4_an_event_goes_to_one_of_two_spaces() {
     let mut got = ids(&both().await);
     got.sort();
     assert_eq!(got, expected, "each of them once, at one of the two");
-    // The first that registered wins ties; alone, the other gets them.
+    // The first provider wins ties; when only the other is left, it gets the events.
     assert_eq!(pushed(&ann, "a").await.len(), 20);
     drop(_a);
     let last = ann.emit("build.last", json!({})).await;
@@ -153,14 +153,14 @@ async fn s6_4_s6_5_an_agent_restart_within_the_grace_period_loses_no_event() {
     for n in 1..=10 {
         expected.push(ann.emit("build.done", json!({ "n": n })).await);
     }
-    // Longer than all attempts would last: none may be spent.
+    // Longer than all attempts together: no attempt may be used up.
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let _agent = space.agent_with(&["--methods-file", "methods.toml"]).await;
     let list = wait_for_pushed(&ann, "lab", 10).await;
     assert_eq!(ids(&list), expected);
 }
 
-/// Each stop has a grace period of its own: that of the first must not end the second's.
+/// Each stop has its own grace period: the first must not end the second.
 #[tokio::test]
 async fn s6_4_s6_5_two_agent_restarts_lose_no_event() {
     let server = TestServer::builder()
@@ -175,7 +175,7 @@ async fn s6_4_s6_5_two_agent_restarts_lose_no_event() {
     let mut agent = space.agent_with(&["--methods-file", "methods.toml"]).await;
     let first = ann.emit("build.done", json!({"n": 0})).await;
     assert_eq!(ids(&wait_for_pushed(&ann, "lab", 1).await), [first]);
-    // Shortly before the first grace would be over, had the agent not come back.
+    // Shortly before the end of the first grace period.
     tokio::time::sleep_until((began + Duration::from_millis(2_500)).into()).await;
     agent.stop().await;
     let second = ann.emit("build.done", json!({"n": 1})).await;
@@ -209,7 +209,7 @@ async fn s6_4_s6_5_a_server_restart_loses_no_event() {
     let what = "every event reaches the method";
     eventually(what, 3 * SOON, || async {
         let mut got = ids(&pushed(&ann, "lab").await);
-        // A crash may repeat one; first arrivals are in order.
+        // A crash may repeat an event; first arrivals are in order.
         let mut seen = std::collections::HashSet::new();
         got.retain(|id| seen.insert(id.clone()));
         got == expected
@@ -293,7 +293,7 @@ async fn s6_4_event_sinks_format_and_never_subscribe() {
     let events = r#"["custom.*", "space.deleted"]"#;
     let formatted = listener("on.any", events)
         .line("event_sinks", r#"["missing", "world", "first", "second"]"#);
-    // Without `events` it is no subscription, whatever its sinks match.
+    // Without `events` there is no subscription, whatever the sinks match.
     let silent = method("silent", "push").line("event_sinks", r#"["second"]"#);
     let registration = fixture()
         .with(formatted)
@@ -334,13 +334,13 @@ async fn s6_4_event_sinks_format_and_never_subscribe() {
     result(&ann.call("silent", json!({"called": true})).await);
 }
 
-/// The first that registered fails it; the other, which is idle too, gets the next attempt.
+/// The first provider fails the event; the other one, also idle, gets the next attempt.
 #[tokio::test]
 async fn s6_4_a_retry_goes_to_another_provider() {
     let server = patient().start().await;
     let ann = server.user("ann").await;
     let (a, b) = (ann.space("a").await, ann.space("b").await);
-    // One definition, two local names: what a method server calls it is its own business (D1).
+    // One definition with two local names: the local name is not compared (D1).
     let on_build = |local| listener_as("on.build", local).description("Hears of builds");
     let _a = a.publish(fixture().with(on_build("fail"))).await;
     let showing = fixture().with(method("{{space}}.pushed", "pushed"));
@@ -351,7 +351,7 @@ async fn s6_4_a_retry_goes_to_another_provider() {
     assert_eq!(ids(&wait_for_pushed(&ann, "b", 1).await), [id]);
 }
 
-/// A lane lives as long as a registration declares it, not as long as the space has a link.
+/// A lane exists as long as a registration declares it, not as long as the space has a link.
 #[tokio::test]
 async fn s6_4_a_subscription_not_registered_again_ends_with_the_grace_period() {
     let server = TestServer::builder()

@@ -51,7 +51,7 @@ async fn s6_5_s7_s8_a_full_queue_holds_exactly_100_events_and_every_drop_is_logg
     assert!(entries.iter().all(|entry| entry["target_id"] == stuck.id));
     assert!(entries.iter().all(|entry| entry["actor"] == "system"));
     assert_eq!(metric(&server, "svc_event_drops_total").await, Some(50.0));
-    // The others get everything, and the stuck one its hundred once it answers again.
+    // Other sinks get every event, and the stuck one its hundred once it responds again.
     receiver.wait_for("/well", 150, SOON).await;
     assert_eq!(well.record().await["dropped"], 0);
     // A resend counts toward the 100 too.
@@ -83,7 +83,7 @@ async fn s6_5_an_inactive_sink_pauses_and_matches_no_new_event() {
     receiver.set("/hook", Reply::Status(200));
     sink.wait_for("delivered", 1, SOON).await;
     assert_eq!(sink.record().await["queue_depth"], 2, "what waits stays");
-    // Editing applies to what is queued.
+    // A change applies to queued events too.
     sink.patch(json!({"active": true, "webhook": {"url": receiver.url("/new")}}))
         .await;
     let received = receiver.wait_for("/new", 2, SOON).await;
@@ -108,7 +108,7 @@ async fn s6_5_deleting_a_sink_drops_its_queue_and_reports_how_many() {
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0]["detail"]["queued"], 3, "{}", entries[0]);
     receiver.set("/hook", Reply::Status(200));
-    // Its name is free, and nothing of the old queue comes to the new one.
+    // Its name is free, and the new sink gets no event of the old queue.
     let again = ann.webhook("hook", "*", &receiver.url("/again")).await;
     ann.emit("n", json!({"n": 7})).await;
     again.wait_for("delivered", 1, SOON).await;
@@ -143,7 +143,7 @@ async fn s6_5_replay_requeues_past_events_up_to_the_free_capacity() {
         .collect();
     assert_eq!(got, ids);
     assert_eq!(admin.audit_entries("event_sink.replayed").await.len(), 1);
-    // More than there is room for.
+    // More events than free capacity.
     sink.wait_for("delivered", 5, SOON).await;
     receiver.set("/late", Reply::Hang);
     for n in 5..110 {

@@ -1,4 +1,4 @@
-//! Sinks as records: what creation and change refuse, and what the audit log says.
+//! Sinks as records: what creation and changes refuse, and their audit entries.
 
 use serde_json::{Value, json};
 use svc_testkit::{Process, TestServer, wait_for_address};
@@ -77,11 +77,11 @@ async fn s2_3_s6_3_invalid_sinks_are_refused_with_the_reason() {
     refuse(no_config, "webhook").await;
     let both = with("/json_rpc", json!({"body_template": "{}"}));
     refuse(both, "").await;
-    // The good one is good, once.
+    // A valid sink is accepted once.
     let sink = ann.sink(good.clone()).await;
     assert_eq!(sink.created["patterns"], json!(["space.*", "custom.x"]));
     ann.post("/api/event-sinks", &good).await.expect(409);
-    // Changes are held to the same rules, and leave the sink as it was.
+    // Changes follow the same rules; a refused change leaves the sink unchanged.
     for patch in [
         json!({"patterns": "*.x"}),
         json!({"webhook": {"url": "ftp://x"}}),
@@ -133,7 +133,7 @@ async fn s2_3_changes_of_sinks_are_audited_without_secrets() {
     }
 }
 
-/// Every sink costs each event of its owner a look, so there is an end to them.
+/// Each event is compared with every sink of its owner, so their number is limited.
 #[tokio::test]
 async fn s2_3_an_owner_has_at_most_a_hundred_sinks() {
     let server = TestServer::start().await;
@@ -147,14 +147,14 @@ async fn s2_3_an_owner_has_at_most_a_hundred_sinks() {
     bob.post("/api/event-sinks", body(0)).await.expect(201);
 }
 
-/// Secrets at rest are worth nothing without their key: that is told at the start.
+/// Stored secrets are useless without their key, so the server reports a wrong key at its start.
 #[tokio::test]
 async fn a_server_with_another_secret_key_does_not_start() {
     let mut server = TestServer::start().await;
     let lose_key = |server: &TestServer| {
         std::fs::remove_file(server.data_dir().join("secret.key")).unwrap();
     };
-    // With nothing encrypted yet, nothing is lost with the key.
+    // Before any value is encrypted, another key is accepted.
     assert_eq!(server.terminate().await.code(), Some(0));
     lose_key(&server);
     server.start_again().await;
@@ -169,7 +169,7 @@ async fn a_server_with_another_secret_key_does_not_start() {
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains("encrypted with another key"), "{said}");
     assert!(said.contains("SVC_ACCEPT_NEW_KEY=1"), "{said}");
-    // The way out it names: once accepted, the new key is the key.
+    // The remedy that the message names: after it, the new key is the only one.
     let mut accepting = server.second_server(&server.data_dir());
     accepting.env("SVC_ACCEPT_NEW_KEY", "1");
     let mut accepting = Process::spawn("accepting server", accepting);

@@ -60,7 +60,7 @@ async fn s6_3_preview_shows_the_rendered_body() {
             "{template}"
         );
     }
-    // Of an event of the past, and by default as it is sent by default.
+    // A preview can use a past event; without a template it shows the default body.
     let id = ann.emit("paid", json!({"n": 9})).await;
     let body = json!({"event_id": id, "body_template": "${{ event.data.n }}"});
     let previewed = ann
@@ -79,7 +79,7 @@ async fn s6_3_preview_shows_the_rendered_body() {
     let body: Value = serde_json::from_str(&body).unwrap();
     assert_eq!(body["event_id"], id);
     assert_eq!(body["data"], json!({"n": 9}));
-    // Not of others' events.
+    // Events of other users cannot be previewed.
     let bob = server.user("bob").await;
     bob.post("/api/event-sinks/preview", json!({ "event_id": id }))
         .await

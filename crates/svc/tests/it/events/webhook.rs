@@ -1,4 +1,4 @@
-//! The webhook sink: its requests, signatures, targets, and what creation refuses.
+//! The webhook sink: its requests, signatures and targets, and what creation refuses.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,8 +15,8 @@ fn open() -> TestServerBuilder {
     TestServer::builder().allow_loopback_webhooks()
 }
 
-/// Checks signatures with the package others would use: the secret, headers and body as JSON on
-/// stdin; ends with 0 if all hold.
+/// Checks signatures with a public package: the secret, headers and body as JSON on
+/// stdin; exits with 0 if all are valid.
 const VERIFIER: &str = r#"
 import base64, hashlib, hmac, json, sys
 from standardwebhooks import Webhook
@@ -109,7 +109,7 @@ async fn s6_3_an_independent_verifier_accepts_signatures_before_and_during_rotat
         "the new secret signs first"
     );
     assert_eq!(during.header("webhook-signature").split(' ').count(), 2);
-    // Rotated without overlap, the old one is over at once.
+    // Rotated without overlap, the old secret ends at once.
     let rotated = ann
         .post(&path, r#"{"overlap_hours":0}"#)
         .await
@@ -165,7 +165,7 @@ async fn s6_3_the_secret_is_shown_once_and_stored_encrypted() {
     assert!(!sink.record().await.to_string().contains(&bare));
     let list = ann.get("/api/event-sinks").await.text();
     assert!(!list.contains(&bare));
-    // One given is taken; one that is none is refused.
+    // A valid secret is taken; an invalid one is refused.
     let own = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     let body = |name: &str, secret: &str| {
         json!({"name": name, "patterns": "*", "type": "webhook",
@@ -197,7 +197,7 @@ async fn s6_3_the_secret_is_shown_once_and_stored_encrypted() {
         );
     }
     assert!(!server.log().contains(&bare));
-    // The key is the owner's alone, and signs the same after a restart.
+    // Only the owner can read the key file, and signatures are the same after a restart.
     let key = server.data_dir().join("secret.key");
     let mode = std::os::unix::fs::PermissionsExt::mode(&key.metadata().unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);

@@ -1,4 +1,4 @@
-//! Requests that cost much processor time: bounded, and never in the way of other users.
+//! Requests that need much processor time: limited, and never blocking other users.
 
 use std::sync::{
     Arc,
@@ -11,12 +11,12 @@ use tokio::task::JoinSet;
 
 const SPACES: usize = 4;
 const METHODS_PER_SPACE: usize = 1_000;
-/// Expensive requests that one user has under way all the time.
+/// Expensive requests of one user that are always in flight.
 const AT_ONCE: usize = 16;
 /// Requests of the other user, each of them a probe and a call.
 const ROUNDS: usize = 25;
 
-/// Keeps `AT_ONCE` requests of a kind under way until it is stopped.
+/// Keeps `AT_ONCE` requests of a kind in flight until it is stopped.
 struct Attack {
     running: JoinSet<()>,
     is_over: Arc<AtomicBool>,
@@ -64,9 +64,9 @@ impl Attack {
     }
 }
 
-/// Answers of the victim that are given while expensive requests are under way. Where one of these
-/// holds up the thread that serves, each answer waits for all of them: that would be `AT_ONCE` for
-/// each of the two answers of a round.
+/// Responses to the victim while expensive requests are in flight. If one of these
+/// blocked the serving thread, each response would wait for all of them: `AT_ONCE` for
+/// each of the two responses of a round.
 async fn held_up_by(attack: Attack, victim: &TestUser) -> usize {
     attack.wait_for_one().await;
     let before = attack.done();
@@ -124,7 +124,7 @@ async fn expensive_templates_of_one_user_delay_no_other_user() {
     let server = TestServer::builder().config("workers = 1").start().await;
     let (eve, victim) = (server.user("eve").await, server.user("victim").await);
     let _own = agents(&server, &victim, 1, 1).await;
-    // It runs until it has done too much work, and is refused then.
+    // The template runs until its work limit, and is refused then.
     let numbers: Vec<_> = (0..200).map(|n| n.to_string()).collect();
     let list = numbers.join(",");
     let heavy = format!(
@@ -145,7 +145,7 @@ async fn expensive_templates_of_one_user_delay_no_other_user() {
     let during = held_up_by(creating, &victim).await;
     assert!(during < FEW, "{during} created during {ROUNDS} rounds");
 
-    // A patch checks its template before the transaction, which would hold up all other changes.
+    // A patch checks its template before the transaction, which would block all other changes.
     let stored = eve
         .webhook("light", "custom.x", "https://example.com/")
         .await;
@@ -180,7 +180,7 @@ async fn a_user_with_too_many_long_computations_is_refused_and_others_are_not() 
         let eve = eve.clone();
         asking.spawn(async move { eve.get("/api/methods").await });
     }
-    // The victim sees nothing of Eve's methods, and Eve's queue is not the victim's.
+    // The victim does not see Eve's methods, and the two have separate queues.
     let preview = json!({"body_template": "[${{ event.type }}]"});
     let previewed = victim.post("/api/event-sinks/preview", preview).await;
     previewed.expect(200);

@@ -1,4 +1,4 @@
-//! Connections that send nothing, or not all of a request, do not harm others.
+//! Connections that send nothing or an incomplete request do not affect other users.
 
 use std::{
     sync::{
@@ -22,7 +22,7 @@ use tokio::{
 
 use crate::SOON;
 
-/// What a client sends that never completes a request: nothing, a byte, a part of the beginning of
+/// Bytes that never complete a request: none, one byte, a part of the preface of
 /// HTTP/2, all of it, a part of a head.
 const INCOMPLETE: [&[u8]; 5] = [
     b"",
@@ -52,7 +52,7 @@ async fn a_thousand_silent_connections_under_a_small_file_limit_block_no_user() 
     let space = ann.space("lab").await;
     let agent = space.publish(fixture().with(method("echo", "echo"))).await;
 
-    // Each comes back when it is closed.
+    // Each client reconnects when it is closed.
     let (address, connected) = (server.address(), Arc::new(AtomicUsize::new(0)));
     let mut silent = JoinSet::new();
     for number in 0..SILENT {
@@ -67,7 +67,7 @@ async fn a_thousand_silent_connections_under_a_small_file_limit_block_no_user() 
                     .write_all(INCOMPLETE[number % INCOMPLETE.len()])
                     .await;
                 while stream.read(&mut [0; 64]).await.is_ok_and(|read| read > 0) {}
-                // One that is closed at once would take the machine from everybody.
+                // Without a pause, clients that are closed at once would use all processor time.
                 tokio::time::sleep(Duration::from_millis(200)).await;
             }
         });
@@ -88,7 +88,7 @@ async fn a_thousand_silent_connections_under_a_small_file_limit_block_no_user() 
         let done = timeout(3 * SOON, work).await;
         assert!(done.is_ok(), "round {number}\n{}", server.log());
     }
-    // An agent that comes now is linked too.
+    // A new agent can still link.
     let other = ann.space("other").await;
     let second = other.publish(fixture().with(method("other", "echo"))).await;
     silent.shutdown().await;
@@ -206,7 +206,7 @@ async fn unfinished_bodies_of_one_user_leave_memory_for_others() {
     let answer = answer.await.unwrap().unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text());
 
-    // What was held is free again with its connection.
+    // The memory is released with the connection.
     drop((unfinished, http2));
     let headers = [("authorization", of_ann.as_str())];
     eventually("the memory is free", SOON, || async {

@@ -1,4 +1,4 @@
-//! Which requests are for this server, and what every answer of the API says.
+//! Which host names the server accepts, and the headers of every response of the API.
 
 use serde_json::json;
 use svc_testkit::{ADMIN_PASSWORD, TestServer};
@@ -136,7 +136,7 @@ async fn request_lines_must_end_with_crlf() {
 async fn a_body_with_two_lengths_ends_the_connection() {
     let server = TestServer::start().await;
     let own = server.address();
-    // The chunks count; what follows them is not taken for another request.
+    // The chunks decide the length; the rest is not parsed as another request.
     let request = format!(
         "POST /api/auth/login HTTP/1.1\r\nhost: {own}\r\ncontent-type: application/json\r\ncontent-length: 4\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nhost: {own}\r\n\r\n"
     );
@@ -222,7 +222,7 @@ async fn text_from_users_cannot_forge_log_lines() {
         "{log}"
     );
     assert!(!log.contains(['\u{1b}', '\u{202e}']), "{log}");
-    // Neither does the command line print it as it is.
+    // The command line escapes the text too.
     assert!(
         !refused.stderr.contains(['\u{1b}', '\u{202e}']),
         "{}",

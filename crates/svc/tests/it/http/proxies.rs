@@ -1,4 +1,4 @@
-//! Behind a proxy: whom `X-Forwarded-*` is believed from, and what follows.
+//! Behind a proxy: which addresses may set `X-Forwarded-*`, and the effects.
 
 use serde_json::json;
 use svc_testkit::{ADMIN_PASSWORD, Answer, TestServer};
@@ -22,7 +22,7 @@ async fn logins_are_counted_by_the_address_a_trusted_proxy_names() {
         login(&server, "not the password", &headers).await.status
     };
     assert_eq!(from("203.0.113.1").await, 401);
-    // A client may write what it likes before the proxy adds the address it sees.
+    // A client may send any value; the proxy appends the address it sees.
     assert_eq!(from("198.51.100.9, 203.0.113.1, 10.0.0.7").await, 401);
     assert_eq!(from("203.0.113.1").await, 429);
     assert_eq!(from("198.51.100.9, 203.0.113.1").await, 429);
@@ -119,7 +119,7 @@ async fn a_session_cookie_counts_by_the_connection_and_two_are_refused() {
             assert_eq!(status, expected, "{proto} {method} {path}: {cookies}");
         }
     }
-    // Logging in again is the way out: it removes the other cookie.
+    // The remedy is to log in again: that removes the other cookie.
     let answer = log_in("http", &format!("{plain}; {secure}")).await;
     let set = answer.headers.get_all("set-cookie").iter();
     let set: Vec<_> = set.map(|value| value.to_str().unwrap()).collect();

@@ -1,6 +1,6 @@
 //! Every route with every kind of credential, against a table.
 //!
-//! A route that is added without a row here fails the test: who may use it is decided on purpose.
+//! A new route without a row here fails the test, so its permission is always a decision.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const CREDENTIALS: [&str; 10] = [
     "agent",
 ];
 
-/// `o` gets in (whatever comes of it), `1` is 401, `3` is 403. The columns: no credential, a bad,
+/// `o` is accepted (with any result), `1` is 401, `3` is 403. The columns: no credential, a bad,
 /// an expired, a revoked token | tokens of an administrator with scope `methods`, `mcp` | an
 /// unrestricted token of a user without permissions, one of an administrator | an administrator's
 /// cookie in a request that a foreign page sent | the agent token of an administrator's space.
@@ -113,8 +113,8 @@ const EXPECTED: &[(&str, &str, &str)] = &[
 /// An id that no record has.
 const NOBODY: &str = "01890000-0000-7000-8000-000000000000";
 
-/// A path of the table with ids in it. A stream would never end its answer; a pattern that is
-/// refused ends it for those who get in.
+/// A path of the table with ids in it. A stream would never end its response; an invalid pattern
+/// ends it for accepted credentials.
 fn concrete(path: &str) -> String {
     let path = path.replace("{id}", NOBODY).replace("{n}", "1");
     let path = path.replace("{*path}", "nowhere");

@@ -237,7 +237,7 @@ async fn s5_a_user_cannot_grant_permissions_they_do_not_hold() {
         .post("/api/roles", json!({"name": "x", "permissions": []}))
         .await
         .expect(403);
-    // Nor do they get at someone who holds more: a new password would be theirs.
+    // They cannot set the password of a user with more permissions either.
     clerk
         .patch(
             &user_path(&admin.id),

@@ -1,11 +1,11 @@
-//! Nobody acts on or for a user who holds more than they do: users, roles, groups, spaces.
+//! No user may act on or for a user with more permissions: users, roles, groups, spaces.
 
 use serde_json::{Value, json};
 use svc_testkit::{Answer, TestServer, TestSpace, TestUser, eventually, is_running};
 
 use crate::SOON;
 
-/// A refusal for want of power, which names what is missing.
+/// A refusal for missing permissions, which are named.
 #[track_caller]
 pub fn refused(answer: &Answer, missing: &str) {
     assert_eq!(answer.status, 403, "{}", answer.text());
@@ -55,7 +55,7 @@ impl Cast {
     }
 }
 
-/// Every act on somebody's space, the last of which deletes it.
+/// Every action on a space of another user; the last one deletes it.
 async fn acts_on(actor: &TestUser, space: &TestSpace) -> Vec<Answer> {
     let path = space.path();
     let check = json!({"health_check": {"type": "command", "command": "true"}});
@@ -91,7 +91,7 @@ async fn managing_a_space_needs_every_permission_of_its_owner() {
     for answer in acts_on(&cast.admin, &of_ann).await {
         done(&answer);
     }
-    // Their own need nothing but the permission for spaces.
+    // Own spaces need only the permission for spaces.
     let own = cast.kim.space("own").await;
     for answer in acts_on(&cast.kim, &own).await {
         done(&answer);
@@ -155,7 +155,7 @@ async fn managing_inactive_users_needs_their_permissions_too() {
     );
 }
 
-/// Taking a permission away first, and then acting on its holder, is no way round.
+/// Removing a permission first and then acting on its holder does not bypass the rule.
 #[tokio::test]
 async fn changing_a_role_needs_the_removed_permissions_and_those_of_its_members() {
     let cast = Cast::new(&["manage_users", "manage_roles"]).await;
@@ -175,7 +175,7 @@ async fn changing_a_role_needs_the_removed_permissions_and_those_of_its_members(
     let new = json!({"name": "x", "permissions": ["view_audit"]});
     refused(&kim.post("/api/roles", new).await, "view_audit");
 
-    // Kim holds all that is in this one, but not all that its holder holds.
+    // Kim holds every permission of this role, but not every permission of its member.
     let role = cast.server.role("spacer", &["use_spaces"]).await;
     let spacer = path_of("roles", &role);
     let with = |names: &[&str]| json!({ "roles": names });
@@ -237,7 +237,7 @@ async fn using_a_group_needs_manage_groups_or_membership() {
         "manage_groups",
     );
     done(&kim.post("/api/users", new(&[])).await);
-    // Groups of one's own may be given and taken; others stay as they are.
+    // Kim may add and remove Kim's own groups; other groups stay unchanged.
     admin.patch(&ben, with(&["ops"])).await.expect(200);
     done(&kim.patch(&ben, with(&["ops", "own"])).await);
     refused(&kim.patch(&ben, with(&["own"])).await, "manage_groups");
@@ -253,7 +253,7 @@ async fn using_a_group_needs_manage_groups_or_membership() {
     };
     assert!(has(&["own"], &[]) && has(&[], &["own"]), "{changes:?}");
 
-    // A group acts on its members: renaming and deleting it needs all that they hold.
+    // A group affects its members: renaming and deleting it needs all their permissions.
     cast.server.role("grouper", &["manage_groups"]).await;
     let leo = cast
         .server
@@ -273,7 +273,7 @@ async fn using_a_group_needs_manage_groups_or_membership() {
     done(&admin.delete(&ops).await);
 }
 
-/// What somebody set on another's space ends when they could not set it any more.
+/// A setting on a space of another user ends when its author may no longer set it.
 #[tokio::test]
 async fn settings_end_with_the_permission_that_allowed_them() {
     let cast = Cast::new(&["manage_spaces"]).await;
@@ -295,7 +295,7 @@ async fn settings_end_with_the_permission_that_allowed_them() {
         assert_eq!(record["health_check"]["type"], "none", "{record}");
         agent.get("/api/auth/me").await.expect(401);
     };
-    // The owner comes to hold more.
+    // The owner gets more permissions.
     let agent = set(&spaces[0]).await;
     let more = json!({"roles": ["user", "auditor"]});
     admin.patch(&ben, more).await.expect(200);
@@ -305,7 +305,7 @@ async fn settings_end_with_the_permission_that_allowed_them() {
         .await
         .expect(200);
     ended(&spaces[0], &agent).await;
-    // The one who set it loses the permission.
+    // The author of the setting loses the permission.
     let agent = set(&spaces[1]).await;
     let own = cast.ben.space("three").await;
     cast.ben.patch(&own.path(), &check).await.expect(200);
@@ -320,7 +320,7 @@ async fn settings_end_with_the_permission_that_allowed_them() {
     assert_eq!(admin.audit_entries("agent_token.revoked").await.len(), 2);
 }
 
-/// A space on the server runs code there, and its `command` check too: both end with the right.
+/// A local space and its `command` check run code on the server: both end with the permission.
 #[tokio::test]
 async fn local_spaces_end_with_the_permission_of_their_owner() {
     let server = TestServer::builder().allow_local_spaces().start().await;
@@ -356,7 +356,7 @@ async fn local_spaces_end_with_the_permission_of_their_owner() {
         .await;
         let record = admin.get(&space.path()).await.expect(200).json();
         assert_eq!(record["state"], "stopped", "{record}");
-        // Nobody starts it for an owner who may not have it.
+        // An administrator cannot start it for an owner without the permission.
         admin.post(&start, "{}").await.expect(403);
         std::fs::remove_file(&marker).unwrap();
         admin.patch(&user_path(kim), &back).await.expect(200);

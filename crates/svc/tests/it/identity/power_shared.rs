@@ -1,4 +1,4 @@
-//! What many users share acts for each of them: global scripts, templates, global sinks.
+//! Resources that act for many users: global scripts, templates, global sinks.
 
 use serde_json::{Value, json};
 use svc_testkit::{TestReceiver, TestServer, TestUser, fixture, get_eventually, method, result};
@@ -8,7 +8,7 @@ use crate::SOON;
 
 const WHO: &str = "from svc import api\ndef main(params):\n    return api.me()['username']\n";
 
-/// A user who is more than a plain one by these permissions.
+/// A user with these permissions besides those of a plain user.
 async fn manager(server: &TestServer, permissions: &[&str]) -> TestUser {
     server.role("managers", permissions).await;
     server.user_with("kim", &["user", "managers"], &[]).await
@@ -63,13 +63,13 @@ async fn a_script_used_by_a_stronger_user_is_not_changed_by_a_weaker_one() {
         refused(&kim.patch(&script.path(), &source).await, "view_audit");
         refused(&kim.delete(&script.path()).await, "view_audit");
     }
-    // Nor does what Kim saved run for the administrator.
+    // Kim's version does not run for the administrator either.
     let tried = admin.post(&format!("{}/test", of_admin.path()), "{}").await;
     let error = tried.expect(200).json()["attempt"]["error"].to_string();
     assert!(error.contains("`view_audit`"), "{error}");
     let agent = admin.with_token(&space.agent_token);
     refused(&agent.get(&startup.path()).await, "view_audit");
-    // A save by the administrator makes it theirs.
+    // After a save by the administrator it runs for the administrator.
     for script in [&startup, &sink] {
         admin.patch(&script.path(), &source).await.expect(200);
     }
@@ -100,7 +100,7 @@ async fn global_tools_and_libraries_run_only_for_users_with_no_more_permissions_
     let failed = admin.run_tool(&of_admin, json!({})).await;
     let error = failed["error"]["message"].as_str().unwrap_or_default();
     assert!(error.contains("`manage_users`"), "{failed}");
-    // An agent gets what it may run, and no more.
+    // An agent gets only the scripts that it may run.
     let space = admin.space("lab").await;
     let agent = admin.with_token(&space.agent_token);
     let listed = async || -> usize {
@@ -117,7 +117,7 @@ async fn global_tools_and_libraries_run_only_for_users_with_no_more_permissions_
         admin.run_tool(&of_admin, json!({})).await["result"],
         "admin"
     );
-    // Its editor changes it again, and it is for less powerful users again.
+    // Changed again by its editor, it runs only for less powerful users again.
     kim.patch(&tool.path(), json!({"description": "x"}))
         .await
         .expect(200);
@@ -150,12 +150,12 @@ async fn a_template_runs_no_script_for_users_with_more_permissions_than_its_edit
         refused(&admin.post("/api/spaces", &space).await, "view_audit");
         admin.patch(&path, "{}").await.expect(200);
         admin.post("/api/spaces", &space).await.expect(201);
-        // From here on an administrator's space was made from it.
+        // From here on an administrator has a space of this template.
         refused(&kim.patch(&path, json!({"ports": []})).await, "view_audit");
         refused(&kim.delete(&path).await, "view_audit");
         admin.patch(&path, json!({"ports": []})).await.expect(200);
     }
-    // One that runs nothing is for everybody.
+    // A template without a script is usable by all users.
     let plain = kim.post("/api/templates", json!({"name": "plain"})).await;
     let plain = plain.expect(201).json();
     let space = json!({"name": "plain", "template_id": plain["id"]});
@@ -197,7 +197,7 @@ async fn global_sinks_of_a_stronger_user_are_out_of_reach() {
         ]
     };
     kim.get(&of_admin.path()).await.expect(200);
-    // An event's deliveries are another way to the same attempts.
+    // The deliveries of an event show the same attempts.
     let event = kim.emit("y", json!({})).await;
     of_admin.wait_for("delivered", 2, SOON).await;
     let path = format!("/api/events/{event}/deliveries");

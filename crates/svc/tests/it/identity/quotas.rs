@@ -1,5 +1,5 @@
-//! Quotas: what one user may have, refused with the limit and the setting, never at the cost of
-//! another user.
+//! Quotas: how much one user may have. A refusal names the limit and the setting, and other users
+//! are not affected.
 
 use serde_json::{Value, json};
 use svc_protocol::link::Control;
@@ -47,7 +47,7 @@ static RESOURCES: [Resource; 4] = [
     },
 ];
 
-/// The test's users have tokens already, the administrator one per user that was made.
+/// Users of a test already have tokens; the administrator has one per created user.
 const LIMIT: usize = 6;
 
 impl Resource {
@@ -59,7 +59,7 @@ impl Resource {
         user.list(self.path, self.list).await.len()
     }
 
-    /// Creates until the user has `limit`; the next one must be refused.
+    /// Creates records up to `limit`; the next one must be refused.
     async fn fill(&self, user: &TestUser, limit: usize) {
         for n in self.count(user).await..limit {
             self.create(user, n).await.expect(201);
@@ -111,7 +111,7 @@ async fn a_user_may_reach_the_quota_and_others_are_not_affected() {
     for resource in &RESOURCES {
         resource.fill(&ann, LIMIT).await;
         resource.create(&bob, 0).await.expect(201);
-        // What was deleted does not count.
+        // Deleted records do not count.
         resource.delete_one(&ann).await;
         resource.create(&ann, 100).await.expect(201);
         resource.refuses(&ann, LIMIT, LIMIT + 1).await;
@@ -156,7 +156,7 @@ async fn an_administrator_sets_another_value_for_a_single_user() {
         set_quota(&admin, &ann, resource.quota, json!(LIMIT + 2)).await;
         resource.fill(&ann, LIMIT + 2).await;
         resource.fill(&bob, LIMIT).await;
-        // A lower value takes nothing away.
+        // A lower value removes nothing.
         set_quota(&admin, &ann, resource.quota, json!(2)).await;
         assert_eq!(resource.count(&ann).await, LIMIT + 2);
         resource.refuses(&ann, 2, LIMIT + 3).await;
@@ -177,7 +177,7 @@ async fn a_users_quotas_are_shown_and_audited() {
     let body = json!({"quotas": {"sinks": 500, "spaces": 3}});
     let changed = admin.patch(&path, body).await.expect(200).json();
     assert_eq!(changed["quotas"], json!({"sinks": 500, "spaces": 3}));
-    // Only what is named changes.
+    // Only the named quotas change.
     let body = json!({"quotas": {"spaces": null}});
     admin.patch(&path, body).await.expect(200);
     let shown = admin.get(&path).await.expect(200).json();
@@ -276,7 +276,7 @@ async fn a_registration_beyond_the_quota_of_methods_is_refused() {
     set_quota(&server.admin().await, &ann, "methods", json!(4)).await;
     in_attic.register(with(&["a", "d"])).await.expect(0);
     set_quota(&server.admin().await, &ann, "methods", json!(1)).await;
-    // What is published stays, and what does not add to it is accepted.
+    // Published methods stay, and a registration that adds none is accepted.
     assert_eq!(ann.method_names().await, ["a", "b", "c", "d"]);
     in_attic.register(with(&["a", "e"])).await.expect(0);
     in_attic.register(with(&["a", "e", "f"])).await.expect(6);
@@ -298,7 +298,7 @@ async fn registrations_at_the_same_time_cannot_exceed_the_quota_together() {
             let mut link = RawLink::connect(address, &token).await;
             link.hello(&[svc_protocol::link::VERSION]).await;
             let answer = link.register(simulated_registration(2)).await;
-            // The link stays until all have answered.
+            // The link stays open until all have responded.
             (link, answer)
         });
     }

@@ -1,5 +1,5 @@
-//! What a caller has under way when they are revoked: requests whose body is still to come, calls
-//! that wait for their answer, tool calls answered as a stream, agents of stopped spaces.
+//! Requests in flight when their caller is revoked: requests whose body has not arrived, calls
+//! that wait for their result, tool calls answered as a stream, agents of stopped spaces.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::SOON;
 /// An id that no record has.
 const NOBODY: &str = "01890000-0000-7000-8000-000000000000";
 
-/// `hold` reports its progress and answers once there is a file `go`.
+/// `hold` reports its progress and returns once the file `go` exists.
 const METHOD_SERVER: &str = r#"
 while read -r line; do
   id=${line##*\"id\":}; id=${id%\}}
@@ -26,7 +26,7 @@ while read -r line; do
 done
 "#;
 
-/// What an administrator does to a caller while the body of the caller's request is on its way.
+/// How an administrator revokes a caller while the body of a request is being sent.
 #[derive(Clone, Copy, Debug)]
 enum Revocation {
     Deactivate,
@@ -35,7 +35,7 @@ enum Revocation {
 }
 
 /// A request whose head has been sent. The server asks for the body (`100 Continue`) only once the
-/// caller was let in and the handler reads it, so that the revocation falls in between for sure.
+/// caller is authenticated and the handler reads it, so the revocation always falls in between.
 struct HalfSent {
     stream: TcpStream,
     body: String,
@@ -89,7 +89,7 @@ async fn read_status(stream: &mut TcpStream) -> u16 {
     head.split(' ').nth(1).unwrap().parse().unwrap()
 }
 
-/// A body that does harm where it would be accepted.
+/// A body with an effect where it is accepted.
 fn body(path: &str) -> String {
     let body = match path {
         "/api/users" => json!({
@@ -225,7 +225,7 @@ async fn s5_a_caller_revoked_while_waiting_does_not_get_the_result() {
     let answer = waiting.await.unwrap();
     assert!(!answer.text().contains("secret"), "{}", answer.text());
     answer.expect(401);
-    // Whoever is not revoked gets the answer, whatever changed meanwhile.
+    // A caller who is not revoked gets the result, whatever else changed.
     let own = ann.call("hold", json!({})).await;
     assert_eq!(own["result"], "secret");
 }
@@ -254,7 +254,7 @@ async fn s5_a_tool_call_answered_as_a_stream_ends_with_its_credential() {
         .expect(200);
     let revoked = Instant::now();
     assert!(stream.next(SOON).await.is_none(), "the stream ends");
-    // One second, and what a busy machine adds.
+    // One second, plus time for a busy machine.
     assert!(revoked.elapsed() < Duration::from_secs(4));
     // Its owner is deactivated, so that the agent ends by itself.
     agent.process().wait_for_exit(SOON).await;
@@ -281,7 +281,7 @@ async fn s5_the_agent_token_of_a_stopped_space_does_not_act_as_its_owner() {
         ("GET", "/api/spaces".to_owned()),
         ("POST", "/api/scripts".to_owned()),
         ("POST", "/api/methods/call".to_owned()),
-        // Or it would start itself again.
+        // Otherwise the agent would start again by itself.
         ("POST", format!("{}/start", space.path())),
         ("POST", format!("{}/agent-token", space.path())),
     ] {
@@ -291,7 +291,7 @@ async fn s5_the_agent_token_of_a_stopped_space_does_not_act_as_its_owner() {
     }
     let ended = timeout(SOON, async { while stream.next(SOON).await.is_some() {} });
     ended.await.expect("open streams end too");
-    // The agent waits; it neither ends nor gives up.
+    // The agent waits and does not exit.
     eventually("the agent knows that it is stopped", SOON, || async {
         let status = agent.find_status().await.unwrap_or_default();
         status.to_string().contains("the space is stopped")

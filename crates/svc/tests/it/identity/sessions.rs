@@ -77,7 +77,7 @@ async fn s5_sessions_are_listed_and_ended() {
         .expect(200)
         .json();
     let sessions = list["sessions"].as_array().unwrap();
-    // One was made by the login that fetched the token.
+    // One session comes from the login that created the token.
     assert_eq!(sessions.len(), 2);
     assert_eq!(
         sessions
@@ -95,7 +95,7 @@ async fn s5_sessions_are_listed_and_ended() {
     let ended = as_session("DELETE", path, cookie.clone()).await;
     assert!([200, 204].contains(&ended.status), "{}", ended.text());
     let third = ann.login().await;
-    // "All others" leaves the one that asks.
+    // "All others" keeps the session of the request.
     as_session("DELETE", "/api/auth/sessions".into(), cookie.clone()).await;
     as_session("GET", "/api/auth/me".into(), third)
         .await
@@ -118,7 +118,7 @@ async fn s5_failed_logins_are_delayed_and_lock_no_user_out() {
     let _ann = server.user("ann").await;
     let mut waits: Vec<u64> = Vec::new();
     let mut failed = 0;
-    // As fast as one can: nearly all are refused without a look at the password.
+    // Nearly all rapid attempts are refused without checking the password.
     for _ in 0..60 {
         let answer = server.try_login("ann", "not the password").await;
         match answer.status {
@@ -136,7 +136,7 @@ async fn s5_failed_logins_are_delayed_and_lock_no_user_out() {
     );
     // Others at the same address are not affected.
     server.try_login("admin", ADMIN_PASSWORD).await.expect(200);
-    // And the right password gets in after the wait that the answer names.
+    // The right password is accepted after the delay that the response names.
     eventually("ann is let in", Duration::from_secs(60), || async {
         let answer = server.try_login("ann", "password of ann").await;
         assert!([200, 429].contains(&answer.status), "{}", answer.text());
@@ -184,7 +184,7 @@ async fn s5_a_first_start_without_a_password_prints_a_one_time_link() {
     let made = setup(token.clone()).await;
     assert!((200..300).contains(&made.status), "{}", made.text());
     server.try_login("admin", "chosen by me").await.expect(200);
-    // Once.
+    // The link works once.
     let again = setup(token).await.status;
     assert!((400..500).contains(&again), "{again}");
 }

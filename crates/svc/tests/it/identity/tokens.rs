@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use svc_testkit::{TestServer, TestUser, error_code, fixture, method, result};
 
-/// Statuses of the routes that scopes speak of, in a fixed order.
+/// Statuses of the routes that scopes name, in a fixed order.
 async fn reach(user: &TestUser) -> [u16; 5] {
     let call = json!({"jsonrpc": "2.0", "method": "missing", "id": 1});
     [
@@ -55,7 +55,7 @@ async fn s5_a_scoped_token_never_gains_more_than_its_scopes() {
         .expect(200);
     ann.get("/api/users").await.expect(200);
     assert_eq!(reach(&scoped).await, [200, 200, 403, 403, 403]);
-    // Least of all a token that makes tokens.
+    // In particular it creates no tokens.
     scoped
         .post("/api/tokens", json!({"name": "more"}))
         .await
@@ -258,7 +258,7 @@ async fn s5_a_token_in_a_cookie_or_a_session_as_a_bearer_is_refused() {
     assert_eq!(error_code(&ann.call("missing", json!({})).await), -32601);
 }
 
-/// A token of this user, made with the user's present token.
+/// A token of this user, created with the current token.
 async fn child(user: &TestUser, body: Value) -> (TestUser, Value) {
     let record = user.post("/api/tokens", body).await.expect(201).json();
     (user.with_token(record["token"].as_str().unwrap()), record)
@@ -313,7 +313,7 @@ async fn s5_revoking_a_token_revokes_the_tokens_created_with_it() {
     let (two, _) = child(&one, json!({"name": "grandchild"})).await;
     let (scoped, _) = child(&two, json!({"name": "scoped", "scopes": ["methods"]})).await;
     let (sibling, _) = child(&ann, json!({"name": "sibling"})).await;
-    // A scoped token makes none, nor does an agent token.
+    // Scoped tokens and agent tokens create no tokens.
     let refused = scoped.post("/api/tokens", json!({"name": "x"})).await;
     assert_eq!(refused.expect(403).code(), "scope_denied");
     let agent = ann.with_token(&ann.space("lab").await.agent_token);

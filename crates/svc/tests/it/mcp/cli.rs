@@ -69,7 +69,7 @@ async fn the_cli_prints_a_configuration_that_works() {
     let token = header.strip_prefix("Bearer ").unwrap();
     let with_token = || server.cli(&ann.with_token(token));
     with_token().run(&["mcp", "tools"]).await.expect(0);
-    // It reaches nothing else.
+    // The token reaches no other route.
     with_token().run(&["space", "list"]).await.expect(4);
 
     let command = config(&["claude-code", "--name", "lab", "--token-env", "TOKEN"])

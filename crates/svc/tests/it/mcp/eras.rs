@@ -129,7 +129,7 @@ async fn ids_and_arguments_pass_unchanged() {
         let structured = r#""structuredContent":{"b":1.50,"a":9007199254740993}"#;
         assert!(answer.contains(structured), "{answer}");
     }
-    // No arguments are none.
+    // Missing arguments are an empty object.
     let params = json!({"name": "notes_echo"});
     let called = legacy(&ann, "tools/call", params).await;
     assert_eq!(result(&called)["structuredContent"], json!({}));

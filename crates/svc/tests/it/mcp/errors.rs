@@ -92,7 +92,7 @@ async fn modern_headers_must_match_the_body() {
         let answer = refused(&ann, headers, list.clone(), 400).await;
         assert_eq!(error_code(&answer), -32020, "{headers:?}");
     }
-    // A version that nobody knows, from a client that says nothing else of itself.
+    // An unknown version, from a client that sends nothing else about itself.
     let bare = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
     let answer = refused(
         &ann,
@@ -158,7 +158,7 @@ async fn modern_names_in_headers_are_plain_or_encoded() {
 }
 
 #[tokio::test]
-async fn arguments_that_a_schema_requires_in_headers() {
+async fn arguments_that_a_schema_requires_in_headers_must_match() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
@@ -197,7 +197,7 @@ async fn arguments_that_a_schema_requires_in_headers() {
         let answer = send(header, arguments).await.expect(400).json();
         assert_eq!(error_code(&answer), -32020, "{header:?}");
     }
-    // What no client may mirror is not asked for, and the tool is there all the same.
+    // A header that clients must not send is not requested, and the tool is still listed.
     let listed = modern(&ann, "tools/list", json!({})).await;
     assert_eq!(
         listed["result"]["tools"][0]["inputSchema"]["properties"]["n"],
@@ -282,7 +282,7 @@ async fn pages_of_other_origins_are_refused() {
     ] {
         assert_eq!(send("origin", foreign).await, 403, "{foreign}");
     }
-    // A name that resolves to this machine and is not its own.
+    // A foreign name that resolves to this machine.
     assert_eq!(
         send("host", &format!("elsewhere.example:{port}")).await,
         403

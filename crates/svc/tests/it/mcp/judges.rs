@@ -1,4 +1,4 @@
-//! `/mcp` before independent judges: the official conformance suite, and the clients in use. See
+//! `/mcp` tested by independent judges: the official conformance suite and public clients. See
 //! `tests/judges`.
 
 mod install;
@@ -14,10 +14,10 @@ use svc_testkit::{
 
 use self::install::{Judge, is_proxy, source};
 
-/// No judge takes longer unless something hangs; the machine may be busy.
+/// A judge that takes longer hangs; the machine may be busy.
 const JUDGE_LIMIT: Duration = Duration::from_secs(180);
 
-/// A tool that comes and goes; see [`Site::publish_what_changes`].
+/// A tool that is added and removed; see [`Site::publish_what_changes`].
 const CHANGING: &str = "changing";
 
 /// Ann, whose tools the judges see, and Ben, who shares with her.
@@ -54,7 +54,7 @@ impl Site {
         site
     }
 
-    /// A second space of Ann's, and what the fixture runs to change its registration.
+    /// A second space of Ann, and the command with which the fixture changes its registration.
     async fn publish_what_changes(&mut self) -> Value {
         let space = self.ann.space("changing").await;
         let without = fixture().plain("no_tool");
@@ -71,7 +71,7 @@ impl Site {
         trigger
     }
 
-    /// Ben shares every ugly method with everybody.
+    /// Ben shares every unusual method with all users.
     async fn publish_ugly(&mut self) {
         let methods: Vec<_> = ugly::schemas()
             .into_iter()
@@ -108,7 +108,7 @@ impl Site {
         self.agents.push((agent, space));
     }
 
-    /// Runs a judge as Ann, with a token for `/mcp` alone; what it said on stdout.
+    /// Runs a judge as Ann, with a token for `/mcp` alone; returns its stdout.
     async fn ask(&self, judge: &Judge) -> Option<Vec<String>> {
         let mut command = judge.install()?;
         let ann = self.ann.scoped(&["mcp"]).await;
@@ -134,7 +134,7 @@ impl Site {
         Some(said)
     }
 
-    /// What a client saw: the line of JSON it ends with.
+    /// The report of a client: its last line, which is JSON.
     async fn seen_by(&self, client: &Judge) -> Option<Value> {
         let said = self.ask(client).await?;
         let line = said.last().expect("a client says what it saw");
@@ -142,7 +142,7 @@ impl Site {
     }
 }
 
-/// The tools that are neither Ben's nor changing, in their order.
+/// The tools without Ben's and the changing one, in their order.
 fn own(seen: &Value) -> Vec<&Value> {
     let tools = seen["tools"].as_array().unwrap();
     tools
@@ -164,7 +164,7 @@ fn names<'a>(tools: impl IntoIterator<Item = &'a Value>, key: &str) -> Vec<Strin
     names
 }
 
-/// A client sees and calls Ann's tools, and sees them just so when Ben shares what he likes.
+/// A client lists and calls Ann's tools, and lists them unchanged when Ben shares his.
 async fn is_content(client: Judge, protocol: &str) {
     if client.install().is_none() {
         return;

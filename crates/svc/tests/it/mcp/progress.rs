@@ -1,4 +1,4 @@
-//! How far a call is, from a method's own reports to the client that asked for them.
+//! Progress of a call, from the reports of a method to the client that requested them.
 
 use std::{path::Path, time::Duration};
 
@@ -14,8 +14,8 @@ use crate::{
     mcp::{LEGACY, MODERN, meta, text},
 };
 
-/// `steps` reports three times and holds the last until there is a file `go`; `back` does not only
-/// go forward; `flood` reports as often as it can; `quiet` never does.
+/// `steps` reports three times and delays the last until the file `go` exists; `back` also reports
+/// lower values; `flood` reports as often as it can; `quiet` never reports.
 const METHOD_SERVER: &str = r#"
 report() { echo "{\"jsonrpc\":\"2.0\",\"method\":\"\$/progress\",\"params\":{\"id\":$id,$1}}"; }
 while read -r line; do
@@ -209,7 +209,7 @@ async fn without_a_progress_token_or_a_report_the_response_is_unchanged() {
             assert_eq!(answer.header("content-type"), Some("application/json"));
             assert_eq!(text(result(&answer.json())), "done", "{}", call.token);
         }
-        // What is refused is refused as ever.
+        // Refusals are unchanged.
         let unknown = Call::of(version, "nowhere").send(&site.ann).await;
         assert_eq!(error_code(&unknown.expect(200).json()), -32602);
     }
@@ -249,7 +249,7 @@ async fn closing_a_stream_of_reports_cancels_the_call() {
         site.ann.wait_for_in_flight("steps", 1).await;
         drop(stream);
         site.ann.wait_for_in_flight("steps", 0).await;
-        // The method server goes on, and takes the next call after that.
+        // The method server finishes the call, and then takes the next one.
         site.go();
         let answer = site.ann.call("quiet", json!({})).await;
         assert_eq!(result(&answer), "done");
@@ -305,14 +305,14 @@ async fn script_reports(command: &Path, args: &[&str]) {
     assert_eq!(reported, [1.0, 2.0, 3.0]);
     assert_eq!(text(result(&response)), "indexed");
 
-    // As often as it likes: there is no limit for the script to run into.
+    // A script may report as often as it wants.
     call.params["arguments"] = json!({"count": 20_000});
     let (reported, response) = split(call.collect(&ann).await);
     assert_eq!(text(result(&response)), "indexed");
     assert_eq!(reported.last(), Some(&20_000.0));
     assert!(reported.len() < 1_000, "{}", reported.len());
 
-    // A call that asked for nothing, and a notification, which nobody hears of.
+    // A call without a progress token, and a notification: their reports are dropped.
     assert_eq!(result(&ann.call("index", json!({})).await), "indexed");
     ann.notify("index", json!({})).await.expect(204);
     let is_idle = async || {

@@ -75,7 +75,7 @@ async fn search_mode_finds_and_runs_tools() {
         call(&ann, "execute_tool", run).await["structuredContent"],
         json!({"v": 1})
     );
-    // Also one that has the name of another here.
+    // A tool whose name equals that of a search tool can be run too.
     let run = json!({"name": "tool_search", "arguments": {"v": 2}});
     assert_eq!(
         call(&ann, "execute_tool", run).await["structuredContent"],

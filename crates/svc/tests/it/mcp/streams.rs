@@ -10,9 +10,9 @@ use crate::{
     mcp::{LEGACY, MODERN, modern_body},
 };
 
-/// What a change may take, and some time for a busy machine.
+/// Limit for a change, with time for a busy machine.
 const CHANGE: Duration = Duration::from_millis(2_500);
-/// How long nothing is waited for.
+/// How long a stream must stay quiet.
 const QUIET: Duration = Duration::from_millis(1_500);
 
 /// A modern stream, after its acknowledgement.
@@ -82,14 +82,14 @@ async fn changes_reach_exactly_the_users_whose_list_changed() {
     let space = ann.space("lab").await;
     let tool = |name: &str| method(name, "echo").mcp_tool();
 
-    // A private tool concerns its owner alone.
+    // A private tool affects only its owner.
     let mut agent = space.publish(fixture().with(tool("one"))).await;
     let told = next(&mut of_ann).await;
     assert_eq!(told["method"], "notifications/tools/list_changed");
     assert_eq!(subscription(&told["params"]), 1);
     tokio::join!(quiet(&mut of_ben), quiet(&mut of_cat));
 
-    // One for a group concerns its members.
+    // A tool for a group affects its members.
     let with_group = fixture()
         .with(tool("one"))
         .with(tool("two").shared().groups(&["ops"]));
@@ -98,14 +98,14 @@ async fn changes_reach_exactly_the_users_whose_list_changed() {
     changed(&mut of_cat).await;
     quiet(&mut of_ben).await;
 
-    // The same once more changes nothing, and neither does a method that is no tool.
+    // The same registration changes nothing, and neither does a method that is not a tool.
     agent
         .register(with_group.clone().with(method("no.tool", "echo").shared()))
         .await
         .expect(0);
     tokio::join!(quiet(&mut of_ann), quiet(&mut of_ben), quiet(&mut of_cat));
 
-    // A user who joins the group, and one whose permission goes.
+    // One user joins the group, another loses the permission.
     let patch = json!({"groups": ["ops"]});
     admin
         .patch(&format!("/api/users/{}", ben.id), patch)
@@ -121,7 +121,7 @@ async fn changes_reach_exactly_the_users_whose_list_changed() {
     changed(&mut of_cat).await;
     quiet(&mut of_ann).await;
 
-    // The group itself goes.
+    // The group is deleted.
     admin
         .delete(&format!("/api/groups/{}", group["id"].as_str().unwrap()))
         .await
@@ -129,7 +129,7 @@ async fn changes_reach_exactly_the_users_whose_list_changed() {
     changed(&mut of_ben).await;
     tokio::join!(quiet(&mut of_ann), quiet(&mut of_cat));
 
-    // An agent that stops takes its tools with it.
+    // The tools end with their agent.
     assert!(agent.stop().await.success());
     changed(&mut of_ann).await;
     tokio::join!(quiet(&mut of_ben), quiet(&mut of_cat));
@@ -155,7 +155,7 @@ async fn streams_end_with_their_credential_and_with_the_server() {
     assert_eq!(modern.next(CHANGE).await, None);
     assert_eq!(legacy.next(CHANGE).await, None);
 
-    // Without the permission there is nothing to listen to.
+    // A stream needs the permission.
     let mut modern = listen(&ann, "/mcp").await;
     let patch = json!({"roles": []});
     admin

@@ -13,7 +13,7 @@ use crate::{
     mcp::{call, legacy, modern, modern_at, names, text, tool_names},
 };
 
-/// A tool that answers its arguments.
+/// A tool that returns its arguments.
 fn echo(name: &str) -> MethodToml {
     method(name, "echo").mcp_tool()
 }
@@ -84,7 +84,7 @@ async fn s4_1_own_tools_win_over_those_of_others_with_the_same_name() {
             .parse::<u32>()
             .is_ok()
     );
-    // The other is still there as a method, and the log says what became of it.
+    // The other one is still callable as a method, and the log reports the hidden tool.
     let response = ben.call("user.ann.search", json!({"a": 1})).await;
     assert_eq!(result(&response), &json!({"a": 1}));
     tool_names(&ben).await;
@@ -177,7 +177,7 @@ async fn s4_1_results_and_errors_have_the_form_that_clients_read() {
     assert_eq!(sum.get("structuredContent"), None);
     let any = call(&ann, "any", json!({"a": 1, "b": 2})).await;
     assert_eq!(any["structuredContent"], 3);
-    // A promise that is not kept is the method's error.
+    // A result that breaks its schema is an error of the method.
     assert_eq!(
         call(&ann, "promise", json!({"a": 1, "b": 2})).await["isError"],
         true

@@ -87,7 +87,7 @@ async fn s8_a_response_after_the_timeout_is_dropped() {
         error_code(&ann.call("sleep", json!({"ms": 1500})).await),
         -32001
     );
-    // Calls go on while the late answer comes in, each with its own.
+    // Calls continue while the late response arrives, and each gets its own response.
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(1) {
         assert_eq!(result(&ann.call("echo", json!([7])).await), &json!([7]));
@@ -130,7 +130,7 @@ async fn s8_a_method_server_that_never_reads_times_out_and_can_be_replaced() {
     result(&ann.call("stop_reading", json!({})).await);
     assert_eq!(error_code(&ann.call("echo", json!({})).await), -32001);
 
-    // More than 64 MiB do not wait for it: what is too much is refused at once.
+    // At most 64 MiB wait for the method server: calls beyond that are refused at once.
     let payload = "x".repeat(7 << 20);
     let mut calls = JoinSet::new();
     for _ in 0..11 {
@@ -205,8 +205,8 @@ async fn s1_calls_wait_for_a_restart_for_a_limited_time() {
     space.write("down", "");
     assert_eq!(error_code(&ann.call("crash", json!({})).await), -32002);
     Process::wait_until_gone(pid, SOON).await;
-    // It takes calls as soon as it is spawned, so until the pauses between its starts are longer
-    // than a call waits, a call may still be lost with it.
+    // The process receives calls as soon as it is spawned. A call may be lost with it until the
+    // pauses between starts are longer than a call waits.
     let waited = get_eventually("a call waits in vain", 3 * SOON, || async {
         let begun = Instant::now();
         let code = error_code(&ann.call("echo", json!({})).await);
@@ -260,7 +260,7 @@ async fn s1_child_processes_of_a_method_server_end_with_it() {
 
     result(&ann.call("echo", json!({})).await);
     let (fourth, server_pid) = (grandchild().await, agent.method_server_pid().await);
-    // It no longer sees that its stdin is closed.
+    // The process no longer notices that its stdin is closed.
     result(&ann.call("stop_reading", json!({})).await);
     assert_eq!(agent.stop().await.code(), Some(0));
     Process::wait_until_gone(server_pid, SOON).await;

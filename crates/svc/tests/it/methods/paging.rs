@@ -59,7 +59,7 @@ async fn s4_1_pages_list_all_methods_in_order_and_end_with_null() {
         (&first["count"], &first["next_cursor"]),
         (&json!(5), &json!("mid"))
     );
-    // What is on a page is the same record as in the complete list.
+    // A page holds the same records as the complete list.
     assert_eq!(first["methods"][1], complete["methods"][1]);
     let (last, rest) = page(&ann, "cursor=mid").await;
     assert_eq!(rest, ["other", "user.bob.list", "zeta"]);
@@ -111,7 +111,7 @@ async fn s4_1_changes_between_pages_neither_repeat_nor_hide_other_methods() {
         (names, &first["next_cursor"]),
         (vec!["b".into(), "d".into()], &json!("d"))
     );
-    // The method of the cursor goes, and others come on both sides of it.
+    // The method of the cursor is removed, and others are added before and after it.
     register(&["a", "b", "e", "f", "h"]).await;
     let (second, names) = page(&ann, "limit=2&cursor=d").await;
     assert_eq!(
@@ -124,7 +124,7 @@ async fn s4_1_changes_between_pages_neither_repeat_nor_hide_other_methods() {
     assert_eq!((names.len(), &third["next_cursor"]), (0, &Value::Null));
 }
 
-/// A page describes its own methods only, so it is far smaller than the list.
+/// A page describes only its own methods, so it is far smaller than the list.
 #[tokio::test]
 async fn s4_1_a_page_of_many_methods_is_small() {
     raise_open_files_limit();

@@ -10,7 +10,7 @@ use svc_testkit::{
 
 use crate::SOON;
 
-/// A registration is refused with all of `said`, and what was published before serves on.
+/// The registration is refused with all of `said`, and the earlier registration stays active.
 async fn check_refused(
     user: &TestUser,
     agent: &TestAgent,

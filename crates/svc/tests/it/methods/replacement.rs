@@ -109,7 +109,7 @@ async fn s2_1_s4_3_unregister_removes_all_methods_and_stops_the_method_server() 
         json!({"state": "none"})
     );
     Process::wait_until_gone(pid, SOON).await;
-    // And again registers from nothing.
+    // Registering again starts a new method server.
     agent.register(fixture().plain("echo")).await.expect(0);
     result(&ann.call("echo", json!({})).await);
 }
@@ -133,7 +133,7 @@ async fn s2_1_unregister_of_one_local_name_keeps_the_process() {
             socket.request("DELETE", &path, &[], "").await
         }
     };
-    // Two methods may share a local name: both go.
+    // Two methods may share a local name: both are removed.
     let removed = remove("echo").await.expect(200).json();
     assert_eq!(
         removed,
@@ -143,7 +143,7 @@ async fn s2_1_unregister_of_one_local_name_keeps_the_process() {
     assert_eq!(result(&ann.call("whoami", json!({})).await), pid);
     let unknown = remove("echo").await;
     assert_eq!(unknown.status, 404, "{}", unknown.text());
-    // The last one takes the process along.
+    // Removing the last method stops the process.
     remove("pid").await.expect(200);
     assert!(ann.method_names().await.is_empty());
     Process::wait_until_gone(pid, SOON).await;
@@ -158,7 +158,7 @@ async fn s2_1_a_refused_reregistration_is_shown_on_the_space() {
     let space = ann.space("lab").await;
     let registration = fixture().with(method("deploy", "echo").shared().groups(&["ops"]));
     let _agent = space.publish(registration).await;
-    // The group goes; the registration made before stands until the agent must register anew.
+    // The group is deleted; the registration stays until the agent has to register again.
     let path = format!("/api/groups/{}", groups[0]["id"].as_str().unwrap());
     admin.delete(&path).await;
     result(&ann.call("deploy", json!({})).await);
@@ -168,7 +168,7 @@ async fn s2_1_a_refused_reregistration_is_shown_on_the_space() {
         refused["error"].as_str().unwrap().contains("ops"),
         "{refused}"
     );
-    // It is tried again by itself.
+    // The agent retries by itself.
     server.groups(&["ops"]).await;
     eventually("the registration is accepted", 4 * SOON, || async {
         ann.call("deploy", json!({})).await.get("result") == Some(&json!({}))

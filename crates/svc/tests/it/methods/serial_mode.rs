@@ -74,7 +74,7 @@ async fn s4_1_s8_serial_timeouts_report_whether_the_call_was_sent() {
     assert_eq!(sent["error"]["data"]["sent"], true);
     assert_eq!(error_code(&queued), -32001);
     assert_eq!(queued["error"]["data"]["sent"], false);
-    // The sent one holds its place until its answer; the queued one was never sent.
+    // The sent call occupies the slot until its response; the queued call was never sent.
     assert_eq!(
         ann.find_method("sleep").await.unwrap()["providers"][0]["in_flight"],
         1
@@ -132,8 +132,8 @@ async fn s4_1_serial_a_method_server_that_hangs_is_restarted() {
     assert_ne!(agent.method_server_pid().await, pid);
 }
 
-/// A method server that works for two seconds per call, and notes in its folder when another was
-/// at work meanwhile.
+/// A method server that works for two seconds per call, and writes to its folder if another one
+/// worked at the same time.
 const AT_WORK: &str = r#"
 while read -r line; do
     id=${line##*:}
@@ -148,7 +148,7 @@ done
 async fn s4_1_serial_successive_replacements_never_run_two_processes_at_once() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
-    // The one in the middle is idle because it must wait, or has a call that waits.
+    // The process in the middle must wait, with or without a waiting call.
     let replace_twice = async |name: &str, middle_is_called: bool| {
         let space = ann.space(name).await;
         let work = format!("{name}.work");

@@ -26,7 +26,7 @@ async fn target(user: &TestUser) -> u64 {
         .unwrap()
 }
 
-/// Starts a slow call; its answer says which process took it.
+/// Starts a slow call; its result names the process that took it.
 fn slow_call(user: &TestUser, ms: u64) -> tokio::task::JoinHandle<Value> {
     let user = user.clone();
     tokio::spawn(async move { user.call("work", json!({ "ms": ms })).await })
@@ -67,7 +67,7 @@ async fn d1_two_spaces_may_offer_an_identical_definition() {
     let ann = server.user("ann").await;
     let (one, two) = (ann.space("one").await, ann.space("two").await);
     let _first = one.publish(described("the same")).await;
-    // Another server behind it is no difference: only what discovery shows counts.
+    // A different method server is no conflict: only the visible definition counts.
     let second = described("the same").timeout(7).serial();
     let _second = two.publish(second).await;
     assert_eq!(ann.method_names().await, ["work"]);
@@ -86,7 +86,7 @@ async fn d1_s7_a_different_definition_is_a_conflict_that_names_method_and_space(
     let refused = second.register(described("another")).await.expect(6);
     assert!(refused.stderr.contains("`work`"), "{}", refused.stderr);
     assert!(refused.stderr.contains("`one`"), "{}", refused.stderr);
-    // Both go on with what they had.
+    // Both keep their registrations.
     assert_eq!(ann.method_names().await, ["echo", "work"]);
     let document = ann.find_method("work").await.unwrap();
     assert_eq!(document["description"], "the old");
@@ -109,7 +109,7 @@ async fn d1_replace_conflicting_removes_the_other_spaces_conflicting_methods() {
     assert_eq!(document["description"], "the new");
     assert_eq!(document["providers"][0]["space"], "two");
     assert_eq!(document["provider_count"], 1);
-    // What did not conflict stays.
+    // Methods without a conflict stay.
     assert_eq!(ann.method_names().await, ["echo", "work"]);
     result(&ann.call("echo", json!({})).await);
 }
@@ -133,7 +133,7 @@ async fn d1_methods_taken_over_stay_so_after_a_lost_link() {
         assert_eq!(document["description"], "the new");
         assert_eq!(document["providers"].as_array().unwrap().len(), 1);
         assert_eq!(document["providers"][0]["space"], "two");
-        // It is the very process that served before.
+        // It is the same process as before.
         assert_eq!(result(&ann.call("pid", json!({})).await), pid);
         result(&ann.call("work", json!({})).await);
     };
@@ -142,7 +142,7 @@ async fn d1_methods_taken_over_stay_so_after_a_lost_link() {
         first.status().await["methods"] == json!(["pid"])
     })
     .await;
-    // Which of the two agents is back first is a matter of luck.
+    // Either agent may be back first.
     for _ in 0..2 {
         server.kill9();
         server.start_again().await;
@@ -241,7 +241,7 @@ async fn d2_a_provider_without_a_link_is_not_chosen() {
     first.kill9();
     for _ in 0..5 {
         let answer = ann.call("whoami", json!({})).await;
-        // The call that was under way may have been caught; none after it.
+        // The call in flight may fail; no later call may.
         if answer.get("error").is_none() {
             assert_eq!(result(&answer), pid);
         } else {

@@ -29,7 +29,7 @@ async fn v1_a_private_method_is_visible_only_to_its_owner() {
         &json!({"a": 1})
     );
 
-    // Not even an administrator sees it, and what is hidden looks like what does not exist.
+    // Not even an administrator sees it, and hidden and missing methods look the same.
     let unknown = ben.call("notes.nothing", json!({})).await;
     for other in [&ben, &admin] {
         assert!(other.method_names().await.is_empty());
@@ -49,7 +49,7 @@ async fn v2_a_shared_method_needs_the_permission_to_use_methods() {
     let registration = fixture().with(method("echo", "echo").shared());
     let _agent = space.publish(registration).await;
 
-    // The owner needs no permission for their own.
+    // The owner needs no permission for an own method.
     assert_eq!(result(&ann.call("echo", json!([1])).await), &json!([1]));
     assert_eq!(
         result(&ben.call("user.ann.echo", json!([1])).await),
@@ -137,7 +137,7 @@ async fn v3_membership_changes_take_effect_at_once_and_a_deleted_group_matches_n
         .expect(200);
     result(&ben.call("user.ann.deploy", json!({})).await);
 
-    // The list never becomes "empty": that would open the method to everybody.
+    // The list never becomes "empty": that would open the method to all users.
     let group = format!("/api/groups/{}", groups[0]["id"].as_str().unwrap());
     let deleted = admin.delete(&group).await;
     assert!([200, 204].contains(&deleted.status), "{}", deleted.text());
@@ -202,7 +202,7 @@ async fn v6_others_see_a_shared_method_under_the_owner_prefix() {
         .with(method("a.b.echo", "echo").shared())
         .with(method("who", "env").shared());
     let _anns_agent = anns.publish(&registration).await;
-    // The same names in another owner's namespace are no conflict, whatever they hold.
+    // The same names of another owner never conflict, whatever their definitions.
     let own = fixture().with(method("who", "env").shared().description("Ben's own"));
     let _bens_agent = bens.publish(own).await;
 

@@ -1,4 +1,4 @@
-//! `svc migrate`: a single server's data becomes that of a zone.
+//! `svc migrate`: moves the data of a single server to a zone.
 
 use http::Request;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ async fn migrate(server: &TestServer, to: &str) -> Output {
         .await
 }
 
-/// The command that the migration names for it, run by a shell.
+/// The command that the migration prints, run by a shell.
 fn secret_key(said: &Output) -> String {
     let line = said
         .stderr
@@ -32,7 +32,7 @@ fn secret_key(said: &Output) -> String {
     key
 }
 
-/// Ann at a server on the embedded database, and what she has there.
+/// Ann at a server on the embedded database, with her records.
 struct Household {
     ann: TestUser,
     admin: TestUser,
@@ -40,14 +40,14 @@ struct Household {
     script: TestScript,
     space: TestSpace,
     _agent: TestAgent,
-    /// A delivery of it is under way, two wait.
+    /// One of its deliveries is in flight, two wait.
     hook: TestSink,
-    /// It has given up on an event.
+    /// One of its deliveries is dead.
     dead: TestSink,
     receiver: TestReceiver,
 }
 
-/// An event that is emitted once, however often.
+/// Emits one event with one idempotency key, any number of times.
 const ONCE: &str = r#"{"type":"once","payload":{}}"#;
 
 impl Household {
@@ -86,7 +86,7 @@ impl Household {
         }
     }
 
-    /// The event's id, the first time and ever after.
+    /// Returns the id of the event, the same each time.
     async fn emit_once(&self) -> Value {
         let answer = self.ann.emit_with_key("k", ONCE).await.unwrap();
         answer.json()["event_id"].clone()
@@ -105,7 +105,7 @@ impl Household {
         assert_eq!(templates[0]["name"], "small");
     }
 
-    /// What waited arrives in order; what was under way is signed as it was before.
+    /// Waiting deliveries arrive in order; the one in flight is signed as before.
     async fn deliveries_go_on(&self, before: &[Value]) {
         let all = self.hook.wait_for("delivered", 4, SOON).await;
         assert_eq!(all[0], before[0]);
@@ -127,7 +127,7 @@ impl Household {
         self.ann.get(&path).await.expect(200);
     }
 
-    /// The space was never away: its agent has found its server again.
+    /// The space never stopped: its agent has linked to its server again.
     async fn the_space_stayed(&self, node: &Value) {
         self.space.wait_for_registration("active", SOON).await;
         assert!(result(&self.ann.call("pid", json!({})).await).is_number());
@@ -157,7 +157,7 @@ async fn a_migration_moves_all_data() {
     assert!(said.stderr.contains("stop it first"), "{}", said.stderr);
     server.kill9();
 
-    // Never beside tables of somebody else.
+    // A target with foreign tables is refused.
     let taken = postgres.database();
     postgres.sql(&taken.name, "CREATE TABLE users (name TEXT)");
     let refused = migrate(&server, &taken.url).await.expect(6);
@@ -188,7 +188,7 @@ async fn a_migration_moves_all_data() {
 /// Events of the source: so many that a copy takes seconds.
 const MANY: &str = "60000";
 
-/// What others see in the target: no table at all, or everything.
+/// The state of the target as other connections see it: no table, or all data.
 fn arrived(postgres: &TestPostgres, database: &TestDatabase) -> bool {
     let tables = "SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'";
     if postgres.sql(&database.name, tables) == "0" {
@@ -230,7 +230,7 @@ async fn kill_9_at_any_moment_leaves_both_databases_unchanged() {
         assert!(!server.data_dir().join("server.id").exists(), "{moment}");
     }
     assert_eq!(std::fs::read(&file).unwrap(), before);
-    // A moment later, when it may be just done or not.
+    // A moment later, when the migration may or may not be complete.
     let last = postgres.database();
     let args = ["migrate", "--from", &from, "--to", &last.url];
     let mut migrating = server.anonymous_cli().spawn(&args);
@@ -238,7 +238,7 @@ async fn kill_9_at_any_moment_leaves_both_databases_unchanged() {
     migrating.wait_for_log(last_line, SOON * 6).await;
     migrating.kill9();
     arrived(postgres, &last);
-    // And where all those were killed, it can be done.
+    // After all those kills the migration still succeeds.
     migrate(&server, &killed.url).await.expect(0);
     assert!(arrived(postgres, &killed));
     assert_eq!(std::fs::read(&file).unwrap(), before);

@@ -1,4 +1,4 @@
-//! Running it: health, metrics, shutdown, backup, TLS.
+//! Running a server: health, metrics, shutdown, backup, TLS.
 
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,7 @@ async fn health_readiness_and_metrics_are_open_to_this_machine() {
         .all(|line| text.contains(line))
     })
     .await;
-    // A proxy on this machine speaks for others.
+    // A request through a local proxy counts as remote.
     get("/metrics", &[("x-forwarded-for", "203.0.113.9")])
         .await
         .expect(401);
@@ -84,7 +84,7 @@ async fn sigterm_finishes_calls_in_flight_and_exits_with_0() {
     assert_eq!(result(&slow.await.unwrap())["slept"], 2_000);
     let status = server.process().wait_for_exit(SOON).await;
     assert_eq!(status.code(), Some(0), "{}", server.log());
-    // The agent was told, stays, and comes back with the server.
+    // The agent got a goodbye, keeps running, and links again when the server is back.
     server.start_again().await;
     eventually("the agent is back", 2 * SOON, || async {
         ann.call("echo", json!({})).await.get("result").is_some()
@@ -121,7 +121,7 @@ async fn sigterm_waits_for_a_limited_time() {
         "{:?}",
         begun.elapsed()
     );
-    // Whatever was still running got an answer or lost its connection, but nobody hangs.
+    // Calls in flight got a response or lost their connection; no call hangs.
     if let Ok(answer) = call.await.unwrap() {
         assert_eq!(error_code(&answer.json()), -32002);
     }
@@ -183,7 +183,7 @@ async fn backups_are_made_online_verified_and_restored() {
         .expect(0);
     svc().run(&["backup", "verify", file_name]).await.expect(0);
     ann.space("made-after-the-backup").await;
-    // Never over a running server, never over a database that is there.
+    // A restore never replaces a running server or an existing database.
     let refused = svc()
         .run(&["backup", "restore", file_name, "--data-dir", data])
         .await;
@@ -219,7 +219,7 @@ async fn backups_are_made_online_verified_and_restored() {
     assert_eq!(names, ["lab"]);
     assert_eq!(second.terminate().await.code(), Some(0));
 
-    // A damaged file is refused before anything is touched.
+    // A damaged file is refused before any change.
     let mut bytes = std::fs::read(&file).unwrap();
     let middle = bytes.len() / 2;
     bytes.truncate(middle);
@@ -303,7 +303,7 @@ async fn tls_works_for_clients_and_agents() {
     })
     .await;
     assert_eq!(agent.terminate().await.code(), Some(0));
-    // A certificate nobody vouches for is refused.
+    // An untrusted certificate is refused.
     let stranger = Cli::new(server.home()).env("SSL_CERT_FILE", server.home().join("none.pem"));
     let said = stranger.run(&["method", "list"]).await;
     assert_eq!(said.code, 7, "{said:?}");
@@ -348,7 +348,7 @@ async fn a_single_server_lists_itself() {
     assert_eq!(record["node_id"], this["id"]);
     let table = server.cli(&admin).run(&["server", "list"]).await.expect(0);
     assert!(table.stdout.contains("up (answers)"), "{}", table.stdout);
-    // Who may not see it is told what is missing.
+    // Without the permission, the refusal names it.
     let denied = server.cli(&ann).run(&["server", "list"]).await.expect(4);
     assert!(denied.stderr.contains("view_audit"), "{}", denied.stderr);
 }

@@ -53,8 +53,8 @@ async fn two_thousand_links_with_twenty_thousand_methods_still_answer() {
     assert_eq!(agents.ended(), Vec::<String>::new());
 }
 
-/// After a restart all agents come in the same moment, and one that finds no room in the queue
-/// tries again only a second later.
+/// After a restart all agents connect at the same moment. An agent that finds the queue full
+/// retries only a second later.
 #[tokio::test]
 async fn a_thousand_connections_wait_for_a_busy_server() {
     raise_open_files_limit();
@@ -62,7 +62,7 @@ async fn a_thousand_connections_wait_for_a_busy_server() {
     server.freeze();
     let mut waiting = Vec::new();
     for n in 0..WAITING.min(system_limit()) {
-        // Nobody but the system can take these: without room, they are not answered.
+        // Only the kernel accepts these connections: with a full queue they get no reply.
         let connecting = timeout(SOON, TcpStream::connect(server.address())).await;
         let connected = connecting.unwrap_or_else(|_| panic!("connection {n} finds no room"));
         waiting.push(connected.expect("the server listens"));
@@ -72,7 +72,7 @@ async fn a_thousand_connections_wait_for_a_busy_server() {
     http.request("GET", "/readyz", &[], "").await.expect(200);
 }
 
-/// Connections that this system lets wait for any program.
+/// Maximum length of a listen queue on this system.
 fn system_limit() -> usize {
     let limit = std::fs::read_to_string("/proc/sys/net/core/somaxconn");
     let limit = limit.ok().and_then(|limit| limit.trim().parse().ok());

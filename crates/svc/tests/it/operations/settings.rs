@@ -1,5 +1,5 @@
-//! Settings and checks of operators: a CA of one's own, the rate limit, damaged backups, and what
-//! an agent says when it cannot do its work.
+//! Settings and checks of operators: an own CA, the rate limit, damaged backups, and the
+//! log of an agent that cannot work.
 
 use std::process::Command;
 
@@ -51,7 +51,7 @@ async fn an_agent_trusts_the_configured_ca_file() {
             .current_dir(folder.path());
         Process::spawn("agent", command)
     };
-    // Nobody vouches for it without the file.
+    // Without the file the certificate is not trusted.
     let mut stranger = agent(&[], None);
     stranger.wait_for_log("cannot be reached", SOON).await;
     assert_eq!(stranger.terminate().await.code(), Some(0));
@@ -88,7 +88,7 @@ async fn calls_over_the_rate_limit_are_refused_with_retry_after() {
     let _agent = space.publish(fixture().plain("echo")).await;
     let one = json!({"jsonrpc": "2.0", "method": "echo", "id": 1});
     let batch = json!([one, one, one, one, one]);
-    // A batch counts each of its calls, and is as quick as calls can be.
+    // Each call of a batch counts, and a batch makes calls fastest.
     ann.post("/api/methods/call", batch.clone())
         .await
         .expect(200);
@@ -96,7 +96,7 @@ async fn calls_over_the_rate_limit_are_refused_with_retry_after() {
     assert_eq!(refused.json()["code"], "rate_limited");
     let seconds: u64 = refused.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=2).contains(&seconds), "{seconds}");
-    // Others have a limit of their own, and reading is not calling.
+    // Other users have their own limit, and reads do not count.
     let admin = server.admin().await;
     admin
         .post("/api/methods/call", one.clone())

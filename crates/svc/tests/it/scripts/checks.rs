@@ -1,13 +1,13 @@
-//! Sources are compiled before they are stored: whatever one does to the compiler, the server is
-//! not there.
+//! Sources are compiled before they are stored, in a worker: a source that overloads the compiler
+//! does not affect the server.
 
 use serde_json::json;
 use svc_testkit::{TestServer, peak_resident_mib};
 
-/// What the server may take more for it.
+/// MiB by which the server may grow.
 const MORE_MEMORY_MAX: u64 = 64;
 
-/// The compiler writes a `finally` out for every `return` that leads through it.
+/// The compiler copies a `finally` block for every `return` that passes through it.
 fn explodes() -> String {
     format!(
         "def f():\n try:\n{} finally:\n  def g():\n{}",
@@ -17,7 +17,7 @@ fn explodes() -> String {
 }
 
 #[tokio::test]
-async fn a_source_that_crashes_the_compiler_is_refused_and_the_server_keeps_running() {
+async fn a_source_over_the_compiler_limits_is_refused_and_costs_the_server_no_memory() {
     let server = TestServer::start().await;
     let ann = server.user("ann").await;
     let tool = |source: &str| json!({"name": "t", "kind": "tool", "source": source});

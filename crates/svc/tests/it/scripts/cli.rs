@@ -1,4 +1,4 @@
-//! `svc script …`: what a person does with stored scripts at a terminal.
+//! `svc script …`: stored scripts from the command line.
 
 use serde_json::{Value, json};
 use svc_testkit::{Output, TestServer, TestUser};
@@ -11,7 +11,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    /// With `sum.py` at hand.
+    /// With a file `sum.py`.
     async fn open() -> Self {
         let server = TestServer::start().await;
         let ann = server.user("ann").await;
@@ -95,9 +95,9 @@ async fn svc_script_run_runs_a_script() {
     terminal.script(&["run", "nothing"], 5).await;
 }
 
-/// Own before global; of two kinds the name alone says too little.
+/// Own scripts come before global ones; a name with two kinds is ambiguous.
 #[tokio::test]
-async fn svc_script_resolves_ambiguous_names() {
+async fn svc_script_asks_for_the_kind_of_an_ambiguous_name() {
     let terminal = Terminal::open().await;
     terminal.create_sum().await;
     let admin = terminal.server.admin().await;

@@ -1,5 +1,5 @@
-//! Script sinks among others: nobody waits for somebody else's scripts, and nobody's script sees
-//! what they may not see any more.
+//! Script sinks of several users: no user waits for the scripts of another, and no script reads
+//! events that its owner may no longer see.
 
 use std::time::{Duration, Instant};
 
@@ -49,7 +49,7 @@ async fn endless_scripts_delay_no_webhook() {
         let took = began.elapsed();
         assert!(took < PROMPT, "round {round} took {took:?}");
     }
-    // Their scripts have turns, too: after at most one run of each of the others, three times.
+    // Their scripts run too: each waits for at most one run of each other owner.
     let delivered = script.wait_for("delivered", 3, 3 * SOON).await;
     for (n, delivery) in delivered.iter().enumerate() {
         let attempts = delivery["attempts"].as_array().unwrap();
@@ -58,7 +58,7 @@ async fn endless_scripts_delay_no_webhook() {
     }
 }
 
-/// More sinks than turns: each runs once, without waiting for a poll.
+/// More sinks than slots: each runs once, without waiting for a poll.
 #[tokio::test]
 async fn many_short_scripts_of_one_owner_run_one_after_the_other() {
     const SINKS: usize = 40;
@@ -128,7 +128,7 @@ async fn s6_6_a_user_who_lost_manage_global_sinks_reads_no_events_of_others() {
     assert_eq!(told["target_id"], sink.id, "{told}");
     let reason = told["detail"]["reason"].as_str().unwrap();
     assert!(reason.contains("`manage_global_event_sinks`"), "{reason}");
-    // Nor when an administrator tries it.
+    // A test by an administrator is refused too.
     let tried = admin
         .post(&format!("{}/test", sink.path()), json!({}))
         .await;
@@ -147,7 +147,7 @@ async fn s6_6_a_user_who_lost_manage_global_sinks_reads_no_events_of_others() {
         only_delivery(&sink, &admin).await["state"] == "delivered"
     })
     .await;
-    // Not active is not there: nothing is queued for their scripts meanwhile.
+    // Inactive sinks match nothing: no event is queued for their scripts.
     set(json!({"active": false})).await;
     ben.emit("y", json!({})).await;
     only_delivery(&sink, &admin).await;

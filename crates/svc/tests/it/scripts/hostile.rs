@@ -1,5 +1,5 @@
-//! A thousand hostile sink scripts: each ends within its limits, none gets through, and the
-//! server is as it was.
+//! A thousand hostile sink scripts: each ends within its limits, none succeeds, and the
+//! server is unharmed.
 
 mod attacks;
 
@@ -23,13 +23,13 @@ const WORKERS: usize = 6;
 const MARK: &str = "ESCAPED";
 /// In the environment of the server, and nowhere else.
 const SECRET: &str = "the-secret-of-this-server";
-/// Bytes that are kept of what a script says.
+/// Bytes of output that are stored per run.
 const TEXT_MAX: usize = 16 * 1024;
-/// A second, half a second to be killed in, and a busy machine.
+/// One second, half a second for the kill, and time for a busy machine.
 const LONGEST_MS: u64 = 15_000;
-/// All of them, on a machine with much else to do.
+/// For all attacks, on a busy machine.
 const ALL_DONE: Duration = Duration::from_secs(300);
-/// What a server may have more of afterwards, in MiB: its allocator and its database keep some.
+/// MiB by which the server may grow: its allocator and its database keep some memory.
 const MORE_MEMORY_MAX: u64 = 64;
 
 #[derive(Clone)]
@@ -84,7 +84,7 @@ fn indented(source: &str) -> String {
     lines.collect()
 }
 
-/// The same attack in another dress.
+/// Variants of the same attack.
 fn dressed(attack: &Attack, dress: usize) -> Attack {
     let (source, inner) = (&attack.source, indented(&attack.source));
     let swallows = dress == 0;
@@ -101,8 +101,8 @@ fn dressed(attack: &Attack, dress: usize) -> Attack {
     }
 }
 
-/// A thousand: the whole table, then its rows in other dresses. Those that use up their time come
-/// twice, or this would take all day.
+/// A thousand attacks: the whole table, then variants of its rows. Attacks that run until their
+/// timeout come only twice, because of their duration.
 fn thousand() -> Vec<Attack> {
     let rows = rows();
     let cheap: Vec<_> = rows
@@ -139,7 +139,7 @@ async fn first_attempt(sink: &TestSink) -> Value {
     .await
 }
 
-/// What is wrong with how an attack ended.
+/// Errors in the outcome of an attack.
 fn judge(attack: &Attack, attempt: &Value) -> Result<(), String> {
     let output = attempt["output"].as_str().unwrap_or_default();
     let error = attempt["error"].as_str();
@@ -169,7 +169,7 @@ fn judge(attack: &Attack, attempt: &Value) -> Result<(), String> {
     Err(format!("{wrong} ({:?}): {start}\n{source}", attack.ends))
 }
 
-/// Makes the sources fit this server.
+/// Puts values of this server into the sources.
 fn aimed(server: &TestServer, receiver: &TestReceiver, mut attack: Attack) -> Attack {
     let data = server.data_dir();
     let mark_file = server.home().join("mark");
@@ -187,7 +187,7 @@ async fn start() -> TestServer {
     let limits = format!("timeout_seconds = 1\nmemory_mb = 32\nworkers = {WORKERS}");
     TestServer::builder()
         .config_table("scripts", &limits)
-        // What fails is not tried again: a thousand are enough.
+        // Failures are not retried: a thousand runs are enough.
         .retries(3600.0, 3600.0)
         .env("SVC_TEST_SECRET", SECRET)
         .start()
@@ -207,7 +207,7 @@ async fn prepare_all(server: &TestServer, receiver: &TestReceiver) -> Vec<Vec<(A
     preparing.join_all().await
 }
 
-/// Lets all of them loose at once, and tells what went wrong.
+/// Starts all attacks at once, and returns the errors.
 async fn unleash(server: &TestServer, good: &TestUser, prepared: &[Vec<(Attack, TestSink)>]) {
     let begun = Instant::now();
     for owned in prepared {
@@ -217,7 +217,7 @@ async fn unleash(server: &TestServer, good: &TestUser, prepared: &[Vec<(Attack, 
     for (attack, sink) in prepared.iter().flatten() {
         wrong.extend(judge(attack, &first_attempt(sink).await).err());
         ran += 1;
-        // It serves all the while.
+        // The server responds during the attacks.
         if ran % 20 == 0 {
             let called = good.call("echo", json!([ran])).await;
             assert_eq!(result(&called), &json!([ran]));
@@ -245,14 +245,14 @@ async fn a_thousand_hostile_scripts_leave_the_server_unharmed() {
     let before = resident_mib(server.id());
     unleash(&server, &good, &prepared).await;
 
-    // What they have of it: nothing.
+    // No attack succeeded.
     assert!(!server.home().join("mark").exists());
     assert_eq!(receiver.connections(), 0);
     let admin = server.admin().await;
     let events = admin.list("/api/events", "events").await;
     let is_theirs = |event: &&Value| event["event_type"] == "custom.hostile";
     assert_eq!(events.iter().filter(is_theirs).count(), 0);
-    // And the server is as it was.
+    // The server is unharmed.
     good.emit("after", json!({"n": 2})).await;
     let delivered = witness.wait_for("delivered", 2, SOON).await;
     assert_eq!(delivered[1]["attempts"][0]["output"], "got 2\n");

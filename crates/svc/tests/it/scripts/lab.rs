@@ -1,4 +1,4 @@
-//! What most tests of scripts begin with.
+//! The start of most tests of scripts.
 
 use svc_testkit::{TestAgent, TestServer, TestSpace, TestUser};
 

@@ -51,7 +51,7 @@ async fn s4_3_an_endless_methods_script_ends_with_its_agent() {
     space.write("own.py", "print('it begins')\nwhile True:\n    pass\n");
     let mut agent = space.agent_with(&["--methods-file", "own.py"]).await;
     space.wait_for_log("it begins", SOON).await;
-    // It does not keep the agent from its work.
+    // The script does not block the agent.
     space.write("other.py", &publishing(&["echo"]));
     let register = ["methods", "register", "other.py"];
     agent.cli().run(&register).await.expect(0);

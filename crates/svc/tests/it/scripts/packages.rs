@@ -39,7 +39,7 @@ fn have_python() -> bool {
     found
 }
 
-/// What a real Python prints, with nothing but these archives to import from.
+/// The output of CPython with only these archives to import from.
 fn python(archives: &[&Path], code: &str) -> String {
     let path: Vec<_> = archives.iter().map(|path| path.to_str().unwrap()).collect();
     let output = Command::new("python3")
@@ -53,7 +53,7 @@ fn python(archives: &[&Path], code: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Saves an archive under a name of its own.
+/// Saves an archive under a unique name.
 fn save(folder: &Path, name: &str, archive: &Answer) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, &archive.body).unwrap();
@@ -98,7 +98,7 @@ async fn s4_2_both_archives_have_an_etag_and_are_sent_once() {
     http.request("POST", SVC, &[], "").await.expect(405);
 }
 
-/// Any page in a browser of this machine can ask.
+/// Any page in a browser of this machine can send requests.
 #[tokio::test]
 async fn s4_2_packages_are_served_to_programs_of_this_machine_only() {
     let server = TestServer::start().await;
@@ -216,7 +216,7 @@ async fn s4_2_without_a_link_the_libraries_are_the_last_known_or_unavailable() {
     let after = get(&http, USER, &[]).await.expect(200);
     assert_eq!(after.body, before.body);
     get(&http, SVC, &[]).await.expect(200);
-    // One that never was linked has nothing to send but its own.
+    // An agent that was never linked can serve only its own library.
     let other = TempDir::new().unwrap();
     let mut lonely = space.spawn_agent_in(other.path(), &[]);
     let http = loopback(&lonely).await;
@@ -265,7 +265,7 @@ async fn s4_2_a_python_method_server_imports_svc_and_stored_libraries_without_in
     let event = ann.get(&path).await.expect(200).json();
     assert_eq!(event["event_type"], "custom.python.called");
     assert_eq!(event["space_id"], space.id);
-    // The next one that starts finds the library as it is then.
+    // The next method server imports the current library.
     library.patch(json!({"source": "WORD = 'second'\n"})).await;
     agent.register(&registration).await.expect(0);
     let called = ann.call("ask", json!({})).await;

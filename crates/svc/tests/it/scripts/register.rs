@@ -1,5 +1,5 @@
-//! Registration by a script (spec 2.1, 4.3): what `server.register()` does, and what a script
-//! that fails leaves as it was.
+//! Registration by a script (spec 2.1, 4.3): what `server.register()` does, and that a script
+//! that fails changes nothing.
 
 use serde_json::{Value, json};
 use svc_testkit::{Cli, Output, Process, TempDir, error_code, fixture_method_server, result};
@@ -69,7 +69,7 @@ print(server.register())
 "#;
     let said = lab.register(&script).await.expect(0);
     assert!(said.stdout.contains("lab.echo") && said.stdout.contains("whoami"));
-    // What the script prints is no part of the answer.
+    // Output of the script is not part of the result.
     assert!(said.stderr.contains("registering"), "{}", said.stderr);
     assert!(!said.stdout.contains("registering"), "{}", said.stdout);
     let json = [&["-o", "json", "methods", "register"][..]].concat();
@@ -116,7 +116,7 @@ async fn s2_1_register_replaces_and_unregister_removes() {
     Process::wait_until_gone(first, SOON).await;
     assert_eq!(error_code(&lab.ann.call("pid", json!({})).await), -32601);
 
-    // One method; the rest serves on.
+    // One method is removed; the others keep serving.
     let server = lab.agent.method_server_pid().await;
     let run = async |text: &str| {
         let script = format!("{}print({text})\n", beginning());
@@ -131,7 +131,7 @@ async fn s2_1_register_replaces_and_unregister_removes() {
     assert_eq!(lab.names().await, ["echo", "sleep"]);
     assert_eq!(lab.agent.method_server_pid().await, server);
 
-    // The last one takes the method server with it, and so does all.
+    // Removing the last method, or all, stops the method server.
     run("[server.unregister(n) for n in ['echo', 'sleep']]")
         .await
         .expect(0);
@@ -143,13 +143,13 @@ async fn s2_1_register_replaces_and_unregister_removes() {
     assert!(lab.names().await.is_empty());
     Process::wait_until_gone(server, SOON).await;
 
-    // In a script that registers, the last word counts.
+    // In a script that registers several times, the last call counts.
     let again = format!("{}server.unregister('pid')\n", publishing(&["echo", "pid"]));
     lab.svc(&["run-script"], &again).await.expect(0);
     assert_eq!(lab.names().await, ["echo"]);
 }
 
-/// A script that fails, what it is told, and whether that is found without an agent, too.
+/// A script that fails, its error, and whether `validate` finds it without an agent.
 struct Refused {
     script: String,
     said: &'static [&'static str],
@@ -287,7 +287,7 @@ async fn s4_3_validate_runs_a_script_without_an_agent() {
     assert_eq!(document["server"]["timeout"], 30);
     assert_eq!(document["methods"][0]["name"], "echo");
 
-    // Registering, or taking back, needs a space.
+    // Registering and unregistering need a space.
     let register = ["methods", "register", "methods.py"];
     Cli::new(home.path()).run(&register).await.expect(7);
     for rest in ["", "server.unregister()\n", "server.unregister('echo')\n"] {

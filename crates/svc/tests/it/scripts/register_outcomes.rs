@@ -1,5 +1,5 @@
-//! What is told of a registration script that does more than register: takes methods back, fails
-//! afterwards, or catches what it was refused.
+//! Reports about registration scripts that do more than register: they unregister methods, fail
+//! afterwards, or catch a refusal.
 
 use serde_json::json;
 use svc_testkit::{Cli, TempDir, TestServer, result};
@@ -41,7 +41,7 @@ async fn s2_1_methods_that_a_script_unregisters_are_not_reported_as_registered()
         let nothing = "nothing is registered: the script took all of it back\n";
         assert_eq!(said.stdout, nothing, "{command}");
     }
-    // A name that is not there is the script's fault in both, and leaves the rest.
+    // An unknown name is an error of the script in both cases, and the other methods stay.
     let unknown = publishing(&["echo"]) + "server.unregister('other')\n";
     for (command, code) in [("register", 1), ("validate", 6)] {
         let refused = lab.svc(&["methods", command], &unknown).await.expect(code);
@@ -72,11 +72,11 @@ async fn s2_1_a_script_that_fails_after_its_registration_reports_that_the_regist
         assert_eq!(failed.stdout, "");
         assert_eq!(lab.names().await, ["echo", "pid"], "after {rest}");
     }
-    // Nothing of it is left: there is nothing to say.
+    // No method is left, so nothing is reported.
     let script = publishing(&["echo"]) + "server.unregister()\n1 / 0\n";
     let failed = lab.register(&script).await.expect(6);
     assert!(!failed.stderr.contains("all the same"), "{}", failed.stderr);
-    // A way to end well.
+    // `SystemExit(0)` is a success.
     let script = publishing(&["echo"]) + "import sys\nsys.exit(0)\n";
     for command in ["register", "validate"] {
         lab.svc(&["methods", command], &script).await.expect(0);

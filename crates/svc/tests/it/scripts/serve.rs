@@ -1,5 +1,5 @@
-//! The script method server behind an agent (spec 4.4): every request in a fresh evaluator, and
-//! what goes in and comes out is what JSON says.
+//! The script method server behind an agent (spec 4.4): every request in a fresh evaluator, with
+//! exact JSON in and out.
 
 use serde_json::{Value, json};
 use svc_testkit::{RegistrationToml, error_code, eventually, method, result, svc_program};
@@ -68,7 +68,7 @@ pub struct Held {
     name: String,
 }
 
-/// A handler that runs until a file is there.
+/// A handler that runs until a file exists.
 pub const HOLD: &str = r#"
 import os
 import time
@@ -124,7 +124,7 @@ def other(params):
 async fn s4_4_a_change_of_a_global_is_never_seen_by_the_next_request() {
     let lab = Lab::new().await;
     lab.space.write("helper.py", "STATE = {}\n");
-    // What the setup leaves behind is where each request begins.
+    // Each request starts with the state after the setup.
     lab.write_setup(
         COUNTING,
         "import handlers\nhandlers.SEEN.append('setup')\nhandlers.kept()\n",
@@ -175,7 +175,7 @@ def half_a_line(params):
 async fn s4_4_output_of_handlers_of_any_size_goes_to_the_log() {
     let lab = Lab::serving(LOUD, &[]).await;
     let said = |response: Value| assert_eq!(result(&response), "said");
-    // An unfinished line is a line, and not the beginning of the next request's.
+    // An unfinished line is logged as a line and is not joined with the next request.
     said(lab.ann.call("half_a_line", json!({})).await);
     let line = lab.space.wait_for_log("the ink", SOON).await;
     assert_eq!(line, "the ink");

@@ -1,5 +1,5 @@
-//! Handlers that fail or never end (spec 4.4): each answers its own JSON-RPC error, and disturbs
-//! nobody else.
+//! Handlers that fail or never end (spec 4.4): each returns its own JSON-RPC error, and does not
+//! affect other calls.
 
 use std::time::{Duration, Instant};
 
@@ -59,13 +59,13 @@ def answers_too_much(params):
     return "x" * (17 * 1024 * 1024)
 "#;
 
-/// A line of the handlers' text, by what it says.
+/// The number of the line that contains a text.
 fn line_of(handlers: &str, text: &str) -> usize {
     let found = handlers.lines().position(|line| line.trim() == text);
     found.unwrap_or_else(|| panic!("`{text}`")) + 1
 }
 
-/// What a handler's failure is to its caller: code, part of the message, data.
+/// The error that the caller gets: code, part of the message, data.
 fn failures(handlers: &str) -> Vec<(&'static str, i64, &'static str, Value)> {
     let at = |text: &str| json!({"reason": "exception", "line": line_of(handlers, text)});
     let nowhere = || json!({"reason": "exception", "file": null, "line": null});

@@ -1,5 +1,5 @@
-//! A script method server's surroundings (spec 4.4): what its handlers find without being told,
-//! what follows a change of its files, and what is left of it when it ends.
+//! Processes and files of a script method server (spec 4.4): the configuration of its handlers,
+//! changes of its files, and its end.
 
 use std::process::{Command, Stdio};
 
@@ -56,7 +56,7 @@ async fn s4_4_a_change_of_a_watched_file_is_served_without_a_restart() {
         .space
         .write("handlers.py", &version("['second', parts.N]"));
     becomes(json!(["second", 1])).await;
-    // A library of a library is looked after, too.
+    // Libraries of libraries are watched too.
     lab.space.write("parts.py", "N = 22\n");
     becomes(json!(["second", 22])).await;
 
@@ -77,12 +77,12 @@ async fn s4_4_a_change_of_a_watched_file_is_served_without_a_restart() {
         .await;
     std::fs::write(&path, version("'mended'")).unwrap();
     becomes(json!("mended")).await;
-    // A module that is missing is waited for, though no run has ever loaded it.
+    // A missing module is watched too, although no run has loaded it.
     std::fs::write(&path, format!("import late\n{}", version("late.N"))).unwrap();
     lab.space.wait_for_log("'late'", SOON).await;
     lab.space.write("late.py", "N = 'late'\n");
     becomes(json!("late")).await;
-    // The setup itself is looked after.
+    // The setup file is watched too.
     lab.space.write(
         "setup.py",
         "from svc import jsonrpc\njsonrpc.method('version', 'parts.n')\n",
@@ -118,12 +118,12 @@ async fn s4_4_stopping_the_agent_leaves_no_process_of_a_handler() {
     assert!(below.contains(&server) && !workers.is_empty(), "{below:?}");
     assert_eq!(lab.agent.stop().await.code(), Some(0));
     wait_until_all_gone(&below).await;
-    // Its call was in flight, and is answered one way or the other.
+    // Its call was in flight, and gets a result or an error.
     let answer = spinning.await.unwrap();
     assert!(answer["error"]["code"].is_i64(), "{answer}");
 }
 
-/// As a terminal sends it: to the whole group in the foreground.
+/// Sends Ctrl-C as a terminal does: to the whole foreground group.
 #[tokio::test]
 async fn s4_4_ctrl_c_lets_the_request_in_flight_finish() {
     let folder = TempDir::new().unwrap();
@@ -151,7 +151,7 @@ async fn s4_4_ctrl_c_lets_the_request_in_flight_finish() {
     let group = format!("-{}", server.id().unwrap());
     let sent = Command::new("kill").args(["-INT", "--", &group]).status();
     assert!(sent.unwrap().success());
-    // Were it to end at once, it would by now.
+    // Long enough to notice a process that ends at once.
     tokio::time::sleep(std::time::Duration::from_millis(300)).await;
     write("until", "");
     let mut answer = String::new();
@@ -289,7 +289,7 @@ async fn s4_4_handlers_import_libraries_beside_the_script_and_stored_ones() {
         (&admin, "global", "words", "of everybody"),
         (&admin, "global", "shared_words", "shared"),
         (&lab.ann, "user", "lazy_words", "late"),
-        // A file beside the script wins.
+        // A file beside the script has priority.
         (&lab.ann, "user", "beside", "not this one"),
     ] {
         let body = json!({"name": name, "kind": "library", "owner": owner, "source": word(text)});

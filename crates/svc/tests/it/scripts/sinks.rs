@@ -1,11 +1,11 @@
-//! Script sinks (spec 6.3): a script of the owner's runs on the server for every event.
+//! Script sinks (spec 6.3): a script of the owner runs on the server for every event.
 
 use serde_json::{Value, json};
 use svc_testkit::{TestServer, TestSink, TestUser, get_eventually};
 
 use crate::SOON;
 
-/// What its last delivery printed; it must have been delivered.
+/// The output of its last delivery, which must have succeeded.
 pub async fn printed(sink: &TestSink, count: usize) -> String {
     let delivered = sink.wait_for("delivered", count, SOON).await;
     let last = &delivered[count - 1]["attempts"];
@@ -24,7 +24,7 @@ pub async fn failure(sink: &TestSink) -> Value {
     .await
 }
 
-/// A server whose failed deliveries stay as they are.
+/// A server that does not retry failed deliveries during a test.
 pub async fn patient() -> TestServer {
     TestServer::builder().retries(3600.0, 3600.0).start().await
 }
@@ -90,7 +90,7 @@ async fn s6_3_a_sink_script_reads_the_space_of_its_event() {
     );
 }
 
-/// An event that emits events has no end.
+/// A sink script that emits would create events without end.
 #[tokio::test]
 async fn s6_3_a_sink_script_cannot_emit() {
     let server = patient().await;
@@ -154,7 +154,7 @@ raise ValueError('no ink')
         assert!(attempt["ms"].is_u64() && attempt["at"].is_string());
     }
     assert_eq!(admin.audit_entries("event_sink.dead").await.len(), 1);
-    // Mended, it takes the same event again.
+    // After a correction the script processes the same event.
     let mended = "import svc.event as e\nprint('done', e.id())\n";
     sink.patch(json!({"script": {"source": mended}})).await;
     let resend = format!("{}/deliveries/{}/resend", sink.path(), dead[0]["n"]);
@@ -163,7 +163,7 @@ raise ValueError('no ink')
     assert_eq!(printed(&sink, 1).await, format!("done {id}\n"));
 }
 
-/// What a script may do in a sink is little, and what it may not says so, and where.
+/// A sink script may do little; each refusal gives the reason and the line.
 #[tokio::test]
 async fn s6_3_access_to_files_environment_and_processes_is_refused_with_its_line() {
     let server = patient().await;
@@ -268,7 +268,7 @@ async fn s6_3_a_sink_needs_one_script_that_can_run() {
         assert!(text.contains(says), "{says}: {text}");
     }
     let sink = ann.sink(body(json!({"source": "x = 1\n"}))).await;
-    // One takes the place of the other.
+    // One form replaces the other.
     let changed = sink
         .patch(json!({"script": {"script_id": script.id}}))
         .await;
@@ -283,7 +283,7 @@ async fn s6_3_a_sink_needs_one_script_that_can_run() {
     );
 }
 
-/// At once, past the lane, and with no trace in the log of deliveries.
+/// A test runs at once, without the lane, and does not appear among the deliveries.
 #[tokio::test]
 async fn s6_3_a_sink_script_can_be_tested() {
     let server = patient().await;

@@ -1,4 +1,4 @@
-//! Script sinks (spec 6.3) and whose they are: stored scripts, the owner's permissions, libraries.
+//! Owners of script sinks (spec 6.3): stored scripts, the owner's permissions, libraries.
 
 use serde_json::json;
 use svc_testkit::{TestServer, TestSink, eventually, get_eventually};
@@ -26,12 +26,12 @@ async fn s6_3_each_delivery_uses_the_current_stored_script() {
     ann.emit("two", json!({})).await;
     let error = failure(&sink).await["error"].clone();
     assert_eq!(error, "stored.py:1: ValueError: first");
-    // What waits in the queue gets the new text.
+    // Queued events run the new source.
     script
         .patch(json!({"source": "import svc.event as e\nprint('now', e.type())\n"}))
         .await;
     assert_eq!(printed(&sink, 2).await, "now custom.two\n");
-    // A global one is everybody's.
+    // A global script is usable by all users.
     let global = admin
         .global_script(
             "sink",
@@ -59,7 +59,7 @@ async fn s6_3_each_delivery_uses_the_current_stored_script() {
     assert_eq!(refused.code(), "unknown_script", "{}", refused.text());
 }
 
-/// The owner's permissions, not those of whoever raised the event.
+/// The permissions of the owner count, not those of the emitter.
 #[tokio::test]
 async fn s6_3_a_sink_script_acts_as_its_owner_with_their_current_permissions() {
     let server = patient().await;
@@ -83,7 +83,7 @@ async fn s6_3_a_sink_script_acts_as_its_owner_with_their_current_permissions() {
     assert!(error.contains("403 permission_denied"), "{error}");
     ben.emit("x", json!({})).await;
     assert_eq!(printed(&of_ben, 1).await, "ben\nTrue\n");
-    // What is taken from the owner is taken from the script.
+    // A permission that the owner loses is lost to the script too.
     let path = format!("/api/users/{}", ben.id);
     let patch = json!({"roles": ["user"]});
     admin.patch(&path, patch).await.expect(200);
@@ -164,7 +164,7 @@ async fn s6_3_a_sink_script_imports_own_libraries_before_global_ones() {
         user.emit("x", json!({})).await;
         assert_eq!(printed(&sink, 1).await, expected);
     }
-    // An error in a library is shown where it is.
+    // An error in a library is reported with its position.
     let bad = ann
         .script("library", "bad", "x = 1\ndef f():\n    return 1 / 0\n")
         .await;

@@ -79,7 +79,7 @@ async fn s4_3_a_startup_script_sets_up_its_space() {
         .iter()
         .find(|one| one["event_type"] == "custom.set.up");
     assert_eq!(custom.unwrap()["space_id"], space.id);
-    // Nothing of it lies about, and what it published is the agent's.
+    // The script leaves no files, and its registration belongs to the agent.
     assert!(!space.folder().join(".svc/startup.py").exists());
     agent.stop().await;
 }
@@ -96,14 +96,14 @@ async fn s4_3_a_startup_script_runs_once_and_not_again_on_a_new_link() {
     let runs = || std::fs::read_to_string(space.folder().join("runs.txt")).unwrap();
     server.restart().await;
     agent.wait_until_linked().await;
-    // The next thing an agent does at a link is done: its registration is accepted again.
+    // The next step of an agent after linking is done: its registration is accepted again.
     let output = agent.register(svc_testkit::fixture().plain("echo")).await;
     output.expect(0);
     server.restart().await;
     space.wait_for_registration("active", 2 * SOON).await;
     result(&ann.call("echo", json!({})).await);
     assert_eq!(runs(), "run\n");
-    // A new agent begins anew, with the script as it is now.
+    // A new agent runs the current script again.
     agent.stop().await;
     script
         .patch(json!({"source": source.replace("run\\n", "new\\n")}))
@@ -156,7 +156,7 @@ async fn s4_3_s7_a_failing_startup_script_is_logged_and_the_agent_keeps_serving(
     }
 }
 
-/// The methods file comes after the startup script, whatever became of that.
+/// The methods file comes after the startup script, even after a failure.
 #[tokio::test]
 async fn s4_3_the_methods_file_is_registered_after_the_startup_script() {
     let server = TestServer::start().await;
@@ -234,7 +234,7 @@ async fn a_space_takes_only_a_startup_script_that_its_owner_may_use() {
     refuse(&ben, &own.id, "does not exist").await;
     refuse(&ann, &tool.id, "no startup script").await;
     refuse(&ann, nothing, "does not exist").await;
-    // A template's is everybody's, so it must be global.
+    // The script of a template is used by all users, so it must be global.
     let global = admin.global_script("startup", "g", "x = 1").await;
     let mine = admin.script("startup", "m", "x = 1").await;
     for id in [&mine.id, &tool.id, &own.id] {

@@ -1,10 +1,10 @@
-//! `/api/scripts` and `svc script`: who sees, changes and removes which scripts, and what is
-//! refused before it is stored.
+//! `/api/scripts` and `svc script`: who sees, changes and removes which scripts, and which
+//! scripts are refused.
 
 use serde_json::{Value, json};
 use svc_testkit::{Answer, TestServer, TestUser};
 
-/// What a refusal answers: the code, and a part of what it says.
+/// The code of a refusal and a part of its message.
 async fn refused(user: &TestUser, body: Value, status: u16, code: &str, says: &str) {
     let answer = user.post("/api/scripts", &body).await;
     check(&answer, status, code, says, &body.to_string());
@@ -22,7 +22,7 @@ fn check(answer: &Answer, status: u16, code: &str, says: &str, asked: &str) {
     );
 }
 
-/// A body that would be stored, but for one field.
+/// A valid body with one changed field.
 fn tool_with(key: &str, value: Value) -> Value {
     let mut body = json!({"name": "x", "kind": "tool", "source": "x = 1"});
     body[key] = value;
@@ -59,7 +59,7 @@ async fn a_script_has_every_field_in_every_response() {
     assert!(made["created_at"].as_str().unwrap().ends_with('Z'));
     assert_eq!(full.record().await, expected);
     assert_eq!(ann.list("/api/scripts", "scripts").await, [expected]);
-    // What may be left out is there all the same.
+    // Omitted optional fields are present.
     for kind in ["startup", "library", "sink", "tool"] {
         let least = ann.script(kind, "least", "x = 1\n").await.created;
         assert_eq!(least["kind"], kind);
@@ -88,7 +88,7 @@ async fn scripts_of_others_are_hidden_and_global_ones_usable_by_all() {
     let global = admin.global_script("library", "ours", "x = 1\n").await;
     assert_eq!(names(&ann, "").await, ["mine", "ours"]);
     let patch = json!({"description": "x"});
-    // Not even for an administrator, who would else read others' sources.
+    // Not even for an administrator, who could otherwise read the sources of others.
     for other in [&ben, &cleo, &admin] {
         assert_eq!(names(other, "").await, ["ours"]);
         for answer in [
@@ -109,7 +109,7 @@ async fn scripts_of_others_are_hidden_and_global_ones_usable_by_all() {
     }
     let body = json!({"name": "y", "kind": "sink", "owner": "global", "source": "x = 1"});
     refused(&ben, body, 403, "permission_denied", "manage_scripts").await;
-    // With the permission a user changes what another made, within their own power.
+    // With the permission a user changes scripts of others, within their own permissions.
     let answer = cleo.patch(&global.path(), &patch).await;
     check(&answer, 403, "exceeds_own_power", "manage_users", "cleo");
     let dora = server.user_with("dora", &["librarian"], &[]).await;
@@ -162,7 +162,7 @@ async fn scripts_that_cannot_work_are_not_stored() {
     assert_eq!(names(&ann, "").await, [""; 0], "nothing of it is kept");
 }
 
-/// Scripts import a library by its name, and nothing built in is hidden by one.
+/// Scripts import a library by its name, and a library cannot hide a built-in module.
 #[tokio::test]
 async fn a_library_needs_a_name_that_can_be_imported() {
     let server = TestServer::start().await;
@@ -208,7 +208,7 @@ async fn a_body_that_is_not_a_script_is_refused() {
     }
 }
 
-/// Whoever stores a script learns at once what the engine could not run, and where.
+/// Storing a script reports at once which line the engine cannot run.
 #[tokio::test]
 async fn a_source_that_cannot_run_is_refused_with_its_line() {
     let server = TestServer::start().await;
@@ -232,7 +232,7 @@ async fn a_source_that_cannot_run_is_refused_with_its_line() {
     let script = ann.script("sink", "large", &largest).await;
     let over = json!({"name": "over", "kind": "sink", "source": format!("{largest}#")});
     refused(&ann, over, 422, "invalid_script", "at most 262144").await;
-    // A change is held to the same, and leaves the script as it was.
+    // A change follows the same rules; a refused change leaves the script unchanged.
     for (patch, status, code) in [
         (json!({"source": "def (:"}), 422, "invalid_script"),
         (json!({"name": "a/b"}), 400, "invalid_name"),
@@ -264,7 +264,7 @@ async fn a_name_is_unique_per_owner_and_kind() {
     other.patch(json!({"name": "other"})).await;
 }
 
-/// PATCH is a merge patch: null empties what may be empty, and nothing else.
+/// PATCH is a merge patch: `null` clears optional fields only.
 #[tokio::test]
 async fn a_patch_changes_only_the_named_fields_and_null_removes_a_schema() {
     let server = TestServer::start().await;
@@ -327,7 +327,7 @@ async fn a_script_in_use_cannot_be_deleted() {
     let answer = ann.delete(&sink_script.path()).await;
     check(&answer, 409, "in_use", "event sink `runs`", "a sink's");
     let answer = admin.delete(&startup.path()).await;
-    // Another user's space is only counted.
+    // The space of another user is counted, not named.
     check(
         &answer,
         409,

@@ -1,4 +1,4 @@
-//! One suite of scripts, two engines: the embedded one and CPython say the same.
+//! One suite of scripts, two engines: the embedded one and CPython behave the same.
 
 use std::{
     ffi::OsStr,
@@ -10,7 +10,7 @@ use svc_testkit::{Cli, Output, RegistrationToml, TempDir, TestServer, TestSpace,
 
 use crate::examples::have;
 
-/// Scripts that others of the suite are made of.
+/// Scripts that are imported or used by others of the suite.
 const PARTS: [&str; 2] = ["session_setup.py", "shop.py"];
 
 fn sdk() -> PathBuf {
@@ -36,7 +36,7 @@ fn scripts_of(folder: &Path) -> Vec<String> {
     names
 }
 
-/// What runs a script.
+/// An engine that runs scripts.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Engine {
     Embedded,
@@ -44,7 +44,7 @@ enum Engine {
 }
 
 impl Engine {
-    /// Those that are here.
+    /// The installed engines.
     fn all() -> Vec<Self> {
         let mut all = vec![Self::Embedded];
         all.extend(have("python3").then_some(Self::CPython));
@@ -101,8 +101,8 @@ async fn s4_4_a_json_rpc_session_is_answered_the_same_by_both_engines() {
     let (home, suite) = (TempDir::new().unwrap(), suite());
     let read = |name: &str| std::fs::read_to_string(suite.join(name)).unwrap();
     let requests = read("session.requests.jsonl");
-    // Files are named without their folder, and the lines are sorted: answers come as they are
-    // ready.
+    // Files are named without their folder, and the lines are sorted: responses come in any
+    // order.
     let folder = format!("\"file\":\"{}/", suite.display());
     for engine in Engine::all() {
         let cli = engine.cli(home.path()).folder(&suite).input(&requests);
@@ -126,7 +126,7 @@ async fn s4_4_a_json_rpc_session_is_answered_the_same_by_both_engines() {
     }
 }
 
-/// Runs the scripts of `suite/space` in a space; what each said.
+/// Runs the scripts of `suite/space` in a space; returns the output of each.
 async fn run_in(space: &TestSpace, engine: Engine) -> Vec<(String, String)> {
     let folder = suite().join("space");
     let home = TempDir::new().unwrap();
@@ -150,7 +150,7 @@ async fn scripts_in_a_space_print_and_do_the_same_on_both_engines() {
     let mut said = Vec::new();
     for engine in Engine::all() {
         said.push(run_in(&space, engine).await);
-        // They have done it: two events are there, and nothing is published any more.
+        // The effects are there: two events, and no published method.
         let path = "/api/events?type=custom.suite.done";
         let events = ann.get(path).await.expect(200).json();
         let events = events["events"].as_array().unwrap();
@@ -173,7 +173,7 @@ async fn scripts_in_a_space_print_and_do_the_same_on_both_engines() {
     assert!(said.iter().all(|each| *each == said[0]), "{said:#?}");
 }
 
-/// The agent brings the library along for a method server on CPython, too.
+/// The agent also provides the library to a method server on CPython.
 #[tokio::test]
 async fn s4_4_handlers_return_the_same_on_both_engines_behind_an_agent() {
     let server = TestServer::start().await;

@@ -1,4 +1,4 @@
-//! Tool scripts (spec 6.2): run on the server as whoever calls them, by HTTP and by `svc script`.
+//! Tool scripts (spec 6.2): run on the server as their caller, by HTTP and by `svc script`.
 
 use serde_json::{Value, json};
 use svc_testkit::{TestReceiver, TestScript, TestServer, TestUser, fixture, method};
@@ -21,7 +21,7 @@ def main(params):
     let tool = ann.script("tool", "double", source).await;
     let path = format!("{}/run", tool.path());
     let answer = ann.post(&path, r#"{"params":{"n":21}}"#).await.expect(200);
-    // The very bytes: the order of keys and big integers survive.
+    // The exact bytes: the order of keys and big integers are kept.
     let text = answer.text();
     let expected =
         r#"{"result":{"z":42,"a":[null,9007199254740993]},"error":null,"output":"got 21\n","ms":"#;
@@ -94,7 +94,7 @@ async fn invalid_run_requests_are_refused() {
         let expected = (422, "not_runnable".to_owned());
         assert_eq!(run(&script, json!({})).await, expected, "{kind}");
     }
-    // Scopes stand before everything (spec 5).
+    // Scopes are checked first (spec 5).
     for scopes in [&["methods"][..], &["mcp"], &["methods", "mcp"]] {
         let scoped = ann.scoped(scopes).await;
         let path = format!("{}/run", tool.path());
@@ -104,7 +104,7 @@ async fn invalid_run_requests_are_refused() {
     }
 }
 
-/// Spec 6.2: of no space, of the calling user, to that user's own sinks and to global ones.
+/// The event has no space, belongs to the caller, and reaches the caller's sinks and global ones.
 #[tokio::test]
 async fn s6_2_an_event_emitted_by_a_tool_belongs_to_its_caller_and_has_no_space() {
     let server = TestServer::builder()
@@ -129,7 +129,7 @@ from svc import event
 def main(params):
     return event.emit(params['type'], {'n': 1})
 ";
-    // Somebody else's script: it is the caller who counts.
+    // A script of another user: only the caller counts.
     let tool = admin.global_script("tool", "raise", source).await;
     let ran = ben.run_tool(&tool, json!({"type": "space.created"})).await;
     let id = ran["result"].as_str().unwrap_or_else(|| panic!("{ran}"));
@@ -147,7 +147,7 @@ def main(params):
         let got = receiver.wait_for("/", 1, SOON).await;
         assert_eq!(got[0].header("x-service-event-id"), id);
     }
-    // What comes after it has reached the other one, and that one alone has not got it.
+    // A later event has reached the other sink, so the first event never will.
     let later = ann.emit("later", json!({})).await;
     let got = of_ann.wait_for("/", 1, SOON).await;
     assert_eq!(got[0].header("x-service-event-id"), later);
@@ -210,7 +210,7 @@ def main(params):
     assert!(error.contains("403 permission_denied"), "{error}");
 }
 
-/// Not even an administrator's.
+/// Not even for an administrator.
 #[tokio::test]
 async fn a_script_cannot_reach_credentials_or_user_accounts() {
     let server = TestServer::start().await;
@@ -254,7 +254,7 @@ def main(params):
         let answer = answer.as_str().unwrap();
         assert!(answer.contains("403 script_denied"), "{route:?}: {answer}");
     }
-    // Nor does it run another one, which would let it go on for ever.
+    // A script cannot run another script, which could go on without end.
     let path = format!("{}/run", tool.path());
     let routes = json!({"routes": [["POST", path]]});
     let ran = admin.run_tool(&tool, routes).await;
@@ -286,7 +286,7 @@ async fn a_tool_imports_own_libraries_before_global_ones() {
     );
     assert_eq!(result(&ann, &of_ann).await.as_deref(), Some("anns"));
     assert_eq!(result(&ben, &of_ben).await.as_deref(), Some("ours"));
-    // Nobody slips something under a global script.
+    // An own library does not replace the library of a global script.
     let global = admin.global_script("tool", "w", source).await;
     assert_eq!(result(&ann, &global).await.as_deref(), Some("ours"));
     of_ben
@@ -297,7 +297,7 @@ async fn a_tool_imports_own_libraries_before_global_ones() {
     assert!(error.contains("No module named 'secret'"), "{error}");
 }
 
-/// Each takes a worker's time, whoever wants it.
+/// Each run occupies a worker, so runs per user are limited.
 #[tokio::test]
 async fn a_user_may_run_sixty_scripts_per_minute() {
     let server = TestServer::start().await;

@@ -1,4 +1,4 @@
-//! Health checks and what they make of a space (spec 3, 6.1).
+//! Health checks and the health of a space (spec 3, 6.1).
 
 use std::{
     io::{Read, Write},
@@ -71,7 +71,7 @@ async fn s3_s6_1_health_by_http() {
     let space = ann.space("lab").await;
     let _agent = space.agent().await;
     assert_eq!(space.record().await["health"], "unknown");
-    // A check that is changed reaches the running agent.
+    // A changed check takes effect in the running agent.
     let check = checked(json!({"type": "http", "url": url}));
     ann.patch(&space.path(), json!({"health_check": check}))
         .await

@@ -28,7 +28,7 @@ async fn s3_a_link_deploys_a_space_and_a_shutdown_of_the_agent_stops_it() {
     space.wait_for_state("stopped", SOON).await;
     assert!(ann.method_names().await.is_empty());
     assert_eq!(error_code(&ann.call("echo", json!({})).await), -32601);
-    // It stopped by itself, so it may come back by itself.
+    // The agent stopped by itself, so it may link again.
     let _agent = space.publish(fixture().plain("echo")).await;
     result(&ann.call("echo", json!({})).await);
 }
@@ -68,7 +68,7 @@ async fn s3_an_agent_that_hangs_is_detected_by_its_heartbeat() {
     agent.process().signal(rustix::process::Signal::STOP);
     space.wait_for_state("stopped", 2 * SOON).await;
     agent.process().signal(rustix::process::Signal::CONT);
-    // It was never told to stop, so it comes back with its methods.
+    // The space was not stopped by a user, so the agent links again with its methods.
     space.wait_for_state("deployed", 2 * SOON).await;
     eventually("its methods are back", SOON, || async {
         ann.call("echo", json!({})).await.get("result").is_some()
@@ -137,7 +137,7 @@ async fn s3_a_stopped_space_refuses_its_agent_until_it_is_started() {
         agent.status().await["linked"] == false
     })
     .await;
-    // A second agent gets in no better.
+    // A second agent is refused too.
     let second = space.spawn_second_agent();
     eventually("it is told why", SOON, || async {
         second.status().await["link_error"]
@@ -150,7 +150,7 @@ async fn s3_a_stopped_space_refuses_its_agent_until_it_is_started() {
     ann.post(&format!("{}/start", space.path()), "{}")
         .await
         .expect(200);
-    // The agent is still there and tries now and then.
+    // The agent keeps running and retries.
     space.wait_for_state("deployed", 3 * SOON).await;
     eventually("its methods are back", SOON, || async {
         ann.call("echo", json!({})).await.get("result").is_some()
@@ -207,7 +207,7 @@ async fn s3_a_local_space_runs_its_agent_under_the_server() {
         .await
         .expect(200);
     space.wait_for_state("deployed", SOON).await;
-    // The server's death, of whatever kind, ends it.
+    // The agent ends with the server, even after kill -9.
     let agent = agents()[0];
     server.kill9();
     Process::wait_until_gone(agent, SOON).await;
@@ -250,7 +250,7 @@ async fn s3_a_local_space_runs_on_a_server_with_tls() {
         .args(&["--tls-cert", &cert, "--tls-key", &key])
         .start()
         .await;
-    // The agent is not told of the authority: its server is the one that started it.
+    // The agent needs no CA file: it trusts the certificate of the server that started it.
     let svc = || server.anonymous_cli().env("SSL_CERT_FILE", &ca);
     let login = [
         "login",

@@ -88,7 +88,7 @@ async fn s3_names_are_checked_and_unique_per_owner() {
     ann.post("/api/spaces", json!({"name": "x", "colour": "red"}))
         .await
         .expect(400);
-    // Local spaces run code on the server: not for everybody, and not unless allowed.
+    // Local spaces run code on the server: they need a permission and a setting.
     ann.post("/api/spaces", json!({"name": "x", "runtime": "local"}))
         .await
         .expect(403);

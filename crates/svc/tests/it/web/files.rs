@@ -1,10 +1,10 @@
-//! The web interface as it is served: its files, their headers, and what is a page.
+//! The web interface over HTTP: its files, their headers, and the addresses of pages.
 
 use std::path::Path;
 
 use svc_testkit::{Answer, TempDir, TestServer};
 
-/// How a browser asks for a page.
+/// Headers with which a browser requests a page.
 const BROWSER: (&str, &str) = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
 
 async fn get(server: &TestServer, path: &str, headers: &[(&str, &str)]) -> Answer {
@@ -108,7 +108,7 @@ async fn browsers_get_the_page_at_every_page_address_and_programs_get_problem_js
     ] {
         let answer = get(&server, path, &[BROWSER]).await.expect(200);
         assert_eq!(answer.text(), page, "{path}");
-        // A session that has ended, or a token of nobody, is no reason to show none.
+        // The page is served even with an ended session or an unknown token.
         let headers = [BROWSER, ("cookie", "svc_session=svc_ses_0123")];
         get(&server, path, &headers).await.expect(200);
         let problem = get(&server, path, &[("accept", "*/*")]).await.expect(404);
@@ -123,7 +123,7 @@ async fn browsers_get_the_page_at_every_page_address_and_programs_get_problem_js
         ("/agent", 401),
         ("/web/nowhere.js", 404),
         ("/web/", 404),
-        // No text at all.
+        // A file that is not text.
         ("/web/%ff", 404),
         ("/metrics/x", 404),
         ("/healthz/x", 404),
@@ -138,7 +138,7 @@ async fn browsers_get_the_page_at_every_page_address_and_programs_get_problem_js
     written.expect(405);
 }
 
-/// In the binary, and from a folder in which they would be found.
+/// For the files in the binary, and for those of a folder.
 #[tokio::test]
 async fn no_path_escapes_the_folder_of_files() {
     let folder = TempDir::new().unwrap();
@@ -180,7 +180,7 @@ async fn no_path_escapes_the_folder_of_files() {
         }
         get(server, "/web/src/main.js", &[]).await.expect(200);
     }
-    // What is in the folder is seen without a restart.
+    // Files of the folder are read without a restart.
     let page = get(&from_folder, "/", &[]).await.expect(200);
     assert_eq!(page.text(), "<p>of the folder</p>");
     std::fs::write(inside.join("index.html"), "changed").unwrap();

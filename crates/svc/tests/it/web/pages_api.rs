@@ -1,4 +1,4 @@
-//! What the pages of the web interface ask beside everybody's routes.
+//! Routes that mainly the pages of the web interface use.
 
 use serde_json::{Value, json};
 use svc_testkit::{
@@ -68,7 +68,7 @@ async fn an_event_lists_its_matches_and_the_outcome_of_each_delivery() {
     assert_eq!(dead["attempts"][0]["output"], "later");
     assert_eq!(of("on.build").unwrap()["receiver"]["type"], "method");
 
-    // With `view_audit` every receiver; but what others' receivers answered is theirs.
+    // With `view_audit` all receivers are listed, but without the responses of others' receivers.
     let all = deliveries(&admin, &event).await;
     assert_eq!(all.len(), 4);
     for one in &all {
@@ -77,7 +77,7 @@ async fn an_event_lists_its_matches_and_the_outcome_of_each_delivery() {
     }
     let path = format!("/api/events/{event}/deliveries");
     bob.get(&path).await.expect(404);
-    // A delivery sent again stands there again.
+    // A delivery that is sent again is listed again.
     let resend = format!("/api/event-sinks/{}/deliveries/1/resend", bad.id);
     ann.post(&resend, "{}").await.expect(200);
     assert_eq!(deliveries(&ann, &event).await.len(), 4);
@@ -222,7 +222,7 @@ async fn the_access_of_a_user_names_roles_and_groups() {
     };
     assert_eq!(roles_of("view_audit"), json!([]));
     assert_eq!(roles_of("use_methods"), json!(["user"]));
-    // The one includes the other.
+    // Managing global sinks includes managing own ones.
     let own_sinks = roles_of("manage_own_event_sinks");
     assert!(own_sinks.as_array().unwrap().contains(&json!("sinker")));
     assert_eq!(
@@ -232,7 +232,7 @@ async fn the_access_of_a_user_names_roles_and_groups() {
             {"name": "user.bob.ours", "owner": "bob", "through": "group", "groups": ["ops"]},
         ])
     );
-    // Without `manage_groups`, what is seen through a group that one is not in stays unsaid.
+    // Without `manage_groups`, groups of which the caller is no member are not named.
     server.role("clerk", &["manage_users"]).await;
     let clerk = server.user_with("clerk", &["clerk"], &[]).await;
     let access = clerk.get(&path).await.expect(200).json();

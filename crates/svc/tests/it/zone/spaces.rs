@@ -8,7 +8,7 @@ use svc_testkit::{TestPostgres, TestUser, TestZone, eventually, fixture, result}
 use super::{answers, at_each, id_of, in_effect, linking_to};
 use crate::SOON;
 
-/// Whether a server says that it knows no such method.
+/// Whether a server reports that the method does not exist.
 async fn is_unknown(user: &TestUser, method: &str) -> bool {
     user.call(method, json!({})).await["error"]["code"] == -32601
 }
@@ -96,7 +96,7 @@ async fn s3_a_second_agent_at_another_server_replaces_the_first_which_exits_with
     let record = space.record().await;
     assert_eq!(record["state"], "deployed");
     assert_eq!(record["node_id"], id_of(&zone, 1).await);
-    // It never was anything but deployed.
+    // The space was deployed all the time.
     let events = at[0].list("/api/events?type=space.*", "events").await;
     let types: Vec<_> = events.iter().map(|event| &event["event_type"]).collect();
     assert_eq!(types, ["space.started", "space.created"]);

@@ -1,4 +1,4 @@
-//! Gets the judges: packages of npm and PyPI, installed once into the target folder and kept
+//! Installs the judges: packages of npm and PyPI, installed once into the target folder and kept
 //! until their lock files change.
 
 use std::{
@@ -13,7 +13,7 @@ use std::{
 
 use svc_testkit::{found_or_skipped, require};
 
-/// Installing is downloading.
+/// Installing includes downloads.
 const INSTALL_LIMIT: Duration = Duration::from_secs(600);
 
 /// A program that speaks MCP.
@@ -25,7 +25,7 @@ pub enum Judge {
 }
 
 impl Judge {
-    /// The command that runs it. `None` where it cannot be installed, which is said; with
+    /// The command that runs it. `None` if it cannot be installed, which is printed; with
     /// `SVC_REQUIRE_JUDGES=1` that fails the test.
     pub fn install(&self) -> Option<Command> {
         let installed = require("python3").and_then(|()| match self {
@@ -83,7 +83,7 @@ fn install_python(name: &str) -> Result<PathBuf, String> {
     })
 }
 
-/// Runs `commands` unless what is there was made from the same lock file. Other tests and other
+/// Runs `commands` unless the installed packages have the same lock file. Other tests and other
 /// runs wait meanwhile.
 fn install(
     name: &str,

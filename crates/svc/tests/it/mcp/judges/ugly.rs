@@ -1,5 +1,5 @@
-//! Methods that nobody would write and everybody may: schemas that are legal and that clients
-//! have been seen to trip over.
+//! Unusual but legal methods: schemas that
+//! clients are known to fail on.
 
 use serde_json::{Map, Value, json};
 
@@ -14,7 +14,7 @@ pub fn schemas() -> Vec<(&'static str, Value, Value)> {
     all
 }
 
-/// What stands at the root.
+/// Unusual root schemas.
 fn roots() -> Vec<(&'static str, Value, Value)> {
     let alternatives = json!([{"required": ["a"]}, {"type": "object"}, {"not": {}}, true]);
     let booleans = json!({
@@ -56,7 +56,7 @@ fn roots() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-/// What refers to elsewhere, or says where it is.
+/// References and identifiers.
 fn references() -> Vec<(&'static str, Value, Value)> {
     let tree = json!({
         "type": "object",
@@ -124,7 +124,7 @@ fn references() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-/// Words that mean something to somebody.
+/// Names with a special meaning in some languages.
 fn words() -> Vec<(&'static str, Value, Value)> {
     let names = [
         "__proto__",
@@ -232,7 +232,7 @@ fn patterns() -> Vec<(&'static str, Value, Value)> {
     ]
 }
 
-/// Much of it.
+/// Large schemas.
 fn sizes() -> Vec<(&'static str, Value, Value)> {
     let choices: Vec<String> = (0..5_000).map(|n| format!("choice number {n}")).collect();
     let huge = json!({"type": "object", "properties": {"a": {"enum": choices}}});

@@ -1,17 +1,17 @@
-//! The table of attacks. Whoever gets through one prints the mark, which no source spells out.
+//! The table of attacks. A successful attack prints the mark, which no source contains.
 
 /// How an attack must end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ends {
-    /// It would go on for ever.
+    /// Runs without end.
     OutOfTime,
-    /// It takes more than it has; on a busy machine its time is up first.
+    /// Exceeds its memory; on a busy machine the timeout comes first.
     OutOfMemory,
-    /// It asks without end; likewise.
+    /// Makes requests without end; likewise.
     AsksTooMuch,
-    /// Refused, with an exception that says why.
+    /// Refused, with an exception that gives the reason.
     Fails,
-    /// Does no harm, whether it is refused or runs.
+    /// Harmless, whether refused or not.
     Harmless,
 }
 
@@ -186,7 +186,7 @@ const ODD: &[&str] = &[
     "[1] * -(2 ** 63)",
 ];
 
-/// What a script evaluates and must not get; `os` and `Path` are imported.
+/// Expressions that must fail; `os` and `Path` are imported.
 pub const REACHES: &[&str] = &[
     "open('/etc/passwd').read()",
     "open('DATA/secret.key', 'rb').read()",
@@ -250,7 +250,7 @@ pub const REACHES: &[&str] = &[
     "help('x')",
 ];
 
-/// What is not there to be imported.
+/// Modules that do not exist.
 pub const MODULES: &[&str] = &[
     "subprocess",
     "socket",
@@ -297,7 +297,7 @@ pub const MODULES: &[&str] = &[
     "__main__",
 ];
 
-/// What of the API is nobody's script's.
+/// Routes of the API that no script may use.
 pub const ROUTES: &[(&str, &str)] = &[
     ("GET", "/api/tokens"),
     ("POST", "/api/tokens"),
