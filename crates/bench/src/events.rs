@@ -1,6 +1,6 @@
-//! What events cost: emits under load, deliveries to many receivers, and the time from a commit to
-//! the first attempt. Each figure stands beside what the machine's disk allows: a loop that appends
-//! one record and waits until it is durable.
+//! The cost of events: emits under load, deliveries to many receivers, and the time from a commit
+//! to the first attempt. For comparison, a loop measures the disk: it appends one record and waits
+//! until it is durable.
 
 use std::{
     io::Write,
@@ -53,14 +53,14 @@ pub async fn run(clients: usize, receivers: usize) -> anyhow::Result<()> {
     first_attempts(&user).await
 }
 
-/// What emitting came to.
+/// Results of emits.
 pub struct Emits {
     pub rate: f64,
     pub p50: Duration,
     pub p99: Duration,
 }
 
-/// What delivering came to.
+/// Results of deliveries.
 pub struct Deliveries {
     pub total: usize,
     /// Per second, from the first emit on.

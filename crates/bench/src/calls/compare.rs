@@ -26,7 +26,7 @@ const ROUNDS_MIN: usize = 9;
 /// Slices of a round; a round's figure is their sum.
 const SLICES: usize = 4;
 
-/// Where a service of another process is reached.
+/// The address of a service in another process.
 #[derive(Serialize, Deserialize)]
 struct Host {
     address: std::net::SocketAddr,

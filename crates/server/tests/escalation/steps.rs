@@ -236,7 +236,7 @@ impl Draft<'_> {
 
     fn user(&mut self) -> UserIx {
         let users = self.model.live_users();
-        self.rng.pick(&users).expect("somebody is left")
+        self.rng.pick(&users).expect("a user is left")
     }
 
     fn role(&mut self) -> Option<usize> {

@@ -250,7 +250,7 @@ async fn d2_a_provider_without_a_link_is_not_chosen() {
     }
     assert_eq!(target(&ann).await, pid);
     second.kill9();
-    eventually("nobody is left", SOON, || async {
+    eventually("no provider is left", SOON, || async {
         let document = ann.find_method("whoami").await;
         document.is_some_and(|found| found["provider_count"] == 0)
     })

@@ -260,7 +260,7 @@ async fn s4_4_a_setup_that_fails_refuses_the_registration_with_its_error() {
         lab.space.write("handlers.py", handlers);
         let refused = lab.agent.register(registration(good, &[])).await.expect(6);
         assert!(refused.stderr.contains(said), "{said}: {}", refused.stderr);
-        assert_eq!(lab.call("version").await, 1, "the former one serves on");
+        assert_eq!(lab.call("version").await, 1, "the former one keeps serving");
     }
 }
 

@@ -139,7 +139,7 @@ async fn s3_a_stopped_space_refuses_its_agent_until_it_is_started() {
     .await;
     // A second agent is refused too.
     let second = space.spawn_second_agent();
-    eventually("it is told why", SOON, || async {
+    eventually("the agent reports the reason", SOON, || async {
         second.status().await["link_error"]
             .as_str()
             .is_some_and(|why| why.contains("stop"))

@@ -242,11 +242,7 @@ async fn the_access_of_a_user_names_roles_and_groups() {
     let path = format!("/api/users/{}/access", bob.id);
     let access = admin.get(&path).await.expect(200).json();
     assert_eq!(access["own_methods"], 4);
-    assert_eq!(
-        access["methods"],
-        json!([]),
-        "a private name is nobody's business"
-    );
+    assert_eq!(access["methods"], json!([]), "a private name is not shown");
 }
 
 #[tokio::test]

@@ -180,7 +180,7 @@ async fn seen_at(zone: &TestZone, asked: usize, member: usize) -> Value {
 /// Waits for a heartbeat.
 async fn wait_for_sign(zone: &TestZone, asked: usize, member: usize) {
     let before = seen_at(zone, asked, member).await;
-    eventually("it gives a sign of life", SOON, || async {
+    eventually("the server sends a heartbeat", SOON, || async {
         seen_at(zone, asked, member).await != before
     })
     .await;

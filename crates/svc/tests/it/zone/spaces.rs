@@ -49,7 +49,7 @@ async fn d3_methods_are_on_the_server_with_the_link_and_any_server_stops_and_del
     })
     .await;
     // Refused at every server until it is started at any.
-    eventually("the agent is told", SOON, || async {
+    eventually("the agent reports the stop", SOON, || async {
         let status = agent.status().await;
         status["linked"] == false && status.to_string().contains("svc space start")
     })

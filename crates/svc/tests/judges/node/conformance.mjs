@@ -36,7 +36,7 @@ const proxy = http.createServer((request, response) => {
     answer.on("error", () => response.destroy());
   });
   forwarded.on("error", () => response.destroy());
-  // A client that goes away is one the server must hear of.
+  // The server must notice a client that disconnects.
   response.on("close", () => forwarded.destroy());
   request.pipe(forwarded);
 });

@@ -94,7 +94,10 @@ impl Flow {
     /// Waits for its end, which must be a success.
     pub async fn end(mut self) {
         if let Some(said) = self.next().await {
-            panic!("{} waits for what nobody answers: {said}", self.name);
+            panic!(
+                "{} waits for a word that the test does not expect: {said}",
+                self.name
+            );
         }
         let status = self.process.wait().await.unwrap();
         assert!(
