@@ -3,4 +3,5 @@
 mod commands;
 mod context;
 mod forms;
+mod snapshots;
 mod up;
