@@ -140,9 +140,9 @@ async fn s4_3_token_create_list_and_revoke() {
     server.restart().await;
     check(server.cli(&ann), &["token", "list"], expect![[r#"
         $ svc token list
-        NAME  SCOPES   EXPIRES                   LAST USED                 ID
-        test  -        -                         9999-99-99T99:99:99.999Z  xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx
-        ci    methods  9999-99-99T99:99:99.999Z  -                         xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx
+        NAME     SCOPES   EXPIRES                   LAST USED                 ID
+        testkit  -        -                         9999-99-99T99:99:99.999Z  xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx
+        ci       methods  9999-99-99T99:99:99.999Z  -                         xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx
         --- exit 0
     "#]]).await;
     check(
