@@ -32,9 +32,9 @@ use self::{
 };
 use crate::links;
 
-/// Where a run leaves its figures.
+/// The folder for the figures of a run.
 const FOLDER: &str = "target/bench";
-/// The last of them is what gates and goals are about.
+/// Gates and goals use the last of them.
 const IDLE_LINKS: [usize; 2] = [1_000, 10_000];
 /// How long the pipe alone is measured, in each of its two ways.
 const STDIO_TIME: Duration = Duration::from_secs(1);

@@ -1,4 +1,4 @@
-//! A connection that is kept: what a program that calls or emits often would hold.
+//! A persistent connection, as programs use that call or emit often.
 
 use bytes::Bytes;
 use http::{Request, StatusCode, header};
@@ -27,7 +27,7 @@ impl Connection {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        // It ends with its sender.
+        // The task ends with its sender.
         tokio::spawn(connection);
         Ok(Self {
             sender,

@@ -1,4 +1,4 @@
-//! The check against slow growth: what a call costs in system calls, against what it cost when the
+//! The check against slow growth: the system calls of a call, compared with the number when the
 //! baseline was written.
 //!
 //! System calls and not time: they are the same on a busy machine, and the same in a debug build.
@@ -14,11 +14,11 @@ const BASELINE: &str = include_str!("../baseline.json");
 struct Baseline {
     /// Of server, agent and method server together, for one call after another.
     system_calls_per_call: f64,
-    /// How much more or less is still the same: a part of it.
+    /// The tolerated difference, as a fraction.
     tolerance: f64,
 }
 
-/// Fails if a call costs something else than the baseline says; with `required`, also if it cannot
+/// Fails if a call costs more or less than the baseline; with `required`, also if it cannot
 /// be counted.
 pub async fn check(required: bool) -> anyhow::Result<()> {
     let baseline: Baseline = serde_json::from_str(BASELINE)?;
@@ -35,8 +35,8 @@ pub async fn check(required: bool) -> anyhow::Result<()> {
     compare(counted, &baseline)
 }
 
-/// Far fewer fail as well: either the counter missed a process, or the baseline no longer guards
-/// what was won.
+/// Far fewer also fail: either the counter missed a process, or the baseline no longer protects
+/// the improvement.
 fn compare(counted: f64, baseline: &Baseline) -> anyhow::Result<()> {
     let expected = baseline.system_calls_per_call;
     if counted > expected * (1.0 + baseline.tolerance) {

@@ -11,7 +11,7 @@ const ROUNDS: usize = 3;
 /// Servers of the zone.
 const SERVERS: usize = 3;
 
-/// Something that takes events, by each of its servers.
+/// A target for events, with each of its servers.
 struct Place {
     name: &'static str,
     emits: Vec<f64>,

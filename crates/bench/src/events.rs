@@ -1,6 +1,6 @@
-//! What events cost: emits under load, deliveries to many receivers, and the time from a commit to
-//! the first attempt. Each figure stands beside what the machine's disk allows: a loop that appends
-//! one record and waits until it is durable.
+//! The cost of events: emits under load, deliveries to many receivers, and the time from a commit
+//! to the first attempt. For comparison, a loop measures the disk: it appends one record and waits
+//! until it is durable.
 
 use std::{
     io::Write,
@@ -53,14 +53,14 @@ pub async fn run(clients: usize, receivers: usize) -> anyhow::Result<()> {
     first_attempts(&user).await
 }
 
-/// What emitting came to.
+/// Results of emits.
 pub struct Emits {
     pub rate: f64,
     pub p50: Duration,
     pub p99: Duration,
 }
 
-/// What delivering came to.
+/// Results of deliveries.
 pub struct Deliveries {
     pub total: usize,
     /// Per second, from the first emit on.
@@ -94,7 +94,7 @@ async fn emit(connection: &mut Connection, body: &Bytes) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Many clients, each with one emit under way, nobody listening. `users` is one user, at each of
+/// Many clients, each with one emit in flight, and no sink. `users` is one user, at each of
 /// the servers that share the work.
 pub async fn emits(users: &[TestUser], clients: usize) -> anyhow::Result<Emits> {
     let mut running = JoinSet::new();

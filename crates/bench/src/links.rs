@@ -1,4 +1,4 @@
-//! What many idle links cost the server, and how long it takes until all of them are back after
+//! The cost of many idle links, and the time until all of them are back after
 //! a crash.
 
 use std::time::{Duration, Instant};
@@ -7,9 +7,9 @@ use anyhow::{bail, ensure};
 use serde_json::{Value, json};
 use svc_testkit::{SimulatedAgents, TestServer, TestUser, raise_open_files_limit, resident_bytes};
 
-/// Requests and links under way at the same time.
+/// Requests and links in flight at the same time.
 const AT_ONCE: usize = 64;
-/// Links that come back at the same time.
+/// Links that reconnect at the same time.
 const STORM_AT_ONCE: usize = 1_000;
 
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ pub struct Links {
     pub memory: u64,
     pub memory_before: u64,
     pub linking: Duration,
-    /// From the restarted server's first word until every link is back.
+    /// From the first log line of the restarted server until every link is back.
     pub storm: Duration,
 }
 
@@ -58,7 +58,7 @@ pub async fn run(count: usize, methods: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Links agents that publish `methods` each, then kills the server and lets them come back.
+/// Links agents that publish `methods` each, then kills the server and waits until they are back.
 pub async fn measure(count: usize, methods: usize) -> anyhow::Result<Links> {
     ensure!(
         count > 0 && methods > 0,

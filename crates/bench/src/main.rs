@@ -26,10 +26,10 @@ mod scripts;
 
 use anyhow::{Context, bail};
 
-/// How the commands other than `calls` are written.
+/// Usage of the commands other than `calls`.
 const OTHERS: &str = "cost [--required] | links [LINKS] [METHODS PER LINK] | events [CLIENTS] [RECEIVERS] | engines [CLIENTS] [RECEIVERS] | scripts [ROUNDS] | mcp [ROUNDS]";
 
-/// The product's allocator, so that the references have what it has.
+/// The allocator of the product, so that the references use the same.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

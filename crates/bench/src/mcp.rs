@@ -28,7 +28,7 @@ struct Case {
     path: &'static str,
     headers: Vec<(&'static str, &'static str)>,
     body: Bytes,
-    /// Stands in every right answer.
+    /// Text in every correct response.
     expected: &'static str,
 }
 
@@ -156,7 +156,7 @@ async fn first_answer(user: &TestUser, case: &Case) -> anyhow::Result<Bytes> {
     Ok(connection.post(case.path, &case.body).await?.1)
 }
 
-/// Requests per second over a short while; every answer is looked at.
+/// Requests per second over a short time; every response is checked.
 async fn slice(user: &TestUser, case: &Case) -> anyhow::Result<f64> {
     let begun = Instant::now();
     let mut running = tokio::task::JoinSet::new();
@@ -182,7 +182,7 @@ async fn slice(user: &TestUser, case: &Case) -> anyhow::Result<f64> {
     Ok(f64::from(count) / begun.elapsed().as_secs_f64())
 }
 
-/// A process that answers every `POST /mcp` with the same bytes, and does nothing else.
+/// A process that sends the same response to every `POST /mcp`.
 struct BareRoute {
     process: Child,
     url: String,

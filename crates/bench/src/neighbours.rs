@@ -1,4 +1,4 @@
-//! What a user notices of an attack by another user.
+//! The effect of an attack by one user on another user.
 //!
 //! A victim calls, emits, lists and logs in at a fixed, modest rate. An attacker, in a process of
 //! its own, does one harmful thing at a fixed rate. Each attack is measured in three windows, one
@@ -131,7 +131,7 @@ async fn measure(attack: Attack, window: Duration) -> anyhow::Result<Row> {
     })
 }
 
-/// What was measured, and the cores the server used meanwhile.
+/// The measurements, and the cores that the server used.
 async fn timed(
     server: &TestServer,
     measuring: impl Future<Output = Measured>,

@@ -1,4 +1,4 @@
-//! What a script method server costs: the same handler served by the embedded engine (a fresh
+//! The cost of a script method server: the same handler served by the embedded engine (a fresh
 //! evaluator per request), by CPython, and a Rust echo that does nothing, side by side in one run.
 //!
 //! Short slices of each case in turn, so that a noisy machine is noisy for all of them alike.
@@ -38,7 +38,7 @@ pub async fn run(rounds: usize) -> anyhow::Result<()> {
         space.write("setup.py", SETUP);
         space.write("cpython.py", CPYTHON);
         let agent = space.publish(registration).await;
-        // Its folder goes with it.
+        // Its folder is removed with it.
         agents.push((space, agent));
     }
     let space = ann.space("rust").await;
@@ -93,7 +93,7 @@ fn serving(command: &str, args: &[&str]) -> String {
     text
 }
 
-/// Calls of one method by some callers for a while; every answer is looked at.
+/// Calls of one method by some callers for some time; every response is checked.
 async fn slice(
     user: &TestUser,
     method: &str,
@@ -134,7 +134,7 @@ fn at(sorted: &[Duration], percent: usize) -> Duration {
         .unwrap_or_default()
 }
 
-/// The engine alone: restore a snapshot with its libraries, call, throw away.
+/// The engine alone: restore a snapshot with its libraries, call, discard.
 fn fresh_evaluators() -> anyhow::Result<()> {
     let setting = Setting {
         flavour: Flavour::Space,
@@ -175,7 +175,7 @@ fn fresh_evaluators() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Knows one library.
+/// Has one library.
 struct Handlers;
 
 impl Host for Handlers {

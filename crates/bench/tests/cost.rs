@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-/// `svc-bench cost` says what it counted and against what; where nothing can count, it says so.
+/// `svc-bench cost` prints the count and the baseline; without a counter it prints that.
 #[test]
 fn a_call_takes_no_more_system_calls_than_the_baseline() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_svc-bench"));

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_carry_their_kind_and_a_checksum() {
+    fn s5_credentials_carry_their_kind_and_a_checksum() {
         for kind in CredentialKind::ALL {
             let text = kind.format(&[7; SECRET_BYTES]);
             assert!(text.starts_with(kind.prefix()));

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn custom_is_always_prepended() {
+    fn s6_2_custom_is_always_prepended() {
         let check = |given, expected: &str| assert_eq!(custom_type(given).as_deref(), Ok(expected));
         check("build.done", "custom.build.done");
         check("space.created", "custom.space.created");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn payloads_are_bounded_objects() {
+    fn s6_2_payloads_are_objects_of_limited_size() {
         assert_eq!(check_payload(&json!({})), Ok(()));
         for bad in [json!([]), json!(1), json!(null), json!("x")] {
             assert!(matches!(
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_body_has_exactly_the_fields_of_spec_2_2() {
+    fn s2_2_the_default_body_has_exactly_these_fields() {
         let event = Event {
             id: EventId::NIL,
             r#type: "custom.x".into(),

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_attempts_five_and_fifteen_seconds_apart() {
+    fn s6_5_s8_three_attempts_five_and_fifteen_seconds_apart() {
         let policy = RetryPolicy::default();
         assert_eq!(
             policy.after(1),

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_grows_with_the_failures_of_one_account_at_one_address() {
+    fn s5_the_delay_grows_with_the_failures_of_one_account_at_one_address() {
         for (own, at_address, for_account, elapsed, expected) in [
             (0, 0, 0, 0, None),
             (4, 4, 4, 0, None),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_counted_from_the_last_one_and_forgotten() {
+    fn s5_failures_are_counted_from_the_last_one_and_forgotten() {
         let once = RULE.count(Failures::NONE, AT);
         assert_eq!(once, failed(1));
         assert_eq!(RULE.count(once, after(899)).count, 2);

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn canonical_names_are_dotted_segments() {
+    fn s2_1_canonical_names_are_dotted_segments() {
         for good in [
             "search",
             "notes.search",
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn space_placeholder_expands_to_the_space_name() {
+    fn s2_1_the_space_placeholder_becomes_the_space_name() {
         let space = SpaceName::parse("lab-1").expect("valid");
         let check = |template, expected: &str| {
             assert_eq!(
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_names_replace_each_dot() {
+    fn s4_1_tool_names_replace_each_dot() {
         assert_eq!(
             CanonicalName::parse("a.b.c").expect("valid").tool_name(),
             "a_b_c"

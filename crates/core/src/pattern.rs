@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_match_exactly_or_by_prefix() {
+    fn s6_3_patterns_match_exactly_or_by_prefix() {
         let check = |pattern, event_type, expected| {
             let pattern = Pattern::parse(pattern, 1).expect("valid pattern");
             assert_eq!(
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_patterns_are_refused_with_their_position() {
+    fn s6_3_s9_invalid_patterns_are_refused_with_their_position() {
         let check = |text, expected: &str| {
             assert_eq!(
                 Pattern::parse_list(text).expect_err(text).to_string(),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_trimmed() {
+    fn s6_3_pattern_lists_are_trimmed() {
         let list = Pattern::parse_list(" space.* ,\tcustom.x ").expect("valid");
         assert_eq!(
             list.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn event_types_are_dotted_segments() {
+    fn s6_2_event_types_are_dotted_segments() {
         assert!(is_event_type("build.done"));
         for bad in ["", ".", "a..b", "a b", "a*", &"x".repeat(129)] {
             assert!(!is_event_type(bad), "{bad}");

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_permission_has_a_name_that_parses_back() {
+    fn s5_every_permission_has_a_name_that_parses_back() {
         for &permission in Permission::ALL {
             assert_eq!(permission.as_str().parse(), Ok(permission));
             assert!(Permissions::all().contains(permission));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn managing_global_sinks_includes_own_sinks() {
+    fn s6_6_managing_global_sinks_includes_own_sinks() {
         let set = Permissions::of(&[Permission::ManageGlobalEventSinks]);
         assert!(set.contains(Permission::ManageOwnEventSinks));
         assert_eq!(set.iter().count(), 1);

@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn well_formed_schemas_pass() {
+    fn s2_1_well_formed_schemas_pass() {
         for schema in [
             json!({}),
             json!({"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_schemas_are_refused() {
+    fn s2_1_s7_malformed_schemas_are_refused() {
         for schema in [
             json!([]),
             json!("string"),
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_and_large_schemas_are_refused() {
+    fn s2_1_deep_and_large_schemas_are_refused() {
         let mut deep = json!({"type": "string"});
         for _ in 0..70 {
             deep = json!({"not": deep});
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_name_the_place() {
+    fn s2_1_schema_errors_name_the_position() {
         let error = check(&json!({"properties": {"q": {"type": "text"}}})).expect_err("bad type");
         assert_eq!(
             error.steps().collect::<Vec<_>>(),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_take_objects() {
+    fn s4_1_tools_take_objects() {
         assert_eq!(check_tool_root(&json!({"type": "object"})), Ok(()));
         assert_eq!(check_tool_root(&json!({"properties": {}})), Ok(()));
         for root in [

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scoped_tokens_reach_exactly_their_routes() {
+    fn s2_4_s5_scoped_tokens_reach_exactly_their_routes() {
         let check = |scopes: &[&str], method, path, expected| {
             let scopes = Scopes::parse(scopes).expect("known scopes");
             assert_eq!(
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_scopes_are_refused_by_name() {
+    fn s2_4_unknown_scopes_are_refused_by_name() {
         assert_eq!(
             Scopes::parse(&["events"]),
             Err(UnknownScope("events".into()))

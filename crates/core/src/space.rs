@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_follow_the_lifecycle() {
+    fn s3_states_follow_the_lifecycle() {
         use State::{Created, Deleted, Deployed, Stopped};
         let all = [Created, Deployed, Stopped, Deleted];
         let allowed = [
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_need_a_wildcard_domain() {
+    fn s6_1_space_urls_need_a_wildcard_domain() {
         let ports = [("web".to_owned(), 8080)];
         assert!(space_urls("ann", "lab", &ports, None).is_empty());
         assert_eq!(

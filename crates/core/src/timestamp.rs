@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_rfc_3339_utc_with_milliseconds() {
+    fn s2_2_times_are_rfc_3339_utc_with_milliseconds() {
         let check = |millis, text: &str| {
             assert_eq!(Timestamp(millis).to_string(), text);
             assert_eq!(Timestamp::parse(text), Some(Timestamp(millis)));

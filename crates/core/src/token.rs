@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_never_outlives_its_parent() {
+    fn s5_a_token_never_outlives_its_parent() {
         let at = Timestamp;
         let refused = Err(OutlivesParent { parent: at(10) });
         for (wanted, parent, expected) in [

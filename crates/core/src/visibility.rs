@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn v1_to_v4_visibility() {
+    fn v1_v2_v3_v4_visibility() {
         let may = Permissions::of(&[Permission::UseMethods]);
         let none = Permissions::NONE;
         check(OWNER, none, &[], MethodScope::Private, None, true);

@@ -121,7 +121,7 @@ fn attacks() -> Vec<(&'static str, String, ErrorKind)> {
 }
 
 #[tokio::test]
-async fn every_attack_ends_within_its_limits_and_the_pool_serves_on() {
+async fn every_attack_ends_within_its_limits_and_the_pool_keeps_serving() {
     let pool = pool(1, Duration::from_secs(60));
     let mut wrong = Vec::new();
     for (name, text, kind) in attacks() {

@@ -14,10 +14,10 @@ use tokio::{
     time::timeout,
 };
 
-/// No answer in the tests takes longer unless it hangs.
+/// A response that takes longer counts as hanging.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 
-/// Where requests go. Each request has a connection of its own.
+/// The target of requests. Each request has its own connection.
 #[derive(Clone, Debug)]
 pub enum Http {
     Tcp(SocketAddr),
@@ -45,7 +45,7 @@ impl Http {
         )
     }
 
-    /// Sends a request made of plain texts.
+    /// Sends a request built from plain text.
     pub async fn request(
         &self,
         method: &str,
@@ -62,7 +62,7 @@ impl Http {
             .await
     }
 
-    /// Sends a request; panics if no answer comes.
+    /// Sends a request; panics if no response arrives.
     pub async fn send(&self, request: Request<Full<Bytes>>) -> Answer {
         let shown = format!("{} {}", request.method(), request.uri());
         self.try_send(request)
@@ -70,7 +70,7 @@ impl Http {
             .unwrap_or_else(|error| panic!("{shown}: {error}"))
     }
 
-    /// Sends a request; an error if no answer comes.
+    /// Sends a request; an error if no response arrives.
     pub async fn try_send(&self, mut request: Request<Full<Bytes>>) -> Result<Answer, String> {
         let headers = request.headers_mut();
         if !headers.contains_key(header::HOST) {
@@ -125,7 +125,7 @@ async fn exchange(
     tokio::select! {
         biased;
         answer = &mut answer => answer,
-        // The connection may end before the answer has been taken from it.
+        // The connection may end before the response has been read.
         _ = &mut connection => answer.await,
     }
 }
@@ -157,7 +157,7 @@ impl Answer {
         })
     }
 
-    /// The stable code of a problem, `""` when this is none.
+    /// The stable code of a problem, `""` if this is not a problem.
     pub fn code(&self) -> String {
         serde_json::from_slice::<Value>(&self.body)
             .ok()

@@ -23,7 +23,7 @@ pub struct Http2 {
     address: SocketAddr,
     sender: SendRequest<BoxBody<Bytes, Infallible>>,
     connection: JoinHandle<()>,
-    /// The same socket: requests without an end would keep the connection open.
+    /// The same socket: unfinished requests would keep the connection open.
     socket: std::net::TcpStream,
 }
 
@@ -51,7 +51,7 @@ impl Http2 {
         self.connection.is_finished()
     }
 
-    /// Sends a POST whose body comes in these pieces, and ends only if `is_whole`.
+    /// Sends a POST with a body of these pieces, which ends only if `is_whole`.
     pub fn post(
         &self,
         path: &str,

@@ -1,8 +1,8 @@
-//! What the tests are written in: a real server, real agents, real users, each in a folder and on
-//! a port of its own. Everything goes through the `svc` program, HTTP or the link, as it would
-//! for anybody; nothing here reaches into the product.
+//! The vocabulary of the tests: a real server, real agents, real users, each with its own folder
+//! and port. Everything goes through the `svc` program, HTTP or the link, as it would
+//! for any user; nothing here uses internals of the product.
 //!
-//! Failing is done by panic, with the answer or log at hand that explains it.
+//! Failures are panics that show the response or log.
 
 mod http;
 mod http2;
@@ -19,6 +19,7 @@ mod sink;
 mod skip;
 mod space;
 mod sse;
+mod transcript;
 mod user;
 mod wait;
 mod zone;

@@ -1,5 +1,5 @@
 //! A private PostgreSQL for tests, from the programs installed on this machine: in a temporary
-//! folder, on a port of its own, gone with the test process.
+//! folder, on its own port, removed with the test process.
 
 mod install;
 mod keeper;
@@ -22,21 +22,21 @@ use self::{install::Installation, keeper::Keeper};
 use crate::{process::signal_all, server::fixture_file, skip::found_or_skipped};
 
 const USER: &str = "svc";
-/// Exists in every cluster, for what needs any database at all.
+/// Exists in every cluster, for commands that need any database.
 const ANY_DATABASE: &str = "postgres";
-/// Everybody gets in but [`GUARDED_USER`], who needs a password, encrypted or not.
+/// All users connect without a password except [`GUARDED_USER`], with TLS or without.
 const ADMISSION: &str = "local all all trust\n\
      host all guarded 127.0.0.1/32 scram-sha-256\n\
      host all all 127.0.0.1/32 trust\n";
-/// A role that a test may make, and that needs its password.
+/// A role that a test may create, and that needs its password.
 pub const GUARDED_USER: &str = "guarded";
-/// Fixtures it shows whoever asks for TLS; `ca.pem` is their authority.
+/// The certificate for TLS connections; `ca.pem` is its authority.
 const CERTIFICATE: &str = "cert.pem";
 const KEY: &str = "key.pem";
-/// Ports that are tried. Linux gives none of them away by itself, so that a server which stopped
-/// finds its own free again.
+/// Ports that are tried. Linux assigns none of them automatically, so a stopped server
+/// finds its port free again.
 const PORTS: std::ops::Range<u32> = 20_000..32_000;
-/// Another process may take a port between our look and the server's start.
+/// Another process may take a port between our check and the start of the server.
 const START_ATTEMPTS: usize = 5;
 
 static SHARED: OnceLock<Option<TestPostgres>> = OnceLock::new();
@@ -51,7 +51,7 @@ pub struct TestPostgres {
     durable: bool,
 }
 
-/// An empty database. It goes with its PostgreSQL.
+/// An empty database, removed with its PostgreSQL.
 #[derive(Clone, Debug)]
 pub struct TestDatabase {
     pub name: String,
@@ -62,18 +62,18 @@ pub struct TestDatabase {
 }
 
 impl TestPostgres {
-    /// The one all tests of this process share. `None` where PostgreSQL is not installed, which
-    /// is said; with `SVC_REQUIRE_POSTGRES=1` that fails the test.
+    /// The cluster that all tests of this process share. `None` without PostgreSQL, which
+    /// is printed; with `SVC_REQUIRE_POSTGRES=1` that fails the test.
     pub fn find() -> Option<&'static Self> {
         SHARED.get_or_init(Self::own).as_ref()
     }
 
-    /// One for this test alone, which may be stopped. It does not wait for disks.
+    /// A cluster for this test alone, which may be stopped. It does not sync to disk.
     pub fn own() -> Option<Self> {
         Self::launch(false)
     }
 
-    /// One for this caller alone that keeps what it has committed, as in production: for
+    /// A cluster for this caller alone that syncs commits to disk, as in production: for
     /// measurements.
     pub fn own_durable() -> Option<Self> {
         Self::launch(true)
@@ -119,8 +119,8 @@ impl TestPostgres {
         panic!("PostgreSQL found no free port:\n{}", postgres.keeper.log());
     }
 
-    /// All of them: no file of this machine has a say. Shared memory is in files of the folder, so
-    /// that a server killed hard leaves none behind.
+    /// All settings: no file of this machine is used. Shared memory is in files of the folder, so
+    /// a killed server leaves none behind.
     fn settings(&self) -> String {
         let folder = self.folder().display().to_string().replace('\'', "''");
         let sync = if self.durable { "on" } else { "off" };
@@ -142,7 +142,7 @@ impl TestPostgres {
 
     /// A fresh, empty database.
     pub fn database(&self) -> TestDatabase {
-        // Other PostgreSQLs of this process count on, so that a name also tells which one it is in.
+        // All clusters of this process share one counter, so that a name is unique.
         let name = format!("test_{}", DATABASES.fetch_add(1, Ordering::Relaxed));
         self.sql(
             ANY_DATABASE,
@@ -159,14 +159,14 @@ impl TestPostgres {
         }
     }
 
-    /// Runs an SQL text in a database and returns its rows, one a line, columns parted by `|`.
+    /// Runs SQL in a database and returns its rows, one per line, columns separated by `|`.
     #[track_caller]
     pub fn sql(&self, database: &str, text: &str) -> String {
         self.try_sql(database, text)
             .unwrap_or_else(|said| panic!("{text}: {said}\n{}", self.keeper.log()))
     }
 
-    /// The same for what may be refused: `Err` is what was said.
+    /// The same for SQL that may be refused: `Err` is the message.
     pub fn try_sql(&self, database: &str, text: &str) -> Result<String, String> {
         let said = self.psql(database, text);
         match said.status.success() {
@@ -189,9 +189,9 @@ impl TestPostgres {
             .unwrap_or_else(|error| panic!("`psql` does not start: {error}"))
     }
 
-    /// Cuts off everybody who is connected to a database, and returns how many that were.
+    /// Closes all connections to a database, and returns their number.
     pub fn kill_connections(&self, database: &str) -> usize {
-        // The number: for how many milliseconds one is waited for.
+        // The number: milliseconds to wait for each connection.
         let cut_off = format!(
             "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity \
              WHERE datname = '{database}'"
@@ -200,7 +200,7 @@ impl TestPostgres {
         ended.lines().filter(|&ended| ended == "t").count()
     }
 
-    /// Ends the server: whoever is connected is cut off, and nobody gets in until
+    /// Ends the server: connections are closed, and new ones are refused until
     /// [`start`](Self::start).
     pub fn stop(&mut self) {
         self.keeper.stop_server();
@@ -214,22 +214,22 @@ impl TestPostgres {
         self.server = Some(id.unwrap_or_else(|log| panic!("PostgreSQL does not start:\n{log}")));
     }
 
-    /// Halts it, with everything it has begun: connections stay, and nothing answers, as if a
-    /// network swallowed it all.
+    /// SIGSTOP for all its processes: connections stay open without responses, as if a
+    /// network dropped all packets.
     pub fn freeze(&self) {
         if let Some(id) = self.server {
             signal_all(id, Signal::STOP);
         }
     }
 
-    /// Lets a frozen one go on where it was.
+    /// SIGCONT: resumes a frozen cluster.
     pub fn thaw(&self) {
         if let Some(id) = self.server {
             signal_all(id, Signal::CONT);
         }
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -239,7 +239,7 @@ impl TestPostgres {
         self.server
     }
 
-    /// Where its data, socket and log are.
+    /// The folder of its data, socket and log.
     pub fn folder(&self) -> &Path {
         self.keeper.folder()
     }
@@ -247,7 +247,7 @@ impl TestPostgres {
 
 impl Drop for TestPostgres {
     fn drop(&mut self) {
-        // A frozen one would not notice that it is to end.
+        // A frozen server would not get the signal to end.
         self.thaw();
     }
 }
@@ -256,7 +256,7 @@ fn text_of(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim_end().to_owned()
 }
 
-/// Tests that run side by side begin to look at different places.
+/// Tests that run in parallel start their search at different ports.
 fn free_port() -> u16 {
     static LOOKED: AtomicU32 = AtomicU32::new(0);
     let ports = PORTS.end - PORTS.start;

@@ -24,7 +24,7 @@ pub struct Process {
     stderr: Lines,
 }
 
-/// What a process wrote so far.
+/// The output of a process so far.
 struct Lines {
     lines: Arc<Mutex<Vec<String>>>,
     reader: thread::JoinHandle<()>,
@@ -54,7 +54,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Process {
-    /// Starts a command; its stdin stays as the command says.
+    /// Starts a command with the stdin that it sets.
     pub fn spawn(name: &str, mut command: Command) -> Self {
         let mut child = command
             .stdout(Stdio::piped())
@@ -131,8 +131,8 @@ impl Process {
         }
     }
 
-    /// What it wrote last may still be on its way to us. A process it left behind would hold its
-    /// output open, so this does not wait for ever.
+    /// Its last output may not have been read yet. A process it left behind would hold its
+    /// output open, so the wait is limited.
     async fn wait_for_last_words(&self) {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(1)
@@ -144,12 +144,12 @@ impl Process {
 
     pub fn signal(&self, signal: Signal) {
         let pid = pid(self.child.id());
-        // A process that has just ended by itself is no fault of the signal.
+        // The process may have just ended by itself.
         let _ = kill_process(pid, signal);
     }
 
-    /// Ctrl-C, unless this process has SIGINT ignored, as in the background of a shell: those it
-    /// starts would then ignore it too, and get SIGTERM.
+    /// Ctrl-C, unless this process ignores SIGINT, as in the background of a shell: processes it
+    /// starts would ignore it too, and get SIGTERM instead.
     pub fn interrupt(&self) {
         self.signal(match ignores_interrupt() {
             true => Signal::TERM,
@@ -157,19 +157,19 @@ impl Process {
         });
     }
 
-    /// Ends it as a power cut would.
+    /// SIGKILL, like a power cut.
     pub fn kill9(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 
-    /// SIGTERM, and the status it ended with.
+    /// SIGTERM; returns the exit status.
     pub async fn terminate(&mut self) -> ExitStatus {
         self.signal(Signal::TERM);
         self.wait_for_exit(STOP_LIMIT).await
     }
 
-    /// SIGTERM from a `Drop`, where nothing can be awaited. `None`: it had ended before.
+    /// SIGTERM from a `Drop`, which cannot await. `None`: the process had ended before.
     pub(crate) fn terminate_blocking(&mut self) -> Option<Result<ExitStatus, String>> {
         if self.exit_status().is_some() {
             return None;
@@ -202,10 +202,10 @@ impl Drop for Process {
     }
 }
 
-/// Sends a signal to a process and all below it, the first one first: it starts no more then.
+/// Sends a signal to a process and its descendants, parents first, so that they start no more.
 pub(crate) fn signal_all(id: u32, signal: Signal) {
     for id in std::iter::once(id).chain(descendants_of(id)) {
-        // One that has just ended by itself needs none.
+        // The process may have just ended by itself.
         let _ = kill_process(pid(id), signal);
     }
 }
@@ -252,7 +252,7 @@ pub fn descendants_of(ancestor: u32) -> Vec<u32> {
     found
 }
 
-/// State and parent of a process. They stand after the `)` that ends its name.
+/// State and parent of a process: the fields after the `)` that ends its name.
 fn stat(id: u32) -> Option<(char, u32)> {
     let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
     let mut fields = stat.rsplit(')').next()?.split_whitespace();
@@ -289,7 +289,7 @@ fn ignores_interrupt() -> bool {
     ignored.is_some_and(|mask| mask >> (Signal::INT.as_raw() - 1) & 1 == 1)
 }
 
-/// Lets this process, and those it starts, hold as many files and sockets as it may.
+/// Raises the limit of open files and sockets of this process and its children.
 pub fn raise_open_files_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
@@ -309,7 +309,7 @@ mod tests {
 
     use super::*;
 
-    /// The signal that is awaited, for the runs of this test in processes of their own.
+    /// The expected signal, for the runs of this test in separate processes.
     const AWAITED: &str = "SVC_TESTKIT_AWAITED_SIGNAL";
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! The programs under test, and running `svc` as a person would.
+//! The programs under test, and runs of `svc`.
 
 use std::{
     ffi::OsStr,
@@ -11,7 +11,7 @@ use tokio::io::AsyncWriteExt;
 
 use crate::process::Process;
 
-/// No command of the tests takes longer unless it hangs.
+/// A command that takes longer counts as hanging.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 
 /// Names another build of `svc` to run, for a comparison.
@@ -46,7 +46,7 @@ fn built(name: &str) -> PathBuf {
     path
 }
 
-/// `svc` with nothing of this machine's user in its environment.
+/// `svc` without the environment of this machine's user.
 pub(crate) fn bare_command(home: &Path) -> Command {
     bare(svc_program(), home)
 }
@@ -67,7 +67,7 @@ fn bare(program: impl AsRef<OsStr>, home: &Path) -> Command {
     command
 }
 
-/// The same command, run by another program that takes a command line: a profiler, say.
+/// The same command, run by another program such as a profiler.
 pub fn under(tool: &[&str], command: &Command) -> Command {
     let (program, args) = tool.split_first().expect("a tool has a name");
     let mut whole = Command::new(program);
@@ -110,7 +110,7 @@ impl Cli {
         }
     }
 
-    /// Another program instead of `svc`, with as little of this machine's user around it.
+    /// Another program instead of `svc`, without the environment of this machine's user.
     pub fn of(program: &str, home: &Path) -> Self {
         Self {
             command: bare(program, home),
@@ -128,13 +128,13 @@ impl Cli {
         self
     }
 
-    /// What stands on stdin; without this stdin is empty.
+    /// The text on stdin; without it stdin is empty.
     pub fn input(mut self, text: &str) -> Self {
         self.input = Some(text.to_owned());
         self
     }
 
-    /// Starts it, for what is done while it runs.
+    /// Starts the command without waiting for its end.
     pub fn spawn(mut self, args: &[&str]) -> Process {
         self.command.args(args);
         Process::spawn("svc", self.command)
@@ -153,7 +153,7 @@ impl Cli {
         }
         let mut child = command.spawn().expect("svc starts");
         if let (Some(text), Some(mut stdin)) = (self.input, child.stdin.take()) {
-            // A command that refuses its arguments does not read; that is for it to judge.
+            // A command that refuses its arguments may exit without reading stdin.
             let _ = stdin.write_all(text.as_bytes()).await;
         }
         let output = tokio::time::timeout(COMMAND_LIMIT, child.wait_with_output())
@@ -169,7 +169,7 @@ impl Cli {
 }
 
 impl Output {
-    /// Panics with all that was said unless the exit code is `code`.
+    /// Panics with the whole output unless the exit code is `code`.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(

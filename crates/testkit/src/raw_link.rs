@@ -1,4 +1,4 @@
-//! One link, frame by frame: for agents that do what ours never would.
+//! One link, frame by frame: for agents that misbehave.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -19,12 +19,12 @@ const STEP_LIMIT: Duration = Duration::from_secs(60);
 
 pub struct RawLink {
     socket: WebSocketStream<TcpStream>,
-    /// Frames of a message that was read and not yet asked for.
+    /// Frames of a message that was read but not yet returned.
     frames: std::vec::IntoIter<Frame>,
 }
 
 impl RawLink {
-    /// Connects and says nothing.
+    /// Connects and sends nothing.
     pub async fn connect(address: SocketAddr, agent_token: &str) -> Self {
         let stream = TcpStream::connect(address)
             .await
@@ -52,7 +52,7 @@ impl RawLink {
         }
     }
 
-    /// Connects, says hello and registers methods named `{{space}}.m0`, `{{space}}.m1`…
+    /// Connects, sends hello and registers methods named `{{space}}.m0`, `{{space}}.m1`…
     pub async fn publish(address: SocketAddr, agent_token: &str, methods: usize) -> Self {
         let mut link = Self::connect(address, agent_token).await;
         let welcome = link.hello(&[link::VERSION]).await;
@@ -65,7 +65,7 @@ impl RawLink {
         link
     }
 
-    /// Says hello as an agent of the first release, without features; the answer.
+    /// Sends hello like an agent of the first release, without features; returns the response.
     pub async fn hello(&mut self, versions: &[u32]) -> Control {
         self.hello_with(versions, &[]).await
     }
@@ -80,7 +80,7 @@ impl RawLink {
         self.ask(0, &hello).await
     }
 
-    /// Registers; the answer.
+    /// Registers; returns the response.
     pub async fn register(&mut self, registration: Registration) -> Control {
         let register = Control::Register(Box::new(Register {
             registration,
@@ -91,7 +91,7 @@ impl RawLink {
         self.ask(1, &register).await
     }
 
-    /// Sends a control message and waits for the answer under the same id.
+    /// Sends a control message and waits for the response with the same id.
     pub async fn ask(&mut self, id: u64, control: &Control) -> Control {
         self.tell(id, control)
             .await
@@ -138,7 +138,7 @@ impl RawLink {
             .map_err(|error| error.to_string())
     }
 
-    /// The next frame, or why there is none any more.
+    /// The next frame, or the reason of the end.
     pub async fn next(&mut self) -> Result<Frame, String> {
         loop {
             if let Some(frame) = self.frames.next() {
@@ -157,7 +157,7 @@ impl RawLink {
         }
     }
 
-    /// Says something that gets no answer, or whose answer is read by [`next`](Self::next).
+    /// Sends a frame without a response, or whose response is read by [`next`](Self::next).
     pub async fn tell(&mut self, id: u64, control: &Control) -> Result<(), String> {
         let payload = serde_json::to_vec(control).expect("a control message is JSON");
         self.send(&[Frame::new(id, FrameKind::Control, payload)])
@@ -179,7 +179,7 @@ impl RawLink {
     }
 }
 
-/// A registration as a file would hold it; nothing is ever started for it.
+/// A registration as in a file; no process is started for it.
 pub fn simulated_registration(methods: usize) -> Registration {
     let methods: Vec<Value> = (0..methods)
         .map(|n| {

@@ -1,5 +1,5 @@
-//! Where webhooks go in tests: a real HTTP server that records every request and answers, per
-//! path, well or badly, as the test says and changes its mind.
+//! The receiver of webhooks in tests: a real HTTP server that records every request and sends,
+//! per path, the good or bad reply that the test sets.
 
 mod reply;
 
@@ -23,30 +23,30 @@ use tokio::{
 use crate::wait::get_eventually;
 use reply::answer;
 
-/// What a path does with a request it has read.
+/// The reply of a path to a request.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// An empty answer.
+    /// An empty response.
     Status(u16),
-    /// An answer with this body.
+    /// A response with this body.
     Body(u16, String),
-    /// An empty answer, after a while.
+    /// An empty response after a delay.
     After(Duration, u16),
-    /// No answer until the reply is changed; then that one.
+    /// No response until the reply is changed; then the new reply.
     Hang,
     /// A head that promises a body, and one byte of it at each interval.
     Drip(Duration),
-    /// Closes the connection without an answer.
+    /// Closes the connection without a response.
     Close,
     /// Closes the connection in the middle of the body of a 200.
     CloseInBody,
-    /// A 200 with a body of so many bytes.
+    /// A 200 with a body of this many bytes.
     Huge(usize),
     /// A 301 to this address.
     Redirect(String),
 }
 
-/// One request, as it came.
+/// One request as received.
 #[derive(Clone, Debug)]
 pub struct Received {
     pub path: String,
@@ -54,7 +54,7 @@ pub struct Received {
     pub body: Bytes,
     /// When its head and body had been read.
     pub began: Instant,
-    /// When its answer was given, or its sender had gone; `None` while it goes on.
+    /// When the response was sent or the sender disconnected; `None` while in progress.
     pub ended: Option<Instant>,
 }
 
@@ -67,7 +67,7 @@ impl Received {
         })
     }
 
-    /// A header's value, `""` when there is none.
+    /// The value of a header, `""` without one.
     pub fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
         value
@@ -102,7 +102,7 @@ impl Drop for TestReceiver {
 }
 
 impl TestReceiver {
-    /// Answers 200 on every path until told otherwise.
+    /// Responds with 200 on every path until changed.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0")
             .await
@@ -135,7 +135,7 @@ impl TestReceiver {
             .send_modify(|replies| drop(replies.insert(path.to_owned(), reply)));
     }
 
-    /// What came to a path, in the order it came.
+    /// The requests to a path, in the order of arrival.
     pub fn received(&self, path: &str) -> Vec<Received> {
         let record = self.shared.lock();
         let of_path = record.received.iter().filter(|one| one.path == path);
@@ -148,13 +148,13 @@ impl TestReceiver {
         of_path.count()
     }
 
-    /// The most requests that were at a path at the same time.
+    /// The maximum of simultaneous requests at a path.
     pub fn peak(&self, path: &str) -> usize {
         let record = self.shared.lock();
         record.in_flight.get(path).map_or(0, |(_, peak)| *peak)
     }
 
-    /// Connections it ever accepted, whatever came over them.
+    /// Number of all accepted connections.
     pub fn connections(&self) -> usize {
         self.shared.lock().connections
     }
@@ -189,7 +189,7 @@ impl Shared {
         record.received.len() - 1
     }
 
-    /// Called before the last bytes of the answer leave: whoever has them may send the next.
+    /// Called before the last bytes of the response leave: then the client may send the next one.
     fn end(&self, index: usize) {
         let mut record = self.lock();
         let one = &mut record.received[index];
@@ -212,7 +212,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// Reads requests and answers them until the connection ends.
+/// Reads requests and responds until the connection ends.
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let _ = stream.set_nodelay(true);
     let (mut reader, mut writer) = stream.into_split();
@@ -229,7 +229,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     }
 }
 
-/// Resolves when the sender is no longer there; it sends nothing while it waits for its answer.
+/// Resolves when the sender disconnects; it sends nothing while it waits for the response.
 async fn gone(reader: &mut OwnedReadHalf) {
     let _ = reader.read(&mut [0; 1]).await;
 }

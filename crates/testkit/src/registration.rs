@@ -1,4 +1,4 @@
-//! Registration files, written with few words.
+//! Builders for registration files.
 
 use std::{fmt, path::Path};
 

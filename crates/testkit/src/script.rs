@@ -1,15 +1,15 @@
-//! Stored scripts and script sinks of a user, in few words.
+//! Stored scripts and script sinks of a user.
 
 use serde_json::{Value, json};
 
 use crate::{sink::TestSink, user::TestUser};
 
-/// A stored script that was made by a test.
+/// A stored script created by a test.
 #[derive(Clone)]
 pub struct TestScript {
     pub id: String,
     pub owner: TestUser,
-    /// Its record as creation answered it.
+    /// Its record as creation returned it.
     pub created: Value,
 }
 
@@ -30,7 +30,7 @@ impl TestUser {
             .await
     }
 
-    /// Stores a global script, which takes permission.
+    /// Stores a global script, which needs a permission.
     pub async fn global_script(&self, kind: &str, name: &str, source: &str) -> TestScript {
         self.store(json!({"kind": kind, "name": name, "source": source, "owner": "global"}))
             .await

@@ -33,7 +33,7 @@ pub fn fixture_file(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Where a server answers; what users and spaces need to know of it.
+/// The address of a server and the home folder of its users.
 #[derive(Clone)]
 pub(crate) struct Site {
     pub url: String,
@@ -85,7 +85,7 @@ impl TestServer {
         self.site.http()
     }
 
-    /// Where agents of the test's own making connect to.
+    /// The address for agents that a test simulates.
     pub fn address(&self) -> SocketAddr {
         match self.http() {
             Http::Tcp(address) => address,
@@ -97,7 +97,7 @@ impl TestServer {
         self.folder.path().join("data")
     }
 
-    /// A folder of this test for files of its own; the home of everybody in it.
+    /// The folder of this test; the home of all its users.
     pub fn home(&self) -> &Path {
         &self.site.home
     }
@@ -115,8 +115,8 @@ impl TestServer {
         self.process.stderr()
     }
 
-    /// The command that starts a second server as this one was, on another data folder or, to
-    /// see it refused, on the same.
+    /// The command that starts a second server like this one, on another data folder or, to
+    /// check that it is refused, on the same.
     pub fn second_server(&self, data_dir: &Path) -> Command {
         command(&self.builder, self.folder.path(), data_dir, "127.0.0.1:0")
     }
@@ -128,7 +128,7 @@ impl TestServer {
             .env("SVC_TOKEN", &user.token)
     }
 
-    /// `svc` as nobody.
+    /// `svc` without a credential.
     pub fn anonymous_cli(&self) -> Cli {
         Cli::new(self.home())
     }
@@ -179,7 +179,7 @@ impl TestServer {
         self.site.try_login(username, password).await
     }
 
-    /// Logs in and makes an unrestricted token.
+    /// Logs in and creates an unrestricted token.
     async fn known_user(&self, name: &str, password: &str) -> TestUser {
         let cookie = self.site.login(name, password).await;
         let request = Request::post("/api/tokens")
@@ -204,7 +204,7 @@ impl TestServer {
         self.process.terminate().await
     }
 
-    /// Asks it to stop, and does not wait until it has.
+    /// Sends SIGTERM and does not wait for the end.
     pub fn begin_to_terminate(&self) {
         self.process.signal(Signal::TERM);
     }
@@ -213,12 +213,12 @@ impl TestServer {
         self.process.kill9();
     }
 
-    /// Halts it as a machine that hangs would: its connections stay, and nothing answers.
+    /// SIGSTOP, like a machine that hangs: its connections stay open without responses.
     pub fn freeze(&self) {
         self.process.signal(Signal::STOP);
     }
 
-    /// Lets a frozen server go on where it was.
+    /// SIGCONT: resumes a frozen server.
     pub fn thaw(&self) {
         self.process.signal(Signal::CONT);
     }
@@ -238,8 +238,8 @@ impl TestServer {
         self.start_again().await;
     }
 
-    /// Changes the database behind the server's back, between two runs of it: for what takes
-    /// days, or another version, to happen by itself.
+    /// Changes the database between two runs of the server: for states that would take
+    /// days, or another version, to reach.
     pub async fn edit_database(&mut self, sql: &str) {
         let status = self.terminate().await;
         assert_eq!(status.code(), Some(0), "{}", self.log());
@@ -250,7 +250,7 @@ impl TestServer {
             .expect("the statement fits the schema");
     }
 
-    /// Lets a token be over, and starts the server again.
+    /// Makes a token expired, and starts the server again.
     pub async fn expire_token(&mut self, id: &str) {
         self.edit_database(&format!(
             "UPDATE api_tokens SET expires_at = 1000 WHERE id = '{id}'"
@@ -268,9 +268,9 @@ impl TestServer {
 }
 
 impl Drop for TestServer {
-    /// Every test checks on its way out that SIGTERM ends a server with 0.
+    /// Every test checks at its end that SIGTERM ends a server with 0.
     fn drop(&mut self) {
-        // A frozen one would not notice.
+        // A frozen server would not get the signal.
         self.thaw();
         let ended = self.process.terminate_blocking();
         if std::thread::panicking() {

@@ -1,5 +1,5 @@
-//! Many agents in one process: they speak the link and echo what they are asked, with no method
-//! server behind them.
+//! Many agents in one process: they use the link and echo the params of calls, without a method
+//! server.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::raw_link::RawLink;
 
-/// Links that stay up, and answer, until this is dropped.
+/// Links that stay open and respond until this is dropped.
 pub struct SimulatedAgents {
     links: JoinSet<String>,
 }
@@ -50,7 +50,7 @@ impl SimulatedAgents {
         self.links.is_empty()
     }
 
-    /// Why links have ended; none has, if all is well.
+    /// Reasons of ended links; empty if all links are open.
     pub fn ended(&mut self) -> Vec<String> {
         let mut reasons = Vec::new();
         while let Some(ended) = self.links.try_join_next() {
@@ -60,7 +60,7 @@ impl SimulatedAgents {
     }
 }
 
-/// Answers calls and pings until the link ends; says why it did.
+/// Responds to calls and pings until the link ends; returns the reason.
 async fn serve(mut link: RawLink) -> String {
     loop {
         let frame = match link.next().await {

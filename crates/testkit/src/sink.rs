@@ -1,4 +1,4 @@
-//! Emitting, and sinks of a user, in few words.
+//! Emits, and sinks of a user.
 
 use std::{fmt::Display, time::Duration};
 
@@ -6,30 +6,30 @@ use serde_json::{Value, json};
 
 use crate::{http::Answer, user::TestUser, wait::get_eventually};
 
-/// A sink that was made by a test.
+/// A sink created by a test.
 #[derive(Clone)]
 pub struct TestSink {
     pub id: String,
     pub owner: TestUser,
-    /// Its record as creation answered it, secret included.
+    /// Its record as creation returned it, secret included.
     pub created: Value,
 }
 
 impl TestUser {
-    /// Emits through the server; the answer, whatever it is.
+    /// Emits through the server; returns any response.
     pub async fn try_emit(&self, event_type: &str, payload: Value) -> Answer {
         let body = json!({"type": event_type, "payload": payload});
         self.post("/api/events/emit", body).await
     }
 
-    /// Emits through the server; the event's id.
+    /// Emits through the server; returns the id of the event.
     pub async fn emit(&self, event_type: &str, payload: Value) -> String {
         let emitted = self.try_emit(event_type, payload).await.expect(202).json();
         let id = emitted["event_id"].as_str();
         id.expect("an emitted event has an id").to_owned()
     }
 
-    /// Emits with an `Idempotency-Key`; an error if no answer comes.
+    /// Emits with an `Idempotency-Key`; an error if no response arrives.
     pub async fn emit_with_key(&self, key: &str, body: impl Display) -> Result<Answer, String> {
         let request = self
             .request("POST", "/api/events/emit")
@@ -59,7 +59,7 @@ impl TestUser {
         .await
     }
 
-    /// Creates a global webhook sink, which takes permission.
+    /// Creates a global webhook sink, which needs a permission.
     pub async fn global_webhook(&self, name: &str, patterns: &str, url: &str) -> TestSink {
         self.sink(json!({
             "name": name, "patterns": patterns, "type": "webhook", "owner": "global",
@@ -68,7 +68,7 @@ impl TestUser {
         .await
     }
 
-    /// All audit entries of an action, which takes permission.
+    /// All audit entries of an action, which need a permission.
     pub async fn audit_entries(&self, action: &str) -> Vec<Value> {
         let all = self.list("/api/audit", "audit").await;
         let of_action = all.into_iter().filter(|entry| entry["action"] == action);
@@ -120,7 +120,7 @@ impl TestSink {
         all
     }
 
-    /// Waits until so many deliveries are in a state, and returns those, oldest first.
+    /// Waits until `count` deliveries are in a state, and returns them, oldest first.
     pub async fn wait_for(&self, state: &str, count: usize, limit: Duration) -> Vec<Value> {
         let what = format!("{count} deliveries are {state}");
         get_eventually(&what, limit, || async {

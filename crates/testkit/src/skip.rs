@@ -1,8 +1,8 @@
-//! What a test needs of the machine beside `svc`: it is skipped, and says so, where that is missing.
+//! Programs that a test needs besides `svc`: without them the test is skipped and prints so.
 
 use std::process::{Command, Stdio};
 
-/// `None` where something is missing, which is said; with `variable` set to `1` that fails the
+/// `None` if something is missing, which is printed; with `variable` set to `1` that fails the
 /// test. `what` begins the sentence that `found` ends.
 pub fn found_or_skipped<T>(found: Result<T, String>, variable: &str, what: &str) -> Option<T> {
     found

@@ -126,7 +126,7 @@ impl TestSpace {
         agent
     }
 
-    /// Starts an agent and waits for nothing.
+    /// Starts an agent without waiting.
     pub fn spawn_agent(&self, args: &[&str]) -> TestAgent {
         self.spawn_agent_in(self.folder(), args)
     }
@@ -138,14 +138,14 @@ impl TestSpace {
         self.spawn_command(folder, command)
     }
 
-    /// Starts another agent beside one that runs, in a folder of its own.
+    /// Starts another agent beside a running one, in its own folder.
     pub fn spawn_second_agent(&self) -> TestAgent {
         let folder = self.owner.site.home.join("second");
         std::fs::create_dir(&folder).expect("there is one second agent");
         self.spawn_agent_in(&folder, &[])
     }
 
-    /// Starts an agent by a command of the test's own making.
+    /// Starts an agent with a command of the test.
     pub fn spawn_command(&self, folder: &Path, command: Command) -> TestAgent {
         let process = Process::spawn("agent", command);
         TestAgent {
@@ -200,7 +200,7 @@ impl TestAgent {
         self.cli().run(&all).await
     }
 
-    /// What the agent says of itself; `None` before it listens.
+    /// The status of the agent; `None` before it listens.
     pub async fn find_status(&self) -> Option<Value> {
         let request = http::Request::get("/status")
             .body(Default::default())
@@ -284,7 +284,7 @@ impl TestAgent {
         self.process.kill9();
     }
 
-    /// SIGTERM, and the status it ended with.
+    /// SIGTERM; returns the exit status.
     pub async fn stop(&mut self) -> ExitStatus {
         self.process.terminate().await
     }

@@ -1,4 +1,4 @@
-//! Server-sent events, read as they come.
+//! Server-sent events, read as they arrive.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl Drop for SseStream {
 }
 
 impl SseStream {
-    /// Opens a stream; the answer must be a 200 of the right type.
+    /// Opens a stream; the response must be a 200 of the right type.
     pub async fn open(http: &Http, request: Request<Full<Bytes>>) -> Self {
         let Http::Tcp(address) = http else {
             panic!("streams are read over TCP")
@@ -63,7 +63,7 @@ impl SseStream {
         }
     }
 
-    /// The next message; `None` at the end of the stream. Panics when neither comes in time.
+    /// The next message; `None` at the end of the stream. Panics if neither arrives in time.
     pub async fn next(&mut self, limit: Duration) -> Option<SseMessage> {
         timeout(limit, self.read())
             .await

@@ -1,4 +1,4 @@
-//! A person with a credential, and what they do over HTTP.
+//! A user with a credential, and their requests over HTTP.
 
 use std::{fmt::Display, time::Duration};
 
@@ -78,7 +78,7 @@ impl TestUser {
         self.send("GET", path, None).await
     }
 
-    /// A body is a `Value`, or text that is sent as it is.
+    /// A body is a `Value`, or text that is sent unchanged.
     pub async fn post(&self, path: &str, body: impl Display) -> Answer {
         self.send("POST", path, Some(body.to_string())).await
     }
@@ -113,7 +113,7 @@ impl TestUser {
         tokens
     }
 
-    /// The very bytes of a call's body, and the very bytes of its answer.
+    /// A call with exact bytes as its body; returns the exact response.
     pub async fn call_raw(&self, body: impl Display) -> Answer {
         self.post("/api/methods/call", body).await
     }
@@ -124,7 +124,7 @@ impl TestUser {
         self.call_raw(request).await.expect(200).json()
     }
 
-    /// One call whose answer is awaited later.
+    /// One call whose response is awaited later.
     pub fn start_call(&self, method: &str, params: Value) -> JoinHandle<Value> {
         let (user, method) = (self.clone(), method.to_owned());
         tokio::spawn(async move { user.call(&method, params).await })
@@ -186,7 +186,7 @@ impl TestUser {
         TestSpace::new(self.clone(), &record)
     }
 
-    /// Creates an API token; the whole record.
+    /// Creates an API token; returns the whole record.
     pub async fn new_token(&self, scopes: &[&str]) -> Value {
         self.post("/api/tokens", json!({"name": "test", "scopes": scopes}))
             .await
@@ -204,12 +204,12 @@ impl TestUser {
         )
     }
 
-    /// Logs in; the cookie as a browser would send it back.
+    /// Logs in; returns the cookie as a browser would send it.
     pub async fn login(&self) -> String {
         self.site.login(&self.name, &self.password).await
     }
 
-    /// What the audit log holds, newest first or last as the server orders it.
+    /// Actor and action of the audit log, in the order of the server.
     pub async fn audit_actions(&self) -> Vec<(String, String)> {
         let log = self.get("/api/audit?limit=200").await.expect(200).json();
         let entries = log["audit"].as_array().cloned().unwrap_or_default();

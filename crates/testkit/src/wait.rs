@@ -1,4 +1,4 @@
-//! Waiting for a condition, with a deadline: never for a while and hoping.
+//! Waiting for a condition with a deadline, never for a fixed time.
 
 use std::{
     future::Future,

@@ -17,13 +17,13 @@ struct Member {
 }
 
 impl TestZone {
-    /// So many servers on a fresh database.
+    /// Starts `count` servers on a fresh database.
     pub async fn start(postgres: &TestPostgres, servers: usize) -> Self {
         Self::start_with(postgres, servers, |builder| builder).await
     }
 
-    /// The same, each configured by `configure`. One starts after the other: the first makes the
-    /// administrator, whom the others find.
+    /// The same, each configured by `configure`. They start in sequence: the first creates the
+    /// administrator, and the others find it.
     pub async fn start_with(
         postgres: &TestPostgres,
         servers: usize,
@@ -52,12 +52,12 @@ impl TestZone {
         &mut self.members[member].server
     }
 
-    /// The administrator at this member. The token is good at every one, also after a restart.
+    /// The administrator at this member. The token is valid at every member, also after a restart.
     pub fn admin(&self, member: usize) -> &TestUser {
         &self.members[member].admin
     }
 
-    /// SIGSTOP: it keeps its connections and answers nobody.
+    /// SIGSTOP: the server keeps its connections and sends no response.
     pub fn freeze(&self, member: usize) {
         self.server(member).freeze();
     }

@@ -108,7 +108,7 @@ async fn accept_all(listener: TcpListener, links: mpsc::UnboundedSender<TcpStrea
         serving.spawn(async move {
             let mut start = [0; LINK.len()];
             let mut read = 0;
-            // What is peeked at comes again, from the start.
+            // Peeked bytes are read again from the start.
             while read < start.len() {
                 match stream.peek(&mut start).await {
                     Ok(0) | Err(_) => return,

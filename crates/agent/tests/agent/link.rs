@@ -120,7 +120,7 @@ async fn a_busy_server_is_tried_again() {
 }
 
 #[tokio::test]
-async fn pings_are_answered_and_a_silent_server_is_left() {
+async fn pings_are_answered_and_the_link_to_a_silent_server_is_closed() {
     let server = FakeServer::start().await;
     let agent = TestAgent::start(&server.url(), None);
     let mut link = server.link().await;
@@ -133,7 +133,7 @@ async fn pings_are_answered_and_a_silent_server_is_left() {
 }
 
 #[tokio::test]
-async fn bad_frames_cost_the_link_and_nothing_else() {
+async fn invalid_frames_end_only_the_link() {
     let server = FakeServer::start().await;
     let agent = TestAgent::start(&server.url(), None);
     let mut link = server.link().await;

@@ -1,4 +1,4 @@
-//! The whole agent against a server's end of the link that is played by the test.
+//! The whole agent against a server end of the link that the test controls.
 
 mod api;
 mod fake_server;

@@ -1,4 +1,4 @@
-//! The space's Python packages: served to whoever asks, importable by what the agent starts.
+//! The Python packages of the space: served locally, importable by processes of the agent.
 
 use std::process::Command;
 
@@ -95,7 +95,7 @@ async fn both_archives_are_served_and_sent_again_only_when_they_have_changed() {
     let (status, ..) = get(&client, "other.zip", None).await;
     assert_eq!(status, 404);
 
-    // A server in trouble, and none at all: what is known is served.
+    // With a failing server or none, the last known libraries are served.
     server.api.fail_with(Some(500));
     let known = get(&client, "user-libraries.zip", None).await;
     assert_eq!((known.0, known.1), (200, second.clone()));
@@ -126,7 +126,7 @@ async fn libraries_that_were_never_read_are_unavailable() {
 }
 
 #[tokio::test]
-async fn a_method_server_in_python_imports_them_with_nothing_installed() {
+async fn a_method_server_in_python_imports_them_without_installation() {
     let has_python = Command::new("python3").arg("--version").output();
     if !has_python.is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: there is no python3");

@@ -1,4 +1,4 @@
-//! What a method server says between a request and its answer.
+//! Messages of a method server between a request and its response.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::{
     test_agent::TestAgent,
 };
 
-/// `steps` reports three times, `flood` as often as it can, and `noise` what nobody asked for.
+/// `steps` reports three times, `flood` as often as it can, and `noise` without a request.
 const METHODS: &str = r#"
 [server]
 command = "sh"
@@ -51,7 +51,7 @@ async fn stop(agent: TestAgent) {
 }
 
 #[tokio::test]
-async fn reports_come_before_their_answer() {
+async fn reports_come_before_their_response() {
     let server = FakeServer::start().await;
     let (agent, mut link) = registered(&server, &["other", "progress"]).await;
     link.call(5, 1, "steps").await;
@@ -73,7 +73,7 @@ async fn a_server_that_does_not_know_reports_gets_none() {
 }
 
 #[tokio::test]
-async fn a_flood_of_reports_becomes_a_few() {
+async fn a_flood_of_reports_is_reduced() {
     let server = FakeServer::start().await;
     let (agent, mut link) = registered(&server, &["progress"]).await;
     let begun = Instant::now();
@@ -96,7 +96,7 @@ async fn a_flood_of_reports_becomes_a_few() {
 }
 
 #[tokio::test]
-async fn reports_of_no_call_and_malformed_ones_are_lines_for_the_log() {
+async fn malformed_reports_and_those_of_unknown_calls_are_logged() {
     let server = FakeServer::start().await;
     let (agent, mut link) = registered(&server, &["progress"]).await;
     link.call(5, 1, "noise").await;

@@ -1,4 +1,4 @@
-//! Registering, replacing, re-registering, taking back, and calls all the while.
+//! Registering, replacing, registering again and unregistering, with calls in flight.
 
 use svc_agent::Exit;
 use svc_protocol::{
@@ -74,7 +74,7 @@ async fn the_methods_file_is_registered_once_linked_and_its_methods_answer() {
 }
 
 #[tokio::test]
-async fn after_a_lost_link_it_registers_again_in_its_place_with_the_same_process() {
+async fn after_a_lost_link_the_agent_registers_again_with_its_position_and_process() {
     let server = FakeServer::start().await;
     let (agent, link) = registered(&server).await;
     let pid = std::fs::read_to_string(agent.path().join("pid")).expect("it runs");
@@ -133,7 +133,7 @@ async fn a_replacement_takes_over_without_a_lost_call() {
 }
 
 #[tokio::test]
-async fn whatever_refuses_a_registration_the_old_one_keeps_serving() {
+async fn a_refused_registration_leaves_the_old_one_active() {
     let server = FakeServer::start().await;
     let (agent, mut link) = registered(&server).await;
     let good = methods("2", "concurrent");
@@ -177,7 +177,7 @@ async fn whatever_refuses_a_registration_the_old_one_keeps_serving() {
 }
 
 #[tokio::test]
-async fn one_method_can_be_taken_back_and_the_last_one_stops_the_process() {
+async fn one_method_can_be_unregistered_and_the_last_one_stops_the_process() {
     let server = FakeServer::start().await;
     let (agent, mut link) = registered(&server).await;
     let unregister = |name: &'static str| {
@@ -262,7 +262,7 @@ async fn twenty_replacements_under_load_lose_no_call() {
         let client = agent.client();
         let file = file(&agent, &methods(&round.to_string(), "concurrent"));
         let registering = tokio::spawn(async move { client.register(&file).await });
-        // Sixteen calls are always under way, each to the generation that stands.
+        // Sixteen calls are always in flight, each to the current generation.
         while generation < round {
             while sent < answered + 16 {
                 sent += 1;

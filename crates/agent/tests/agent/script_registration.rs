@@ -77,7 +77,7 @@ async fn an_object_is_registered_and_runs_beside_its_script() {
 }
 
 #[tokio::test]
-async fn faults_of_an_object_are_named_by_their_path() {
+async fn errors_in_an_object_are_named_by_their_path() {
     let server = FakeServer::start().await;
     let (agent, _link) = linked(&server).await;
     let path = agent.path().join("m.py").display().to_string();

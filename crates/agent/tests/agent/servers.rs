@@ -1,4 +1,4 @@
-//! Several servers of one zone: the agent goes from one to the next, and takes its methods along.
+//! Several servers of one zone: the agent moves from one to the next with its methods.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::{
     test_agent::{TestAgent, eventually},
 };
 
-/// Longer than any test: whoever waits for it once is noticed.
+/// Longer than any test: a test that waits for it once fails.
 const NEVER: Backoff = Backoff::from_millis(600_000, 600_000);
-/// Long enough to connect in, were anybody to.
+/// Long enough for an agent to connect.
 const A_WHILE: Duration = Duration::from_millis(300);
 const METHODS: &str = r#"
 [server]
@@ -25,7 +25,7 @@ local_name = "x"
 description = "d"
 "#;
 
-/// Two servers, and an agent that knows both and waits for neither.
+/// Two servers, and an agent with both addresses.
 struct Zone {
     servers: [FakeServer; 2],
     agent: TestAgent,
@@ -115,7 +115,7 @@ async fn a_server_that_stops_hands_its_agent_over_with_its_methods() {
 }
 
 #[tokio::test]
-async fn a_lost_link_and_a_refusal_that_passes_lead_to_the_next_server_at_once() {
+async fn a_lost_link_and_a_temporary_refusal_lead_to_the_next_server_at_once() {
     for code in ["draining", "busy"] {
         let zone = Zone::start().await;
         let (first, mut link) = zone.next().await;
@@ -136,11 +136,11 @@ async fn a_lost_link_and_a_refusal_that_passes_lead_to_the_next_server_at_once()
 }
 
 #[tokio::test]
-async fn a_wait_comes_when_every_server_has_failed() {
+async fn the_agent_backs_off_when_every_server_has_failed() {
     let zone = Zone::start().await;
     for _ in 0..2 {
         let (_, mut link) = zone.next().await;
-        // A link that comes and goes is no success either.
+        // A link that ends at once does not count as a success.
         link.welcome(Default::default()).await;
         let reason = Goodbye::ServerStopping;
         link.control(0, &Control::Goodbye { reason }).await;
@@ -151,7 +151,7 @@ async fn a_wait_comes_when_every_server_has_failed() {
 }
 
 #[tokio::test]
-async fn what_no_other_server_would_answer_differently_is_final() {
+async fn a_refusal_that_all_servers_share_is_final() {
     let zone = Zone::start().await;
     let (_, mut link) = zone.next().await;
     link.control(0, &refused("unauthorized", false)).await;
@@ -177,7 +177,7 @@ async fn a_stopped_space_waits_and_asks_the_same_server_again() {
 }
 
 #[tokio::test]
-async fn the_api_goes_to_the_server_that_answers() {
+async fn api_requests_go_to_a_server_that_responds() {
     let zone = Zone::start().await;
     let (first, mut link) = zone.next().await;
     link.welcome(Default::default()).await;
@@ -193,7 +193,7 @@ async fn the_api_goes_to_the_server_that_answers() {
     let asking = api.send_raw(http::Method::GET, path, Default::default(), None, None);
     assert_eq!(asking.await.expect("an answer").status, 404);
     assert_eq!(left.api.asked(path), 1);
-    // What the agent asks for itself finds its way too.
+    // Requests of the agent itself use the next server too.
     left.api.set_libraries(&[("user", "notes", "X = 1")]);
     let status = agent.client().status().await.expect("a status");
     let target = svc_client::Target::parse(&status.agent_url, None).expect("an address");
@@ -208,7 +208,7 @@ async fn the_api_goes_to_the_server_that_answers() {
 }
 
 #[tokio::test]
-async fn addresses_that_nobody_answers_at_cost_no_wait() {
+async fn addresses_without_a_server_cause_no_back_off() {
     let server = FakeServer::start().await;
     let mut urls = vec![server.url()];
     for _ in 0..3 {

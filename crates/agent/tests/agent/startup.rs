@@ -74,7 +74,7 @@ async fn the_startup_script_runs_first_then_the_methods_file_and_each_once() {
 }
 
 #[tokio::test]
-async fn failures_of_the_startup_script_are_logged_and_the_agent_goes_on() {
+async fn failures_of_the_startup_script_are_logged_and_the_agent_keeps_running() {
     let server = FakeServer::start().await;
     server.api.set_startup_script("startup", "");
     let agent = scripted(&server, "echo broken; exit 3", "echo registered");
@@ -95,7 +95,7 @@ async fn failures_of_the_startup_script_are_logged_and_the_agent_goes_on() {
 }
 
 #[tokio::test]
-async fn a_server_that_stumbles_is_asked_again_and_one_that_refuses_is_not() {
+async fn a_failing_server_is_asked_again_and_a_refusing_one_is_not() {
     let server = FakeServer::start().await;
     server.api.set_startup_script("startup", "");
     server.api.fail_with(Some(503));
@@ -118,7 +118,7 @@ async fn a_server_that_stumbles_is_asked_again_and_one_that_refuses_is_not() {
 }
 
 #[tokio::test]
-async fn a_startup_script_that_takes_long_holds_the_methods_file_up_for_a_while_only() {
+async fn a_slow_startup_script_delays_the_methods_file_for_a_limited_time() {
     let server = FakeServer::start().await;
     server.api.set_startup_script("startup", "");
     let agent = TestAgent::start_with(&server.url(), |folder, options| {
@@ -142,7 +142,7 @@ async fn a_startup_script_that_takes_long_holds_the_methods_file_up_for_a_while_
 }
 
 #[tokio::test]
-async fn an_agent_that_stops_takes_its_startup_script_along() {
+async fn an_agent_that_stops_ends_its_startup_script() {
     let server = FakeServer::start().await;
     server.api.set_startup_script("startup", "");
     let agent = scripted(&server, "sleep 600 & echo started $!; wait", "exit 0");

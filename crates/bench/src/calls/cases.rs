@@ -1,4 +1,4 @@
-//! One thing that is measured: a kind of request to one of the servers.
+//! One measured case: a kind of request to one of the servers.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -21,7 +21,7 @@ const COUNTING: Duration = Duration::from_millis(1_500);
 pub struct Target {
     pub address: SocketAddr,
     pub token: String,
-    /// The one that faces HTTP comes first.
+    /// The process that serves HTTP comes first.
     pub processes: Vec<u32>,
 }
 

@@ -1,7 +1,7 @@
 //! How the cores are shared out while calls are measured, by `taskset` and `chrt` of util-linux.
 //!
 //! Left alone, the scheduler often puts two processes on one core that could run side by side, and
-//! a case with more processes is measured by its luck. So the process that faces HTTP has a core
+//! a case with more processes depends on luck. So the process that serves HTTP has a core
 //! of its own in every case, and everything else shares another: the agent, method servers, and
 //! the load generator with the agents it simulates.
 
@@ -11,11 +11,11 @@ use anyhow::{Context, ensure};
 
 use super::cases::Case;
 
-/// What was arranged, and what could not be.
+/// The arrangement, and the parts that were not possible.
 pub struct Cores {
     pinned: Option<Pinned>,
     keeps_awake: bool,
-    /// Sentences for whoever reads the figures.
+    /// Sentences for readers of the figures.
     pub notes: Vec<String>,
 }
 

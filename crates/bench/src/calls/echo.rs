@@ -1,7 +1,7 @@
 //! The echo method server of the benchmarks: `svc-bench echo-method-server`.
 //!
-//! As lean as a stdio program can be, so that what is measured is the way to it: lines are
-//! answered in the order they come, those that were read together in one write.
+//! As lean as possible, so that the path to it is measured: lines are
+//! answered in order, and those read together in one write.
 
 use std::io::{Read, Write};
 

@@ -1,12 +1,12 @@
-//! A request and the one answer that is right for it, both with a number in them that is another
-//! one each time: an answer that belongs to another request is noticed.
+//! A request and its only correct response, both with a number that is different
+//! each time, so that a response of another request is detected.
 
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
 /// Digits of the number.
 const DIGITS: usize = 12;
-/// What others are added to: a number never begins with a zero, which JSON would not take.
+/// The first number: numbers never begin with a zero, which JSON does not allow.
 pub const FIRST: u64 = 100_000_000_000;
 
 /// Bytes with places for the number.
@@ -17,7 +17,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// The bytes hold [`FIRST`] wherever the number is to stand.
+    /// The bytes hold [`FIRST`] at each place of the number.
     pub fn new(bytes: Vec<u8>) -> Self {
         let places = memchr::memmem::find_iter(&bytes, FIRST.to_string().as_bytes()).collect();
         Self { bytes, places }
@@ -65,11 +65,11 @@ pub fn request(token: &str, body: &str) -> Vec<u8> {
 }
 
 impl Exchange {
-    /// Knows a right answer by a first one, which is read and checked in full.
+    /// Learns the correct response from the first one, which is checked in full.
     pub fn learn(request: Vec<u8>, body: &str, answer: &[u8]) -> anyhow::Result<Self> {
         let asked: Value = serde_json::from_str(body)?;
         let answered: Value = serde_json::from_slice(answer).context("the answer is no JSON")?;
-        // The bare echo answers with the request itself.
+        // The bare echo returns the request itself.
         let echo = asked == answered;
         let (asked, answered) = (listed(asked), listed(answered));
         ensure!(asked.len() == answered.len(), "{} answers", answered.len());

@@ -12,7 +12,7 @@ use super::{
     load,
 };
 
-/// Two runs that differ in their calls alone: what else a process does falls out.
+/// Two runs that differ only in their calls: other work of the process cancels out.
 const FEW: usize = 500;
 const MANY: usize = 2_500;
 
@@ -31,7 +31,7 @@ pub async fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Instructions of a server and an agent that serve so many calls.
+/// Instructions of a server and an agent for this many calls.
 async fn count(calls: usize) -> anyhow::Result<(u64, u64)> {
     let folder = tempfile::tempdir()?;
     let out = |name: &str| folder.path().join(name);

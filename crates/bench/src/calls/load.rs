@@ -1,6 +1,6 @@
 //! The load generator: connections that send, compare the answer and send again.
 //!
-//! It speaks HTTP by hand on a runtime of its own with one thread, so that it takes as little of
+//! It writes HTTP by hand on its own single-threaded runtime, so that it uses as little of
 //! the machine as it can, and the same for every case.
 
 use std::{
@@ -19,7 +19,7 @@ use super::exchange::Exchange;
 
 const BUFFER_BYTES: usize = 64 * 1024;
 
-/// What was seen in a short while.
+/// The measurements of a short time.
 #[derive(Clone, Debug)]
 pub struct Slice {
     pub calls: usize,
@@ -31,7 +31,7 @@ pub struct Slice {
     pub cpu: Vec<f64>,
 }
 
-/// Requests of some connections for a while; the times of all of them.
+/// Requests of some connections for some time; returns all their durations.
 pub fn run(
     address: SocketAddr,
     exchange: &Exchange,
@@ -67,7 +67,7 @@ pub fn run(
     })
 }
 
-/// So many requests, one after the other on one connection.
+/// This many requests in sequence on one connection.
 pub fn run_many(address: SocketAddr, exchange: &Exchange, count: usize) -> anyhow::Result<usize> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -80,7 +80,7 @@ pub fn run_many(address: SocketAddr, exchange: &Exchange, count: usize) -> anyho
     })
 }
 
-/// When a connection has done enough.
+/// When a connection stops.
 enum End {
     At(Instant),
     After(usize),
@@ -115,7 +115,7 @@ async fn drive(
     }
 }
 
-/// Reads one answer of status 200 into the buffer; where its body stands.
+/// Reads one response of status 200 into the buffer; returns the position of its body.
 pub async fn read_answer(
     stream: &mut TcpStream,
     buffer: &mut Vec<u8>,

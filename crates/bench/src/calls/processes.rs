@@ -1,4 +1,4 @@
-//! What processes take of the machine: CPU time from `/proc`, system calls from `perf` or `strace`.
+//! Costs of processes: CPU time from `/proc`, system calls from `perf` or `strace`.
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
@@ -104,10 +104,10 @@ impl Counter {
     }
 }
 
-/// Waits until the tool has taken hold of the processes; false if it may not.
+/// Waits until the tool has attached to the processes; false if it is not allowed.
 async fn is_counting(tool: &str, child: &mut Child, processes: usize) -> bool {
     if tool == "perf" {
-        // It says nothing when it begins: what matters is that it does not end.
+        // The tool prints nothing at its start: it must only not end.
         let ended = tokio::time::timeout(Duration::from_millis(300), child.wait()).await;
         return ended.is_err();
     }
@@ -123,7 +123,7 @@ async fn is_counting(tool: &str, child: &mut Child, processes: usize) -> bool {
             _ => return false,
         }
     }
-    // The rest of what it says must not fill its pipe.
+    // The rest of its output must not fill its pipe.
     tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
     true
 }

@@ -1,7 +1,7 @@
-//! What `svc` is measured against, each a process of its own with one thread.
+//! References for `svc`, each a separate process with one thread.
 //!
-//! **B** is the least an HTTP server in Rust can do with a call; **C** is what somebody would write
-//! who needs no agent, no names and no access control.
+//! **B** is the minimum of an HTTP server in Rust; **C** is a program for users
+//! who need no agent, no names and no access control.
 
 use std::{
     collections::HashMap,
@@ -39,7 +39,7 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Lines gathered into one write.
 const LINES_PER_WRITE: usize = 256;
 
-/// One of them, running.
+/// A running reference.
 pub struct Reference {
     process: Child,
     pub address: SocketAddr,
@@ -71,7 +71,7 @@ impl Drop for Reference {
     }
 }
 
-/// B: answers with the body of the request.
+/// B: returns the body of the request.
 pub async fn bare_echo() -> anyhow::Result<()> {
     let echo = |body: Bytes| async move { json(body) };
     serve(Router::new().route(PATH, post(echo))).await

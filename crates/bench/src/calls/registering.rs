@@ -8,8 +8,8 @@ use svc_testkit::{RawLink, TestServer, TestUser, simulated_registration};
 
 const REGISTRATIONS: usize = 300;
 
-/// Times of registering ten methods on a link of a server that has many, in microseconds. The way
-/// to the server and back is in them.
+/// Times to register ten methods on a link of a server with many, in microseconds,
+/// including the round trip.
 pub async fn measure(server: &TestServer, owner: &TestUser) -> anyhow::Result<Vec<f64>> {
     let space = owner.space("registering").await;
     let mut link = RawLink::connect(server.address(), &space.agent_token).await;

@@ -1,4 +1,4 @@
-//! What a run found, as text, JSON and markdown.
+//! The results of a run, as text, JSON and Markdown.
 
 mod figures;
 
@@ -11,7 +11,7 @@ use self::figures::Figure;
 use super::{cases::Case, load::Slice, stdio::Pipe};
 use crate::links::Links;
 
-/// The tables of a document stand between these.
+/// The tables of a document are between these marks.
 const MARKS: (&str, &str) = ("<!-- calls: begin -->", "<!-- calls: end -->");
 
 pub struct Report {
@@ -25,7 +25,7 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
-/// A case and what was seen of it.
+/// A case and its measurements.
 struct Measured {
     name: String,
     connections: usize,

@@ -1,4 +1,4 @@
-//! What a run is asked for.
+//! The options of a run.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, bail};
 
 pub struct Settings {
     pub rounds: usize,
-    /// Only cases with this in their name, to look at one by a profiler.
+    /// Only cases with this in their name, to profile one.
     pub only: Option<String>,
     /// Also measures many methods, many links and a reconnect storm.
     pub scale: bool,
@@ -14,7 +14,7 @@ pub struct Settings {
     pub pin: bool,
     /// Counts instructions per call instead, by callgrind.
     pub instructions: bool,
-    /// A document between whose marks the tables are put.
+    /// A document whose marks enclose the tables.
     pub document: Option<PathBuf>,
 }
 

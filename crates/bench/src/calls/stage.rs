@@ -15,7 +15,7 @@ use super::{
 
 pub const SMALL: usize = 100;
 const LARGE: usize = 16 * 1024;
-/// So many are within the quotas of a user.
+/// Within the quotas of a user.
 const FEW_METHODS: usize = 10_000;
 /// Methods of one simulated agent.
 const METHODS_PER_LINK: usize = 1_000;
@@ -23,7 +23,7 @@ const METHODS_PER_LINK: usize = 1_000;
 pub struct Stage {
     bare: Reference,
     stdio: Reference,
-    /// With the methods that are measured, and a thousand others.
+    /// With the measured methods and a thousand others.
     few: Service,
     /// The same, among a hundred thousand.
     many: Option<Service>,
@@ -145,7 +145,7 @@ impl Stage {
     }
 }
 
-/// One connection to a service of its own, which lives as long as the case.
+/// One connection to its own service, which lives as long as the case.
 pub struct Serial {
     case: Case,
     _service: Service,

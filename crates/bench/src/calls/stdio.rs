@@ -10,15 +10,15 @@ use anyhow::{Context, ensure};
 
 use super::exchange::{FIRST, Template};
 
-/// Lines under way at one time.
+/// Lines in flight at one time.
 const WINDOW: u64 = 64;
 
-/// What the pipe alone gives.
+/// The result of the pipe alone.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipe {
     /// Microseconds of one round trip, one at a time.
     pub round_trip: f64,
-    /// Lines per second, 64 under way.
+    /// Lines per second, 64 in flight.
     pub rate: f64,
 }
 
@@ -29,7 +29,7 @@ pub fn measure(time: Duration) -> anyhow::Result<Pipe> {
     })
 }
 
-/// A line and its answer, with the number as params and as id.
+/// A line and its response, with the number as params and as id.
 fn templates() -> (Template, Template) {
     let params = format!(r#"{{"n":{FIRST},"text":"{}"}}"#, "x".repeat(64));
     let line =
@@ -81,7 +81,7 @@ fn rate(time: Duration) -> anyhow::Result<f64> {
     let mut stdout = child.stdout.take().context("a pipe")?;
     let (mut line, mut answer) = templates();
     let (mut buffer, mut requests) = (vec![0; 256 * 1024], Vec::new());
-    // What must still come, in this order: the child answers lines as they are.
+    // The expected responses, in this order: the child responds in the order of lines.
     let mut expected = Vec::new();
     let (mut sent, mut received, mut more) = (0, 0, WINDOW);
     let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! The attacker: a process of its own, so that what it costs can be told from what it causes.
+//! The attacker: a separate process, so that its own cost is not counted as its effect.
 
 use std::{
     io::BufRead,
@@ -20,21 +20,21 @@ use crate::calls::processes::cpu_times;
 /// Name of the attacker.
 const NAME: &str = "mallory";
 
-/// All that an attacker knows.
+/// The data of an attacker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Brief {
     pub url: String,
     pub address: SocketAddr,
-    /// An ordinary user's, without restriction.
+    /// An unrestricted token of an ordinary user.
     pub token: String,
     pub agent_tokens: Vec<String>,
     pub victim: String,
-    /// A receiver that never answers.
+    /// A receiver that never responds.
     pub hanging_url: String,
 }
 
 impl Brief {
-    /// Makes the attacker's user, and what the attack needs beforehand. `hanging` listens and never
+    /// Creates the attacker's user and the records the attack needs. `hanging` listens and never
     /// accepts.
     pub async fn prepare(
         attack: Attack,
@@ -107,7 +107,7 @@ pub async fn attack(name: &str, brief: &str) -> anyhow::Result<()> {
     let (ready, is_ready) = tokio::sync::oneshot::channel();
     let stdin = tokio::task::spawn_blocking(|| {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
-        // What is under way is of no interest any more.
+        // Requests in flight are dropped.
         std::process::exit(0)
     });
     tokio::spawn(async move {

@@ -1,6 +1,6 @@
 //! The attacks: what an ordinary user, or a client without a credential, can do to a server.
 //!
-//! Each goes on at a fixed rate until its process ends. None of them waits for the server: a server
+//! Each runs at a fixed rate until its process ends. None of them waits for the server: a server
 //! that becomes slow gets no fewer requests.
 
 mod connections;
@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::attacker::Brief;
 
-/// An attack that nobody stops ends by itself.
+/// An attack that is not stopped ends by itself.
 const TIME_MAX: Duration = Duration::from_secs(300);
 
 macro_rules! attacks {
@@ -65,7 +65,7 @@ impl Attack {
     }
 }
 
-/// What must be there before the attack begins.
+/// Records that the attack needs.
 pub async fn prepare(attack: Attack, brief: &Brief) -> anyhow::Result<()> {
     match attack {
         Attack::StuckWebhooks => requests::make_stuck_webhooks(brief).await,
@@ -74,7 +74,7 @@ pub async fn prepare(attack: Attack, brief: &Brief) -> anyhow::Result<()> {
     }
 }
 
-/// Says when it is under way.
+/// Reports that the attack has begun.
 pub async fn run(attack: Attack, brief: Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
     let attacking = async {
         match attack {

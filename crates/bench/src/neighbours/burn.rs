@@ -14,7 +14,7 @@ const SLICE: Duration = Duration::from_millis(10);
 pub struct Burner(Vec<Child>);
 
 impl Burner {
-    /// Burns so many cores, one process for each core that is begun.
+    /// Burns this many cores, with one process for each started core.
     pub fn start(cores: f64) -> anyhow::Result<Self> {
         let mut children = Vec::new();
         let mut left = cores;

@@ -1,4 +1,4 @@
-//! A user who minds their own business, and how long it takes them.
+//! An ordinary user, and the latency of their requests.
 
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ pub struct Measured {
     pub lists: Times,
     pub logins: Times,
     pub failures: usize,
-    /// The first failure, in words.
+    /// The first failure as text.
     pub failure: Option<String>,
 }
 
@@ -70,7 +70,7 @@ impl Victim {
         })
     }
 
-    /// Does everything at its rate for the length of a window.
+    /// Makes all requests at their rates for the length of a window.
     pub async fn measure(&self, window: Duration) -> Measured {
         let until = Instant::now() + window;
         let (calls, attempts, lists, logins) = tokio::join!(
@@ -138,7 +138,7 @@ impl Victim {
         times
     }
 
-    /// Emits at a fixed rate, whether or not the attempts before have come.
+    /// Emits at a fixed rate, whether or not earlier attempts have arrived.
     async fn attempts(&self, until: Instant) -> Vec<Result<Duration, String>> {
         let first = self.hook.count("/hook");
         let mut emitted = Vec::new();
@@ -187,7 +187,7 @@ impl Victim {
                 .map(|arrived| arrived.saturating_duration_since(*sent))
                 .ok_or_else(|| format!("no attempt within {LIMIT:?}"))
         });
-        // An emit that was refused has no attempt, and counts once.
+        // A refused emit has no attempt, and counts once.
         times.collect()
     }
 
@@ -208,7 +208,7 @@ impl Victim {
         .await
     }
 
-    /// One kind of request, each on a connection of its own.
+    /// One kind of request, each on its own connection.
     async fn requests(
         &self,
         until: Instant,

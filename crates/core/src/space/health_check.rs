@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn health_checks_are_read_strictly() {
+    fn s3_health_checks_are_parsed_strictly() {
         let read =
             |text: &str| serde_json::from_str::<HealthCheck>(text).map_err(|e| e.to_string());
         let check = read(r#"{"type":"tcp","port":80}"#).expect("valid");
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn one_success_makes_healthy_and_only_enough_failures_unhealthy() {
+    fn s3_one_success_makes_healthy_and_only_enough_failures_unhealthy() {
         assert_eq!(health_after(Health::Unknown, 0, 3), Health::Healthy);
         assert_eq!(health_after(Health::Unknown, 2, 3), Health::Unknown);
         assert_eq!(health_after(Health::Healthy, 2, 3), Health::Healthy);

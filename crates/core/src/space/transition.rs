@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn system_events_carry_exactly_their_fields() {
+    fn s6_1_system_events_carry_exactly_their_fields() {
         let urls = BTreeMap::from([("web".to_owned(), "https://x".to_owned())]);
         let space = Subject {
             id: SpaceId::NIL,

@@ -1,5 +1,5 @@
-//! Sources that are looked at before they are stored: whatever one does to the compiler, it does
-//! to a worker.
+//! Sources are checked before they are stored: a source that overloads the compiler affects only
+//! a worker.
 
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ async fn a_source_is_compiled_and_not_run() {
     pool.close().await;
 }
 
-/// The compiler writes a `finally` out for every way that leads through it.
+/// The compiler copies a `finally` block for every path that passes through it.
 fn copies(returns: &[usize], lines: usize) -> String {
     let indent = 2 * returns.len();
     let line = format!("{} x=f(1,2,3)\n", " ".repeat(indent));
@@ -53,7 +53,7 @@ fn copies(returns: &[usize], lines: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_source_that_explodes_in_the_compiler_ends_with_its_worker() {
+async fn a_source_over_the_compiler_limits_ends_with_its_worker() {
     let pool = pool(1, Duration::from_secs(60));
     for text in [
         copies(&[1_000], 14_000),
@@ -74,15 +74,15 @@ async fn a_source_that_explodes_in_the_compiler_ends_with_its_worker() {
         );
         serves_an_honest_script(&pool, 1).await;
     }
-    // A few copies are no crime.
+    // A few copies are accepted.
     assert_eq!(check(&pool, &copies(&[10], 100), SOON).await, Ok(()));
     pool.close().await;
 }
 
-/// The longest source there may be, all nesting or chaining: it is refused or taken, and the worker
-/// that looked at it lives on.
+/// The longest allowed source, all nesting or chaining: it is refused or accepted, and the worker
+/// that checked it survives.
 #[tokio::test]
-async fn a_source_that_is_all_depth_harms_nobody() {
+async fn a_deeply_nested_source_leaves_its_worker_alive() {
     let many = |piece: &str| piece.repeat(SOURCE_BYTES_MAX / piece.len() - 16);
     let half = |piece: &str| piece.repeat(SOURCE_BYTES_MAX / 2 / piece.len() - 16);
     let ladder = || -> String {

@@ -1,4 +1,4 @@
-//! What a worker may say: whatever else comes, it is ended at once.
+//! Frames of a worker: any invalid frame ends the worker at once.
 
 use std::{
     ffi::OsString,
@@ -12,7 +12,7 @@ use svc_script::{
 
 use crate::support::{KILL_AFTER, OUTPUT_MAX, TIME, job, pool};
 
-/// A worker that begins like one and then says this, and lives on.
+/// A worker that starts correctly, then sends this and keeps running.
 fn babbling(frame: &str) -> Pool {
     let ready = r#"\032\000\000\000{"ready":{"warning":null}}"#;
     let script = format!("printf '{ready}{frame}'; exec sleep 60");
@@ -29,7 +29,7 @@ fn babbling(frame: &str) -> Pool {
 }
 
 #[tokio::test]
-async fn a_worker_that_babbles_is_ended_at_once() {
+async fn a_worker_that_sends_invalid_frames_is_ended_at_once() {
     for (frame, why) in [
         // No JSON, one byte more than a frame may have, and a second beginning.
         (r"\001\000\000\000{", "EOF while parsing"),

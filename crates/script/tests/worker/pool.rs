@@ -1,4 +1,4 @@
-//! The pool: who shares a process with whom, what is left of it, and what its host can do.
+//! The pool: which scripts share a process, what a run leaves behind, and operations of the host.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -34,7 +34,7 @@ fn own_thread() -> String {
 }
 
 #[tokio::test]
-async fn limits_prove_themselves() {
+async fn limits_are_enforced() {
     let pool = pool(1, LONG);
     assert_eq!(pool.self_test().await, Ok(()));
     assert!(children().is_empty());
@@ -71,7 +71,7 @@ async fn one_owner_keeps_a_process_and_two_never_share_one() {
 }
 
 #[tokio::test]
-async fn nothing_of_one_script_is_there_for_the_next() {
+async fn no_state_of_one_script_reaches_the_next() {
     let pool = pool(1, LONG);
     let first = "import json\njson.found = True\nkept = 1\n";
     let outcome = pool.run(job(1, first, None), &NoHost).await;
@@ -109,7 +109,7 @@ async fn an_idle_worker_ends_by_itself() {
 }
 
 #[tokio::test]
-async fn closing_ends_what_runs_and_what_waits() {
+async fn closing_ends_running_and_waiting_scripts() {
     let pool = pool(2, LONG);
     serves_an_honest_script(&pool, 1).await;
     let running = pool.run(job(2, "import time\ntime.sleep(60)", None), &NoHost);
@@ -133,7 +133,7 @@ async fn closing_ends_what_runs_and_what_waits() {
     assert!(children().is_empty());
 }
 
-/// Whoever counts attempts can tell.
+/// The error tells a script that did not run from one that failed.
 #[tokio::test]
 async fn a_script_without_a_worker_has_not_run() {
     let pool = Pool::new(PoolOptions {
@@ -153,10 +153,10 @@ async fn a_script_without_a_worker_has_not_run() {
 }
 
 #[tokio::test]
-async fn the_hard_limit_on_memory_stands_behind_the_soft_one() {
+async fn the_hard_memory_limit_applies_when_the_soft_one_does_not() {
     let pool = pool(1, LONG);
     let mut bomb = job(1, "l = []\nwhile True: l.append('x' * 100000)", None);
-    // As if the engine did not look.
+    // As if the engine did not check.
     bomb.setting.limits.memory_bytes = None;
     bomb.setting.limits.time = Some(SOON);
     let outcome = pool.run(bomb, &NoHost).await;
@@ -167,7 +167,7 @@ async fn the_hard_limit_on_memory_stands_behind_the_soft_one() {
 }
 
 #[tokio::test]
-async fn what_fits_into_memory_may_be_used() {
+async fn memory_below_the_limit_may_be_used() {
     let pool = pool(1, LONG);
     let bytes = MEMORY_BYTES * 3 / 4;
     let text = format!("def main(params):\n    return len('x' * {bytes})\n");
@@ -185,7 +185,7 @@ async fn a_loop_that_passes_a_limit_is_named() {
     let error = pool.run(job(1, text, None), &NoHost).await.result;
     let error = error.expect_err("too much");
     assert_eq!(error.kind, ErrorKind::MemoryLimit);
-    // A single step can take more than there is before anybody looks; then no line is known.
+    // A single step can exceed the memory before the engine checks; then no line is known.
     if let Some(place) = error.place() {
         assert_eq!((place.file.as_str(), place.line), ("tool.py", 3));
     }
@@ -247,7 +247,7 @@ async fn output_is_kept_up_to_its_limit() {
     pool.close().await;
 }
 
-/// Knows one library and counts what it is asked.
+/// Has one library and counts its requests.
 #[derive(Default)]
 struct Library {
     asked: AtomicUsize,
@@ -291,7 +291,7 @@ async fn the_host_is_asked_for_libraries_and_operations() {
 }
 
 #[tokio::test]
-async fn waiting_for_the_host_counts() {
+async fn time_spent_waiting_for_the_host_counts() {
     let pool = pool(1, LONG);
     let text = "from svc import api\napi.me()\n";
     let start = Instant::now();
@@ -303,7 +303,7 @@ async fn waiting_for_the_host_counts() {
 }
 
 #[tokio::test]
-async fn a_caller_that_goes_away_takes_its_worker_along() {
+async fn a_cancelled_caller_ends_its_worker() {
     let pool = pool(1, LONG);
     let hanging = pool.run(job(1, "import time\ntime.sleep(60)", None), &NoHost);
     let left = tokio::time::timeout(Duration::from_millis(300), hanging).await;

@@ -152,7 +152,7 @@ async fn each_request_has_a_fresh_evaluator() {
 }
 
 #[tokio::test]
-async fn a_handler_that_hangs_or_eats_costs_its_worker_only() {
+async fn a_handler_over_its_limits_ends_only_its_worker() {
     let folder = tempfile::tempdir().expect("a folder");
     let cases = [
         ("hang", ErrorKind::TimeLimit, Duration::from_millis(300)),
@@ -170,7 +170,7 @@ async fn a_handler_that_hangs_or_eats_costs_its_worker_only() {
 }
 
 #[tokio::test]
-async fn the_gauge_stops_a_script_before_the_operating_system_does() {
+async fn the_memory_gauge_stops_a_script_before_the_operating_system_does() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut worker = loaded(folder.path()).await;
     let eaten = worker
@@ -232,7 +232,7 @@ async fn work_for_another_kind_of_worker_is_refused() {
 }
 
 #[tokio::test]
-async fn a_program_that_is_no_worker_is_an_error() {
+async fn a_program_that_is_not_a_worker_is_an_error() {
     let mut program = program("--space");
     program.args = vec!["--nonsense".into(), "1".into()];
     let error = Worker::start(&program, Surroundings::Nothing)
@@ -272,7 +272,7 @@ fn a_worker_ends_with_its_parent_in_the_middle_of_a_script() {
         stdout.read_exact(&mut body).expect("a body");
     }
     assert!(child.try_wait().expect("asked").is_none(), "it hangs");
-    // What happens when the parent is gone: its end of the pipe is.
+    // The end of the parent closes its end of the pipe.
     drop(stdin);
     let child = std::sync::Mutex::new(child);
     eventually("it ends", || {

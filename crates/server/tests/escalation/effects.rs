@@ -143,7 +143,7 @@ fn take_in(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Opt
             let owner = model.spaces[space].owner;
             let value = answer.str("agent_token");
             let new = add_cred(model, caller, value, owner, kind, None);
-            // A token that rotates itself stays the work of whoever made it.
+            // A token that rotates itself still counts as made by its first maker.
             let inherited = caller.cred.and_then(|cred| model.creds[cred].maker);
             model.creds[new].maker = inherited.or((subject != owner).then_some(subject));
             return Some(new);

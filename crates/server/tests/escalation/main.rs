@@ -1,6 +1,6 @@
 //! The escalation test: random users with random permissions make random requests of every
 //! changing route, against the real router. After each answer an oracle that knows nothing of the
-//! server's code holds that nobody obtained a credential, code execution or a view beyond what
+//! server's code checks that no user obtained a credential, code execution or a view beyond what
 //! their permissions allow.
 //!
 //! - `SVC_ESCALATION_SEQUENCES=20000`: how many sequences (default [`SEQUENCES`]).

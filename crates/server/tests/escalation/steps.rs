@@ -151,12 +151,12 @@ pub struct Plan {
     pub act: Act,
 }
 
-/// Whoever makes the next request, and what it is drawn from.
+/// The author of the next request, and the state it is drawn from.
 pub struct Draft<'a> {
     pub rng: &'a mut Rng,
     pub model: &'a Model,
     pub world: &'a World,
-    /// The person who acts, and the user that their credential stands for.
+    /// The person who acts, and the user of their credential.
     pub person: UserIx,
     pub subject: UserIx,
 }
@@ -236,7 +236,7 @@ impl Draft<'_> {
 
     fn user(&mut self) -> UserIx {
         let users = self.model.live_users();
-        self.rng.pick(&users).expect("somebody is left")
+        self.rng.pick(&users).expect("a user is left")
     }
 
     fn role(&mut self) -> Option<usize> {
@@ -247,7 +247,7 @@ impl Draft<'_> {
         self.rng.pick(&self.model.live_groups())
     }
 
-    /// A space of anybody, or one of the subject's own.
+    /// A space of any user, or one of the subject.
     fn space(&mut self) -> Option<usize> {
         let mut spaces = self.model.live_spaces();
         if self.rng.percent(30) {

@@ -20,7 +20,7 @@ fn examples() -> PathBuf {
         .unwrap()
 }
 
-/// Whether a program is here. Where it must be (`CI=true`), its absence fails the test.
+/// Whether a program is installed. With `CI=true` its absence fails the test.
 pub(crate) fn have(program: &str) -> bool {
     let mut command = Command::new(program);
     command
@@ -72,7 +72,7 @@ async fn publish(example: &str) -> Published {
 }
 
 impl Published {
-    /// A slow call does not hold up a quick one.
+    /// A slow call does not delay a quick one.
     async fn check_concurrent(&self, slow: (&'static str, Value), quick: (&str, Value)) {
         let caller = self.ann.clone();
         let running = tokio::spawn(async move { caller.call(slow.0, slow.1).await });
@@ -260,7 +260,7 @@ async fn notes() {
     assert_eq!(agent.stop().await.code(), Some(0));
 }
 
-/// A new example is one that is run here.
+/// A new example must be run here.
 #[test]
 fn every_example_is_run() {
     let mut found: Vec<_> = std::fs::read_dir(examples())

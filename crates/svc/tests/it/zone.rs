@@ -23,15 +23,15 @@ use svc_testkit::{TestServer, TestServerBuilder, TestSpace, TestUser, TestZone, 
 
 use crate::SOON;
 
-/// Within which a change at one server is in effect at all of them.
+/// Limit within which a change at one server takes effect at all of them.
 const EFFECT_MAX: Duration = Duration::from_secs(1);
 
-/// Servers whose webhooks may reach the receivers of a test, and who try again soon.
+/// Servers whose webhooks may reach the receivers of a test, with short retries.
 fn reaching_tests(builder: TestServerBuilder) -> TestServerBuilder {
     builder.allow_loopback_webhooks().retries(0.2, 0.2)
 }
 
-/// The same user at each member, once their token is good at all of them.
+/// The same user at each member, once their token is valid at all of them.
 async fn at_each(zone: &TestZone, user: &TestUser, members: usize) -> Vec<TestUser> {
     let everywhere: Vec<_> = (0..members).map(|n| user.at(zone.server(n))).collect();
     for user in &everywhere {
@@ -43,7 +43,7 @@ async fn at_each(zone: &TestZone, user: &TestUser, members: usize) -> Vec<TestUs
     everywhere
 }
 
-/// Asserts that a condition comes to hold in time, counted from a moment that has just been.
+/// Asserts that a condition becomes true in time, counted from `since`.
 async fn in_effect<F, Fut>(what: &str, since: Instant, mut condition: F)
 where
     F: FnMut() -> Fut,
@@ -60,7 +60,7 @@ where
     }
 }
 
-/// The space, whose agents link to this server from now on, and whom it is asked about there.
+/// The space, whose agents and requests use this server from now on.
 fn linking_to(server: &TestServer, mut space: TestSpace) -> TestSpace {
     space.owner = space.owner.at(server);
     space

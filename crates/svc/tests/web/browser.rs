@@ -18,5 +18,5 @@ mod spaces;
 
 use std::time::Duration;
 
-/// What is due at once gets this long: the machine may be busy.
+/// Limit for effects that are due at once: the machine may be busy.
 const SOON: Duration = Duration::from_secs(20);

@@ -12,12 +12,12 @@ use tempfile::TempDir;
 
 use crate::skip::require;
 
-/// A folder that has `initdb`, `postgres` and `psql`, instead of the one that is found.
+/// Names a folder with `initdb`, `postgres` and `psql` to use instead of the one found.
 const BIN_VARIABLE: &str = "SVC_POSTGRES_BIN";
 /// Where Debian keeps them, in a folder for each version.
 const DEBIAN: &str = "/usr/lib/postgresql";
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "psql"];
-/// Whom root lets run the server, which refuses to run as root.
+/// The user that runs the server when tests run as root: PostgreSQL refuses to run as root.
 const USER: &str = "postgres";
 
 #[derive(Clone)]
@@ -42,12 +42,12 @@ impl Installation {
         })
     }
 
-    /// A program of it, with nothing of this machine's user in its environment.
+    /// A program of the installation, without the environment of this machine's user.
     pub fn command(&self, program: &str) -> Command {
         bare(&self.programs.join(program))
     }
 
-    /// What runs a program as the user who may, and ends it with the process that started it.
+    /// Command that runs a program as [`USER`], and ends it with the process that started it.
     pub fn runner(&self) -> Vec<String> {
         let mut words = vec!["setpriv".to_owned(), "--pdeathsig=KILL".to_owned()];
         if let Some((uid, gid)) = self.unprivileged {
@@ -60,7 +60,7 @@ impl Installation {
         words
     }
 
-    /// A new folder of the user who runs the server. It is not removed by itself.
+    /// A new folder of the user who runs the server. It is not removed automatically.
     pub fn folder(&self) -> PathBuf {
         let folder = TempDir::with_prefix_in("svc-postgres-", self.temporary())
             .expect("a temporary folder can be made");
@@ -70,7 +70,7 @@ impl Installation {
         folder.keep()
     }
 
-    /// Lets the user who runs the server, and nobody else, read a file.
+    /// Lets only the user of the server read a file.
     pub fn entrust(&self, path: &Path) {
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))
             .expect("a file of ours takes permissions");
@@ -79,7 +79,7 @@ impl Installation {
         }
     }
 
-    /// The folder for temporary files, unless the server's user could not get there.
+    /// The folder for temporary files, unless the user of the server cannot reach it.
     fn temporary(&self) -> PathBuf {
         let folder = env::temp_dir();
         let open = |folder: &Path| {
@@ -114,7 +114,7 @@ fn find_programs() -> Result<PathBuf, String> {
         };
     }
     let path = env::var_os("PATH").unwrap_or_default();
-    // A link leads to the folder where the other programs are.
+    // A symbolic link is resolved to the folder of the other programs.
     let in_path = env::split_paths(&path).filter_map(|folder| {
         Some(
             folder

@@ -19,7 +19,7 @@ const READY_LIMIT: Duration = Duration::from_secs(60);
 
 pub(super) struct Keeper {
     shell: Child,
-    /// Closed, it is the last order.
+    /// Closing it tells the keeper to end.
     orders: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
     folder: PathBuf,
@@ -32,7 +32,7 @@ impl Keeper {
             .args(["-c", include_str!("keep.sh"), "keep"])
             .args([&folder, &installation.programs])
             .args(installation.runner())
-            // Ctrl-C is for the tests; this ends after them.
+            // Ctrl-C must not reach the keeper, which ends after the tests.
             .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -47,7 +47,7 @@ impl Keeper {
         }
     }
 
-    /// Where data, socket and log are.
+    /// The folder of data, socket and log.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -57,7 +57,7 @@ impl Keeper {
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// Writes a file of the server's; where it is.
+    /// Writes a file of the server; returns its path.
     pub fn write(&self, name: &str, text: &[u8]) -> PathBuf {
         let path = self.folder.join(name);
         fs::write(&path, text).expect("a folder of ours takes a file");
@@ -69,7 +69,7 @@ impl Keeper {
         assert_eq!(done, "done", "initdb: {}", self.log());
     }
 
-    /// Starts the server and waits until it takes connections. `Err`: it has ended instead.
+    /// Starts the server and waits until it accepts connections. `Err`: the server ended instead.
     pub fn start_server(&mut self) -> Result<u32, String> {
         let answer = self.order("start");
         let id = answer.parse().expect("the shell answers with a process id");
@@ -93,14 +93,14 @@ impl Keeper {
         self.order("stop");
     }
 
-    /// Ends the keeper itself, as only somebody from outside would.
+    /// Kills the keeper itself, as only another program would.
     #[cfg(test)]
     pub fn kill9(&mut self) {
         let _ = self.shell.kill();
         let _ = self.shell.wait();
     }
 
-    /// The server's own note: process id first, its state in the eighth line.
+    /// The pid file of the server: the process id first, its state in the eighth line.
     fn is_ready(&self, id: u32) -> bool {
         let note = fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap_or_default();
         let mut lines = note.lines();

@@ -1,4 +1,4 @@
-// A test that fails says where.
+// A failing test shows its position.
 #![allow(clippy::unwrap_used)]
 
 use std::{
@@ -13,7 +13,7 @@ use crate::{Process, is_running};
 
 const SOON: Duration = Duration::from_secs(20);
 
-/// Asks as a stranger would, who knows the URL alone.
+/// Connects with the URL alone.
 fn ask(postgres: &TestPostgres, url: &str, text: &str) -> Output {
     let mut psql = postgres.installation.command("psql");
     psql.args(["-X", "-q", "-A", "-t", url, "-c", text]);
@@ -31,7 +31,7 @@ fn is_reachable(port: u16) -> bool {
 }
 
 #[test]
-fn databases_are_empty_and_apart_and_both_addresses_lead_to_them() {
+fn databases_are_empty_and_separate_and_reachable_by_both_addresses() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -61,7 +61,7 @@ fn databases_are_empty_and_apart_and_both_addresses_lead_to_them() {
 }
 
 #[test]
-fn an_outage_cuts_off_everybody_and_ends_with_the_same_data() {
+fn an_outage_closes_all_connections_and_ends_with_the_same_data() {
     let Some(mut postgres) = TestPostgres::own_durable() else {
         return;
     };
@@ -111,7 +111,7 @@ async fn connections_to_one_database_are_cut_off() {
 }
 
 #[test]
-fn nothing_is_left_of_one_that_is_dropped() {
+fn a_dropped_cluster_leaves_no_files_and_processes() {
     let Some(postgres) = TestPostgres::own() else {
         return;
     };
@@ -133,7 +133,7 @@ fn run_again(test: &str) -> Command {
     command
 }
 
-/// For [`nothing_is_left_after_kill_9_of_the_test_process`]: whoever sets it holds a cluster.
+/// For [`nothing_is_left_after_kill_9_of_the_test_process`]: a process with it holds a cluster.
 const HOLD: &str = "SVC_TESTKIT_HOLD";
 
 #[tokio::test]
@@ -176,7 +176,7 @@ async fn a_server_whose_keeper_is_killed_ends_too() {
     let note = std::fs::read_to_string(postgres.folder().join("data/postmaster.pid")).unwrap();
     postgres.keeper.kill9();
     Process::wait_until_gone(id, SOON).await;
-    // Nobody is left to clear away: the folder, and the memory that kept a second server off it.
+    // No process is left to remove the folder, and the shared memory that locked it.
     crate::eventually("its folder is removed", SOON, || async {
         std::fs::remove_dir_all(postgres.folder()).is_ok()
     })
@@ -187,12 +187,12 @@ async fn a_server_whose_keeper_is_killed_ends_too() {
 }
 
 #[test]
-fn where_it_is_missing_tests_are_skipped_unless_it_is_required() {
+fn without_postgres_tests_are_skipped_unless_it_is_required() {
     if TestPostgres::find().is_none() {
         return;
     }
     let elsewhere = |required: &str| {
-        run_again("nothing_is_left_of_one_that_is_dropped")
+        run_again("a_dropped_cluster_leaves_no_files_and_processes")
             .env("SVC_POSTGRES_BIN", "/nowhere")
             .env("SVC_REQUIRE_POSTGRES", required)
             .output()

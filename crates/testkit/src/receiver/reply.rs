@@ -1,4 +1,4 @@
-//! How a receiver answers.
+//! Responses of a receiver.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::{io::AsyncWriteExt, net::tcp::OwnedWriteHalf};
 
 use super::{Reply, Shared};
 
-/// Answers as the path's reply says; whether the connection can take another request.
+/// Sends the reply of the path; returns whether the connection can take another request.
 pub(super) async fn answer(
     writer: &mut OwnedWriteHalf,
     path: &str,

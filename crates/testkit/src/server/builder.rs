@@ -15,7 +15,7 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 /// A server that a profiler runs is slow.
 const START_LIMIT_UNDER_A_TOOL: Duration = Duration::from_secs(90);
 
-/// 32 bytes in base64. What it encrypts is the tests'.
+/// 32 bytes in base64, for tests only.
 const SECRET_KEY: &str = "b25lIGtleSBmb3IgdGhlIHRlc3RzIG9mIGEgem9uZS4=";
 
 pub struct TestServerBuilder {
@@ -64,7 +64,7 @@ impl TestServerBuilder {
         self.config_table("webhooks", "allow = [\"127.0.0.0/8\"]")
     }
 
-    /// Lets one user have more than the default quotas allow: for tests and benchmarks of scale.
+    /// Raises the quotas of a user: for tests and benchmarks of scale.
     pub fn large_quotas(self) -> Self {
         let names = ["spaces", "tokens", "scripts", "sinks", "methods", "streams"];
         let lines: String = names.map(|name| format!("{name} = 1000000\n")).concat();
@@ -101,7 +101,7 @@ impl TestServerBuilder {
         self
     }
 
-    /// Keeps everything in this database of PostgreSQL, with the key all its servers share.
+    /// Uses this database of PostgreSQL, with the key that all its servers share.
     pub fn database_url(mut self, url: &str) -> Self {
         self.use_database(url, SECRET_KEY);
         self
@@ -114,13 +114,13 @@ impl TestServerBuilder {
             .push(("SVC_SECRET_KEY".to_owned(), secret_key.to_owned()));
     }
 
-    /// Keeps to the embedded database, whichever engine the tests are run on.
+    /// Uses the embedded database, whichever engine the tests run on.
     pub fn embedded(mut self) -> Self {
         self.embedded = true;
         self
     }
 
-    /// Runs the server by another program: a profiler, say.
+    /// Runs the server by another program such as a profiler.
     pub fn under(mut self, tool: &[&str]) -> Self {
         self.tool = tool.iter().map(|&word| word.to_owned()).collect();
         self
@@ -131,7 +131,7 @@ impl TestServerBuilder {
         builder.launch().await
     }
 
-    /// With `SVC_TEST_DATABASE=postgres` every server that can be is one on PostgreSQL, so that any
+    /// With `SVC_TEST_DATABASE=postgres` servers use PostgreSQL where possible, so that any
     /// test can be run on it. Servers with local spaces need the embedded database.
     fn on_chosen_engine(self) -> Self {
         let chosen = std::env::var("SVC_TEST_DATABASE").is_ok_and(|engine| engine == "postgres");
@@ -191,7 +191,7 @@ pub(super) async fn launch(
     (process, url)
 }
 
-/// Waits until a server says where it listens.
+/// Waits until a server logs its address.
 pub async fn wait_for_address(server: &mut Process) -> String {
     address_within(server, START_LIMIT).await
 }

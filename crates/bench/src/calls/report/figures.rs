@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Measured, Quartiles, Report};
 
-/// Which way a figure is good.
+/// Whether a higher or a lower figure is better.
 #[derive(Clone, Copy)]
 enum Bound {
     AtLeast,
@@ -93,7 +93,7 @@ fn p50s(case: &Measured) -> Vec<f64> {
     case.slices.iter().map(|slice| slice.p50).collect()
 }
 
-/// What must be reached, and what is aimed for.
+/// The gate and the goal.
 struct Limits {
     gate: f64,
     goal: f64,
@@ -170,7 +170,7 @@ impl Report {
         ]
     }
 
-    /// What grows with an installation.
+    /// Figures that grow with an installation.
     fn scale(&self) -> [Option<Figure>; 3] {
         let registration = self.registration.as_ref();
         let registration = registration.map(|times| Quartiles::of(times.iter().copied()));
@@ -221,7 +221,7 @@ impl Report {
         Some(at_most(metric, values, limits, ""))
     }
 
-    /// What a call at one connection takes longer than in another case.
+    /// Added latency of a call at one connection compared with another case.
     fn added(&self, metric: &'static str, other: &str, limits: Limits) -> Option<Figure> {
         let (one, other) = (self.case("svc 1")?, self.case(other)?);
         let values = each_round(one, other, |one, other| one - other, p50s);

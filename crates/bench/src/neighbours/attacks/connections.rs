@@ -28,7 +28,7 @@ const LOGIN_BYTES: usize = 1024 * 1024;
 const STREAMS_PER_SECOND: u32 = 20;
 const STREAM_PATTERNS: usize = 100;
 
-/// Beginnings of a request, none of which is a head.
+/// Incomplete heads of requests.
 const BEGINNINGS: [&[u8]; 4] = [
     b"P",
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n",
@@ -44,7 +44,7 @@ pub async fn half_requests(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow:
     hold(brief, HALF, &BEGINNINGS, ready).await
 }
 
-/// Holds so many connections open, the oldest replaced by new ones.
+/// Holds this many connections open, and replaces the oldest by new ones.
 async fn hold(
     brief: &Brief,
     (count, per_second): (usize, u32),
@@ -116,7 +116,7 @@ fn endless_login() -> BoxBody<Bytes, std::convert::Infallible> {
     BodyExt::boxed(StreamBody::new(frames.chain(stream::pending())))
 }
 
-/// Opens event streams and reads nothing of them.
+/// Opens event streams and never reads them.
 pub async fn streams(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
     let patterns: Vec<_> = (0..STREAM_PATTERNS)
         .map(|n| format!("custom.p{n}.*"))

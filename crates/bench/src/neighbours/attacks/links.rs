@@ -1,4 +1,4 @@
-//! Attacks by an agent of the attacker's own making.
+//! Attacks by an agent that the attacker wrote.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const STUCK_METHODS: usize = 300;
 const LARGE_BYTES: usize = 4 * 1024 * 1024;
 const REGISTERED_METHODS: usize = 1_000;
 
-/// Links, and registers a registration as a file would hold it.
+/// Links, and registers a registration as in a file.
 async fn linked(brief: &Brief, registration: Option<Value>) -> anyhow::Result<RawLink> {
     let token = brief.agent_tokens.first().context("it has a space")?;
     let mut raw = RawLink::connect(brief.address, token).await;
@@ -35,7 +35,7 @@ fn registration(methods: Vec<Value>) -> Value {
     json!({"server": {"command": "none", "timeout": 3_600}, "methods": methods})
 }
 
-/// Subscribed methods whose calls are taken and never answered.
+/// Subscribed methods whose calls never get a response.
 pub async fn stuck_methods(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
     let methods = (0..STUCK_METHODS).map(|n| {
         json!({
@@ -50,7 +50,7 @@ pub async fn stuck_methods(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow:
         tokio::select! {
             frame = raw.next() => {
                 let frame = frame.map_err(anyhow::Error::msg)?;
-                // Without an answer to pings the link would end.
+                // Without responses to pings the link would end.
                 if frame.kind == link::FrameKind::Ping {
                     let pong = link::Frame::empty(frame.id, link::FrameKind::Pong);
                     raw.send(&[pong]).await.map_err(anyhow::Error::msg)?;
@@ -102,7 +102,7 @@ pub async fn registrations(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow:
             })
         });
         let next: Registration = serde_json::from_value(registration(methods.collect()))?;
-        // A refusal is an answer too.
+        // A refusal is a response too.
         raw.register(next).await;
         if let Some(ready) = ready.take() {
             let _ = ready.send(());

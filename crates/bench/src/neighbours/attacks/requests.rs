@@ -1,4 +1,4 @@
-//! Attacks by requests that are answered, or refused, one by one.
+//! Attacks by requests that are accepted or refused one by one.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -21,7 +21,7 @@ use tokio::{
 use super::Attack;
 use crate::neighbours::{attacker::Brief, victim::METHOD};
 
-/// Requests under way at once: a server that never answers does not use up the attacker.
+/// Maximum requests in flight, so that a server without responses does not exhaust the attacker.
 const AT_ONCE: usize = 2_000;
 const STUCK_WEBHOOKS: usize = 90;
 const STUCK_EVENTS_PER_SECOND: u32 = 5;
@@ -30,7 +30,7 @@ const HISTORY_EVENTS: usize = 400;
 const HISTORY_BYTES: usize = 250 * 1024;
 const EMIT_BYTES: usize = 64 * 1024;
 
-/// Where wrong passwords come from: at one address they would slow each other down by design.
+/// Addresses of wrong passwords: from one address they would delay each other by design.
 const ATTACKER_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
 /// A request of the attack, and how often.
@@ -134,7 +134,7 @@ fn shot(attack: Attack, brief: &Brief) -> Shot {
             get(10, format!("/api/methods?q={words}"), own())
         }
         Attack::Templates => {
-            // It runs until it has done too much work.
+            // The template runs until its work limit.
             let numbers: Vec<_> = (0..200).map(|n| n.to_string()).collect();
             let list = numbers.join(",");
             let template = format!(
@@ -169,7 +169,7 @@ fn shot(attack: Attack, brief: &Brief) -> Shot {
     }
 }
 
-/// One with a valid checksum, as anybody can make it.
+/// A token with a valid checksum, which anyone can compute.
 fn made_up_token() -> String {
     CredentialKind::ApiToken.format(&[7; SECRET_BYTES])
 }

@@ -24,7 +24,7 @@ fn refused(method: Value, expected: &str) {
 }
 
 #[test]
-fn defaults_are_those_of_the_specification() {
+fn s2_1_s8_defaults_are_those_of_the_specification() {
     let checked = check(with_method(
         json!({"name": "a", "local_name": "b", "description": "d"}),
     ))
@@ -38,7 +38,7 @@ fn defaults_are_those_of_the_specification() {
 }
 
 #[test]
-fn local_name_is_required_unless_the_method_has_events() {
+fn s2_1_local_name_is_required_unless_the_method_has_events() {
     refused(
         json!({"name": "a", "description": "d"}),
         "has no `local_name`",
@@ -51,7 +51,7 @@ fn local_name_is_required_unless_the_method_has_events() {
 }
 
 #[test]
-fn faults_name_their_place() {
+fn s2_1_errors_name_their_position() {
     refused(
         json!({"name": "a b", "local_name": "b", "description": "d"}),
         "methods[0].name: method name `a b`",
@@ -83,7 +83,7 @@ fn faults_name_their_place() {
 }
 
 #[test]
-fn server_table_is_checked() {
+fn s2_1_s9_the_server_table_is_checked() {
     let method = json!({"name": "a", "local_name": "b", "description": "d"});
     let server = |server: Value| check(json!({"server": server, "methods": [method.clone()]}));
     assert!(
@@ -106,7 +106,7 @@ fn server_table_is_checked() {
 }
 
 #[test]
-fn one_name_or_tool_name_twice_is_refused() {
+fn s2_1_s4_1_duplicate_names_and_tool_names_are_refused() {
     let twice = |a: &str, b: &str, tool: bool| {
         let method =
             |name| json!({"name": name, "local_name": "x", "description": "d", "mcp_tool": tool});
@@ -119,7 +119,7 @@ fn one_name_or_tool_name_twice_is_refused() {
 }
 
 #[test]
-fn tool_names_are_bounded_by_the_longest_form_anyone_sees() {
+fn s4_1_tool_names_are_limited_by_their_longest_visible_form() {
     let tool = |length: usize, scope: &str| {
         check(with_method(
             json!({"name": "x".repeat(length), "local_name": "x", "description": "d", "mcp_tool": true, "scope": scope}),

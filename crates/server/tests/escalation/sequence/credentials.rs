@@ -21,7 +21,7 @@ impl Sequence<'_> {
             .collect()
     }
 
-    /// Nobody gains by a request more than its caller held.
+    /// No user gains more by a request than its caller held.
     pub(super) fn judge_growth(&self, caller: &Caller, before: &[Perms]) -> Vec<Violation> {
         let after = self.authorities();
         let grown = after.iter().enumerate().map(|(person, after)| {

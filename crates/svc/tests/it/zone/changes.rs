@@ -1,4 +1,4 @@
-//! What is changed at one server is in effect at the others.
+//! Changes at one server take effect at the others.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ async fn status(user: &TestUser) -> u16 {
 }
 
 #[tokio::test]
-async fn users_tokens_and_sessions_of_one_server_are_good_at_all_and_end_at_all() {
+async fn users_tokens_and_sessions_of_one_server_are_valid_and_end_at_all_servers() {
     if let Some(postgres) = TestPostgres::find() {
         users_tokens_and_sessions(postgres, |builder| builder).await;
     }
@@ -80,7 +80,7 @@ pub async fn users_tokens_and_sessions(
 
 /// Ann's method, at member 1, is for a group whose members must also be allowed to use methods.
 #[tokio::test]
-async fn groups_and_roles_changed_at_one_server_decide_at_another() {
+async fn groups_and_roles_changed_at_one_server_take_effect_at_another() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -93,7 +93,7 @@ async fn groups_and_roles_changed_at_one_server_decide_at_another() {
         at_each(&zone, &ann, 2).await,
         at_each(&zone, &ben, 2).await.remove(1),
     );
-    // Made a moment ago at the other server, and good for a registration at this one.
+    // Created a moment ago at the other server, and usable by a registration at this one.
     let group = here.groups(&["ops"]).await.remove(0);
     let made = Instant::now();
     let space = ann.at(zone.server(1)).space("lab").await;
@@ -114,7 +114,7 @@ async fn groups_and_roles_changed_at_one_server_decide_at_another() {
     in_effect("membership", changed, || async { sees().await }).await;
     let called = ben.call("user.ann.echo", json!({"a": 1})).await;
     assert_eq!(result(&called), &json!({"a": 1}));
-    // A role changed is its users changed.
+    // A change of a role affects its users.
     let role = format!("/api/roles/{}", role["id"].as_str().unwrap());
     let none = json!({"permissions": []});
     admin.patch(&role, none).await.expect(200);

@@ -1,5 +1,5 @@
 //! Servers of a zone that are killed and frozen at random while events are emitted through all of
-//! them: nothing acknowledged is lost, nothing is doubled, and order holds. `SVC_ZONE_SEED` chooses
+//! them: no acknowledged event is lost or duplicated, and order holds. `SVC_ZONE_SEED` chooses
 //! the same members again.
 
 use std::{
@@ -18,26 +18,26 @@ use svc_testkit::{
 use tokio::{task::JoinHandle, time::timeout};
 
 use super::{at_each, reaching_tests};
-use crate::events_crash::{count_arrivals, first_arrivals, ids};
+use crate::events::crash::{count_arrivals, first_arrivals, ids};
 
 const SERVERS: usize = 3;
 const EMITTERS: usize = 4;
 const ROUNDS: usize = 20;
-/// How long a server may hold a lane without a sign of life.
+/// How long a server may hold a lane without a heartbeat.
 const LEASE: Duration = Duration::from_secs(2);
-/// How long a frozen server hangs: past its lease, and past the moment it is renewed in.
+/// How long a server stays frozen: longer than its lease and its renewal.
 const FROZEN: Duration = Duration::from_millis(2_800);
 /// Between events of one emitter.
 const PACE: Duration = Duration::from_millis(30);
-/// How long an emitter waits for an answer before it asks another server.
+/// How long an emitter waits for a response before it tries another server.
 const PATIENCE: Duration = Duration::from_millis(600);
-/// Events of one emitter that may be under way: those of all stay below the 100 that a sink for
+/// Events of one emitter that may be pending: those of all stay below the 100 that a sink for
 /// all of them can hold.
 const UNDER_WAY_MAX: usize = 20;
-/// A frozen server may keep all writers waiting, until the database throws it out.
+/// A frozen server may block all writers until the database ends its session.
 const PROGRESS_LIMIT: Duration = Duration::from_secs(40);
 
-/// Numbers that a seed repeats.
+/// A random generator with a seed.
 struct Dice(u64);
 
 impl Dice {
@@ -92,8 +92,8 @@ impl Emitter {
         let body = json!({"type": kind, "payload": {"client": self.number, "n": number}});
         loop {
             let user = &self.at[self.dice.roll(SERVERS)];
-            // One that is dead refuses, one that is frozen is silent: its answer may be lost, and
-            // what it was asked for may be done later.
+            // A dead server refuses, a frozen one is silent: its response may be lost, and
+            // the emit may still be done later.
             if let Ok(Ok(answer)) = timeout(PATIENCE, user.emit_with_key(&key, &body)).await
                 && answer.status < 500
             {
@@ -149,7 +149,7 @@ fn short_lease(builder: TestServerBuilder) -> TestServerBuilder {
     reaching_tests(builder).env("SVC_LEASE_SECONDS", &seconds)
 }
 
-/// Everybody who emits or receives, while servers come and go.
+/// All emitters and receivers.
 struct Traffic {
     receiver: Arc<TestReceiver>,
     /// For the events of all, and of each emitter.
@@ -219,7 +219,7 @@ impl Traffic {
         .await;
     }
 
-    /// Ends it, and checks every sink; how many events there were.
+    /// Ends the load, and checks every sink. Returns the number of events.
     async fn end(self) -> usize {
         self.stop.store(true, Ordering::SeqCst);
         let mut expected = Vec::new();
@@ -234,7 +234,7 @@ impl Traffic {
         for (number, (sink, expected)) in of_emitters.iter().zip(&expected).enumerate() {
             let path = format!("/e{number}");
             check_sink(&self.receiver, &path, sink, expected.len()).await;
-            // What was acknowledged, no more, no less, in the order it was emitted.
+            // Exactly the acknowledged events, in the order of their emits.
             let arrived = ids(&first_arrivals(self.receiver.received(&path)));
             assert_eq!(&arrived, expected);
         }
@@ -253,7 +253,7 @@ fn counts() -> Arc<[AtomicUsize]> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_acknowledged_is_lost_through_20_rounds_of_kills_and_freezes() {
+async fn s6_5_no_acknowledged_event_is_lost_through_20_rounds_of_kills_and_freezes() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -268,7 +268,7 @@ async fn nothing_acknowledged_is_lost_through_20_rounds_of_kills_and_freezes() {
         println!("round {number}: {}", round(&mut zone, &mut dice).await);
     }
     let total = traffic.end().await;
-    // Whatever was asked of servers that were killed or frozen: one event for each key.
+    // One event per key, whatever the killed and frozen servers received.
     let count = "SELECT COUNT(*) FROM events WHERE type LIKE 'custom.chaos.%'";
     let stored = postgres.sql(&zone.database().name, count);
     assert_eq!(stored, total.to_string(), "one event for each key");

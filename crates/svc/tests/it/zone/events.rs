@@ -14,7 +14,7 @@ use svc_testkit::{
 use super::{at_each, linking_to, reaching_tests};
 use crate::{
     SOON,
-    events_crash::{first_arrivals, ids},
+    events::crash::{first_arrivals, ids},
 };
 
 /// Events of one emitter in one round; those of all stay below the 100 that a sink can hold.
@@ -27,7 +27,7 @@ struct Emitted {
     acknowledged: Instant,
 }
 
-/// Emits one after the other, each through the next server.
+/// Emits in sequence, each time through the next server.
 async fn emit_through_all(users: Vec<TestUser>, first: usize) -> Vec<Emitted> {
     let mut emitted = Vec::new();
     for n in 0..EVENTS {
@@ -66,7 +66,7 @@ async fn emit_through_agent(agent: &TestAgent) -> Vec<Emitted> {
 
 /// In each round the space's agent is linked to another server, and its owner uses all of them.
 #[tokio::test(flavor = "multi_thread")]
-async fn events_emitted_through_all_servers_reach_a_global_sink_exactly_as_committed() {
+async fn s6_5_events_emitted_through_all_servers_reach_a_global_sink_in_commit_order() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -101,13 +101,13 @@ async fn events_emitted_through_all_servers_reach_a_global_sink_exactly_as_commi
     let unique: HashSet<_> = emitted.iter().map(|one| one.id.clone()).collect();
     assert_eq!(unique.len(), emitted.len());
     assert_eq!(arrived.iter().cloned().collect::<HashSet<_>>(), unique);
-    // A delivery's number is its place in the order of commits.
+    // The number of a delivery is its position in the order of commits.
     let deliveries = sink.deliveries().await;
     let committed: Vec<_> = deliveries.iter().map(|one| &one["event_id"]).collect();
     assert_eq!(committed, arrived.iter().collect::<Vec<_>>());
     let numbers: Vec<_> = deliveries.iter().map(|one| one["n"].as_u64()).collect();
     assert_eq!(numbers, (1..=240).map(Some).collect::<Vec<_>>());
-    // Whatever was acknowledged before something else was sent, at any server, came before it.
+    // An event acknowledged before another was sent, at any server, comes first.
     let place = |one: &Emitted| arrived.iter().position(|id| *id == one.id).unwrap();
     let placed: Vec<_> = emitted.iter().map(|one| (place(one), one)).collect();
     for (at, one) in &placed {
@@ -134,7 +134,7 @@ async fn pushed(user: &TestUser) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_method_gets_events_through_the_server_that_has_its_agent_whoever_took_the_emit() {
+async fn s6_4_a_method_gets_events_emitted_at_any_server_through_the_server_of_its_agent() {
     if let Some(postgres) = TestPostgres::find() {
         methods_get_events(postgres, |builder| builder).await;
     }
@@ -164,7 +164,7 @@ pub async fn methods_get_events(
         .await;
         assert_eq!(got, expected, "in order, once each");
         agent.stop().await;
-        // The subscription waits for the agent, wherever that comes back.
+        // The subscription waits for the agent, at whichever server it links.
         let while_away = at[0].emit("build.late", json!({})).await;
         let next = linking_to(zone.server(0), space);
         let agent = next.agent_with(&["--methods-file", "methods.toml"]).await;
@@ -184,7 +184,7 @@ async fn stream(user: &TestUser, query: &str) -> SseStream {
 }
 
 #[tokio::test]
-async fn a_stream_at_one_server_shows_the_events_of_all_once() {
+async fn a_stream_at_one_server_shows_the_events_of_all_servers_once() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -196,7 +196,7 @@ async fn a_stream_at_one_server_shows_the_events_of_all_once() {
     let mut open = stream(&at[0], "?pattern=custom.*,space.created").await;
     let mut shown = Vec::new();
     let mut expected = Vec::new();
-    // Now and then more, so that it sees them in several looks.
+    // In bursts, so that the stream reads them in several polls.
     for round in 0..3 {
         at_each(&zone, &ben, 3).await[1]
             .emit("other", json!({}))

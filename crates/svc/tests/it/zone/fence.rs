@@ -1,4 +1,4 @@
-//! A server that hangs or stops while it delivers: its lane becomes somebody else's.
+//! A server that hangs or stops while it delivers: another server takes over its lane.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use svc_testkit::{
 use super::{at_each, reaching_tests};
 use crate::SOON;
 
-/// How long a server may hold a lane without a sign of life.
+/// How long a server may hold a lane without a heartbeat.
 const LEASE: Duration = Duration::from_secs(2);
 
 fn short_lease(builder: TestServerBuilder) -> TestServerBuilder {
@@ -34,20 +34,20 @@ fn attempts(delivery: &Value) -> usize {
     delivery["attempts"].as_array().unwrap().len()
 }
 
-/// One server has sent event 1 and hangs; the other has sent it as well, and hears no answer yet.
+/// One server has sent event 1 and hangs; the other has sent it too, and waits for the response.
 struct TakenOver {
     zone: TestZone,
     postgres: &'static TestPostgres,
     receiver: TestReceiver,
     frozen: usize,
-    /// The user at the server that goes on.
+    /// The user at the running server.
     user: TestUser,
     /// Asked there.
     sink: TestSink,
 }
 
 impl TakenOver {
-    /// `first` is the answer to the server that will be frozen.
+    /// `first` is the response to the server that will be frozen.
     async fn new(postgres: &'static TestPostgres, first: Reply) -> Self {
         let zone = TestZone::start_with(postgres, 2, short_lease).await;
         let receiver = TestReceiver::start().await;
@@ -62,7 +62,7 @@ impl TakenOver {
         let frozen = holder(&zone, zone.admin(0)).await;
         zone.freeze(frozen);
         receiver.set("/hook", Reply::Hang);
-        // The lease runs out, and the other one makes the same delivery.
+        // The lease expires, and the other server makes the same delivery.
         let received = receiver.wait_for("/hook", 2, LEASE + SOON).await;
         for request in &received {
             assert_eq!(request.header("x-service-event-id"), id);
@@ -78,7 +78,7 @@ impl TakenOver {
         }
     }
 
-    /// What the lane's row says, its lease aside.
+    /// The row of the lane without its lease.
     fn lane(&self) -> String {
         let sql = format!(
             "SELECT depth, tail, starts, failures, fence FROM lanes WHERE sink_id = '{}'",
@@ -87,7 +87,7 @@ impl TakenOver {
         self.postgres.sql(&self.zone.database().name, &sql)
     }
 
-    /// Lets the frozen server go on until it has found out.
+    /// Resumes the frozen server until it has noticed the lost lease.
     async fn thaw(&mut self) {
         self.zone.thaw(self.frozen);
         let process = self.zone.server_mut(self.frozen).process();
@@ -96,10 +96,10 @@ impl TakenOver {
     }
 }
 
-/// The receiver has answered the frozen server alone: what it knows would end the delivery that
-/// the other one has in flight.
+/// The receiver has responded only to the frozen server: its result would end the delivery that
+/// the other server has in flight.
 #[tokio::test]
-async fn a_frozen_servers_late_finish_is_refused_by_its_fence() {
+async fn s6_5_a_late_finish_of_a_frozen_server_is_refused_by_its_fence() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -117,26 +117,26 @@ async fn a_frozen_servers_late_finish_is_refused_by_its_fence() {
     assert_eq!(taken_over.lane(), before, "nothing was written");
     let record = taken_over.sink.record().await;
     assert_eq!(record["queue_depth"], 1);
-    // It is still the other one's.
+    // The delivery still belongs to the other server.
     taken_over.receiver.set("/hook", Reply::Status(200));
     let delivered = taken_over.sink.wait_for("delivered", 1, SOON).await;
     assert_eq!(attempts(&delivered[0]), 1);
     assert_eq!(
         taken_over.receiver.count("/hook"),
         2,
-        "nobody sent it again"
+        "no server sent it again"
     );
     assert_eq!(taken_over.lane(), "0|1|0|0|2");
 }
 
 /// The other server has finished the delivery, and has the next one in flight.
 #[tokio::test]
-async fn a_frozen_server_ends_nothing_that_came_after_its_delivery() {
+async fn s6_5_a_frozen_server_does_not_end_later_deliveries() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
     let mut taken_over = TakenOver::new(postgres, Reply::Hang).await;
-    // The answer to the frozen one waits in its socket.
+    // The response to the frozen server waits in its socket.
     taken_over.receiver.set("/hook", Reply::Status(200));
     taken_over.sink.wait_for("delivered", 1, SOON).await;
     taken_over.receiver.set("/hook", Reply::Hang);
@@ -157,11 +157,11 @@ async fn a_frozen_server_ends_nothing_that_came_after_its_delivery() {
     assert_eq!(taken_over.receiver.count("/hook"), 3, "each was sent once");
 }
 
-/// Of a lease that another server need not wait for.
+/// A lease so long that a test would notice a server that waits for its end.
 const LONG_LEASE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
-async fn a_server_that_stops_hands_its_lane_over_before_the_lease_is_over() {
+async fn s6_5_a_server_that_stops_hands_its_lane_over_before_the_lease_expires() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

@@ -11,8 +11,8 @@ use svc_testkit::{
 use super::{answers, at_each, id_of, linking_to};
 use crate::SOON;
 
-/// A server without a sign of life is gone after 10 seconds, and so are its spaces, if the grace
-/// period is not longer.
+/// A server without a heartbeat is gone after 10 seconds, and its spaces are stopped then, if the
+/// grace period is not longer.
 const ORPHANED: Duration = Duration::from_secs(10);
 
 fn impatient(builder: TestServerBuilder) -> TestServerBuilder {
@@ -28,7 +28,7 @@ async fn impatient_zone(postgres: &TestPostgres) -> (TestZone, Vec<TestUser>, Te
     (zone, at, space)
 }
 
-/// An agent that knows members 1 and 2; which one it is linked to, and which is the other.
+/// An agent with the addresses of members 1 and 2; returns the linked one and the other.
 async fn agent_of_two(space: &TestSpace, zone: &TestZone) -> (TestAgent, usize, usize) {
     let urls = [1, 2].map(|member| zone.server(member).url());
     let agent = space.spawn_agent(&["--url", &urls.join(",")]);
@@ -83,7 +83,7 @@ async fn a_server_that_stops_hands_its_agents_over() {
 }
 
 #[tokio::test]
-async fn spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved() {
+async fn s3_spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -113,7 +113,7 @@ async fn spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved() 
     .await;
     let after = killed.elapsed();
     assert!(after >= ORPHANED - Duration::from_secs(2), "{after:?}");
-    // Both others look for such spaces; one of them finds it.
+    // Both other servers look for such spaces; one of them stops it.
     let told = ["space.created", "space.started", "space.stopped"];
     assert_eq!(events_of(&at[0], &stays).await, told);
     assert_eq!(events_of(&at[0], &moves).await, told[..2]);
@@ -131,9 +131,9 @@ async fn spaces_of_a_killed_server_are_stopped_once_unless_their_agents_moved() 
     assert_eq!(events_of(&at[0], &moves).await, told[..2]);
 }
 
-/// The others take it for gone and stop its spaces; it still has their links when it goes on.
+/// The others count it as gone and stop its spaces; it still has their links when it resumes.
 #[tokio::test]
-async fn spaces_of_a_server_that_hung_for_long_are_deployed_again() {
+async fn s3_spaces_of_a_server_that_hung_for_long_are_deployed_again() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -167,7 +167,7 @@ async fn spaces_of_a_server_that_hung_for_long_are_deployed_again() {
     .await;
 }
 
-/// When a server last gave a sign of life, as another knows it.
+/// The last heartbeat of a server, as another one lists it.
 async fn seen_at(zone: &TestZone, asked: usize, member: usize) -> Value {
     let listed = zone.admin(asked).get("/api/servers").await.expect(200);
     let listed = listed.json();
@@ -177,24 +177,24 @@ async fn seen_at(zone: &TestZone, asked: usize, member: usize) -> Value {
     server.expect("a member is listed")["seen_at"].clone()
 }
 
-/// Waits for a sign of life.
+/// Waits for a heartbeat.
 async fn wait_for_sign(zone: &TestZone, asked: usize, member: usize) {
     let before = seen_at(zone, asked, member).await;
-    eventually("it gives a sign of life", SOON, || async {
+    eventually("the server sends a heartbeat", SOON, || async {
         seen_at(zone, asked, member).await != before
     })
     .await;
 }
 
-/// Whoever was away cannot tell who else was: a machine that stood still had all of them on it.
+/// A server that hung cannot know whether others hung too: all may run on one machine.
 #[tokio::test]
-async fn a_zone_that_hung_as_a_whole_stops_no_space() {
+async fn s3_a_zone_that_hung_as_a_whole_stops_no_space() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
     let (zone, at, space) = impatient_zone(postgres).await;
     let _agent = space.publish(fixture().plain("echo")).await;
-    // Long enough to be trusted.
+    // Long enough that its view of others counts.
     let up = Instant::now();
     while up.elapsed() < ORPHANED {
         wait_for_sign(&zone, 0, 1).await;
@@ -203,7 +203,7 @@ async fn a_zone_that_hung_as_a_whole_stops_no_space() {
     zone.freeze(1);
     tokio::time::sleep(ORPHANED + Duration::from_secs(2)).await;
     zone.thaw(0);
-    // It looks for spaces to stop with every sign.
+    // It looks for spaces to stop with every heartbeat.
     wait_for_sign(&zone, 0, 0).await;
     wait_for_sign(&zone, 0, 0).await;
     zone.thaw(1);

@@ -1,4 +1,4 @@
-//! `GET /api/servers`: who is in the zone, with how much to do.
+//! `GET /api/servers`: the servers of the zone and their load.
 
 use std::{fs, time::Duration};
 
@@ -11,7 +11,7 @@ use svc_testkit::{
 use super::{at_each, id_of, reaching_tests};
 use crate::SOON;
 
-/// A server without a sign of life for 10 seconds is gone; signs are given every 2.
+/// A server without a heartbeat for 10 seconds is gone; heartbeats are sent every 2.
 const GONE_LIMIT: Duration = Duration::from_secs(25);
 
 async fn servers(user: &TestUser) -> Vec<Value> {
@@ -19,14 +19,14 @@ async fn servers(user: &TestUser) -> Vec<Value> {
     answer["servers"].as_array().unwrap().clone()
 }
 
-/// What is said of the server at this address.
+/// The record of the server at this address.
 fn of<'l>(servers: &'l [Value], zone: &TestZone, member: usize) -> &'l Value {
     let url = zone.server(member).url();
     let found = servers.iter().find(|server| server["url"] == url);
     found.unwrap_or_else(|| panic!("{url} is not among {servers:?}"))
 }
 
-/// What every server says of all three: these links, one lease, and which one it is itself.
+/// Checks the list at every server: these links, one lease, and `is_this`.
 async fn check_all(zone: &TestZone, links: [u32; 3]) {
     for member in 0..3 {
         let listed = servers(zone.admin(member)).await;
@@ -42,7 +42,7 @@ async fn check_all(zone: &TestZone, links: [u32; 3]) {
     }
 }
 
-/// Waits until one server says this of another.
+/// Waits until one server lists another one with this.
 async fn wait_for_state(zone: &TestZone, asked: usize, member: usize, state: &str) {
     let what = format!("server {member} is {state}");
     eventually(&what, GONE_LIMIT, || async {
@@ -66,7 +66,7 @@ async fn the_servers_of_a_zone_are_listed_with_links_and_leases() {
         everywhere[1].space("two").await,
     );
     let _agents = (first.agent().await, second.agent().await);
-    // Held as long as the receiver does not answer.
+    // The lane is held until the receiver responds.
     receiver.set("/hook", Reply::Hang);
     let url = receiver.url("/hook");
     ann.webhook("hook", "custom.a", &url).await;
@@ -107,7 +107,7 @@ async fn a_killed_server_is_listed_as_gone_until_it_is_back() {
 }
 
 #[tokio::test]
-async fn of_two_servers_with_one_id_the_younger_stays() {
+async fn of_two_servers_with_one_id_the_newer_one_stays() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

@@ -1,4 +1,4 @@
-//! The database is gone for a while: calls go on, nothing is half done, and all comes back.
+//! The database is unavailable for a while: calls continue, and no change is lost or half done.
 
 use std::{
     sync::{
@@ -17,13 +17,13 @@ use tokio::task::JoinHandle;
 use super::{answers, at_each, reaching_tests};
 use crate::{
     SOON,
-    events_crash::{first_arrivals, ids},
+    events::crash::{first_arrivals, ids},
 };
 
-/// As long as a lease: every part that asks the database is refused many times.
+/// As long as a lease: every part that uses the database fails many times.
 const OUTAGE: Duration = Duration::from_secs(30);
 
-/// Calls a method all the time; how many calls there were, and the slowest. None may fail.
+/// Calls a method all the time; returns the number of calls and the slowest. None may fail.
 async fn call_all_the_time(user: TestUser, stop: Arc<AtomicBool>) -> (usize, Duration) {
     let (mut calls, mut slowest) = (0, Duration::ZERO);
     while !stop.load(Ordering::SeqCst) {
@@ -45,7 +45,7 @@ struct Emitter {
 }
 
 impl Emitter {
-    /// Ids in order, and how often the server said that its database is away.
+    /// Ids in order, and how often the server reported that its database is unavailable.
     async fn run(self) -> (Vec<String>, usize) {
         let (mut ids, mut refusals) = (Vec::new(), 0);
         while !self.stop.load(Ordering::SeqCst) {
@@ -72,12 +72,12 @@ impl Emitter {
     }
 }
 
-/// What is asked of each server while the database is away.
+/// Checks of each server while the database is unavailable.
 async fn check_outage(zone: &TestZone, users: &[TestUser]) {
     for (member, user) in users.iter().enumerate() {
         let http = zone.server(member).http();
         http.request("GET", "/healthz", &[], "").await.expect(200);
-        // Taking every server out would end the calls that go on.
+        // Servers stay ready: a load balancer that removed them all would end the calls.
         http.request("GET", "/readyz", &[], "").await.expect(200);
         for (path, body) in [
             ("/api/tokens", json!({"name": "x"})),
@@ -136,8 +136,8 @@ impl Load {
         }
     }
 
-    /// Ends it, and checks that every event arrived in order, and no call failed or took long; how
-    /// many events there were.
+    /// Ends the load, and checks that every event arrived in order and no call failed or took long.
+    /// Returns the number of events.
     async fn end(self) -> usize {
         self.stop.store(true, Ordering::SeqCst);
         let mut total = 0;
@@ -180,7 +180,7 @@ async fn an_outage_of_the_database_ends_no_call_and_loses_no_event() {
 
     postgres.stop();
     let stopped = Instant::now();
-    // It comes while nobody can say whether it may.
+    // The agent connects while no server can check its token.
     let late = other.spawn_agent(&["--methods-file", "methods.toml"]);
     while stopped.elapsed() < OUTAGE {
         check_outage(&zone, &at).await;
@@ -211,12 +211,13 @@ async fn an_outage_of_the_database_ends_no_call_and_loses_no_event() {
     assert_eq!(sql(half), "0", "no event without its delivery");
 }
 
-/// Signs of life are given every 2 seconds; a server without one for 10 is taken for gone.
+/// Servers send a heartbeat every 2 seconds; one without for 10 seconds counts as gone.
 const LONG_OUTAGE: Duration = Duration::from_secs(12);
 
-/// Nobody could give a sign of life: that says nothing about anybody.
+/// During the outage no server could send a heartbeat, so no server may count as gone.
 #[tokio::test]
-async fn an_outage_longer_than_the_grace_stops_no_space_and_a_server_stops_in_order_in_it() {
+async fn an_outage_longer_than_the_grace_period_stops_no_space_and_a_server_can_shut_down_during_it()
+ {
     let Some(mut postgres) = TestPostgres::own() else {
         return;
     };
@@ -256,7 +257,7 @@ async fn an_outage_longer_than_the_grace_stops_no_space_and_a_server_stops_in_or
         assert_eq!(space.state().await, "deployed");
     }
 
-    // A delivery is in flight whose end cannot be written.
+    // A delivery is in flight whose result cannot be written.
     receiver.set("/hook", Reply::After(Duration::from_secs(1), 200));
     at[0]
         .webhook("hook", "custom.a", &receiver.url("/hook"))
@@ -273,15 +274,15 @@ async fn an_outage_longer_than_the_grace_stops_no_space_and_a_server_stops_in_or
     postgres.start();
     zone.restart(0).await;
     zone.restart(1).await;
-    // It is made again, because nobody knows what became of it; whoever held it need not wait.
+    // The delivery is made again, because its result is unknown; its server need not wait.
     receiver.wait_for("/hook", 2, SOON).await;
 }
 
-/// How long a database that swallows everything may keep an emit waiting.
+/// How long an emit may wait for a database that does not respond.
 const SILENCE_MAX: Duration = Duration::from_secs(25);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_does_not_answer_is_one_that_is_away() {
+async fn a_database_that_does_not_respond_counts_as_unavailable() {
     let Some(postgres) = TestPostgres::own() else {
         return;
     };

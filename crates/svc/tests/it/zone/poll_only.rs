@@ -1,4 +1,4 @@
-//! Where notifications do not get through, as behind some poolers: looking is enough.
+//! Without notifications, as behind some connection poolers: polling is enough.
 
 use svc_testkit::{TestPostgres, TestServerBuilder};
 

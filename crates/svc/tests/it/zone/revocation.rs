@@ -18,7 +18,7 @@ use crate::SOON;
 const SERVERS: usize = 3;
 const CALLERS_PER_SERVER: usize = 4;
 
-/// What the callers of one server found.
+/// Results of the callers of one server.
 #[derive(Default)]
 struct Calls {
     accepted: AtomicUsize,
@@ -47,7 +47,7 @@ impl Calls {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_revoked_at_one_server_is_refused_by_all_within_a_second_under_load() {
+async fn s5_a_token_revoked_at_one_server_is_refused_by_all_within_a_second_under_load() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -103,7 +103,7 @@ async fn a_token_revoked_at_one_server_is_refused_by_all_within_a_second_under_l
     }
 }
 
-/// A token as anybody can make it up: well-formed, and of nobody.
+/// A well-formed token that belongs to no user.
 fn made_up(n: usize) -> String {
     let mut secret = [7; SECRET_BYTES];
     secret[..8].copy_from_slice(&n.to_be_bytes());
@@ -111,7 +111,7 @@ fn made_up(n: usize) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_token_is_good_at_another_server_that_is_flooded_with_made_up_ones() {
+async fn a_new_token_is_valid_at_another_server_that_is_flooded_with_invalid_ones() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -142,7 +142,7 @@ async fn a_new_token_is_good_at_another_server_that_is_flooded_with_made_up_ones
         let made = Instant::now();
         let fresh = ann.with_token(token["token"].as_str().unwrap());
         let fresh = fresh.at(zone.server(1));
-        // The first answer counts: for many programs a refusal is final.
+        // The first response counts: many programs treat a refusal as final.
         fresh.get("/api/auth/me").await.expect(200);
         println!("good after {:?}", made.elapsed());
     }

@@ -8,13 +8,13 @@ use svc_testkit::{TestPostgres, TestUser, TestZone, eventually, fixture, result}
 use super::{answers, at_each, id_of, in_effect, linking_to};
 use crate::SOON;
 
-/// Whether a server says that it knows no such method.
+/// Whether a server reports that the method does not exist.
 async fn is_unknown(user: &TestUser, method: &str) -> bool {
     user.call(method, json!({})).await["error"]["code"] == -32601
 }
 
 #[tokio::test]
-async fn d3_methods_are_those_of_the_server_that_has_the_link_and_any_server_stops_and_deletes() {
+async fn d3_methods_are_on_the_server_with_the_link_and_any_server_stops_and_deletes() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -49,7 +49,7 @@ async fn d3_methods_are_those_of_the_server_that_has_the_link_and_any_server_sto
     })
     .await;
     // Refused at every server until it is started at any.
-    eventually("the agent is told", SOON, || async {
+    eventually("the agent reports the stop", SOON, || async {
         let status = agent.status().await;
         status["linked"] == false && status.to_string().contains("svc space start")
     })
@@ -76,7 +76,7 @@ async fn d3_methods_are_those_of_the_server_that_has_the_link_and_any_server_sto
 }
 
 #[tokio::test]
-async fn a_second_agent_at_another_server_replaces_the_first_which_exits_with_6() {
+async fn s3_a_second_agent_at_another_server_replaces_the_first_which_exits_with_6() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -96,14 +96,14 @@ async fn a_second_agent_at_another_server_replaces_the_first_which_exits_with_6(
     let record = space.record().await;
     assert_eq!(record["state"], "deployed");
     assert_eq!(record["node_id"], id_of(&zone, 1).await);
-    // It never was anything but deployed.
+    // The space was deployed all the time.
     let events = at[0].list("/api/events?type=space.*", "events").await;
     let types: Vec<_> = events.iter().map(|event| &event["event_type"]).collect();
     assert_eq!(types, ["space.started", "space.created"]);
 }
 
 #[tokio::test]
-async fn an_agent_ends_where_it_is_when_another_server_ends_its_right_to_be_there() {
+async fn an_agent_ends_when_another_server_revokes_its_access() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

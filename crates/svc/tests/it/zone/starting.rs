@@ -1,4 +1,4 @@
-//! Starting a server of a zone: several at once, and what is refused, with which words.
+//! Starting a server of a zone: several at once, and refusals with their messages.
 
 use std::path::PathBuf;
 
@@ -51,7 +51,7 @@ impl Attempt {
     }
 }
 
-/// The command failed with this code, and said all of this.
+/// The command failed with this code, and stderr holds all of these texts.
 #[track_caller]
 fn check(said: Output, code: i32, words: &[&str]) {
     let said = said.expect(code);
@@ -84,7 +84,7 @@ async fn servers_that_start_at_once_on_an_empty_database_take_turns() {
 }
 
 #[tokio::test]
-async fn a_database_that_cannot_be_used_is_refused_with_the_way_out() {
+async fn an_unusable_database_is_refused_with_a_remedy() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -100,7 +100,7 @@ async fn a_database_that_cannot_be_used_is_refused_with_the_way_out() {
     let nowhere = database.url.replace(&database.name, "nowhere");
     let said = Attempt::new().on(&nowhere).await;
     check(said, 1, &[&nowhere, "\"nowhere\" does not exist"]);
-    // Nobody listens on the lowest port.
+    // No program listens on the lowest port.
     let silent = "postgres://svc@127.0.0.1:1/svc";
     let said = Attempt::new().on(silent).await;
     check(said, 1, &[silent, "refused"]);
@@ -128,7 +128,7 @@ async fn another_key_or_a_newer_schema_is_refused() {
     let said = Attempt::new().on(&database.url).await;
     let words = ["SVC_SECRET_KEY is not the key of this zone", "every server"];
     check(said, 1, &words);
-    // The one that runs goes on.
+    // The running server is not affected.
     first.admin().await.emit("x", json!({})).await;
     first.terminate().await;
     let newer = "INSERT INTO schema_migrations (version, name, applied_at) VALUES (99, 'x', 0)";
@@ -138,7 +138,7 @@ async fn another_key_or_a_newer_schema_is_refused() {
 }
 
 #[tokio::test]
-async fn a_password_is_proved_and_never_shown() {
+async fn the_database_password_is_checked_and_never_shown() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -166,7 +166,7 @@ async fn a_password_is_proved_and_never_shown() {
 }
 
 #[tokio::test]
-async fn tls_is_spoken_to_a_database_whose_certificate_is_proved() {
+async fn tls_connects_to_a_database_with_a_valid_certificate() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };
@@ -189,7 +189,7 @@ async fn tls_is_spoken_to_a_database_whose_certificate_is_proved() {
     let (all, ssl) = counted.split_once('|').unwrap();
     assert_eq!(all, ssl, "every connection is encrypted");
     assert!(all.parse::<usize>().unwrap() >= 4, "{counted}");
-    // Hints come over it as well.
+    // Notifications use TLS too.
     let ann = servers[0].user("ann").await;
     let there = ann.at(&servers[1]);
     there.get("/api/auth/me").await.expect(200);

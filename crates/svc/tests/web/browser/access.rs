@@ -1,4 +1,4 @@
-//! Who may not do something does not see it.
+//! Users do not see controls for actions they may not do.
 
 use serde_json::json;
 
@@ -17,13 +17,13 @@ async fn a_user_without_permissions_sees_neither_buttons_nor_data() {
     let nobody = site.server.user_with("nobody", &[], &[]).await;
     site.facts["nobody"] = credentials(&nobody);
     run(&browser, "no-permissions", &site.server, &site.facts).await;
-    // None of what was tried did anything.
+    // None of the attempts had an effect.
     let spaces = site.ann.list("/api/spaces", "spaces").await;
     assert!(spaces.iter().all(|space| space["owner"] != json!("nobody")));
 }
 
 #[tokio::test]
-async fn users_groups_and_roles_of_the_page_are_in_effect_at_once() {
+async fn users_groups_and_roles_changed_in_the_page_take_effect_at_once() {
     let Some(browser) = Browser::find() else {
         return;
     };

@@ -1,4 +1,4 @@
-//! Sinks and events: what the pages make really happens, and what happens is seen.
+//! Sinks and events: actions of the pages take effect, and new events are shown.
 
 use serde_json::json;
 use svc_testkit::{Reply, TestReceiver};
@@ -31,7 +31,7 @@ async fn a_sink_made_in_the_page_delivers_what_the_page_emits() {
 }
 
 #[tokio::test]
-async fn a_failing_sink_is_seen_and_after_its_repair_resent_to() {
+async fn a_failing_sink_is_shown_and_its_events_are_resent_after_its_repair() {
     let Some(browser) = Browser::find() else {
         return;
     };

@@ -1,5 +1,5 @@
-//! What holds for every page: the flows get the list of pages from the interface itself, so a new
-//! page is looked at or the tests fail.
+//! Checks of every page: the flows get the list of pages from the interface itself, so a new
+//! page is always included.
 
 use serde_json::json;
 use svc_testkit::TestServerBuilder;
@@ -29,12 +29,12 @@ async fn no_page_scrolls_sideways_on_a_phone() {
 }
 
 #[tokio::test]
-async fn the_overview_needs_little_and_asks_no_other_host() {
+async fn the_overview_makes_few_requests_and_none_to_other_hosts() {
     look_at_shop("first-paint", embedded()).await;
 }
 
 #[tokio::test]
-async fn everything_is_reached_by_keyboard() {
+async fn every_control_is_reached_by_keyboard() {
     look_at_shop("keyboard", server()).await;
 }
 
@@ -48,7 +48,7 @@ async fn markup_from_outside_is_text_on_every_page() {
     run(&browser, "hostile", &site.server, &site.facts).await;
 }
 
-/// Not a test of its own: with `SVC_SCREENSHOTS=<folder>` it leaves a picture of every page there.
+/// Not a test: with `SVC_SCREENSHOTS=<folder>` it stores a picture of every page there.
 #[tokio::test]
 async fn screenshots_of_every_page() {
     let Ok(folder) = std::env::var("SVC_SCREENSHOTS") else {

@@ -33,7 +33,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Starts a flow on a server; `facts` is what it has to know beside the address.
+    /// Starts a flow on a server; `facts` are the values it needs besides the address.
     pub fn start(
         browser: &Browser,
         name: &'static str,
@@ -73,7 +73,7 @@ impl Flow {
         }
     }
 
-    /// Waits until the flow says `word` and waits in turn; what it has to tell with it.
+    /// Waits until the flow sends `word` and waits; returns the values it sent.
     pub async fn until(&mut self, word: &str) -> Value {
         let said = self.next().await.unwrap_or_else(|| {
             panic!(
@@ -86,15 +86,18 @@ impl Flow {
         said["value"].clone()
     }
 
-    /// Lets the flow go on.
+    /// Resumes the flow.
     pub async fn go_on(&mut self) {
         self.stdin.write_all(b"\n").await.expect("the flow waits");
     }
 
-    /// Waits for its end, which must be a good one.
+    /// Waits for its end, which must be a success.
     pub async fn end(mut self) {
         if let Some(said) = self.next().await {
-            panic!("{} waits for what nobody answers: {said}", self.name);
+            panic!(
+                "{} waits for a word that the test does not expect: {said}",
+                self.name
+            );
         }
         let status = self.process.wait().await.unwrap();
         assert!(

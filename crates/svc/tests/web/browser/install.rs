@@ -21,7 +21,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// `None` where there is none, or nothing to drive it with, which is said; with
+    /// `None` without a browser or its driver, which is printed; with
     /// `SVC_REQUIRE_BROWSER=1` that fails the test.
     pub fn find() -> Option<Self> {
         let found = find_program().and_then(|program| {

@@ -1,4 +1,4 @@
-//! Signing in, and what is said to who cannot.
+//! Signing in, and the messages of failed attempts.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn a_wrong_password_is_said_and_too_many_have_to_wait() {
+async fn a_wrong_password_is_reported_and_repeated_ones_are_delayed() {
     let Some(browser) = Browser::find() else {
         return;
     };

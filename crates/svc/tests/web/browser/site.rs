@@ -1,4 +1,4 @@
-//! Servers to look at: with a little of everything, and with text that would like to be markup.
+//! Servers for the flows: with some of every resource, and with text that looks like markup.
 
 use serde_json::{Value, json};
 use svc_testkit::{
@@ -8,14 +8,14 @@ use svc_testkit::{
 
 use super::{SOON, flow::credentials};
 
-/// What must never become more than text.
+/// Markup that must be shown as text.
 pub const MARKUP: &str = "<img src=x onerror=window.hacked=1>";
 
 /// Everything of one test; dropped, it all ends.
 pub struct Site {
-    /// An administrator to whom nearly all of it belongs.
+    /// The administrator who owns nearly all records.
     pub ann: TestUser,
-    /// What a flow has to know to find its way.
+    /// Values that a flow needs.
     pub facts: Value,
     agents: Vec<(TestAgent, TestSpace)>,
     receiver: TestReceiver,
@@ -235,7 +235,7 @@ impl Site {
         self.facts["script"] = json!({"id": script.id, "name": "talk"});
     }
 
-    /// What others leave behind without being anybody: names they try, browsers they claim.
+    /// Text that unauthenticated clients leave: user names they try, browser names they send.
     async fn hostile_visits(&self) {
         let json = "application/json";
         let headers = [("content-type", json), ("user-agent", MARKUP)];

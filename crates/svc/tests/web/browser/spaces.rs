@@ -1,4 +1,4 @@
-//! Spaces: what becomes of an agent is seen without a reload.
+//! Spaces: the state of an agent is shown without a reload.
 
 use serde_json::json;
 
@@ -9,7 +9,7 @@ use super::{
 };
 
 #[tokio::test]
-async fn an_agent_that_goes_away_is_seen_to_go() {
+async fn the_page_shows_that_an_agent_disconnected() {
     let Some(browser) = Browser::find() else {
         return;
     };

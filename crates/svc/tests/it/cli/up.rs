@@ -1,0 +1,236 @@
+//! `svc up`: everything in one command, and no process left afterwards.
+
+use std::{path::Path, process::Command, time::Duration};
+
+use serde_json::{Value, json};
+use svc_testkit::{
+    Cli, Http, Process, descendants_of, fixture, get_eventually, is_running, method, svc_program,
+};
+
+/// The first start creates a database, a user, a space and its agent.
+const UP_LIMIT: Duration = Duration::from_secs(30);
+
+fn up(home: &Path, args: &[&str]) -> Process {
+    let mut command = Command::new(svc_program());
+    for (name, _) in std::env::vars() {
+        if name.starts_with("SVC_") || name.starts_with("XDG_") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .args(["up", "--listen", "127.0.0.1:0", "-o", "json"])
+        .args(args)
+        .env("HOME", home)
+        .current_dir(home);
+    Process::spawn("svc up", command)
+}
+
+/// The first line on stdout, which comes once calls succeed.
+async fn first_line(up: &mut Process) -> Value {
+    let line = get_eventually("svc up writes its line", UP_LIMIT, || async {
+        up.stdout().first().cloned()
+    })
+    .await;
+    serde_json::from_str(&line).unwrap_or_else(|_| panic!("`{line}` is not JSON"))
+}
+
+fn home() -> svc_testkit::TempDir {
+    svc_testkit::TempDir::with_prefix("svc-up-").unwrap()
+}
+
+async fn call(line: &Value, body: &Value) -> Value {
+    let http = Http::to_url(line["url"].as_str().unwrap());
+    let bearer = format!("Bearer {}", line["token"].as_str().unwrap());
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/json"),
+    ];
+    http.request("POST", "/api/methods/call", &headers, body.to_string())
+        .await
+        .expect(200)
+        .json()
+}
+
+#[tokio::test]
+async fn one_command_serves_methods_and_ctrl_c_leaves_no_process() {
+    let home = home();
+    let data = home.path().join("data");
+    let mut running = up(home.path(), &["--data-dir", data.to_str().unwrap()]);
+    let line = first_line(&mut running).await;
+    let keys: Vec<_> = line
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        keys,
+        [
+            "url",
+            "token",
+            "username",
+            "password",
+            "space",
+            "space_id",
+            "agent_url",
+            "agent_socket",
+            "data_dir"
+        ]
+    );
+    assert_eq!(Path::new(line["data_dir"].as_str().unwrap()), data);
+    assert!(Path::new(line["agent_socket"].as_str().unwrap()).exists());
+
+    // From a second shell: the context is written, no variable is needed.
+    let listed = Cli::new(home.path())
+        .run(&["method", "list", "-o", "json"])
+        .await
+        .expect(0)
+        .json();
+    assert!(listed["count"].as_u64().unwrap() >= 1);
+    let names: Vec<_> = listed["methods"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| m["name"].clone())
+        .collect();
+    assert!(names.contains(&json!("math.add")), "{names:?}");
+    let said = Cli::new(home.path())
+        .run(&[
+            "method",
+            "call",
+            "math.add",
+            r#"{"a": 2, "b": 3}"#,
+            "--result",
+        ])
+        .await
+        .expect(0);
+    assert_eq!(said.json()["sum"], 5);
+    let login = json!({"username": line["username"], "password": line["password"]}).to_string();
+    let http = Http::to_url(line["url"].as_str().unwrap());
+    http.request(
+        "POST",
+        "/api/auth/login",
+        &[("content-type", "application/json")],
+        login,
+    )
+    .await
+    .expect(200);
+
+    let below = descendants_of(running.id());
+    assert!(
+        below.len() >= 2,
+        "an agent and a method server run: {below:?}"
+    );
+    running.signal(rustix::process::Signal::INT);
+    assert_eq!(running.wait_for_exit(UP_LIMIT).await.code(), Some(0));
+    let left: Vec<_> = below.into_iter().filter(|&id| is_running(id)).collect();
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+#[tokio::test]
+async fn a_second_run_uses_the_same_data() {
+    let home = home();
+    let mut first = up(home.path(), &[]);
+    let before = first_line(&mut first).await;
+    let second_copy = up(home.path(), &[]).wait_for_exit(UP_LIMIT).await;
+    assert_ne!(second_copy.code(), Some(0), "two at once are refused");
+    assert_eq!(first.terminate().await.code(), Some(0));
+    let mut second = up(home.path(), &[]);
+    let after = first_line(&mut second).await;
+    for key in ["username", "password", "space", "space_id", "data_dir"] {
+        assert_eq!(before[key], after[key], "{key}");
+    }
+    assert!(Path::new(after["data_dir"].as_str().unwrap()).starts_with(home.path()));
+    Cli::new(home.path())
+        .run(&["method", "list"])
+        .await
+        .expect(0);
+    assert_eq!(second.terminate().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn an_own_methods_file_is_served_instead_of_the_demo() {
+    let home = home();
+    let file = home.path().join("own.toml");
+    std::fs::write(&file, fixture().with(method("my.echo", "echo")).to_string()).unwrap();
+    let mut running = up(home.path(), &["--methods-file", "own.toml"]);
+    let line = first_line(&mut running).await;
+    let request = json!({"jsonrpc": "2.0", "method": "my.echo", "params": [1], "id": 1});
+    assert_eq!(call(&line, &request).await["result"], json!([1]));
+    let request = json!({"jsonrpc": "2.0", "method": "math.add", "params": {}, "id": 1});
+    assert_eq!(call(&line, &request).await["error"]["code"], -32601);
+    assert_eq!(running.terminate().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn kill9_leaves_no_process_either() {
+    let home = home();
+    let mut running = up(home.path(), &[]);
+    first_line(&mut running).await;
+    let below = descendants_of(running.id());
+    running.kill9();
+    for id in below {
+        Process::wait_until_gone(id, UP_LIMIT).await;
+    }
+}
+
+#[tokio::test]
+async fn the_context_is_current_only_while_it_runs() {
+    let home = home();
+    let svc = || Cli::new(home.path());
+    let mut running = up(home.path(), &[]);
+    first_line(&mut running).await;
+    svc().run(&["method", "list"]).await.expect(0);
+    assert_eq!(running.terminate().await.code(), Some(0));
+    let said = svc().run(&["method", "list"]).await.expect(4);
+    assert!(said.stderr.contains("svc up"), "{}", said.stderr);
+
+    // The earlier context is current again.
+    svc()
+        .input("svc_pat_x")
+        .run(&["context", "add", "work", "http://127.0.0.1:9"])
+        .await
+        .expect(0);
+    svc().run(&["context", "use", "work"]).await.expect(0);
+    let mut running = up(home.path(), &[]);
+    first_line(&mut running).await;
+    svc().run(&["method", "list"]).await.expect(0);
+    assert_eq!(running.terminate().await.code(), Some(0));
+    let contexts = svc()
+        .run(&["context", "list", "-o", "json"])
+        .await
+        .expect(0)
+        .json();
+    for context in contexts["contexts"].as_array().unwrap() {
+        assert_eq!(context["current"], context["name"] == "work", "{contexts}");
+    }
+}
+
+#[tokio::test]
+async fn configuration_for_another_server_does_not_affect_it() {
+    let home = home();
+    let config = "[server]\ntls_cert = \"cert.pem\"\ntls_key = \"key.pem\"\npublic_url = \"https://svc.example.com\"\n";
+    std::fs::write(home.path().join("svc.toml"), config).unwrap();
+    let mut running = up(home.path(), &[]);
+    let line = first_line(&mut running).await;
+    assert!(
+        line["url"]
+            .as_str()
+            .unwrap()
+            .starts_with("http://127.0.0.1:"),
+        "{line}"
+    );
+    let request =
+        json!({"jsonrpc": "2.0", "method": "math.add", "params": {"a": 1, "b": 2}, "id": 1});
+    assert_eq!(call(&line, &request).await["result"]["sum"], 3);
+    assert_eq!(running.terminate().await.code(), Some(0));
+    let demo = Path::new(line["data_dir"].as_str().unwrap())
+        .join("spaces")
+        .join(line["space_id"].as_str().unwrap())
+        .join("methods.toml");
+    let text = std::fs::read_to_string(demo).unwrap();
+    assert!(
+        text.contains("svc methods register methods.toml"),
+        "the file knows its own name"
+    );
+}

@@ -1,0 +1,15 @@
+//! Events (spec 2.2, 2.3, 6): emit, dispatch, delivery, sinks, subscriptions.
+
+mod cli;
+pub mod crash;
+mod delivery;
+mod emit;
+mod fairness;
+mod headers;
+mod history;
+mod isolation;
+mod methods;
+mod queue;
+mod sinks;
+mod templates;
+mod webhook;

@@ -1,0 +1,6 @@
+//! The HTTP listener: host names, proxies, slow connections, expensive requests.
+
+mod compute;
+mod connections;
+mod hosts;
+mod proxies;

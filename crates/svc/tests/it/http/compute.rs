@@ -1,0 +1,234 @@
+//! Requests that need much processor time: limited, and never blocking other users.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use serde_json::json;
+use svc_testkit::{Http, SimulatedAgents, TestServer, TestUser, result};
+use tokio::task::JoinSet;
+
+const SPACES: usize = 4;
+const METHODS_PER_SPACE: usize = 1_000;
+/// Expensive requests of one user that are always in flight.
+const AT_ONCE: usize = 16;
+/// Requests of the other user, each of them a probe and a call.
+const ROUNDS: usize = 25;
+
+/// Keeps `AT_ONCE` requests of a kind in flight until it is stopped.
+struct Attack {
+    running: JoinSet<()>,
+    is_over: Arc<AtomicBool>,
+    done: Arc<AtomicUsize>,
+}
+
+impl Attack {
+    fn start<F, R>(user: &TestUser, request: F) -> Self
+    where
+        F: Fn(TestUser) -> R + Clone + Send + 'static,
+        R: Future<Output = ()> + Send,
+    {
+        let (is_over, done) = (Arc::new(AtomicBool::new(false)), Arc::default());
+        let mut running = JoinSet::new();
+        for _ in 0..AT_ONCE {
+            let (user, request) = (user.clone(), request.clone());
+            let (is_over, done) = (Arc::clone(&is_over), Arc::clone(&done));
+            running.spawn(async move {
+                while !is_over.load(Ordering::Relaxed) {
+                    request(user.clone()).await;
+                    AtomicUsize::fetch_add(&done, 1, Ordering::Relaxed);
+                }
+            });
+        }
+        Self {
+            running,
+            is_over,
+            done,
+        }
+    }
+
+    fn done(&self) -> usize {
+        self.done.load(Ordering::Relaxed)
+    }
+
+    async fn wait_for_one(&self) {
+        while self.done() == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn stop(self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.running.join_all().await;
+    }
+}
+
+/// Responses to the victim while expensive requests are in flight. If one of these
+/// blocked the serving thread, each response would wait for all of them: `AT_ONCE` for
+/// each of the two responses of a round.
+async fn held_up_by(attack: Attack, victim: &TestUser) -> usize {
+    attack.wait_for_one().await;
+    let before = attack.done();
+    for n in 0..ROUNDS {
+        let healthy = victim.http().request("GET", "/healthz", &[], "").await;
+        healthy.expect(200);
+        let params = json!({ "n": n });
+        assert_eq!(result(&victim.call("s0.m0", params.clone()).await), &params);
+    }
+    let during = attack.done() - before;
+    attack.stop().await;
+    during
+}
+
+async fn agents(
+    server: &TestServer,
+    user: &TestUser,
+    spaces: usize,
+    methods: usize,
+) -> SimulatedAgents {
+    let tokens = user.create_spaces(spaces, 4).await;
+    let Http::Tcp(address) = server.http() else {
+        unreachable!("a test server listens on TCP")
+    };
+    SimulatedAgents::link(address, tokens, methods, 2).await
+}
+
+/// Far fewer than two times `AT_ONCE` for each round.
+const FEW: usize = ROUNDS * AT_ONCE / 2;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_lists_of_one_user_delay_no_other_user() {
+    let server = TestServer::builder().config("workers = 1").start().await;
+    let (eve, victim) = (server.user("eve").await, server.user("victim").await);
+    let _methods = agents(&server, &eve, SPACES, METHODS_PER_SPACE).await;
+    let _own = agents(&server, &victim, 1, 1).await;
+    let listed = eve.get("/api/methods?q=m7").await.expect(200).json();
+    assert_eq!(listed["count"], SPACES * 111);
+
+    for path in [
+        "/api/methods",
+        "/api/methods?q=a+b+c+d+e+f+g+h",
+        "/api/openrpc.json",
+    ] {
+        let attack = Attack::start(&eve, move |eve| async move {
+            eve.get(path).await.expect(200);
+        });
+        let during = held_up_by(attack, &victim).await;
+        assert!(during < FEW, "{path}: {during} during {ROUNDS} rounds");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn expensive_templates_of_one_user_delay_no_other_user() {
+    let server = TestServer::builder().config("workers = 1").start().await;
+    let (eve, victim) = (server.user("eve").await, server.user("victim").await);
+    let _own = agents(&server, &victim, 1, 1).await;
+    // The template runs until its work limit, and is refused then.
+    let numbers: Vec<_> = (0..200).map(|n| n.to_string()).collect();
+    let list = numbers.join(",");
+    let heavy = format!(
+        "[{{% for a in [{list}] %}}{{% for b in [{list}] %}}{{% if a == b %}}{{% endif %}}{{% endfor %}}{{% endfor %}}1]"
+    );
+    let sink = json!({"name": "heavy", "patterns": "custom.x", "type": "webhook",
+        "webhook": {"url": "https://example.com/", "body_template": heavy}});
+    let refused = eve.post("/api/event-sinks", &sink).await.expect(400);
+    assert_eq!(refused.code(), "invalid_template", "{}", refused.text());
+
+    let new = sink.clone();
+    let creating = Attack::start(&eve, move |eve| {
+        let sink = new.clone();
+        async move {
+            eve.post("/api/event-sinks", &sink).await.expect(400);
+        }
+    });
+    let during = held_up_by(creating, &victim).await;
+    assert!(during < FEW, "{during} created during {ROUNDS} rounds");
+
+    // A patch checks its template before the transaction, which would block all other changes.
+    let stored = eve
+        .webhook("light", "custom.x", "https://example.com/")
+        .await;
+    let path = stored.path();
+    let patch = json!({"webhook": {"body_template": heavy}});
+    let patching = Attack::start(&eve, move |eve| {
+        let (path, patch) = (path.clone(), patch.clone());
+        async move {
+            eve.patch(&path, &patch).await.expect(400);
+        }
+    });
+    patching.wait_for_one().await;
+    let before = patching.done();
+    for n in 0..ROUNDS {
+        victim.emit("x", json!({ "n": n })).await;
+    }
+    let during = patching.done() - before;
+    patching.stop().await;
+    assert!(during < FEW, "{during} patches during {ROUNDS} events");
+}
+
+#[tokio::test]
+async fn a_user_with_too_many_long_computations_is_refused_and_others_are_not() {
+    let server = TestServer::builder()
+        .config("compute_threads = 1\ncompute_queue = 1")
+        .start()
+        .await;
+    let (eve, victim) = (server.user("eve").await, server.user("victim").await);
+    let _methods = agents(&server, &eve, SPACES, METHODS_PER_SPACE).await;
+    let mut asking = JoinSet::new();
+    for _ in 0..AT_ONCE {
+        let eve = eve.clone();
+        asking.spawn(async move { eve.get("/api/methods").await });
+    }
+    // The victim does not see Eve's methods, and the two have separate queues.
+    let preview = json!({"body_template": "[${{ event.type }}]"});
+    let previewed = victim.post("/api/event-sinks/preview", preview).await;
+    previewed.expect(200);
+    let answers = asking.join_all().await;
+    let refused: Vec<_> = answers.iter().filter(|one| one.status != 200).collect();
+    assert!(!refused.is_empty() && refused.len() < AT_ONCE);
+    for refusal in refused {
+        assert_eq!((refusal.status, refusal.code().as_str()), (429, "busy"));
+        assert_eq!(refusal.header("retry-after"), Some("1"));
+        assert!(
+            refusal.text().contains("server.compute_queue"),
+            "{}",
+            refusal.text()
+        );
+    }
+    eve.get("/api/methods").await.expect(200);
+}
+
+#[tokio::test]
+async fn queries_are_limited_in_bytes_and_in_words() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let words = |count: usize| vec!["a"; count].join("+");
+    let check = async |path: String, code: &str| {
+        let answer = ann.get(&path).await.expect(400);
+        assert_eq!(answer.code(), code, "{}", &path[..path.len().min(60)]);
+        answer.text()
+    };
+    ann.get(&format!("/api/methods?q={}", words(16)))
+        .await
+        .expect(200);
+    let told = check(format!("/api/methods?q={}", words(17)), "too_many_words").await;
+    assert!(told.contains("17") && told.contains("16"), "{told}");
+    // 12,000 words in one query; no route takes a query of that size.
+    for route in [
+        "methods",
+        "events",
+        "spaces",
+        "scripts",
+        "audit",
+        "stats",
+        "openapi.json",
+    ] {
+        let told = check(
+            format!("/api/{route}?q={}", words(12_000)),
+            "query_too_long",
+        )
+        .await;
+        assert!(told.contains("8192"), "{told}");
+    }
+}

@@ -1,0 +1,317 @@
+//! Every route with every kind of credential, against a table.
+//!
+//! A new route without a row here fails the test, so its permission is always a decision.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use svc_testkit::{Answer, TestServer, fixture};
+
+/// Credentials in the order of the columns below.
+const CREDENTIALS: [&str; 10] = [
+    "none",
+    "bad",
+    "expired",
+    "revoked",
+    "methods",
+    "mcp",
+    "powerless",
+    "admin",
+    "foreign cookie",
+    "agent",
+];
+
+/// `o` is accepted (with any result), `1` is 401, `3` is 403. The columns: no credential, a bad,
+/// an expired, a revoked token | tokens of an administrator with scope `methods`, `mcp` | an
+/// unrestricted token of a user without permissions, one of an administrator | an administrator's
+/// cookie in a request that a foreign page sent | the agent token of an administrator's space.
+#[rustfmt::skip]
+const EXPECTED: &[(&str, &str, &str)] = &[
+    ("GET",    "/healthz",                      "oooo 33 oo o o"),
+    ("GET",    "/readyz",                       "oooo 33 oo o o"),
+    ("GET",    "/metrics",                      "o111 33 3o o o"), // these tests are on the loopback
+    ("GET",    "/api/openapi.json",             "oooo 33 oo o o"),
+    ("GET",    "/",                             "oooo 33 oo o o"),
+    ("GET",    "/web/{*path}",                  "oooo 33 oo o o"),
+    ("GET",    "/{*path}",                      "oooo 33 oo o o"),
+    ("POST",   "/api/auth/setup",               "oooo 33 oo 3 3"),
+    ("POST",   "/api/auth/login",               "oooo 33 oo 3 3"),
+    ("POST",   "/api/auth/logout",              "1111 33 oo 3 3"),
+    ("GET",    "/api/auth/me",                  "1111 33 oo o o"),
+    ("GET",    "/api/auth/state",               "oooo 33 oo o o"),
+    ("POST",   "/api/auth/password",            "1111 33 oo 3 3"),
+    ("GET",    "/api/auth/sessions",            "1111 33 oo o 3"),
+    ("DELETE", "/api/auth/sessions",            "1111 33 oo 3 3"),
+    ("DELETE", "/api/auth/sessions/{id}",       "1111 33 oo 3 3"),
+    ("GET",    "/api/users",                    "1111 33 3o o 3"),
+    ("POST",   "/api/users",                    "1111 33 3o 3 3"),
+    ("GET",    "/api/users/{id}",               "1111 33 3o o 3"),
+    ("PATCH",  "/api/users/{id}",               "1111 33 3o 3 3"),
+    ("DELETE", "/api/users/{id}",               "1111 33 3o 3 3"),
+    ("GET",    "/api/users/{id}/access",        "1111 33 3o o 3"),
+    ("GET",    "/api/groups",                   "1111 33 3o o 3"),
+    ("POST",   "/api/groups",                   "1111 33 3o 3 3"),
+    ("GET",    "/api/groups/{id}",              "1111 33 3o o 3"),
+    ("PATCH",  "/api/groups/{id}",              "1111 33 3o 3 3"),
+    ("DELETE", "/api/groups/{id}",              "1111 33 3o 3 3"),
+    ("GET",    "/api/roles",                    "1111 33 3o o 3"),
+    ("POST",   "/api/roles",                    "1111 33 3o 3 3"),
+    ("GET",    "/api/roles/{id}",               "1111 33 3o o 3"),
+    ("PATCH",  "/api/roles/{id}",               "1111 33 3o 3 3"),
+    ("DELETE", "/api/roles/{id}",               "1111 33 3o 3 3"),
+    ("GET",    "/api/permissions",              "1111 33 oo o 3"),
+    ("GET",    "/api/tokens",                   "1111 33 oo o 3"),
+    ("POST",   "/api/tokens",                   "1111 33 oo 3 3"),
+    ("DELETE", "/api/tokens/{id}",              "1111 33 oo 3 3"),
+    ("GET",    "/api/spaces",                   "1111 33 3o o o"),
+    ("POST",   "/api/spaces",                   "1111 33 3o 3 3"),
+    ("GET",    "/api/spaces/{id}",              "1111 33 3o o o"),
+    ("PATCH",  "/api/spaces/{id}",              "1111 33 3o 3 3"), // the agent's own space: below
+    ("DELETE", "/api/spaces/{id}",              "1111 33 3o 3 3"),
+    ("POST",   "/api/spaces/{id}/start",        "1111 33 3o 3 3"),
+    ("POST",   "/api/spaces/{id}/stop",         "1111 33 3o 3 3"),
+    ("POST",   "/api/spaces/{id}/agent-token",  "1111 33 3o 3 3"),
+    ("GET",    "/api/spaces/{id}/logs",         "1111 33 3o o 3"),
+    ("GET",    "/api/templates",                "1111 33 3o o o"),
+    ("POST",   "/api/templates",                "1111 33 3o 3 o"),
+    ("GET",    "/api/templates/{id}",           "1111 33 3o o o"),
+    ("PATCH",  "/api/templates/{id}",           "1111 33 3o 3 o"),
+    ("DELETE", "/api/templates/{id}",           "1111 33 3o 3 o"),
+    ("GET",    "/api/scripts",                  "1111 33 oo o o"),
+    ("POST",   "/api/scripts",                  "1111 33 oo 3 o"),
+    ("GET",    "/api/scripts/{id}",             "1111 33 oo o o"),
+    ("PATCH",  "/api/scripts/{id}",             "1111 33 oo 3 o"),
+    ("DELETE", "/api/scripts/{id}",             "1111 33 oo 3 o"),
+    ("POST",   "/api/scripts/{id}/run",         "1111 33 oo 3 o"),
+    ("GET",    "/api/servers",                  "1111 33 3o o o"),
+    ("GET",    "/api/stats",                    "1111 33 oo o o"),
+    ("GET",    "/api/methods",                  "1111 o3 oo o o"),
+    ("POST",   "/api/methods/call",             "1111 o3 oo 3 o"),
+    ("GET",    "/api/openrpc.json",             "1111 33 oo o o"),
+    ("POST",   "/mcp",                          "1111 3o 3o 3 o"),
+    ("GET",    "/mcp",                          "1111 3o 3o 3 o"), // a foreign page's stream, too
+    ("POST",   "/api/events/emit",              "1111 33 3o 3 o"),
+    ("GET",    "/api/events",                   "1111 33 oo o o"),
+    ("GET",    "/api/events/stream",            "1111 33 oo o o"),
+    ("GET",    "/api/events/{id}",              "1111 33 oo o o"),
+    ("GET",    "/api/events/{id}/deliveries",   "1111 33 oo o o"),
+    ("GET",    "/api/event-sinks",              "1111 33 3o o o"),
+    ("POST",   "/api/event-sinks",              "1111 33 3o 3 o"),
+    ("POST",   "/api/event-sinks/preview",      "1111 33 3o 3 o"),
+    ("GET",    "/api/event-sinks/{id}",         "1111 33 3o o o"),
+    ("PATCH",  "/api/event-sinks/{id}",         "1111 33 3o 3 o"),
+    ("DELETE", "/api/event-sinks/{id}",         "1111 33 3o 3 o"),
+    ("POST",   "/api/event-sinks/{id}/test",    "1111 33 3o 3 o"),
+    ("POST",   "/api/event-sinks/{id}/rotate-secret", "1111 33 3o 3 o"),
+    ("POST",   "/api/event-sinks/{id}/replay",  "1111 33 3o 3 o"),
+    ("GET",    "/api/event-sinks/{id}/deliveries", "1111 33 3o o o"),
+    ("POST",   "/api/event-sinks/{id}/deliveries/{n}/resend", "1111 33 3o 3 o"),
+    ("GET",    "/api/audit",                    "1111 33 3o o o"),
+    ("GET",    "/agent/link",                   "1111 33 33 3 o"),
+];
+
+/// An id that no record has.
+const NOBODY: &str = "01890000-0000-7000-8000-000000000000";
+
+/// A path of the table with ids in it. A stream would never end its response; an invalid pattern
+/// ends it for accepted credentials.
+fn concrete(path: &str) -> String {
+    let path = path.replace("{id}", NOBODY).replace("{n}", "1");
+    let path = path.replace("{*path}", "nowhere");
+    if path.ends_with("/stream") {
+        format!("{path}?pattern=**")
+    } else {
+        path
+    }
+}
+
+/// Headers that present each kind of credential.
+type Credentials = BTreeMap<&'static str, Vec<(&'static str, String)>>;
+
+async fn credentials(server: &mut TestServer) -> Credentials {
+    let bearer = |token: &str| vec![("authorization", format!("Bearer {token}"))];
+    let admin = server.admin().await;
+    let powerless = server.user_with("nobody", &[], &[]).await;
+    // Apart from `admin`, whose sessions the walk ends.
+    let browser = server.user_with("browser", &["admin"], &[]).await;
+    let space = admin.space("lab").await;
+    let revoked = admin.new_token(&[]).await;
+    admin
+        .delete(&format!("/api/tokens/{}", revoked["id"].as_str().unwrap()))
+        .await;
+    let expired = admin.new_token(&[]).await;
+    server.expire_token(expired["id"].as_str().unwrap()).await;
+    let foreign = vec![
+        ("cookie", browser.login().await),
+        ("origin", "https://elsewhere.example".to_owned()),
+    ];
+    BTreeMap::from([
+        ("none", vec![]),
+        ("bad", bearer("svc_pat_0123456789")),
+        ("expired", bearer(expired["token"].as_str().unwrap())),
+        ("revoked", bearer(revoked["token"].as_str().unwrap())),
+        ("methods", bearer(&admin.scoped(&["methods"]).await.token)),
+        ("mcp", bearer(&admin.scoped(&["mcp"]).await.token)),
+        ("powerless", bearer(&powerless.token)),
+        ("admin", bearer(&admin.token)),
+        ("foreign cookie", foreign),
+        ("agent", bearer(&space.agent_token)),
+    ])
+}
+
+async fn try_route(
+    server: &TestServer,
+    credential: &[(&str, String)],
+    method: &str,
+    path: &str,
+) -> Answer {
+    let mut headers: Vec<_> = credential
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    if method != "GET" {
+        headers.push(("content-type", "application/json"));
+    }
+    let body = if method == "GET" { "" } else { "{}" };
+    server.http().request(method, path, &headers, body).await
+}
+
+#[tokio::test]
+async fn s5_every_route_accepts_exactly_the_credentials_of_the_table() {
+    let mut server = TestServer::start().await;
+    let listed = server
+        .anonymous_cli()
+        .run(&["server", "routes", "-o", "json"])
+        .await
+        .expect(0)
+        .json();
+    let route = |row: &Value| {
+        let text = |key: &str| row[key].as_str().unwrap().to_owned();
+        (text("method"), text("path"))
+    };
+    let routes: Vec<_> = listed.as_array().unwrap().iter().map(route).collect();
+    let rows: BTreeMap<_, _> = EXPECTED
+        .iter()
+        .map(|(method, path, row)| {
+            (
+                ((*method).to_owned(), (*path).to_owned()),
+                row.replace(' ', ""),
+            )
+        })
+        .collect();
+    let without_row: Vec<_> = routes
+        .iter()
+        .filter(|route| !rows.contains_key(route))
+        .collect();
+    assert!(
+        without_row.is_empty(),
+        "routes without a row in this table: {without_row:?}"
+    );
+    let without_route: Vec<_> = rows.keys().filter(|row| !routes.contains(row)).collect();
+    assert!(
+        without_route.is_empty(),
+        "rows without a route: {without_route:?}"
+    );
+
+    let credentials = credentials(&mut server).await;
+    let mut wrong = Vec::new();
+    for ((method, path), row) in &rows {
+        for (credential, expected) in CREDENTIALS.iter().zip(row.chars()) {
+            let answer =
+                try_route(&server, &credentials[credential], method, &concrete(path)).await;
+            let found = match answer.status {
+                401 => '1',
+                403 => '3',
+                _ => 'o',
+            };
+            if found != expected {
+                let body: String = answer.text().chars().take(120).collect();
+                wrong.push(format!(
+                    "{method} {path} as {credential}: {} instead of `{expected}`: {body}",
+                    answer.status
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[tokio::test]
+async fn s5_unknown_paths_and_methods_require_authentication_too() {
+    let mut server = TestServer::start().await;
+    let credentials = credentials(&mut server).await;
+    for (path, expected) in [
+        ("/api/nowhere", "1111 33 oo o o"),
+        ("/api/methods/", "1111 33 oo o o"),
+    ] {
+        for (credential, expected) in CREDENTIALS.iter().zip(expected.replace(' ', "").chars()) {
+            let status = try_route(&server, &credentials[credential], "GET", path)
+                .await
+                .status;
+            let found = match status {
+                401 => '1',
+                403 => '3',
+                404 => 'o',
+                other => panic!("{path} as {credential}: {other}"),
+            };
+            assert_eq!(found, expected, "{path} as {credential}");
+        }
+    }
+    try_route(&server, &credentials["admin"], "PUT", "/api/users")
+        .await
+        .expect(405);
+    try_route(&server, &credentials["none"], "PUT", "/api/users")
+        .await
+        .expect(401);
+}
+
+#[tokio::test]
+async fn s5_a_cookie_authorizes_changes_only_from_pages_of_this_server() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let cookie = ann.login().await;
+    let own = server.url().to_owned();
+    let write = |name: &'static str, value: String| {
+        let (http, cookie) = (server.http(), cookie.clone());
+        async move {
+            let mut headers = vec![
+                ("cookie", cookie.as_str()),
+                ("content-type", "application/json"),
+            ];
+            if !name.is_empty() {
+                headers.push((name, value.as_str()));
+            }
+            http.request("POST", "/api/tokens", &headers, r#"{"name":"x"}"#)
+                .await
+                .status
+        }
+    };
+    assert_eq!(write("", String::new()).await, 201);
+    assert_eq!(write("origin", own.clone()).await, 201);
+    assert_eq!(write("sec-fetch-site", "same-origin".into()).await, 201);
+    assert_eq!(write("sec-fetch-site", "none".into()).await, 201);
+    assert_eq!(write("sec-fetch-site", "same-site".into()).await, 403);
+    assert_eq!(write("sec-fetch-site", "cross-site".into()).await, 403);
+    assert_eq!(write("origin", "null".into()).await, 403);
+    assert_eq!(
+        write("origin", "https://elsewhere.example".into()).await,
+        403
+    );
+    assert_eq!(write("origin", format!("{own}0")).await, 403);
+}
+
+#[tokio::test]
+async fn s5_an_agent_token_manages_its_own_space() {
+    let server = TestServer::start().await;
+    let ann = server.user("ann").await;
+    let space = ann.space("lab").await;
+    let _agent = space.publish(fixture().plain("echo")).await;
+    let agent = ann.with_token(&space.agent_token);
+    agent.get(&space.path()).await.expect(200);
+    agent
+        .get(&format!("{}/logs", space.path()))
+        .await
+        .expect(200);
+    let body = r#"{"health_check":{"type":"none"}}"#;
+    agent.patch(&space.path(), body).await.expect(200);
+}

@@ -1,0 +1,246 @@
+//! `/mcp` tested by independent judges: the official conformance suite and public clients. See
+//! `tests/judges`.
+
+mod install;
+mod ugly;
+
+use std::{fs, time::Duration};
+
+use serde_json::{Value, json};
+use svc_testkit::{
+    Process, TestAgent, TestServer, TestSpace, TestUser, fixture, fixture_method_server, method,
+    svc_program,
+};
+
+use self::install::{Judge, is_proxy, source};
+
+/// A judge that takes longer hangs; the machine may be busy.
+const JUDGE_LIMIT: Duration = Duration::from_secs(180);
+
+/// A tool that is added and removed; see [`Site::publish_what_changes`].
+const CHANGING: &str = "changing";
+
+/// Ann, whose tools the judges see, and Ben, who shares with her.
+struct Site {
+    ann: TestUser,
+    ben: TestUser,
+    agents: Vec<(TestAgent, TestSpace)>,
+    server: TestServer,
+}
+
+impl Site {
+    async fn start() -> Self {
+        let server = TestServer::start().await;
+        let (ann, ben) = (server.user("ann").await, server.user("ben").await);
+        let mut site = Self {
+            ann,
+            ben,
+            agents: Vec::new(),
+            server,
+        };
+        let trigger = site.publish_what_changes().await;
+        let space = site.ann.space("tools").await;
+        for file in ["server.py", "methods.toml"] {
+            fs::copy(source("fixture").join(file), space.folder().join(file)).unwrap();
+        }
+        space.write("trigger.json", &trigger.to_string());
+        let agent = space.agent().await;
+        agent
+            .cli()
+            .run(&["methods", "register", "methods.toml"])
+            .await
+            .expect(0);
+        site.agents.push((agent, space));
+        site
+    }
+
+    /// A second space of Ann, and the command with which the fixture changes its registration.
+    async fn publish_what_changes(&mut self) -> Value {
+        let space = self.ann.space("changing").await;
+        let without = fixture().plain("no_tool");
+        let with = without.clone().with(method(CHANGING, "echo").mcp_tool());
+        space.write("with.toml", &with.to_string());
+        space.write("without.toml", &without.to_string());
+        let agent = space.publish(without).await;
+        let trigger = json!({
+            "register": [svc_program(), "methods", "register"],
+            "folder": space.folder(),
+            "env": {"HOME": space.folder()},
+        });
+        self.agents.push((agent, space));
+        trigger
+    }
+
+    /// Ben shares every unusual method with all users.
+    async fn publish_ugly(&mut self) {
+        let methods: Vec<_> = ugly::schemas()
+            .into_iter()
+            .map(|(name, params_schema, result_schema)| {
+                let mut method = json!({
+                    "name": name, "local_name": "echo", "description": "Says \u{0}\u{202e}\n```",
+                    "scope": "shared", "mcp_tool": true,
+                });
+                for (key, schema) in [
+                    ("params_schema", params_schema),
+                    ("result_schema", result_schema),
+                ] {
+                    if !schema.is_null() {
+                        method[key] = schema;
+                    }
+                }
+                method
+            })
+            .collect();
+        let space = self.ben.space("ugly").await;
+        let agent = space.agent().await;
+        let body = json!({
+            "path": space.folder().join("methods.toml"),
+            "registration": {
+                "version": 1, "server": {"command": fixture_method_server()}, "methods": methods,
+            },
+        });
+        let json = [("content-type", "application/json")];
+        let socket = agent.socket().await;
+        socket
+            .request("POST", "/registration", &json, body.to_string())
+            .await
+            .expect(200);
+        self.agents.push((agent, space));
+    }
+
+    /// Runs a judge as Ann, with a token for `/mcp` alone; returns its stdout.
+    async fn ask(&self, judge: &Judge) -> Option<Vec<String>> {
+        let mut command = judge.install()?;
+        let ann = self.ann.scoped(&["mcp"]).await;
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_proxy(name)) {
+            command.env_remove(name);
+        }
+        command
+            .env("MCP_URL", format!("{}/mcp", self.server.url()))
+            .env("MCP_TOKEN", &ann.token)
+            .env("HOME", self.server.home())
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("NO_COLOR", "1")
+            .current_dir(self.server.home());
+        let mut process = Process::spawn("judge", command);
+        let status = process.wait_for_exit(JUDGE_LIMIT).await;
+        let said = process.stdout();
+        assert!(
+            status.success(),
+            "the judge is not content: {status}\n{}\n{}",
+            said.join("\n"),
+            process.stderr()
+        );
+        Some(said)
+    }
+
+    /// The report of a client: its last line, which is JSON.
+    async fn seen_by(&self, client: &Judge) -> Option<Value> {
+        let said = self.ask(client).await?;
+        let line = said.last().expect("a client says what it saw");
+        Some(serde_json::from_str(line).unwrap())
+    }
+}
+
+/// The tools without Ben's and the changing one, in their order.
+fn own(seen: &Value) -> Vec<&Value> {
+    let tools = seen["tools"].as_array().unwrap();
+    tools
+        .iter()
+        .filter(|tool| !is_bens(tool) && tool["name"] != CHANGING)
+        .collect()
+}
+
+fn is_bens(tool: &Value) -> bool {
+    tool["name"].as_str().unwrap().starts_with("user_ben_")
+}
+
+fn names<'a>(tools: impl IntoIterator<Item = &'a Value>, key: &str) -> Vec<String> {
+    let mut names: Vec<_> = tools
+        .into_iter()
+        .filter_map(|tool| tool[key].as_str().map(str::to_owned))
+        .collect();
+    names.sort();
+    names
+}
+
+/// A client lists and calls Ann's tools, and lists them unchanged when Ben shares his.
+async fn is_content(client: Judge, protocol: &str) {
+    if client.install().is_none() {
+        return;
+    }
+    let mut site = Site::start().await;
+    let expected = names(&site.ann.methods().await, "mcp_tool_name");
+    assert!(expected.contains(&"dotted_name_plain".to_owned()));
+    let alone = site.seen_by(&client).await.unwrap();
+    assert_eq!(alone["protocol"], protocol);
+    assert_eq!(names(own(&alone), "name"), expected);
+
+    site.publish_ugly().await;
+    let beside = site.seen_by(&client).await.unwrap();
+    assert_eq!(
+        own(&beside),
+        own(&alone),
+        "another's schemas change nothing"
+    );
+    let bens = beside["tools"].as_array().unwrap();
+    let bens = bens.iter().filter(|tool| is_bens(tool)).count();
+    assert_eq!(bens, ugly::schemas().len(), "his tools are seen too");
+}
+
+#[tokio::test]
+async fn python_mcp_1() {
+    is_content(Judge::Python("mcp1"), "2025-11-25").await;
+}
+
+#[tokio::test]
+async fn python_mcp_2() {
+    is_content(Judge::Python("mcp2"), "2026-07-28").await;
+}
+
+#[tokio::test]
+async fn python_fastmcp_4() {
+    is_content(Judge::Python("fastmcp4"), "2026-07-28").await;
+}
+
+#[tokio::test]
+async fn typescript_sdk_1() {
+    is_content(Judge::Node("sdk1.mjs", &[]), "2025-11-25").await;
+}
+
+#[tokio::test]
+async fn typescript_client_2() {
+    is_content(Judge::Node("client2.mjs", &[]), "2025-11-25").await;
+}
+
+#[tokio::test]
+async fn typescript_client_2_that_negotiates() {
+    is_content(Judge::Node("client2.mjs", &["auto"]), "2026-07-28").await;
+}
+
+#[tokio::test]
+async fn inspector_strict() {
+    is_content(Judge::Node("inspector.mjs", &["legacy"]), "legacy").await;
+}
+
+#[tokio::test]
+async fn inspector_strict_in_the_modern_era() {
+    is_content(Judge::Node("inspector.mjs", &["modern"]), "modern").await;
+}
+
+async fn conforms(revision: &'static [&'static str; 1]) {
+    let suite = Judge::Node("conformance.mjs", revision);
+    if suite.install().is_some() {
+        Site::start().await.ask(&suite).await;
+    }
+}
+
+#[tokio::test]
+async fn conformance_2025_11_25() {
+    conforms(&["2025-11-25"]).await;
+}
+
+#[tokio::test]
+async fn conformance_2026_07_28() {
+    conforms(&["2026-07-28"]).await;
+}

@@ -1,0 +1,165 @@
+//! Installs the judges: packages of npm and PyPI, installed once into the target folder and kept
+//! until their lock files change.
+
+use std::{
+    ffi::OsStr,
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use svc_testkit::{found_or_skipped, require};
+
+/// Installing includes downloads.
+const INSTALL_LIMIT: Duration = Duration::from_secs(600);
+
+/// A program that speaks MCP.
+pub enum Judge {
+    /// A script of `judges/node`, and its arguments.
+    Node(&'static str, &'static [&'static str]),
+    /// A script of `judges/python`, whose requirements have its name.
+    Python(&'static str),
+}
+
+impl Judge {
+    /// The command that runs it. `None` if it cannot be installed, which is printed; with
+    /// `SVC_REQUIRE_JUDGES=1` that fails the test.
+    pub fn install(&self) -> Option<Command> {
+        let installed = require("python3").and_then(|()| match self {
+            Self::Node(script, args) => install_node().map(|folder| {
+                let mut command = Command::new(folder.join(NODE));
+                command.arg(folder.join(script)).args(*args);
+                command
+            }),
+            Self::Python(name) => install_python(name).map(|folder| {
+                let mut command = Command::new(folder.join(PYTHON));
+                command.arg(source("python").join(format!("{name}.py")));
+                command
+            }),
+        });
+        found_or_skipped(
+            installed,
+            "SVC_REQUIRE_JUDGES",
+            "a judge of /mcp is missing",
+        )
+    }
+}
+
+/// Where the judges' own files are.
+pub fn source(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/judges")
+        .join(folder)
+}
+
+const NODE: &str = "node_modules/.bin/node";
+const PYTHON: &str = "bin/python";
+
+fn install_node() -> Result<PathBuf, String> {
+    require("node")?;
+    require("npm")?;
+    let from = source("node");
+    let locked = read(&from.join("package.json")) + &read(&from.join("package-lock.json"));
+    install("node", NODE, &locked, Some(&from), |folder| {
+        let mut npm = Command::new("npm");
+        npm.args(["ci", "--no-audit", "--no-fund"])
+            .current_dir(folder);
+        vec![npm]
+    })
+}
+
+fn install_python(name: &str) -> Result<PathBuf, String> {
+    let requirements = source("python").join(format!("{name}.requirements.txt"));
+    install(name, PYTHON, &read(&requirements), None, |folder| {
+        let mut venv = Command::new("python3");
+        venv.args(["-m", "venv", "--clear"]).arg(folder);
+        let mut pip = Command::new(folder.join(PYTHON));
+        pip.args(["-m", "pip", "install", "--quiet", "-r"])
+            .arg(requirements);
+        vec![venv, pip]
+    })
+}
+
+/// Runs `commands` unless the installed packages have the same lock file. Other tests and other
+/// runs wait meanwhile.
+fn install(
+    name: &str,
+    program: &str,
+    locked: &str,
+    scripts: Option<&Path>,
+    commands: impl FnOnce(&Path) -> Vec<Command>,
+) -> Result<PathBuf, String> {
+    let judges = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("judges");
+    let folder = judges.join(name);
+    fs::create_dir_all(&folder).unwrap();
+    let lock = File::create(judges.join(format!("{name}.lock"))).unwrap();
+    lock.lock().unwrap();
+    if let Some(from) = scripts {
+        copy_changed(from, &folder).unwrap();
+    }
+    let stamp = judges.join(format!("{name}.stamp"));
+    let is_fresh = fs::read_to_string(&stamp).is_ok_and(|stamp| stamp == locked);
+    if !(is_fresh && folder.join(program).exists()) {
+        let _ = fs::remove_file(&stamp);
+        let log = judges.join(format!("{name}.log"));
+        for command in commands(&folder) {
+            run(command, &log)?;
+        }
+        fs::write(&stamp, locked).unwrap();
+    }
+    Ok(folder)
+}
+
+/// A script finds its packages beside it, so the scripts go where the packages are.
+fn copy_changed(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let path = entry?.path();
+        let copy = to.join(path.file_name().unwrap_or_default());
+        let text = fs::read(&path)?;
+        if fs::read(&copy).ok().as_ref() != Some(&text) {
+            fs::write(copy, text)?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs a command to its end, its output in `log`.
+fn run(mut command: Command, log: &Path) -> Result<(), String> {
+    let output = File::create(log).unwrap();
+    let shown = format!("{command:?}");
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(output.try_clone().unwrap())
+        .stderr(output)
+        .spawn()
+        .map_err(|error| format!("{shown} does not start: {error}"))?;
+    let begun = Instant::now();
+    let ended = loop {
+        match child.try_wait().unwrap() {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => break status.to_string(),
+            None if begun.elapsed() > INSTALL_LIMIT => {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                break format!("no end after {INSTALL_LIMIT:?}");
+            }
+            None => thread::sleep(Duration::from_millis(50)),
+        }
+    };
+    let said = String::from_utf8_lossy(&fs::read(log).unwrap()).into_owned();
+    Err(format!("{shown}: {ended}\n{said}"))
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Whether an environment variable would send a judge's requests elsewhere.
+pub fn is_proxy(name: &OsStr) -> bool {
+    name.to_string_lossy()
+        .to_ascii_lowercase()
+        .ends_with("_proxy")
+}

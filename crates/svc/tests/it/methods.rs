@@ -1,0 +1,9 @@
+//! Published methods (spec 2.1, 4.1): registration, visibility, targets, method servers.
+
+mod method_server;
+mod paging;
+pub mod registration;
+mod replacement;
+mod serial_mode;
+mod targets;
+mod visibility;
