@@ -7,10 +7,7 @@ mod feed;
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Weak},
 };
 
 use parking_lot::Mutex;
@@ -20,7 +17,7 @@ use tokio::sync::Notify;
 
 use self::feed::Feed;
 pub use self::feed::{Missed, Reader};
-use crate::clock;
+use crate::{clock, metrics::EventCounters};
 
 /// An event as streams carry it: written out, because a payload in memory can take thirty times
 /// its JSON, and a reader that does not read makes the buffer keep it.
@@ -77,26 +74,6 @@ pub(super) struct Wakes {
 pub(super) struct Woken {
     pub(super) lane: LaneId,
     pub(super) failures: u32,
-}
-
-/// What happened since the start, for metrics. Drops are counted durably, in the lanes.
-#[derive(Debug, Default)]
-pub struct EventCounters {
-    pub emitted: AtomicU64,
-    /// Attempts that delivered.
-    pub delivered: AtomicU64,
-    /// Attempts that failed, the last ones of dead deliveries included.
-    pub failed: AtomicU64,
-    /// Deliveries given up.
-    pub dead: AtomicU64,
-    /// Deliveries that nobody could take just then.
-    pub paused: AtomicU64,
-}
-
-impl EventCounters {
-    pub(super) fn add(counter: &AtomicU64, count: usize) {
-        counter.fetch_add(count as u64, Ordering::Relaxed);
-    }
 }
 
 impl Hub {

@@ -33,7 +33,7 @@ pub use self::{
     retention::{Pruned, Retention, prune},
     schedule::Slots,
 };
-use crate::store;
+use crate::{metrics::AttemptOutcome, store};
 
 /// One attempt to be made.
 #[derive(Clone, PartialEq, Debug)]
@@ -73,6 +73,18 @@ pub enum Sent {
     /// It may not be attempted, for this reason, until somebody changes that. No attempt is spent;
     /// it is looked at again after a while.
     Withheld(String),
+}
+
+impl Sent {
+    /// `None` when no attempt was made.
+    pub fn outcome(&self) -> Option<AttemptOutcome> {
+        match self {
+            Self::Delivered(_) => Some(AttemptOutcome::Delivered),
+            Self::Failed(_) => Some(AttemptOutcome::Failed),
+            Self::Dead(_) => Some(AttemptOutcome::Unrenderable),
+            Self::Paused | Self::Withheld(_) => None,
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -53,7 +53,9 @@ impl Deliver for Deliverers {
             } => (method.clone(), owner_id.to_string()),
         };
         let sent = self.attempt(job).await;
-        self.metrics.events.attempted(&receiver, &owner, &sent);
+        if let Some(outcome) = sent.outcome() {
+            self.metrics.events.attempted(&receiver, &owner, outcome);
+        }
         sent
     }
 }

@@ -31,8 +31,7 @@ use super::{
 use crate::{
     identity::{Caller, Directory},
     links::{Answer, Reports},
-    metrics::{CallOutcome, Metrics},
-    stats::CallStats,
+    metrics::{CallOutcome, CallStats, Metrics},
 };
 
 /// How long an agent may take to say whether a timed-out call had been sent.

@@ -13,7 +13,8 @@ use super::{
     turn::{self, Begun, Buried, Ending, Moment, Turn},
 };
 use crate::{
-    events::hub::{EventCounters, Hub},
+    events::hub::Hub,
+    metrics::EventCounters,
     store::{
         Store, StoreError,
         lanes::{self, DeliveryKind, Held},
