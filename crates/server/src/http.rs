@@ -4,7 +4,6 @@
 mod agent_link;
 mod audit;
 mod auth;
-mod body_budget;
 mod client_stream;
 pub mod connections;
 mod cookies;
@@ -40,8 +39,6 @@ mod web;
 #[cfg(test)]
 mod tests;
 
-pub use body_budget::BodyBudget;
 pub use door::Door;
-pub use host::AllowedHosts;
 pub use internal::{Asked, InternalApi, Reply, Unanswered};
 pub use router::{RouteRow, route_table, router};

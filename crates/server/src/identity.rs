@@ -16,7 +16,6 @@ mod directory;
 mod error;
 mod groups;
 mod hash_queue;
-mod login_limit;
 mod membership;
 mod passwords;
 mod policy;
@@ -44,7 +43,7 @@ pub use caller::{Caller, Credential, User};
 pub use change::Affected;
 pub use directory::{Denied, Directory, DirectoryChange};
 pub use error::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds};
-pub use policy::{LoginPolicy, PasswordPolicy, Policy};
+pub use policy::{PasswordPolicy, Policy};
 pub use power::Actor;
 pub use quotas::check_one_more;
 pub use secret::{Secret, hash_secret};
@@ -52,9 +51,9 @@ pub use sessions::{ClientDetails, LoggedIn};
 
 use crate::{
     clock::Clock,
+    limits::LoginLimit,
     store::{Store, StoreError},
 };
-use login_limit::LoginLimit;
 use passwords::Passwords;
 
 /// The services behind `/api/auth`, `/api/users`, `/api/groups`, `/api/roles`, `/api/tokens` and

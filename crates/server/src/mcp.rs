@@ -47,10 +47,10 @@ use self::{
 use crate::{
     fair_pool::{FairPool, PoolError},
     identity::{Caller, Directory},
+    limits::OverLimit,
     links::Reports,
     methods::{
         calls::{ANSWER_BYTES_MAX, Calls},
-        rate_limit::OverLimit,
         registry::Registry,
     },
     metrics::{McpOutcome, Metrics},

@@ -28,7 +28,7 @@ use super::{
 use crate::{
     clock::Clock,
     identity::{Caller, Credential, Directory, IdentityError},
-    methods::rate_limit::{OverLimit, RateLimit},
+    limits::{OverLimit, RateLimit},
     store::{Hash, Store, StoreError, Tx, events::usage, idempotency},
 };
 

@@ -8,7 +8,6 @@
 
 pub mod check;
 mod error;
-mod limit;
 mod queue;
 mod record;
 pub mod sample;
@@ -27,11 +26,8 @@ use svc_protocol::api::{
 };
 use uuid::Uuid;
 
+pub use self::error::SinkError;
 use self::record::{describe, record};
-pub use self::{
-    error::SinkError,
-    limit::{TestLimit, TooOften},
-};
 use super::{
     hub::Hub,
     sealed_headers::{self, SealError},
@@ -42,6 +38,7 @@ use crate::{
     clock,
     fair_pool::Cancelled,
     identity::{Actor, Caller, CallerWriter, check_one_more},
+    limits::TestLimit,
     store::{
         Page, PageRequest, Store, StoreError, Tx,
         audit::{self, Entry},

@@ -9,6 +9,7 @@ use crate::{
     events::{emit::EmitServiceError, history::HistoryError, sinks_service::SinkError},
     fair_pool::PoolError,
     identity::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds},
+    limits::BodiesFull,
     scripts::{ScriptsError, Unavailable, Untaken},
     spaces::SpaceError,
     stats::StatsError,
@@ -194,6 +195,13 @@ impl From<EmitServiceError> for ApiError {
             EmitServiceError::Caller(error) => error.into(),
             EmitServiceError::Store(error) => error.into(),
         }
+    }
+}
+
+impl From<BodiesFull> for ApiError {
+    fn from(error: BodiesFull) -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self::new(status, "too_many_unfinished_bodies", error.to_string()).retry_after(1)
     }
 }
 

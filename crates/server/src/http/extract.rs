@@ -21,13 +21,13 @@ use serde::{Serialize, de::DeserializeOwned};
 use svc_core::UserId;
 use svc_protocol::jsonrpc::{self, JSON_DEPTH_MAX};
 
-use super::{
-    auth::Admission,
-    body_budget::{Account, Reservation},
-    connections::Slot,
-    error::ApiError,
+use super::{auth::Admission, connections::Slot, error::ApiError};
+use crate::{
+    app::App,
+    identity::Caller,
+    limits::{Account, Reservation},
+    store::PageRequest,
 };
-use crate::{app::App, identity::Caller, store::PageRequest};
 
 /// Bodies of every route but calls: records, not payloads.
 const RECORD_BYTES_MAX: usize = 1024 * 1024;
@@ -358,7 +358,7 @@ mod tests {
     use http_body_util::{Full, StreamBody};
 
     use super::*;
-    use crate::http::body_budget::BodyBudget;
+    use crate::limits::BodyBudget;
 
     const MAX: usize = 10;
 

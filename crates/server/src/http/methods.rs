@@ -11,17 +11,14 @@ use http::{HeaderValue, StatusCode, header};
 use serde::Deserialize;
 
 use super::{
-    body_budget::Account,
     error::{ApiError, ApiResult, protect},
     extract::{PAYLOAD_TIME_MAX, Query, Received, read_body, require_json},
 };
 use crate::{
     app::App,
     identity::Caller,
-    methods::{
-        discovery::{Filter, MethodPage},
-        rate_limit::OverLimit,
-    },
+    limits::{Account, OverLimit},
+    methods::discovery::{Filter, MethodPage},
 };
 
 #[derive(Deserialize)]

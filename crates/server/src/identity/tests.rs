@@ -18,9 +18,10 @@ use svc_core::{Permission, Quotas, SpaceId, SpaceName, Timestamp, UserId, login:
 use svc_protocol::api;
 use uuid::Uuid;
 
-use super::{Caller, ClientDetails, Identity, IdentityError, LoginPolicy, PasswordPolicy, Policy};
+use super::{Caller, ClientDetails, Identity, IdentityError, PasswordPolicy, Policy};
 use crate::{
     clock::Clock,
+    limits::LoginPolicy,
     store::{PageRequest, Store, audit, spaces},
 };
 

@@ -25,11 +25,11 @@ use tokio::{
 use super::{
     openrpc,
     provider::Provider,
-    rate_limit::{OverLimit, RateLimit},
     registry::{PickError, Registry},
 };
 use crate::{
     identity::{Caller, Directory},
+    limits::{OverLimit, RateLimit},
     links::{Answer, Reports},
     metrics::{CallOutcome, CallStats, Metrics},
 };

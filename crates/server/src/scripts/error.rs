@@ -6,10 +6,7 @@ use svc_core::{event::EmitError, name::NameError, quota::QuotaExceeded};
 use thiserror::Error;
 
 use super::{Untaken, runner::Unavailable};
-use crate::{
-    events::sinks_service::TooOften, fair_pool::PoolError, identity::IdentityError,
-    store::StoreError,
-};
+use crate::{fair_pool::PoolError, identity::IdentityError, limits::TooOften, store::StoreError};
 
 #[derive(Debug, Error)]
 pub enum ScriptsError {

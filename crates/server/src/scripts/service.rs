@@ -24,9 +24,9 @@ use super::{
 };
 use crate::{
     clock,
-    events::sinks_service::TestLimit,
     fair_pool::{Cancelled, FairPool},
     identity::{Actor, Caller, CallerWriter, Credential, check_one_more},
+    limits::TestLimit,
     mcp::scripts::StoredTools,
     store::{
         Page, PageRequest, Store, StoreError, Tx,

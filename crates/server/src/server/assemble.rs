@@ -21,16 +21,17 @@ use crate::{
             method::MethodDelivery,
             webhook::{AddressGuard, Lookups, Webhook},
         },
-        sinks_service::{SinksService, TestLimit},
+        sinks_service::SinksService,
     },
     fair_pool::FairPool,
-    http::{AllowedHosts, BodyBudget, InternalApi},
+    host_names::AllowedHosts,
+    http::InternalApi,
     identity::{Directory, Identity},
+    limits::{BodyBudget, RateLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE, TestLimit},
     links::Links,
     mcp::{Mcp, scripts::StoredTools},
     methods::{
-        calls::Calls, discovery::Discovery, openrpc, publish::Publisher, rate_limit::RateLimit,
-        registry::Registry,
+        calls::Calls, discovery::Discovery, openrpc, publish::Publisher, registry::Registry,
     },
     metrics::Metrics,
     options::Options,
@@ -43,9 +44,6 @@ use crate::{
     streams::Streams,
     zone::{CatchUp, Zone},
 };
-
-/// Tries of scripts that one user may have within a minute.
-const SCRIPT_RUNS_PER_MINUTE: usize = 60;
 
 /// A server that is put together and not yet running.
 pub struct Assembled {
@@ -284,7 +282,7 @@ fn event_sinks(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> S
         writer: base.identity.writer(),
         hub: base.hub.clone(),
         deliverers,
-        tests: TestLimit::default(),
+        tests: TestLimit::new(SINK_TESTS_PER_MINUTE),
         quotas: options.quotas,
     }
 }

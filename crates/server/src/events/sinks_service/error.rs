@@ -5,10 +5,9 @@ use std::time::Duration;
 use svc_core::{event::EmitError, name::NameError, pattern::PatternError, quota::QuotaExceeded};
 use thiserror::Error;
 
-use super::TooOften;
 use crate::{
-    events::sinks::Unrendered, fair_pool::PoolError, identity::IdentityError, scripts::Untaken,
-    store::StoreError,
+    events::sinks::Unrendered, fair_pool::PoolError, identity::IdentityError, limits::TooOften,
+    scripts::Untaken, store::StoreError,
 };
 
 #[derive(Debug, Error)]

@@ -17,9 +17,29 @@ use svc_core::{
     login::{Failures, SlowDown},
 };
 
-use super::policy::LoginPolicy;
+/// How failed logins slow down further ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoginPolicy {
+    pub slow_down: SlowDown,
+    /// Counters of pairs of user and address; there are never more or fewer.
+    pub tracked: usize,
+}
 
-pub(super) struct LoginLimit {
+impl Default for LoginPolicy {
+    fn default() -> Self {
+        Self {
+            slow_down: SlowDown {
+                free: 10,
+                wait_max: Duration::from_secs(60),
+                suspicious: 50,
+                forget_after: Duration::from_secs(15 * 60),
+            },
+            tracked: 65_536,
+        }
+    }
+}
+
+pub struct LoginLimit {
     rule: SlowDown,
     counts: Mutex<Counts>,
 }
@@ -31,7 +51,7 @@ struct Counts {
 }
 
 impl LoginLimit {
-    pub(super) fn new(policy: LoginPolicy) -> Self {
+    pub fn new(policy: LoginPolicy) -> Self {
         Self {
             rule: policy.slow_down,
             counts: Mutex::new(Counts {
@@ -45,12 +65,7 @@ impl LoginLimit {
 
     /// Counts an attempt as failed before it is looked at, so that many at once gain nothing.
     /// `Err` says how long to wait; an attempt that has to wait is not counted.
-    pub(super) fn begin(
-        &self,
-        username: &str,
-        address: IpAddr,
-        now: Timestamp,
-    ) -> Result<(), Duration> {
+    pub fn begin(&self, username: &str, address: IpAddr, now: Timestamp) -> Result<(), Duration> {
         let (rule, address) = (&self.rule, network(address));
         let mut counts = self.counts.lock();
         let own = (username, address);
@@ -71,7 +86,7 @@ impl LoginLimit {
     }
 
     /// The attempt that [`begin`](Self::begin) counted has failed: the wait begins with the answer.
-    pub(super) fn fail(&self, username: &str, address: IpAddr, now: Timestamp) {
+    pub fn fail(&self, username: &str, address: IpAddr, now: Timestamp) {
         let own = (username, network(address));
         let renew = |failures: Failures| Failures {
             last: failures.last.max(now),
@@ -81,7 +96,7 @@ impl LoginLimit {
     }
 
     /// Takes back what [`begin`](Self::begin) counted: the attempt was good.
-    pub(super) fn succeed(&self, username: &str, address: IpAddr) {
+    pub fn succeed(&self, username: &str, address: IpAddr) {
         let address = network(address);
         let mut counts = self.counts.lock();
         let less = |failures: Failures| Failures {
@@ -133,7 +148,7 @@ fn place<K: Hash + ?Sized>(hasher: &RandomState, length: usize, key: &K) -> usiz
 }
 
 /// Whoever has one IPv6 address has its whole /64.
-pub(super) fn network(address: IpAddr) -> IpAddr {
+pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let [a, b, c, d, ..] = address.segments();

@@ -6,11 +6,9 @@
 
 use std::collections::HashMap;
 
-use http::StatusCode;
 use parking_lot::Mutex;
 use svc_core::UserId;
-
-use super::error::ApiError;
+use thiserror::Error;
 
 /// Bodies of one connection, as long as its requests come without a valid credential.
 const CONNECTION_BYTES_MAX: usize = 1024 * 1024;
@@ -63,7 +61,7 @@ impl BodyBudget {
         }
     }
 
-    fn reserve(&self, account: Account, bytes: usize) -> Result<(), ApiError> {
+    fn reserve(&self, account: Account, bytes: usize) -> Result<(), BodiesFull> {
         let mut used = self.used.lock();
         let own = used.accounts.get(&account).copied().unwrap_or(0) + bytes;
         let share = self.share(account);
@@ -74,10 +72,16 @@ impl BodyBudget {
             false => self.bytes_max,
         };
         if own > share {
-            return Err(refusal("your requests", share));
+            return Err(BodiesFull {
+                whose: "your requests",
+                limit: share,
+            });
         }
         if used.total + bytes > total_max || is_anonymous && used.anonymous + bytes > quarter {
-            return Err(refusal("all requests", self.bytes_max));
+            return Err(BodiesFull {
+                whose: "all requests",
+                limit: self.bytes_max,
+            });
         }
         used.total += bytes;
         if is_anonymous {
@@ -102,12 +106,14 @@ impl BodyBudget {
     }
 }
 
-fn refusal(whose: &str, limit: usize) -> ApiError {
-    let detail = format!(
-        "the unfinished bodies of {whose} have {limit} bytes together, and may have no more; send a body at once, or fewer at one time (`max_unfinished_body_bytes`)"
-    );
-    let status = StatusCode::SERVICE_UNAVAILABLE;
-    ApiError::new(status, "too_many_unfinished_bodies", detail).retry_after(1)
+/// There is no memory for more of a body that is still arriving.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error(
+    "the unfinished bodies of {whose} have {limit} bytes together, and may have no more; send a body at once, or fewer at one time (`max_unfinished_body_bytes`)"
+)]
+pub struct BodiesFull {
+    whose: &'static str,
+    limit: usize,
 }
 
 /// What one body holds of the budget.
@@ -119,7 +125,7 @@ pub struct Reservation<'a> {
 
 impl Reservation<'_> {
     /// Holds this many bytes in all.
-    pub fn grow_to(&mut self, bytes: usize) -> Result<(), ApiError> {
+    pub fn grow_to(&mut self, bytes: usize) -> Result<(), BodiesFull> {
         let more = bytes.saturating_sub(self.bytes);
         if more > 0 {
             self.budget.reserve(self.account, more)?;
@@ -155,7 +161,7 @@ mod tests {
         first.grow_to(10 * MIB).expect("a part of the share");
         second.grow_to(6 * MIB).expect("the rest of it");
         let refusal = second.grow_to(6 * MIB + 1).expect_err("over the share");
-        let refusal = format!("{refusal:?}");
+        let refusal = refusal.to_string();
         assert!(refusal.contains("max_unfinished_body_bytes"), "{refusal}");
         assert!(refusal.contains("16777216"), "{refusal}");
         drop(first);

@@ -1,4 +1,5 @@
-//! How often a user may have the server send a test request: it goes wherever they say.
+//! How often a user may have the server send a test request or run a script on trial: a test goes
+//! to any address, and a run occupies a worker.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,16 +18,10 @@ pub struct TooOften {
     pub retry_after: Duration,
 }
 
-/// At most so many test requests of one user within a minute.
+/// At most so many tests of one user within a minute.
 pub struct TestLimit {
     per_minute: usize,
     sent: Mutex<HashMap<UserId, VecDeque<Instant>>>,
-}
-
-impl Default for TestLimit {
-    fn default() -> Self {
-        Self::new(10)
-    }
 }
 
 impl TestLimit {

@@ -1,0 +1,28 @@
+//! Every limit on how fast, or how much at once, one user or address may ask of the server.
+//!
+//! | Limit | Type | Value |
+//! |---|---|---|
+//! | calls of a user per second | [`RateLimit`] | `max_calls_per_second`, none by default |
+//! | events a user emits per second | [`RateLimit`] | `emits_per_second`, 1,000 by default |
+//! | test deliveries of a user per minute | [`TestLimit`] | [`SINK_TESTS_PER_MINUTE`] |
+//! | test runs of scripts of a user per minute | [`TestLimit`] | [`SCRIPT_RUNS_PER_MINUTE`] |
+//! | failed logins of a user and an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number without a wait |
+//! | bytes of bodies still arriving | [`BodyBudget`] | `max_unfinished_body_bytes`, a quarter of it per user |
+//!
+//! Limits on what a user may have (spaces, sinks, scripts, open streams) are quotas:
+//! `svc_core::quota`. All of it is in memory: a restart resets every limit.
+
+mod body_budget;
+mod login_limit;
+mod rate_limit;
+mod test_limit;
+
+pub use body_budget::{Account, BodiesFull, BodyBudget, Reservation};
+pub use login_limit::{LoginLimit, LoginPolicy, network};
+pub use rate_limit::{OverLimit, RateLimit};
+pub use test_limit::{TestLimit, TooOften};
+
+/// Test deliveries that one user may send within a minute.
+pub const SINK_TESTS_PER_MINUTE: usize = 10;
+/// Test runs of scripts that one user may start within a minute.
+pub const SCRIPT_RUNS_PER_MINUTE: usize = 60;
