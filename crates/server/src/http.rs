@@ -16,7 +16,6 @@ mod groups;
 mod head_guard;
 mod head_timer;
 mod host;
-mod internal;
 pub mod listen;
 mod mcp;
 mod methods;
@@ -40,5 +39,4 @@ mod web;
 mod tests;
 
 pub use door::Door;
-pub use internal::{Asked, InternalApi, Reply, Unanswered};
 pub use router::{RouteRow, route_table, router};

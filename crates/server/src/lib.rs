@@ -10,7 +10,7 @@ pub mod fair_pool;
 mod host_names;
 pub mod http;
 pub mod identity;
-mod limits;
+pub mod limits;
 pub mod links;
 pub mod mcp;
 pub mod methods;
@@ -29,7 +29,6 @@ pub mod web;
 pub mod zone;
 
 pub use app::App;
-pub use options::{
-    EventOptions, Limits, Options, Policy, Quotas, ScriptOptions, SharedDatabase, TlsFiles,
-};
+pub use options::{EventOptions, Limits, Options, Policy, Quotas, SharedDatabase, TlsFiles};
+pub use scripts::ScriptOptions;
 pub use server::{Server, StartError};

@@ -2,7 +2,7 @@
 //!
 //! | Limit | Type | Value |
 //! |---|---|---|
-//! | calls of a user per second | [`RateLimit`] | `max_calls_per_second`, none by default |
+//! | calls of a user per second | [`RateLimit`] | `calls_per_second`, none by default |
 //! | events a user emits per second | [`RateLimit`] | `emits_per_second`, 1,000 by default |
 //! | test deliveries of a user per minute | [`TestLimit`] | [`SINK_TESTS_PER_MINUTE`] |
 //! | test runs of scripts of a user per minute | [`TestLimit`] | [`SCRIPT_RUNS_PER_MINUTE`] |

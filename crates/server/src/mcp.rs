@@ -16,7 +16,6 @@ mod modern;
 mod refusal;
 mod reporting;
 mod results;
-pub mod scripts;
 mod search;
 mod serve;
 mod stream;
@@ -40,7 +39,6 @@ pub use stream::Stream;
 use self::{
     message::Message,
     refusal::Refusal,
-    scripts::ToolScripts,
     stream::{Sources, Wanted},
     view::Views,
 };
@@ -54,6 +52,7 @@ use crate::{
         registry::Registry,
     },
     metrics::{McpOutcome, Metrics},
+    scripts::StoredTools,
     streams::Streams,
 };
 
@@ -67,7 +66,7 @@ pub struct Mcp {
     calls: Arc<Calls>,
     registry: Arc<Registry>,
     directory: Arc<Directory>,
-    scripts: Arc<dyn ToolScripts>,
+    scripts: Arc<StoredTools>,
     metrics: Arc<Metrics>,
     /// Searches, where there is much to search.
     compute: FairPool,
@@ -132,7 +131,7 @@ impl Mcp {
         registry: Arc<Registry>,
         directory: Arc<Directory>,
         calls: Arc<Calls>,
-        scripts: Arc<dyn ToolScripts>,
+        scripts: Arc<StoredTools>,
         metrics: Arc<Metrics>,
         compute: FairPool,
         streams: Streams,

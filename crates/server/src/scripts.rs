@@ -8,24 +8,32 @@
 //! runs for is at that moment, and less than they are: it reaches no credentials, no users, no
 //! management of spaces.
 
+mod api;
 pub mod check;
 mod error;
+mod event;
 mod host;
+mod options;
 mod power;
 mod proof;
 mod report;
 mod runner;
 mod service;
+mod tools;
 mod trying;
 mod turns;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use api::{ActsFor, InternalApi};
 pub use check::Untaken;
 pub use error::ScriptsError;
+pub use event::event_json;
+pub use options::ScriptOptions;
 pub use power::withheld_from;
 pub use report::{OUTPUT_BYTES_MAX, fault, outline};
 pub use runner::{Libraries, Run, ScriptRunner, Unavailable, What};
 pub use service::{Narrow, Scripts, libraries_of, source_of};
+pub use tools::{ScriptTool, StoredTools};
 pub use turns::Waiting;

@@ -7,15 +7,17 @@ pub mod webhook;
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
-use svc_core::{SpaceId, Timestamp, UserId, event::Event};
+use svc_core::{
+    SpaceId, Timestamp, UserId,
+    event::{Event, EventSpace, sample},
+};
 
 use self::{method::MethodDelivery, webhook::Webhook};
 use super::{
     lanes::{AttemptDetail, Deliver, Job, Sent, Target},
     sealed_headers::{self, Sealing},
     secrets::SecretKey,
-    sinks_service::sample,
-    template::{self, Scope, SpaceScope},
+    template::{self, Scope},
 };
 use crate::{
     clock,
@@ -265,7 +267,7 @@ impl Deliverers {
                         .flatten()
                         .map(|t| t.custom_fields)
                         .unwrap_or_default(),
-                    space: Some(SpaceScope {
+                    space: Some(EventSpace {
                         id: row.id,
                         name: row.name.to_string(),
                         urls: row.space_urls,
@@ -279,6 +281,6 @@ impl Deliverers {
 /// What a template sees besides the event.
 #[derive(Default)]
 struct Surroundings {
-    space: Option<SpaceScope>,
+    space: Option<EventSpace>,
     custom: BTreeMap<String, String>,
 }

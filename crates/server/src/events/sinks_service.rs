@@ -10,7 +10,6 @@ pub mod check;
 mod error;
 mod queue;
 mod record;
-pub mod sample;
 mod script;
 mod trying;
 

@@ -13,8 +13,7 @@ use serde_json::{Value, json};
 use svc_core::{UserId, name::tool_name, visibility::name_for_others};
 
 use self::param_headers::ParamHeader;
-use super::scripts::ScriptTool;
-use crate::{identity::User, methods::registry::Definition};
+use crate::{identity::User, methods::registry::Definition, scripts::ScriptTool};
 
 /// One tool as one user sees it.
 pub struct Tool {

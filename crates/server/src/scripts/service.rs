@@ -17,7 +17,7 @@ use svc_script::Source;
 use uuid::Uuid;
 
 use super::{
-    Libraries, ScriptRunner, check,
+    Libraries, ScriptRunner, StoredTools, check,
     error::ScriptsError,
     power::{saved_by, withheld_from},
     report::kind_name,
@@ -27,7 +27,6 @@ use crate::{
     fair_pool::{Cancelled, FairPool},
     identity::{Actor, Caller, CallerWriter, Credential, check_one_more},
     limits::TestLimit,
-    mcp::scripts::StoredTools,
     store::{
         Page, PageRequest, Store, StoreError, Tx,
         audit::{self, Entry},

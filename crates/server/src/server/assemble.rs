@@ -25,17 +25,16 @@ use crate::{
     },
     fair_pool::FairPool,
     host_names::AllowedHosts,
-    http::InternalApi,
     identity::{Directory, Identity},
     limits::{BodyBudget, RateLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE, TestLimit},
     links::Links,
-    mcp::{Mcp, scripts::StoredTools},
+    mcp::Mcp,
     methods::{
         calls::Calls, discovery::Discovery, openrpc, publish::Publisher, registry::Registry,
     },
     metrics::Metrics,
     options::Options,
-    scripts::{ScriptRunner, Scripts},
+    scripts::{InternalApi, ScriptRunner, Scripts, StoredTools, Waiting},
     spaces::{
         Spaces, lifecycle::Lifecycle, local::LocalRuntime, logs::SpaceLogs, templates::Templates,
     },
@@ -300,6 +299,7 @@ fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>) -> Scripts
 }
 
 fn runner(base: &Base, options: &Options, api: Arc<InternalApi>) -> Arc<ScriptRunner> {
+    let hub = base.hub.clone();
     Arc::new(ScriptRunner::new(
         options.agent_program.clone(),
         options.scripts,
@@ -307,7 +307,7 @@ fn runner(base: &Base, options: &Options, api: Arc<InternalApi>) -> Arc<ScriptRu
         base.directory.clone(),
         api,
         base.metrics.clone(),
-        base.hub.clone(),
+        move |waiting: Waiting| hub.wake_attempt(waiting.lane, waiting.failures),
     ))
 }
 

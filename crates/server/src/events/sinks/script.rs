@@ -1,6 +1,6 @@
 //! The script sink: runs a script for an event, as the sink's owner and without `emit` (spec 6.3).
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use parking_lot::Mutex;
 use serde_json::json;
@@ -10,12 +10,10 @@ use svc_script::{Source, worker::Outcome};
 use super::{Deliverers, detail};
 use crate::{
     clock,
-    events::{
-        lanes::{AttemptDetail, Sent},
-        template::SpaceScope,
-    },
+    events::lanes::{AttemptDetail, Sent},
     scripts::{
-        Libraries, Run, Unavailable, Waiting, What, libraries_of, outline, source_of, withheld_from,
+        Libraries, Run, Unavailable, Waiting, What, event_json, libraries_of, outline, source_of,
+        withheld_from,
     },
     store::{
         StoreError, audit, scripts,
@@ -168,24 +166,6 @@ impl Told {
     pub(super) fn forget(&self, sink: SinkId) {
         self.0.lock().remove(&sink);
     }
-}
-
-/// An event as `svc.event` shows it to a sink's script.
-pub fn event_json(
-    event: &Event,
-    space: Option<&SpaceScope>,
-    custom: &BTreeMap<String, String>,
-) -> String {
-    json!({
-        "id": event.id,
-        "type": event.r#type,
-        "ts": event.ts,
-        "data": event.data,
-        "space": space,
-        "actor": event.actor,
-        "custom": custom,
-    })
-    .to_string()
 }
 
 fn judge(outcome: Outcome) -> Sent {

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
-use svc_core::{name::check_free_name, pattern::Pattern};
+use svc_core::{EventId, event::sample, name::check_free_name, pattern::Pattern};
 use svc_protocol::api::{
     JsonRpcConfig, NewSink, PatternsInput, ScriptConfig, SinkType, WebhookConfig,
 };
+use uuid::Uuid;
 
-use super::{error::SinkError, sample};
+use super::error::SinkError;
 use crate::{
+    clock,
     events::{
         sealed_headers::MASK,
         secrets,
@@ -220,7 +222,7 @@ pub fn body_template(source: &str, kind: SinkType) -> Result<(), SinkError> {
     let refused = |error: TemplateError| SinkError::invalid("invalid_template", error.to_string());
     let compiled = template::compile(source).map_err(refused)?;
     if kind == SinkType::JsonRpc {
-        let event = sample::made_up();
+        let event = sample::event(EventId(Uuid::now_v7()), clock::now());
         let scope = Scope {
             event: &event,
             space: None,

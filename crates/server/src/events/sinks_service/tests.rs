@@ -23,8 +23,8 @@ use crate::{
     },
     identity::{Directory, User},
     metrics::Metrics,
-    options::{Limits, ScriptOptions},
-    scripts::{ScriptRunner, tests::worker_program},
+    options::Limits,
+    scripts::{ScriptOptions, ScriptRunner, tests::worker_program},
     store::{
         deliveries::DeliveryPage,
         roles::{self, RoleRow},
@@ -60,7 +60,7 @@ impl Fixture {
             Arc::new(Directory::empty()),
             Arc::default(),
             metrics.clone(),
-            Hub::new(),
+            |_| {},
         );
         let deliverers = Deliverers {
             store: store.clone(),

@@ -2,11 +2,15 @@
 
 use std::time::Instant;
 
-use serde_json::json;
-use svc_core::{EventId, Permission, SinkId, Timestamp, event::Event};
+use serde_json::{Value, json};
+use svc_core::{
+    EventId, Permission, SinkId, Timestamp,
+    event::{EmitError, Event, sample},
+};
 use svc_protocol::api::{Attempt, Preview, Previewed, SinkType};
+use uuid::Uuid;
 
-use super::{SinksService, check, entry, error::SinkError, managed, sample};
+use super::{SinksService, check, entry, error::SinkError, managed};
 use crate::{
     clock,
     events::{
@@ -31,7 +35,7 @@ impl SinksService {
                 self.past(id, move |event| all || event.owner_id == user)
                     .await?
             }
-            None => sample::made_up_by(&caller.user, asked.event_type, asked.data)?,
+            None => sample_by(caller, asked.event_type, asked.data)?,
         };
         let matched_patterns = match &asked.patterns {
             Some(patterns) => {
@@ -73,7 +77,7 @@ impl SinksService {
                 self.past(id, move |event| all || event.owner_id == owner)
                     .await?
             }
-            None => sample::made_up_by(&caller.user, asked.event_type.clone(), asked.data.clone())?,
+            None => sample_by(caller, asked.event_type.clone(), asked.data.clone())?,
         };
         let own = match &row.config {
             SinkConfig::Webhook { body_template, .. } | SinkConfig::JsonRpc { body_template } => {
@@ -220,4 +224,20 @@ impl SinksService {
             .filter(visible)
             .ok_or_else(|| SinkError::EventNotFound(id.to_string()))
     }
+}
+
+fn sample_by(
+    caller: &Caller,
+    event_type: Option<String>,
+    data: Option<Value>,
+) -> Result<Event, EmitError> {
+    let (user, id) = (&caller.user, EventId(Uuid::now_v7()));
+    sample::event_by(
+        user.id,
+        user.name.as_str(),
+        event_type,
+        data,
+        id,
+        clock::now(),
+    )
 }

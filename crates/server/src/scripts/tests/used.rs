@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use svc_protocol::api::{NewSpace, NewTemplate};
 
 use super::*;
-use crate::{mcp::scripts::ToolScripts, scripts::Narrow, spaces::SpaceError, store::PageRequest};
+use crate::{scripts::Narrow, spaces::SpaceError, store::PageRequest};
 
 fn new_space(name: &str, script: &Script, with_template: bool) -> NewSpace {
     let mut body = json!({"name": name});

@@ -3,10 +3,9 @@
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use parking_lot::RwLock;
 use serde_json::{Value, json};
-use svc_core::UserId;
+use svc_core::{ScriptId, UserId};
 use svc_protocol::{
     api::{Script, ScriptKind},
     jsonrpc::{RpcError, UNAVAILABLE},
@@ -16,11 +15,10 @@ use tokio::sync::{Mutex, broadcast::error::RecvError, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
 
-use super::{ScriptTool, ToolScripts};
+use super::{Run, ScriptRunner, What, libraries_of, outline, source_of, withheld_from};
 use crate::{
     identity::{Caller, Credential, Directory, DirectoryChange},
     methods::calls::Reply,
-    scripts::{Run, ScriptRunner, What, libraries_of, outline, source_of, withheld_from},
     store::{
         Store, StoreError,
         scripts::{self, ToolRow},
@@ -31,6 +29,18 @@ use crate::{
 /// Code of a script that failed without choosing one.
 const SCRIPT_FAILED: i64 = -32000;
 
+/// A stored script that is offered as a tool.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ScriptTool {
+    pub id: ScriptId,
+    pub name: String,
+    /// Whether it belongs to the user who sees it; else it is everyone's.
+    pub is_own: bool,
+    pub description: String,
+    pub params_schema: Option<Value>,
+}
+
+/// The tool scripts that users may run: their own, and global ones.
 pub struct StoredTools {
     store: Store,
     runner: Arc<ScriptRunner>,
@@ -132,7 +142,28 @@ impl StoredTools {
         });
     }
 
-    async fn start(
+    /// Another number whenever the list of this user may have changed.
+    pub fn version(&self, user: UserId) -> u64 {
+        let known = self.known.read();
+        let visible = [Some(user), None].map(|owner| known.get(&owner));
+        let versions = visible.into_iter().flatten().map(|found| found.version);
+        versions.max().unwrap_or(0)
+    }
+
+    pub fn list(&self, user: UserId) -> Vec<Arc<ScriptTool>> {
+        let known = self.known.read();
+        let visible = [Some(user), None].map(|owner| known.get(&owner));
+        let visible = visible.into_iter().flatten();
+        visible.flat_map(|found| found.tools.clone()).collect()
+    }
+
+    /// Reports every change.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// Runs one as the caller. Dropping the future ends it.
+    pub async fn run(
         &self,
         caller: &Caller,
         script: &ScriptTool,
@@ -191,35 +222,6 @@ impl From<ToolRow> for ScriptTool {
             description: row.description,
             params_schema: row.params_schema,
         }
-    }
-}
-
-impl ToolScripts for StoredTools {
-    fn version(&self, user: UserId) -> u64 {
-        let known = self.known.read();
-        let visible = [Some(user), None].map(|owner| known.get(&owner));
-        let versions = visible.into_iter().flatten().map(|found| found.version);
-        versions.max().unwrap_or(0)
-    }
-
-    fn list(&self, user: UserId) -> Vec<Arc<ScriptTool>> {
-        let known = self.known.read();
-        let visible = [Some(user), None].map(|owner| known.get(&owner));
-        let visible = visible.into_iter().flatten();
-        visible.flat_map(|found| found.tools.clone()).collect()
-    }
-
-    fn watch(&self) -> watch::Receiver<u64> {
-        self.changed.subscribe()
-    }
-
-    fn run<'a>(
-        &'a self,
-        caller: &'a Caller,
-        script: &'a ScriptTool,
-        arguments: &'a str,
-    ) -> BoxFuture<'a, Result<Reply, RpcError>> {
-        Box::pin(self.start(caller, script, arguments))
     }
 }
 

@@ -1,27 +1,26 @@
-//! Events that never happened, to try a template or a receiver with.
+//! Events that never happened, to try a template, a receiver or a script with.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use svc_core::{
-    EventId, ServerId, SpaceId, UserId,
-    event::{Actor, ActorKind, EmitError, Event, check_payload},
+
+use super::{Actor, ActorKind, EmitError, Event, EventSpace, check_payload};
+use crate::{
+    id::{EventId, ServerId, SpaceId, UserId},
     pattern::is_event_type,
     space::{Health, Subject, Transition},
+    timestamp::Timestamp,
 };
-use uuid::Uuid;
-
-use crate::{clock, events::template::SpaceScope, identity::User};
 
 const TYPE: &str = "custom.test";
 const SPACE_NAME: &str = "lab";
 
-/// An event nobody emitted.
-pub fn made_up() -> Event {
+/// An event of no user.
+pub fn event(id: EventId, at: Timestamp) -> Event {
     Event {
-        id: EventId(Uuid::now_v7()),
+        id,
         r#type: TYPE.to_owned(),
-        ts: clock::now(),
+        ts: at,
         owner_id: UserId::NIL,
         space_id: SpaceId::NIL,
         actor: Actor::system(),
@@ -29,11 +28,15 @@ pub fn made_up() -> Event {
     }
 }
 
-/// An event as if a user had emitted it; the type as given, so that system events can be tried.
-pub fn made_up_by(
-    user: &User,
+/// An event as if a user had emitted it. The type is used as given, so that system events can be
+/// tried.
+pub fn event_by(
+    user: UserId,
+    username: &str,
     event_type: Option<String>,
     data: Option<Value>,
+    id: EventId,
+    at: Timestamp,
 ) -> Result<Event, EmitError> {
     let event_type = event_type.unwrap_or_else(|| TYPE.to_owned());
     // Stored types are longer than emitted ones by the prefix.
@@ -41,25 +44,26 @@ pub fn made_up_by(
     if !is_event_type(bare) {
         return Err(EmitError::Type(event_type.chars().take(128).collect()));
     }
-    let data = data.or_else(|| system_data(&event_type));
+    let data = data.or_else(|| system_data(&event_type, at));
     let data = data.unwrap_or_else(|| json!({"message": "a test of this sink"}));
     check_payload(&data)?;
     Ok(Event {
         r#type: event_type,
-        owner_id: user.id,
+        owner_id: user,
         actor: Actor {
-            id: Some(user.id),
-            username: user.name.to_string(),
+            id: Some(user),
+            username: username.to_owned(),
             kind: ActorKind::User,
         },
         data,
-        ..made_up()
+        ..event(id, at)
     })
 }
 
-/// The space that a made-up system event is about. Every one that happened is of a real space.
-pub fn space_of(event: &Event) -> Option<SpaceScope> {
-    system_data(&event.r#type).map(|_| SpaceScope {
+/// The space that a sample of a system event is about. A system event that happened has a real
+/// space.
+pub fn space_of(event: &Event) -> Option<EventSpace> {
+    system_data(&event.r#type, event.ts).map(|_| EventSpace {
         id: SpaceId::NIL,
         name: SPACE_NAME.to_owned(),
         urls: BTreeMap::new(),
@@ -67,8 +71,7 @@ pub fn space_of(event: &Event) -> Option<SpaceScope> {
 }
 
 /// What a system event of this type carries (spec 6.1).
-fn system_data(event_type: &str) -> Option<Value> {
-    let at = clock::now();
+fn system_data(event_type: &str, at: Timestamp) -> Option<Value> {
     let health = |previous, current| Transition::HealthChanged {
         previous,
         current,
@@ -104,12 +107,14 @@ fn system_data(event_type: &str) -> Option<Value> {
 mod tests {
     use super::*;
 
+    const AT: Timestamp = Timestamp(0);
+
     #[test]
     fn system_events_are_made_up_with_their_fields() {
-        let data = system_data("space.unhealthy").expect("a system event");
+        let data = system_data("space.unhealthy", AT).expect("a system event");
         assert_eq!(data["consecutive_failures"], 3);
-        let data = system_data("space.created").expect("a system event");
+        let data = system_data("space.created", AT).expect("a system event");
         assert!(data.get("startup_script_id").is_some_and(Value::is_null));
-        assert_eq!(system_data("custom.space.created"), None);
+        assert_eq!(system_data("custom.space.created", AT), None);
     }
 }

@@ -1,8 +1,9 @@
-//! The API without a connection, for scripts that the server runs: the same router, the same
-//! authentication, as the user the script runs for.
+//! The server's API for scripts that the server runs: the same router and the same authentication,
+//! without a connection, as the user the script runs for.
 //!
-//! Owns who a request acts for ([`ActsFor`], which only this file makes) and the bound on answers.
-//! It must never be handed a request that came from outside.
+//! The HTTP layer above opens the port with its router when the server starts. Owns who a request
+//! acts for ([`ActsFor`], which only this file makes) and the bound on answers. A request from
+//! outside must never reach it.
 
 use axum::{Router, body::Body};
 use bytes::Bytes;
@@ -16,10 +17,16 @@ use tower_service::Service;
 /// Bytes of one answer.
 pub const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Whom a request acts for. Requests that come over a connection never hold one: extensions are
-/// no part of HTTP, and nobody else can make this.
+/// The user a request acts for. Requests that come over a connection never hold one: extensions are
+/// no part of HTTP, and only [`InternalApi::ask`] makes this.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct ActsFor(pub(super) UserId);
+pub struct ActsFor(UserId);
+
+impl ActsFor {
+    pub fn user(self) -> UserId {
+        self.0
+    }
+}
 
 /// The router of this server, while it runs.
 #[derive(Default)]
@@ -30,7 +37,7 @@ pub struct InternalApi {
 
 /// A request of a script.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ApiRequest {
     pub method: Method,
     /// Path and query.
     pub uri: Uri,
@@ -39,15 +46,15 @@ pub struct Asked {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reply {
+pub struct ApiReply {
     pub status: u16,
     pub is_json: bool,
     pub body: Bytes,
 }
 
-/// Why there is no answer.
+/// Why there is no reply.
 #[derive(Debug, Error)]
-pub enum Unanswered {
+pub enum NoReply {
     #[error("the server is stopping")]
     Closed,
     #[error("the answer has more than {ANSWER_BYTES_MAX} bytes; ask for less of it (`?limit=`)")]
@@ -66,13 +73,13 @@ impl InternalApi {
     }
 
     /// What the API answers a user, with the permissions they have at this moment.
-    pub async fn ask(&self, user: UserId, asked: Asked) -> Result<Reply, Unanswered> {
+    pub async fn ask(&self, user: UserId, from_script: ApiRequest) -> Result<ApiReply, NoReply> {
         let router = self.router.read().clone();
-        let mut router = router.ok_or(Unanswered::Closed)?;
-        let is_json = asked.body.is_some();
-        let mut request = Request::new(asked.body.map_or_else(Body::empty, Body::from));
-        *request.method_mut() = asked.method;
-        *request.uri_mut() = asked.uri;
+        let mut router = router.ok_or(NoReply::Closed)?;
+        let is_json = from_script.body.is_some();
+        let mut request = Request::new(from_script.body.map_or_else(Body::empty, Body::from));
+        *request.method_mut() = from_script.method;
+        *request.uri_mut() = from_script.uri;
         if is_json {
             let json = HeaderValue::from_static("application/json");
             request.headers_mut().insert(header::CONTENT_TYPE, json);
@@ -83,7 +90,7 @@ impl InternalApi {
     }
 }
 
-async fn read(response: Response<Body>) -> Result<Reply, Unanswered> {
+async fn read(response: Response<Body>) -> Result<ApiReply, NoReply> {
     let (parts, body) = response.into_parts();
     let content_type = parts.headers.get(header::CONTENT_TYPE);
     let is_json = content_type
@@ -91,12 +98,12 @@ async fn read(response: Response<Body>) -> Result<Reply, Unanswered> {
         .and_then(|value| value.split(';').next())
         .is_some_and(|kind| kind == "application/json" || kind.ends_with("+json"));
     match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
-        Ok(collected) => Ok(Reply {
+        Ok(collected) => Ok(ApiReply {
             status: parts.status.as_u16(),
             is_json,
             body: collected.to_bytes(),
         }),
-        Err(error) if error.is::<LengthLimitError>() => Err(Unanswered::TooLarge),
-        Err(error) => Err(Unanswered::Broken(error.to_string())),
+        Err(error) if error.is::<LengthLimitError>() => Err(NoReply::TooLarge),
+        Err(error) => Err(NoReply::Broken(error.to_string())),
     }
 }
