@@ -42,9 +42,9 @@ pub struct Parts {
     /// The newest change of the zone that was in the database before anything was read into memory.
     pub zone_position: i64,
     /// Lets a request wait until this server knows what others have committed.
-    pub catch_up: CatchUp,
+    pub catch_up: Arc<CatchUp>,
     /// The same for a stream of events that opens: it shows what others commit from then on.
-    pub stream_catch_up: CatchUp,
+    pub stream_catch_up: Arc<CatchUp>,
     /// The data folder, where the store does not hold it.
     pub folder: Option<FolderLock>,
     pub store: Store,

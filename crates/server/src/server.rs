@@ -36,7 +36,7 @@ use crate::{
     options::Options,
     store::{self, OpenError, StoreError},
     tls::{self, TlsError},
-    zone::{ServerIdError, Zone},
+    zone::{ServerIdError, Zone, ZoneHandles},
 };
 
 /// Between writings of what was last used when.
@@ -319,8 +319,22 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         tokio::spawn(follow_users(app.clone())),
         tokio::spawn(watch_owners(app.clone())),
         tokio::spawn(seal_headers::run(app.clone())),
-        tokio::spawn(app.zone.clone().run(app.clone())),
+        tokio::spawn(app.zone.clone().run(zone_handles(app))),
     ]
+}
+
+fn zone_handles(app: &App) -> ZoneHandles {
+    ZoneHandles {
+        store: app.store.clone(),
+        identity: app.identity.clone(),
+        tools: app.scripts.tools.clone(),
+        links: app.links.clone(),
+        hub: app.hub.clone(),
+        position: app.zone_position,
+        catch_up: app.catch_up.clone(),
+        stream_catch_up: app.stream_catch_up.clone(),
+        shutdown: app.shutdown.clone(),
+    }
 }
 
 /// A sandbox that does not hold is known at the start, and not at the first script.

@@ -12,8 +12,8 @@ use minijinja::{
 };
 use serde::Serialize;
 use svc_core::{
-    EventId, SpaceId, Timestamp,
-    event::{Actor, Event},
+    EventId, Timestamp,
+    event::{Actor, Event, EventSpace},
 };
 use thiserror::Error;
 

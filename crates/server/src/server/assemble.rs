@@ -41,7 +41,7 @@ use crate::{
     stats::Overview,
     store::Store,
     streams::Streams,
-    zone::{CatchUp, Zone},
+    zone::Zone,
 };
 
 /// A server that is put together and not yet running.
@@ -89,8 +89,8 @@ pub fn assemble(
         server_id: opened.server_id,
         zone,
         zone_position: opened.zone_position,
-        catch_up: CatchUp::default(),
-        stream_catch_up: CatchUp::default(),
+        catch_up: Arc::default(),
+        stream_catch_up: Arc::default(),
         folder: opened.folder,
         templates: Templates {
             store: base.store.clone(),

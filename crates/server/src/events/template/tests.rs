@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use svc_core::{UserId, event::ActorKind};
+use svc_core::{SpaceId, UserId, event::ActorKind};
 
 use super::*;
 
