@@ -11,11 +11,7 @@ use tokio::{
     time::{MissedTickBehavior, interval, timeout},
 };
 
-use crate::{
-    clock,
-    guard::Guard,
-    link::{LinkStatus, Outbox},
-};
+use crate::{clock, guard::Guard, link_status::LinkStatus, outbox::Outbox};
 
 pub struct HealthChecker {
     pub outbox: Arc<Outbox>,

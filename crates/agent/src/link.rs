@@ -4,10 +4,7 @@
 //! the [`Outbox`] and a watched [`LinkStatus`]. A lost link never touches the method server.
 
 mod connect;
-mod outbox;
 mod session;
-
-pub use outbox::{Caller, Outbox};
 
 use std::{
     sync::Arc,
@@ -15,7 +12,7 @@ use std::{
 };
 
 use svc_core::space::HealthCheck;
-use svc_protocol::link::{FEATURE_PROGRESS, Goodbye, SpaceIdentity};
+use svc_protocol::link::{FEATURE_PROGRESS, Goodbye};
 use tokio::{
     sync::{mpsc, watch},
     time::sleep,
@@ -24,19 +21,9 @@ use tokio_util::sync::CancellationToken;
 
 use self::connect::{ConnectError, connect};
 use crate::{
-    backoff::jitter, log::SpaceLog, policy::Policy, registration::Routes, servers::Servers,
+    backoff::jitter, link_status::LinkStatus, log::SpaceLog, outbox::Outbox, policy::Policy,
+    registration::Routes, servers::Servers,
 };
-
-/// How the link stands, for whoever waits for it or shows it.
-#[derive(Clone, Debug, Default)]
-pub struct LinkStatus {
-    /// The number of the link that is up.
-    pub link: Option<u64>,
-    /// Why the last attempt failed, while there is none.
-    pub error: Option<String>,
-    /// Known from the first welcome on.
-    pub space: Option<SpaceIdentity>,
-}
 
 /// Why the agent links no more.
 #[derive(Debug, PartialEq, Eq)]

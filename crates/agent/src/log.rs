@@ -14,7 +14,7 @@ use svc_core::Timestamp;
 use svc_protocol::link::{Control, LogLine, LogSource};
 use tokio::{sync::Notify, time::sleep};
 
-use crate::{clock, link::Outbox};
+use crate::{clock, outbox::Outbox};
 
 /// Bytes of one line that are kept.
 const LINE_BYTES_MAX: usize = 8 * 1024;

@@ -36,8 +36,8 @@ use self::{
 };
 use crate::{
     guard::Guard,
-    link::{Caller, Outbox},
     log::SpaceLog,
+    outbox::{Caller, Outbox},
     packages::Packages,
     policy::Policy,
 };

@@ -33,7 +33,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    link::LinkStatus,
+    link_status::LinkStatus,
     method_server::{MethodServer, Surroundings},
 };
 

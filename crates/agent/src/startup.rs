@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use crate::{
-    link::LinkStatus,
+    link_status::LinkStatus,
     log::SpaceLog,
     policy::Policy,
     private,

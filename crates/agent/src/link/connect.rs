@@ -22,7 +22,8 @@ use tokio_tungstenite::{
     },
 };
 
-use super::{Link, outbox::control_frame};
+use super::Link;
+use crate::outbox::control_frame;
 
 /// The library's defaults cost 128 KiB each way for every idle link.
 const BUFFER_BYTES: usize = 8 * 1024;

@@ -24,9 +24,10 @@ use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Caller, Link, Outbox,
+    Link,
     connect::{Connected, Socket},
 };
+use crate::outbox::{Caller, Outbox};
 
 /// Frames taken from the outbox at a time.
 const FRAMES_MAX: usize = 256;

@@ -27,7 +27,7 @@ use self::{
     reports::{Held, Reports},
     take::Users,
 };
-use crate::link::Caller;
+use crate::outbox::Caller;
 
 /// What a waiting line takes beside its JSON.
 const WAITING_BYTES: usize = 128;

@@ -17,7 +17,7 @@ use super::{
     Setup, Surroundings,
     calls::{CallTable, Effects, Line, Pipe, Reported, Take},
 };
-use crate::link::Caller;
+use crate::outbox::Caller;
 
 pub struct Shared {
     pub setup: Setup,

@@ -63,7 +63,7 @@ async fn start_with(definition: ServerDefinition, policy: Policy) -> Result<Benc
         timeout: Duration::from_secs(definition.timeout.into()),
         held: false,
     };
-    let (_, link) = tokio::sync::watch::channel(crate::link::LinkStatus::default());
+    let (_, link) = tokio::sync::watch::channel(crate::link_status::LinkStatus::default());
     let nowhere = crate::local_api::tests::servers("http://127.0.0.1:1");
     let around = Surroundings {
         packages: crate::local_api::tests::packages(folder.path(), &nowhere, link),

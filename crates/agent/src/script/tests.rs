@@ -11,8 +11,9 @@ use tokio::sync::watch;
 use super::*;
 use crate::{
     guard::Guard,
-    link::{LinkStatus, Outbox},
+    link_status::LinkStatus,
     local_api::tests::{packages, servers},
+    outbox::Outbox,
 };
 
 struct Bench {

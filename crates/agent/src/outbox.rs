@@ -1,7 +1,7 @@
-//! Where everything bound for the server is put, linked or not.
+//! Queue of everything bound for the server, linked or not.
 //!
-//! Answers name the link their call came in on: after a reconnect they find no one waiting and
-//! are dropped. The outbox never waits; whoever produces many bytes asks [`Outbox::room`] first.
+//! Answers name the link their call came in on; after a reconnect they are dropped. The outbox
+//! never waits: a producer of many bytes awaits [`Outbox::room`] first.
 
 use std::{
     collections::HashMap,
