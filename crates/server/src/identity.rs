@@ -36,7 +36,9 @@ mod tests;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use svc_clock::Clock;
 use svc_core::Quotas;
+use svc_store::{Store, StoreError};
 use tokio_util::task::TaskTracker;
 
 pub use authority::CallerWriter;
@@ -50,10 +52,6 @@ pub use quotas::check_one_more;
 pub use secret::{Secret, hash_secret};
 pub use sessions::{ClientDetails, LoggedIn};
 
-use crate::{
-    clock::Clock,
-    store::{Store, StoreError},
-};
 use login_limit::LoginLimit;
 use passwords::Passwords;
 

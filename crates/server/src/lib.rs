@@ -4,7 +4,6 @@
 pub mod app;
 pub mod backup;
 pub mod bootstrap;
-pub mod clock;
 pub mod events;
 pub mod fair_pool;
 pub mod http;
@@ -20,7 +19,6 @@ pub mod scripts;
 mod server;
 pub mod spaces;
 pub mod stats;
-pub mod store;
 pub mod streams;
 mod tls;
 pub mod web;

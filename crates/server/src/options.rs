@@ -5,13 +5,13 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use ipnet::IpNet;
 use svc_core::lane::RetryPolicy;
 pub use svc_core::quota::Quotas;
+use svc_store::DatabaseUrl;
 
 use crate::{
     events::{lanes::Slots, sinks::webhook::LOOKUPS_DEFAULT},
     fair_pool::{FairPool, PoolOptions},
     identity,
     links::LinkPolicy,
-    store::DatabaseUrl,
     web::Web,
 };
 

@@ -13,7 +13,7 @@ use svc_protocol::api::CallMinute;
 
 pub use self::overview::{Overview, Scope, StatsError};
 use self::ring::Ring;
-use crate::{clock, metrics::CallOutcome, random_key::RandomKeyMap};
+use crate::{metrics::CallOutcome, random_key::RandomKeyMap};
 
 /// Calls of the last hour, of each user and of all. Recording one is a look-up and a few atomic
 /// additions.
@@ -27,7 +27,7 @@ pub struct CallStats {
 impl CallStats {
     /// A call has been answered.
     pub fn record(&self, user: UserId, outcome: CallOutcome, took: Duration) {
-        let minute = minute_of(clock::now());
+        let minute = minute_of(svc_clock::now());
         let failed = outcome != CallOutcome::Ok;
         self.all.record(minute, failed, took);
         if let Some(ring) = self.users.read().get(&user) {
@@ -74,7 +74,7 @@ mod tests {
         stats.record(ann, CallOutcome::Ok, Duration::from_millis(1));
         stats.record(ann, CallOutcome::MethodError, Duration::from_millis(1));
         stats.record(bob, CallOutcome::NotFound, Duration::from_millis(1));
-        let now = clock::now();
+        let now = svc_clock::now();
         let sums = |user| {
             let minutes = stats.minutes(user, now);
             assert_eq!(minutes.len(), ring::MINUTES);

@@ -16,6 +16,11 @@ use std::{
 
 use svc_core::{ServerId, Timestamp};
 use svc_protocol::api::ServerRecord;
+use svc_store::{
+    Store, StoreError, Tx,
+    servers::{self, ServerHolding, ServerRow},
+    zone_changes,
+};
 use tracing::{error, info, warn};
 
 pub(crate) use self::identity::{find_id, set_id};
@@ -23,14 +28,7 @@ pub use self::{
     catch_up::CatchUp,
     identity::{ServerIdError, own_id},
 };
-use crate::{
-    app::App,
-    store::{
-        Store, StoreError, Tx,
-        servers::{self, ServerHolding, ServerRow},
-        zone_changes,
-    },
-};
+use crate::app::App;
 
 /// Between signs of life.
 const BEAT_EVERY: Duration = Duration::from_secs(2);

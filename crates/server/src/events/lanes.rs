@@ -33,7 +33,6 @@ pub use self::{
     retention::{Pruned, Retention, prune},
     schedule::Slots,
 };
-use crate::store;
 
 /// One attempt to be made.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,7 +50,7 @@ pub struct Job {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Target {
     /// Boxed: it is by far the larger.
-    Sink(Box<store::sinks::SinkRow>),
+    Sink(Box<svc_store::sinks::SinkRow>),
     Method {
         owner_id: UserId,
         /// Its canonical name.

@@ -8,6 +8,11 @@ pub mod webhook;
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use svc_core::{SpaceId, Timestamp, UserId, event::Event};
+use svc_store::{
+    Store, StoreError,
+    sinks::{SinkConfig, SinkRow},
+    spaces, templates,
+};
 
 use self::{method::MethodDelivery, webhook::Webhook};
 use super::{
@@ -18,15 +23,9 @@ use super::{
     template::{self, Scope, SpaceScope},
 };
 use crate::{
-    clock,
     fair_pool::{Cancelled, FairPool, PoolError},
     metrics::Metrics,
     scripts::{ScriptRunner, Waiting},
-    store::{
-        Store, StoreError,
-        sinks::{SinkConfig, SinkRow},
-        spaces, templates,
-    },
 };
 
 pub struct Deliverers {
@@ -161,7 +160,7 @@ impl Deliverers {
                     Ok(body) => body,
                     Err(unrendered) => return unrendered.into(),
                 };
-                let secrets = match self.secrets_of(sink, clock::now()) {
+                let secrets = match self.secrets_of(sink, svc_clock::now()) {
                     Ok(secrets) => secrets,
                     Err(error) => return Sent::Failed(detail(error)),
                 };
@@ -178,7 +177,7 @@ impl Deliverers {
                         body,
                         event,
                         &secrets,
-                        clock::now(),
+                        svc_clock::now(),
                     )
                     .await;
                 attempt.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);

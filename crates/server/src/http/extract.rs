@@ -20,6 +20,7 @@ use hyper::body::Frame;
 use serde::{Serialize, de::DeserializeOwned};
 use svc_core::UserId;
 use svc_protocol::jsonrpc::{self, JSON_DEPTH_MAX};
+use svc_store::PageRequest;
 
 use super::{
     auth::Admission,
@@ -27,7 +28,7 @@ use super::{
     connections::Slot,
     error::ApiError,
 };
-use crate::{app::App, identity::Caller, store::PageRequest};
+use crate::{app::App, identity::Caller};
 
 /// Bodies of every route but calls: records, not payloads.
 const RECORD_BYTES_MAX: usize = 1024 * 1024;

@@ -9,9 +9,9 @@ use svc_core::{
     visibility::Viewer,
 };
 use svc_protocol::api;
+use svc_store::{Hash, users::Profile};
 
 use super::error::IdentityError;
-use crate::store::{Hash, users::Profile};
 
 /// A user as the directory knows them.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -16,6 +16,7 @@ use std::{
 
 use parking_lot::RwLock;
 use svc_core::{GroupId, SpaceId, Timestamp, UserId, UserName, credential::CredentialKind};
+use svc_store::{Hash, agent_tokens::OwnedAgentToken, groups::GroupRow};
 use thiserror::Error;
 use tokio::sync::broadcast;
 
@@ -24,10 +25,7 @@ use super::{
     error::IdentityError,
     secret::hash_secret,
 };
-use crate::{
-    random_key::RandomKeyMap,
-    store::{Hash, agent_tokens::OwnedAgentToken, groups::GroupRow},
-};
+use crate::random_key::RandomKeyMap;
 use credentials::{Credentials, Record};
 
 pub(super) use credentials::{Used, write_used};

@@ -14,15 +14,13 @@ use std::{
     time::Duration,
 };
 
+use svc_clock::Clock;
 use svc_core::{Permission, Quotas, SpaceId, SpaceName, Timestamp, UserId, login::SlowDown, space};
 use svc_protocol::api;
+use svc_store::{PageRequest, Store, audit, spaces};
 use uuid::Uuid;
 
 use super::{Caller, ClientDetails, Identity, IdentityError, LoginPolicy, PasswordPolicy, Policy};
-use crate::{
-    clock::Clock,
-    store::{PageRequest, Store, audit, spaces},
-};
 
 const PASSWORD: &str = "correct horse";
 

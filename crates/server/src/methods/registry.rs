@@ -21,8 +21,8 @@ use std::{
 use parking_lot::RwLock;
 use svc_core::{
     CanonicalName, QuotaExceeded, Quotas, SpaceId, UserId,
-    pattern::Pattern,
     registration::{CheckedMethod, ServerDefinition},
+    subscription::Subscription,
     target,
     visibility::{Viewer, is_visible},
 };
@@ -83,26 +83,6 @@ pub enum Conflict {
         "the definitions of your methods would take {wanted} bytes in total, and at most {limit} are allowed (4 KiB for each method of the setting `quotas.methods`, and not less than 4 MiB); shorten schemas and descriptions, or unregister the methods of another space first"
     )]
     DefinitionBytes { wanted: u64, limit: u64 },
-}
-
-/// A method that wants events, as a registration declares it (spec 6.4).
-#[derive(Clone, PartialEq, Debug)]
-pub struct Subscription {
-    pub method: CanonicalName,
-    pub patterns: Vec<Pattern>,
-    /// Names of json-rpc sinks, in the order they are asked.
-    pub formatters: Vec<String>,
-}
-
-impl Subscription {
-    /// `None` for a method without `events`: formatters alone subscribe to nothing.
-    pub fn of(definition: &Definition) -> Option<Self> {
-        (!definition.events.is_empty()).then(|| Self {
-            method: definition.name.clone(),
-            patterns: definition.events.clone(),
-            formatters: definition.event_sinks.clone(),
-        })
-    }
 }
 
 /// Why no target was picked.
@@ -348,5 +328,10 @@ impl Definition {
             event_sinks: method.event_sinks,
         };
         (Arc::new(definition), method.local_name)
+    }
+
+    /// `None` for a method that receives no events.
+    pub fn subscription(&self) -> Option<Subscription> {
+        Subscription::new(&self.name, &self.events, &self.event_sinks)
     }
 }

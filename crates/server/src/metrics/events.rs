@@ -8,11 +8,9 @@ use prometheus_client::{
     registry::Registry,
 };
 use svc_core::Timestamp;
+use svc_store::lanes::{Backlog, Totals};
 
-use crate::{
-    events::{hub::EventCounters, lanes::Sent},
-    store::lanes::{Backlog, Totals},
-};
+use crate::events::{hub::EventCounters, lanes::Sent};
 
 /// A sink's name, or that of a subscribed method; names are an owner's own business, so the owner
 /// (an id, or `global`) stands beside it.

@@ -11,13 +11,13 @@ use serde_json::{json, value::RawValue};
 use svc_core::UserId;
 use svc_protocol::{api::ScriptKind, problem::Problem};
 use svc_script::{Exception, Raise, Source, worker::JobHost};
+use svc_store::{Store, scripts, sinks::GLOBAL};
 use tracing::error;
 
 use super::{power::withheld_from, runner::Libraries};
 use crate::{
     http::{Asked, InternalApi, Reply},
     identity::Directory,
-    store::{Store, scripts, sinks::GLOBAL},
 };
 
 const EMIT: &str = "/api/events/emit";

@@ -7,6 +7,7 @@ use svc_script::{
     Abilities, ErrorKind, Flavour, Limits, ScriptError, Setting, Source,
     worker::{Job, Outcome, Pool, PoolOptions, Program},
 };
+use svc_store::Store;
 use thiserror::Error;
 use tracing::{error, info};
 
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::{
     events::hub::Hub, http::InternalApi, identity::Directory, metrics::Metrics,
-    options::ScriptOptions, store::Store,
+    options::ScriptOptions,
 };
 
 /// Bytes of what a tool returns.

@@ -8,16 +8,14 @@ use svc_core::{name::check_free_name, pattern::Pattern};
 use svc_protocol::api::{
     JsonRpcConfig, NewSink, PatternsInput, ScriptConfig, SinkType, WebhookConfig,
 };
+use svc_store::sinks::SinkConfig;
 
 use super::{error::SinkError, sample};
-use crate::{
-    events::{
-        sealed_headers::MASK,
-        secrets,
-        sinks::webhook,
-        template::{self, Scope, TemplateError},
-    },
-    store::sinks::SinkConfig,
+use crate::events::{
+    sealed_headers::MASK,
+    secrets,
+    sinks::webhook,
+    template::{self, Scope, TemplateError},
 };
 
 /// Patterns one sink may have.

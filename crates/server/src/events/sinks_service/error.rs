@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use svc_core::{event::EmitError, name::NameError, pattern::PatternError, quota::QuotaExceeded};
+use svc_store::StoreError;
 use thiserror::Error;
 
 use super::TooOften;
 use crate::{
     events::sinks::Unrendered, fair_pool::PoolError, identity::IdentityError, scripts::Untaken,
-    store::StoreError,
 };
 
 #[derive(Debug, Error)]

@@ -11,7 +11,7 @@ use svc_core::{
 };
 use uuid::Uuid;
 
-use crate::{clock, events::template::SpaceScope, identity::User};
+use crate::{events::template::SpaceScope, identity::User};
 
 const TYPE: &str = "custom.test";
 const SPACE_NAME: &str = "lab";
@@ -21,7 +21,7 @@ pub fn made_up() -> Event {
     Event {
         id: EventId(Uuid::now_v7()),
         r#type: TYPE.to_owned(),
-        ts: clock::now(),
+        ts: svc_clock::now(),
         owner_id: UserId::NIL,
         space_id: SpaceId::NIL,
         actor: Actor::system(),
@@ -68,7 +68,7 @@ pub fn space_of(event: &Event) -> Option<SpaceScope> {
 
 /// What a system event of this type carries (spec 6.1).
 fn system_data(event_type: &str) -> Option<Value> {
-    let at = clock::now();
+    let at = svc_clock::now();
     let health = |previous, current| Transition::HealthChanged {
         previous,
         current,

@@ -5,19 +5,18 @@ use std::time::Instant;
 use serde_json::json;
 use svc_core::{EventId, Permission, SinkId, Timestamp, event::Event};
 use svc_protocol::api::{Attempt, Preview, Previewed, SinkType};
+use svc_store::{
+    audit, events,
+    sinks::{SinkConfig, SinkRow},
+};
 
 use super::{SinksService, check, entry, error::SinkError, managed, sample};
 use crate::{
-    clock,
     events::{
         lanes::{AttemptDetail, Sent},
         sinks::Rendering,
     },
     identity::{Caller, Credential},
-    store::{
-        audit, events,
-        sinks::{SinkConfig, SinkRow},
-    },
 };
 
 impl SinksService {
@@ -138,7 +137,7 @@ impl SinksService {
             return Err(SinkError::Internal("only a webhook is sent to".to_owned()));
         };
         self.tests.take(caller.user.id, Instant::now())?;
-        let at = clock::now();
+        let at = svc_clock::now();
         let secrets = self
             .deliverers
             .secrets_of(row, at)
@@ -167,7 +166,7 @@ impl SinksService {
             return Err(SinkError::Nested);
         }
         self.tests.take(caller.user.id, Instant::now())?;
-        let at = clock::now();
+        let at = svc_clock::now();
         let (detail, ok) = match self.deliverers.to_sink(row, event, None).await {
             Sent::Delivered(detail) => (detail, true),
             Sent::Failed(detail) | Sent::Dead(detail) => (detail, false),

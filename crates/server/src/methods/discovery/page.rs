@@ -11,13 +11,10 @@ use std::{
 
 use svc_core::visibility::name_for_others;
 use svc_protocol::api::Methods;
+use svc_store::{InvalidPage, PAGE_DEFAULT, PAGE_MAX};
 
 use super::{Discovery, Filter, mentions};
-use crate::{
-    fair_pool::Cancelled,
-    identity::Caller,
-    store::{InvalidPage, PAGE_DEFAULT, PAGE_MAX},
-};
+use crate::{fair_pool::Cancelled, identity::Caller};
 
 /// Which page of the list.
 #[derive(Clone, PartialEq, Eq, Debug)]

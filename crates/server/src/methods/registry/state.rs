@@ -8,12 +8,12 @@ use serde_json::Value;
 use svc_core::{
     CanonicalName, GroupId, SpaceId, UserId,
     pattern::Pattern,
+    subscription::Subscription,
     visibility::{MethodScope, Viewer},
 };
 
 use super::{
-    Conflict, Publication, Subscription, index::SharedIndex, is_entry_visible,
-    tool_versions::ToolVersions,
+    Conflict, Publication, index::SharedIndex, is_entry_visible, tool_versions::ToolVersions,
 };
 use crate::{methods::provider::Provider, random_key::RandomKeyMap};
 
@@ -72,7 +72,7 @@ impl State {
         };
         let entries = names.iter().filter_map(|name| self.find(*owner, name));
         entries
-            .filter_map(|entry| Subscription::of(&entry.definition))
+            .filter_map(|entry| entry.definition.subscription())
             .collect()
     }
 
