@@ -11,7 +11,7 @@ use tokio::{
     time::{MissedTickBehavior, interval, timeout},
 };
 
-use crate::{clock, guard::Guard, link_status::LinkStatus, outbox::Outbox};
+use crate::{guard::Guard, link_status::LinkStatus, outbox::Outbox};
 
 pub struct HealthChecker {
     pub outbox: Arc<Outbox>,
@@ -50,7 +50,7 @@ impl HealthChecker {
         let mut findings = Findings {
             health: Health::Unknown,
             failed_in_a_row: 0,
-            checked_at: clock::now(),
+            checked_at: svc_clock::now(),
         };
         let mut reported_on = self.link.borrow_and_update().link;
         let mut ticks = interval(Duration::from_secs(check.interval_seconds.into()));
@@ -81,7 +81,7 @@ impl HealthChecker {
         let succeeded = timeout(limit, probe::probe(&check.probe, &self.folder, &self.guard))
             .await
             .unwrap_or(false);
-        findings.checked_at = clock::now();
+        findings.checked_at = svc_clock::now();
         findings.failed_in_a_row = if succeeded {
             0
         } else {

@@ -8,7 +8,6 @@
 mod agent;
 mod backoff;
 mod child;
-mod clock;
 mod discovery;
 mod guard;
 mod health;

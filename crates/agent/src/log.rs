@@ -14,7 +14,7 @@ use svc_core::Timestamp;
 use svc_protocol::link::{Control, LogLine, LogSource};
 use tokio::{sync::Notify, time::sleep};
 
-use crate::{clock, outbox::Outbox};
+use crate::outbox::Outbox;
 
 /// Bytes of one line that are kept.
 const LINE_BYTES_MAX: usize = 8 * 1024;
@@ -114,7 +114,7 @@ impl SpaceLog {
     }
 
     fn push(&self, source: LogSource, line: String) {
-        self.push_at(clock::now(), Instant::now(), source, line);
+        self.push_at(svc_clock::now(), Instant::now(), source, line);
     }
 
     fn push_at(&self, at: Timestamp, now: Instant, source: LogSource, line: String) {

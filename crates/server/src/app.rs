@@ -7,11 +7,12 @@ use std::{
 };
 
 use ipnet::IpNet;
+use svc_clock::Clock;
 use svc_core::ServerId;
+use svc_store::{FolderLock, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::Clock,
     events::{emit::Emitter, history::History, hub::Hub, sinks_service::SinksService},
     fair_pool::FairPool,
     host_names::AllowedHosts,
@@ -25,7 +26,6 @@ use crate::{
     scripts::Scripts,
     spaces::{Spaces, local::LocalRuntime, templates::Templates},
     stats::Overview,
-    store::{FolderLock, Store},
     web::Web,
     zone::{CatchUp, Zone},
 };

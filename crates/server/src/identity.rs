@@ -35,7 +35,9 @@ mod tests;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use svc_clock::Clock;
 use svc_core::Quotas;
+use svc_store::{Store, StoreError};
 use tokio_util::task::TaskTracker;
 
 pub use authority::CallerWriter;
@@ -49,11 +51,7 @@ pub use quotas::check_one_more;
 pub use secret::{Secret, hash_secret};
 pub use sessions::{ClientDetails, LoggedIn};
 
-use crate::{
-    clock::Clock,
-    limits::LoginLimit,
-    store::{Store, StoreError},
-};
+use crate::limits::LoginLimit;
 use passwords::Passwords;
 
 /// The services behind `/api/auth`, `/api/users`, `/api/groups`, `/api/roles`, `/api/tokens` and

@@ -4,7 +4,6 @@
 pub mod app;
 pub mod backup;
 pub mod bootstrap;
-pub mod clock;
 pub mod events;
 pub mod fair_pool;
 mod host_names;
@@ -22,7 +21,6 @@ pub mod scripts;
 mod server;
 pub mod spaces;
 pub mod stats;
-pub mod store;
 pub mod streams;
 mod tls;
 pub mod web;

@@ -5,6 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use ipnet::IpNet;
 use svc_core::lane::RetryPolicy;
 pub use svc_core::quota::Quotas;
+use svc_store::DatabaseUrl;
 
 use crate::{
     events::{lanes::Slots, sinks::webhook::LOOKUPS_DEFAULT},
@@ -12,7 +13,6 @@ use crate::{
     identity,
     links::LinkPolicy,
     scripts::ScriptOptions,
-    store::DatabaseUrl,
     web::Web,
 };
 

@@ -9,10 +9,12 @@ mod secret_key;
 
 use std::{io, net::SocketAddr, time::Duration};
 
+use svc_clock::Clock;
 use svc_core::{
     Permission,
     space::{Runtime, State, StopReason},
 };
+use svc_store::{OpenError, StoreError};
 use thiserror::Error;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_rustls::TlsAcceptor;
@@ -25,7 +27,6 @@ use self::{
 };
 use crate::{
     app::App,
-    clock::{self, Clock},
     events::{secrets::SecretError, sinks::webhook::GuardError},
     http::{
         self,
@@ -34,7 +35,6 @@ use crate::{
     },
     identity::{Identity, IdentityError},
     options::Options,
-    store::{self, OpenError, StoreError},
     tls::{self, TlsError},
     zone::{ServerIdError, Zone, ZoneHandles},
 };
@@ -282,7 +282,7 @@ async fn start_local_spaces(app: &App, allowed: bool) -> Result<(), StoreError> 
     for state in [State::Created, State::Deployed, State::Stopped] {
         let rows = app
             .store
-            .read(move |tx| store::spaces::list_in_state(tx, state))
+            .read(move |tx| svc_store::spaces::list_in_state(tx, state))
             .await?;
         let may_run = |owner| {
             app.directory.find_user(owner).is_some_and(|owner| {
@@ -304,7 +304,7 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         if let Err(error) = app.identity.flush_last_used().await {
             warn!("the last uses of credentials were not written: {error}");
         }
-        app.calls.stats.forget_idle(clock::now());
+        app.calls.stats.forget_idle(svc_clock::now());
     }));
     let pruning = tokio::spawn(repeat(app.clone(), PRUNE_EVERY, async |app: &App| {
         if let Err(error) = app.identity.prune().await {

@@ -4,16 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use svc_core::Permission::{ManageOwnEventSinks, ManageSpaces, UseSpaces, ViewAudit};
 use svc_protocol::api::{SinkCounts, SpaceCounts, Stats};
+use svc_store::{Store, StoreError, Tx, events, sinks, spaces};
 use thiserror::Error;
 
 use crate::{
-    clock,
     events::sinks_service::owner_keys,
     fair_pool::{Cancelled, FairPool, PoolError},
     identity::{Caller, Directory},
     methods::registry::Registry,
     metrics::{CallStats, Metrics},
-    store::{Store, StoreError, Tx, events, sinks, spaces},
 };
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
@@ -58,7 +57,7 @@ impl Overview {
         if is_server && !caller.may(ViewAudit) {
             return Err(StatsError::Denied);
         }
-        let now = clock::now();
+        let now = svc_clock::now();
         let who = caller.clone();
         let read = move |tx: &mut Tx<'_>| {
             let owner = (!is_server).then_some(who.user.id);

@@ -20,21 +20,17 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 pub(crate) use self::identity::{find_id, set_id};
+use svc_store::{
+    Store, StoreError, Tx,
+    servers::{self, ServerHolding, ServerRow},
+    zone_changes,
+};
+
 pub use self::{
     catch_up::CatchUp,
     identity::{ServerIdError, own_id},
 };
-use crate::{
-    events::hub::Hub,
-    identity::Identity,
-    links::Links,
-    scripts::StoredTools,
-    store::{
-        Store, StoreError, Tx,
-        servers::{self, ServerHolding, ServerRow},
-        zone_changes,
-    },
-};
+use crate::{events::hub::Hub, identity::Identity, links::Links, scripts::StoredTools};
 
 /// Between signs of life.
 const BEAT_EVERY: Duration = Duration::from_secs(2);

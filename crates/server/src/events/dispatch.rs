@@ -5,8 +5,7 @@
 
 use serde_json::json;
 use svc_core::event::Event;
-
-use crate::store::{
+use svc_store::{
     StoreError, Tx, audit, events,
     lanes::{self, Candidate},
 };

@@ -11,6 +11,12 @@ use svc_core::{
     quota::QuotaExceeded,
 };
 use svc_protocol::api::{EventDelivery, EventDeliveryState, EventReceiver, SinkOwner};
+use svc_store::{
+    Page, PageRequest, Store, StoreError, Tx,
+    event_deliveries::{self, Reach, Received},
+    events::{self, StoredEvent},
+    users,
+};
 use thiserror::Error;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -20,14 +26,7 @@ use super::{
     sinks_service::owner_keys,
 };
 use crate::{
-    clock,
     identity::{Caller, Directory},
-    store::{
-        Page, PageRequest, Store, StoreError, Tx,
-        event_deliveries::{self, Reach, Received},
-        events::{self, StoredEvent},
-        users,
-    },
     streams::{OpenStream, Streams},
 };
 
@@ -178,7 +177,7 @@ impl Stream {
                 () = self.shutdown.cancelled() => return None,
                 _ = self.recheck.tick() => {
                     let before = only_of(&self.caller);
-                    self.caller = self.directory.readmit(&self.caller, clock::now()).ok()?;
+                    self.caller = self.directory.readmit(&self.caller, svc_clock::now()).ok()?;
                     if only_of(&self.caller) != before {
                         self.begin_now();
                     }

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use self::feed::Feed;
 pub use self::feed::{Missed, Reader};
-use crate::{clock, metrics::EventCounters};
+use crate::metrics::EventCounters;
 
 /// An event as streams carry it: written out, because a payload in memory can take thirty times
 /// its JSON, and a reader that does not read makes the buffer keep it.
@@ -110,7 +110,7 @@ impl Hub {
     /// Shows an event to the streams, unless it has been shown.
     pub fn show(&self, event: &Event) {
         if let Some(shown) = &mut *self.0.shown.lock()
-            && shown.insert(event.id, clock::now()).is_some()
+            && shown.insert(event.id, svc_clock::now()).is_some()
         {
             return;
         }
@@ -142,7 +142,7 @@ impl Hub {
     pub fn not_shown(&self, newest: Vec<EventId>, forget: Timestamp) -> Vec<EventId> {
         let mut kept = self.0.shown.lock();
         let Some(shown) = &mut *kept else {
-            let now = clock::now();
+            let now = svc_clock::now();
             *kept = Some(newest.into_iter().map(|id| (id, now)).collect());
             return Vec::new();
         };

@@ -33,7 +33,7 @@ pub use self::{
     retention::{Pruned, Retention, prune},
     schedule::Slots,
 };
-use crate::{metrics::AttemptOutcome, store};
+use crate::metrics::AttemptOutcome;
 
 /// One attempt to be made.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,7 +51,7 @@ pub struct Job {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Target {
     /// Boxed: it is by far the larger.
-    Sink(Box<store::sinks::SinkRow>),
+    Sink(Box<svc_store::sinks::SinkRow>),
     Method {
         owner_id: UserId,
         /// Its canonical name.

@@ -11,6 +11,11 @@ use svc_core::{
     SpaceId, Timestamp, UserId,
     event::{Event, EventSpace, sample},
 };
+use svc_store::{
+    Store, StoreError,
+    sinks::{SinkConfig, SinkRow},
+    spaces, templates,
+};
 
 use self::{method::MethodDelivery, webhook::Webhook};
 use super::{
@@ -20,15 +25,9 @@ use super::{
     template::{self, Scope},
 };
 use crate::{
-    clock,
     fair_pool::{Cancelled, FairPool, PoolError},
     metrics::Metrics,
     scripts::{ScriptRunner, Waiting},
-    store::{
-        Store, StoreError,
-        sinks::{SinkConfig, SinkRow},
-        spaces, templates,
-    },
 };
 
 pub struct Deliverers {
@@ -165,7 +164,7 @@ impl Deliverers {
                     Ok(body) => body,
                     Err(unrendered) => return unrendered.into(),
                 };
-                let secrets = match self.secrets_of(sink, clock::now()) {
+                let secrets = match self.secrets_of(sink, svc_clock::now()) {
                     Ok(secrets) => secrets,
                     Err(error) => return Sent::Failed(detail(error)),
                 };
@@ -182,7 +181,7 @@ impl Deliverers {
                         body,
                         event,
                         &secrets,
-                        clock::now(),
+                        svc_clock::now(),
                     )
                     .await;
                 attempt.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);

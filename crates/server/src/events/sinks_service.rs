@@ -23,6 +23,11 @@ use svc_core::{Permission, Quota, Quotas, SinkId, power::SavedPower};
 use svc_protocol::api::{
     NewSink, RotateSecret, RotatedSecret, Sink, SinkOwner, SinkPatch, SinkType,
 };
+use svc_store::{
+    Page, PageRequest, Store, StoreError, Tx,
+    audit::{self, Entry},
+    sinks::{self, GLOBAL, SinkConfig, SinkRow},
+};
 use uuid::Uuid;
 
 pub use self::error::SinkError;
@@ -34,15 +39,9 @@ use super::{
     sinks::Deliverers,
 };
 use crate::{
-    clock,
     fair_pool::Cancelled,
     identity::{Actor, Caller, CallerWriter, check_one_more},
     limits::TestLimit,
-    store::{
-        Page, PageRequest, Store, StoreError, Tx,
-        audit::{self, Entry},
-        sinks::{self, GLOBAL, SinkConfig, SinkRow},
-    },
 };
 
 /// How long an old secret signs beside the new one, unless the caller says otherwise.
@@ -122,7 +121,7 @@ impl SinksService {
             previous_secret: None,
             previous_until: None,
             sealed_headers: None,
-            created_at: clock::now(),
+            created_at: svc_clock::now(),
         };
         self.seal_headers(&mut row)?;
         let entry = entry(caller, "event_sink.created", &row, describe(&row));
@@ -226,7 +225,7 @@ impl SinksService {
     pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<(), SinkError> {
         self.write_as(caller, move |tx, who| {
             let (_, row) = managed(tx, who, id)?;
-            sinks::delete(tx, row.id, who.user.name.as_str(), clock::now())?;
+            sinks::delete(tx, row.id, who.user.name.as_str(), svc_clock::now())?;
             Ok::<_, SinkError>(())
         })
         .await?;
@@ -248,7 +247,7 @@ impl SinksService {
                 format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
             ));
         }
-        let previous_until = clock::now().plus(Duration::from_secs(u64::from(hours) * 3_600));
+        let previous_until = svc_clock::now().plus(Duration::from_secs(u64::from(hours) * 3_600));
         let secret = secrets::new_webhook_secret();
         let sealed = self.seal(id, &secret)?;
         self.write_as(caller, move |tx, who| {
@@ -402,7 +401,7 @@ fn name_of(row: &SinkRow) -> Value {
 
 fn entry(caller: &Caller, action: &'static str, row: &SinkRow, detail: Value) -> Entry {
     Entry {
-        at: clock::now(),
+        at: svc_clock::now(),
         actor: caller.user.name.to_string(),
         action,
         target_type: "event_sink",

@@ -4,16 +4,13 @@ use axum::extract::State;
 use serde::Deserialize;
 use svc_core::Timestamp;
 use svc_protocol::api::Audit;
+use svc_store::{PageRequest, audit::Filter};
 
 use super::{
     error::ApiResult,
     extract::{Json, Query},
 };
-use crate::{
-    app::App,
-    identity::Caller,
-    store::{PageRequest, audit::Filter},
-};
+use crate::{app::App, identity::Caller};
 
 #[derive(Deserialize)]
 pub struct Narrow {

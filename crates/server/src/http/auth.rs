@@ -20,6 +20,7 @@ use axum::{
 };
 use http::{Extensions, HeaderMap, Method, Uri, header, request::Parts};
 use svc_core::{Permission, Scopes, credential::CredentialKind};
+use svc_store::StoreError;
 
 use super::{
     connections::Slot,
@@ -36,7 +37,6 @@ use crate::{
     app::App,
     identity::{Caller, Credential, Denied, hash_secret},
     scripts::ActsFor,
-    store::StoreError,
 };
 
 /// Where agents that speak MCP come in.

@@ -4,6 +4,7 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::{event::EmitError, pattern::PatternError, quota::QuotaExceeded};
 use svc_protocol::problem::{CONTENT_TYPE, Problem};
+use svc_store::{InvalidPage, StoreError};
 
 use crate::{
     events::{emit::EmitServiceError, history::HistoryError, sinks_service::SinkError},
@@ -13,7 +14,6 @@ use crate::{
     scripts::{ScriptsError, Unavailable, Untaken},
     spaces::SpaceError,
     stats::StatsError,
-    store::{InvalidPage, StoreError},
 };
 
 #[derive(Debug)]

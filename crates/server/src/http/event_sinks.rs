@@ -8,16 +8,13 @@ use svc_protocol::api::{
     Deliveries, Delivery, DeliveryState, NewSink, Preview, Previewed, Replay, Replayed,
     RotateSecret, RotatedSecret, Sink, SinkPatch, Sinks,
 };
+use svc_store::{PageRequest, deliveries::DeliveryPage};
 
 use super::{
     error::{ApiError, ApiResult},
     extract::{Created, Json, PathId, Query, Submitted},
 };
-use crate::{
-    app::App,
-    identity::Caller,
-    store::{PageRequest, deliveries::DeliveryPage},
-};
+use crate::{app::App, identity::Caller};
 
 pub async fn list(
     State(app): State<App>,

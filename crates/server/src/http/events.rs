@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 use svc_core::{EventId, SpaceId, pattern::Pattern};
 use svc_protocol::api::{Emit, EventDeliveries, EventRecord, Events};
+use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
@@ -27,7 +28,6 @@ use crate::{
         history::{Message, Narrow},
     },
     identity::Caller,
-    store::PageRequest,
 };
 
 /// Between comments that keep an idle stream alive through proxies.

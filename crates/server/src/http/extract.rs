@@ -20,13 +20,13 @@ use hyper::body::Frame;
 use serde::{Serialize, de::DeserializeOwned};
 use svc_core::UserId;
 use svc_protocol::jsonrpc::{self, JSON_DEPTH_MAX};
+use svc_store::PageRequest;
 
 use super::{auth::Admission, connections::Slot, error::ApiError};
 use crate::{
     app::App,
     identity::Caller,
     limits::{Account, Reservation},
-    store::PageRequest,
 };
 
 /// Bodies of every route but calls: records, not payloads.

@@ -7,12 +7,13 @@ use svc_core::ScriptId;
 use svc_protocol::api::{
     NewScript, RanScript, RunScript, Script, ScriptKind, ScriptOwner, ScriptPatch, Scripts,
 };
+use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
     extract::{Created, Json, PathId, Query, Submitted},
 };
-use crate::{app::App, identity::Caller, scripts::Narrow, store::PageRequest};
+use crate::{app::App, identity::Caller, scripts::Narrow};
 
 #[derive(Deserialize)]
 pub struct Asked {

@@ -5,12 +5,13 @@ use http::StatusCode;
 use serde::Deserialize;
 use svc_core::SpaceId;
 use svc_protocol::api::{AgentToken, Logs, NewSpace, Space, SpacePatch, Spaces};
+use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
     extract::{Created, Json, PathId, Query},
 };
-use crate::{app::App, identity::Caller, store::PageRequest};
+use crate::{app::App, identity::Caller};
 
 pub async fn list(
     State(app): State<App>,

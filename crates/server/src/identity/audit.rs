@@ -3,12 +3,12 @@
 use serde_json::Value;
 use svc_core::{Timestamp, UserId};
 use svc_protocol::api;
-
-use super::{Identity, caller::Caller, error::IdentityError};
-use crate::store::{
+use svc_store::{
     PageRequest,
     audit::{self, Entry, Filter},
 };
+
+use super::{Identity, caller::Caller, error::IdentityError};
 
 impl Identity {
     /// Newest first, for a reader.

@@ -6,12 +6,12 @@ use svc_core::{
     GroupId, Permission, Permissions, QuotaOverrides, Quotas, Scopes, SessionId, SpaceId,
     Timestamp, TokenId, UserId, UserName,
     event::{Actor, ActorKind},
-    visibility::Viewer,
+    visibility::{Owner, Viewer},
 };
 use svc_protocol::api;
+use svc_store::{Hash, users::Profile};
 
 use super::error::IdentityError;
-use crate::store::{Hash, users::Profile};
 
 /// A user as the directory knows them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +38,13 @@ impl User {
     /// The quotas of this user on a server whose configuration says `defaults`.
     pub fn quotas(&self, defaults: &Quotas) -> Quotas {
         defaults.with(&self.quota_overrides)
+    }
+
+    pub fn as_owner(&self) -> Owner<'_> {
+        Owner {
+            id: self.id,
+            name: &self.name,
+        }
     }
 
     pub fn viewer(&self) -> Viewer<'_> {

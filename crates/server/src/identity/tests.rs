@@ -14,16 +14,14 @@ use std::{
     time::Duration,
 };
 
+use svc_clock::Clock;
 use svc_core::{Permission, Quotas, SpaceId, SpaceName, Timestamp, UserId, login::SlowDown, space};
 use svc_protocol::api;
+use svc_store::{PageRequest, Store, audit, spaces};
 use uuid::Uuid;
 
 use super::{Caller, ClientDetails, Identity, IdentityError, PasswordPolicy, Policy};
-use crate::{
-    clock::Clock,
-    limits::LoginPolicy,
-    store::{PageRequest, Store, audit, spaces},
-};
+use crate::limits::LoginPolicy;
 
 const PASSWORD: &str = "correct horse";
 

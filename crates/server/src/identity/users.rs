@@ -10,6 +10,10 @@ use svc_core::{
     permission::{ROLE_ADMIN, ROLE_USER},
 };
 use svc_protocol::api;
+use svc_store::{
+    PageRequest, Tx, audit, groups, lanes, roles, scripts, sessions, sinks,
+    users::{self, Profile, UserRow},
+};
 use uuid::Uuid;
 
 use super::{
@@ -24,10 +28,6 @@ use super::{
     power::Actor,
     quotas::{self, QuotaPatch},
     settle::settle,
-};
-use crate::store::{
-    PageRequest, Tx, audit, groups, lanes, roles, scripts, sessions, sinks,
-    users::{self, Profile, UserRow},
 };
 
 /// Sinks named in the refusal to delete a user.

@@ -8,7 +8,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tracing::error;
 
 use super::{Links, LiveSpace};
-use crate::{clock, identity::DirectoryChange};
+use crate::identity::DirectoryChange;
 
 impl Links {
     /// Follows the directory until the server stops.
@@ -54,6 +54,6 @@ impl Links {
     pub(super) fn is_denied(&self, live: &LiveSpace) -> bool {
         let directory = &self.publisher.directory;
         live.link()
-            .is_some_and(|link| directory.recheck(&link.caller, clock::now()).is_err())
+            .is_some_and(|link| directory.recheck(&link.caller, svc_clock::now()).is_err())
     }
 }

@@ -4,10 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use svc_core::{SpaceId, UserId, space::StopReason};
 use svc_protocol::link::{Goodbye, SpaceIdentity};
+use svc_store::StoreError;
 use tracing::{error, info};
 
 use super::{Availability, Link, Links, LiveSpace};
-use crate::store::StoreError;
 
 /// Between attempts to write what the database could not be reached for.
 const AGAIN: Duration = Duration::from_millis(500);

@@ -22,7 +22,6 @@ use super::{
     wire::{WRITE_MAX, read, write},
 };
 use crate::{
-    clock,
     identity::Caller,
     spaces::lifecycle::{LinkRefused, Linked},
 };
@@ -78,7 +77,7 @@ impl Links {
         // must then neither deploy the space nor replace its agent.
         let directory = &self.publisher.directory;
         directory
-            .recheck(&caller, clock::now())
+            .recheck(&caller, svc_clock::now())
             .map_err(|denied| refusal("unauthorized", denied.to_string(), false))?;
         let linked = self.lifecycle.link_up(space, &hello.instance).await;
         let Linked {

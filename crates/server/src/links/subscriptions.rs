@@ -3,13 +3,10 @@
 
 use std::sync::Arc;
 
-use svc_core::{LaneId, SpaceId, space::State};
+use svc_core::{LaneId, SpaceId, space::State, subscription::Subscription};
+use svc_store::{StoreError, lanes, spaces};
 
 use super::{Links, LiveSpace};
-use crate::{
-    methods::registry::Subscription,
-    store::{StoreError, lanes, spaces},
-};
 
 impl Links {
     /// Declares what a space subscribes to, in place of what it declared before. Most spaces

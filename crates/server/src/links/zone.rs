@@ -5,9 +5,9 @@ use svc_core::{
     space::{Health, State, StopReason},
 };
 use svc_protocol::link::{Control, Goodbye};
+use svc_store::{StoreError, spaces::SpaceRow};
 
 use super::Links;
-use crate::store::{StoreError, spaces::SpaceRow};
 
 impl Links {
     /// Looks at a space again: it may be deleted, stopped, or linked to another server by now.

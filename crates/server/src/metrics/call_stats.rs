@@ -10,7 +10,7 @@ use svc_protocol::api::CallMinute;
 
 use self::ring::Ring;
 use super::CallOutcome;
-use crate::{clock, random_key::RandomKeyMap};
+use crate::random_key::RandomKeyMap;
 
 /// Calls of the last hour, of each user and of all. Recording one is a look-up and a few atomic
 /// additions.
@@ -24,7 +24,7 @@ pub struct CallStats {
 impl CallStats {
     /// A call has been answered.
     pub fn record(&self, user: UserId, outcome: CallOutcome, took: Duration) {
-        let minute = minute_of(clock::now());
+        let minute = minute_of(svc_clock::now());
         let failed = outcome != CallOutcome::Ok;
         self.all.record(minute, failed, took);
         if let Some(ring) = self.users.read().get(&user) {
@@ -71,7 +71,7 @@ mod tests {
         stats.record(ann, CallOutcome::Ok, Duration::from_millis(1));
         stats.record(ann, CallOutcome::MethodError, Duration::from_millis(1));
         stats.record(bob, CallOutcome::NotFound, Duration::from_millis(1));
-        let now = clock::now();
+        let now = svc_clock::now();
         let sums = |user| {
             let minutes = stats.minutes(user, now);
             assert_eq!(minutes.len(), ring::MINUTES);

@@ -8,8 +8,7 @@ use prometheus_client::{
     registry::Registry,
 };
 use svc_core::Timestamp;
-
-use crate::store::lanes::{Backlog, Totals};
+use svc_store::lanes::{Backlog, Totals};
 
 /// A sink's name, or that of a subscribed method; names are an owner's own business, so the owner
 /// (an id, or `global`) stands beside it.

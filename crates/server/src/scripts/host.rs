@@ -11,6 +11,7 @@ use serde_json::{json, value::RawValue};
 use svc_core::UserId;
 use svc_protocol::{api::ScriptKind, problem::Problem};
 use svc_script::{Exception, Raise, Source, worker::JobHost};
+use svc_store::{Store, scripts, sinks::GLOBAL};
 use tracing::error;
 
 use super::{
@@ -18,10 +19,7 @@ use super::{
     power::withheld_from,
     runner::Libraries,
 };
-use crate::{
-    identity::Directory,
-    store::{Store, scripts, sinks::GLOBAL},
-};
+use crate::identity::Directory;
 
 const EMIT: &str = "/api/events/emit";
 const SINKS: &str = "/api/event-sinks/";

@@ -7,6 +7,7 @@ use svc_script::{
     Abilities, ErrorKind, Flavour, Limits, ScriptError, Setting, Source,
     worker::{Job, Outcome, Pool, PoolOptions, Program},
 };
+use svc_store::Store;
 use thiserror::Error;
 use tracing::{error, info};
 
@@ -18,7 +19,7 @@ use super::{
     report::{OUTPUT_BYTES_MAX, cut},
     turns::{Turn, Turns, Waiting},
 };
-use crate::{identity::Directory, metrics::Metrics, store::Store};
+use crate::{identity::Directory, metrics::Metrics};
 
 /// Bytes of what a tool returns.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -14,6 +14,13 @@ use serde_json::json;
 use svc_core::{Permission, Permissions, Quota, Quotas, ScriptId};
 use svc_protocol::api::{NewScript, Script, ScriptKind, ScriptOwner, ScriptPatch};
 use svc_script::Source;
+use svc_store::{
+    Page, PageRequest, Store, StoreError, Tx,
+    audit::{self, Entry},
+    scripts::{self, Filter, Use},
+    sinks::GLOBAL,
+    zone_changes::{self, ZoneChange},
+};
 use uuid::Uuid;
 
 use super::{
@@ -23,17 +30,9 @@ use super::{
     report::kind_name,
 };
 use crate::{
-    clock,
     fair_pool::{Cancelled, FairPool},
     identity::{Actor, Caller, CallerWriter, Credential, check_one_more},
     limits::TestLimit,
-    store::{
-        Page, PageRequest, Store, StoreError, Tx,
-        audit::{self, Entry},
-        scripts::{self, Filter, Use},
-        sinks::GLOBAL,
-        zone_changes::{self, ZoneChange},
-    },
 };
 
 /// Names in the refusal to delete a script that is used.
@@ -107,7 +106,7 @@ impl Scripts {
     pub async fn create(&self, caller: &Caller, new: NewScript) -> Result<Script, ScriptsError> {
         check_may_own(caller.user.permissions, new.owner)?;
         check::name(new.kind, &new.name)?;
-        let now = clock::now();
+        let now = svc_clock::now();
         let script = Script {
             id: ScriptId(Uuid::now_v7()),
             name: new.name,
@@ -289,7 +288,7 @@ fn patched(before: Script, patch: ScriptPatch) -> Script {
         description: patch.description.unwrap_or(before.description),
         source: patch.source.unwrap_or(before.source),
         params_schema: patch.params_schema.unwrap_or(before.params_schema),
-        updated_at: clock::now(),
+        updated_at: svc_clock::now(),
         ..before
     }
 }
@@ -332,7 +331,7 @@ fn name_uses(caller: &Caller, uses: &[Use]) -> String {
 
 fn entry(caller: &Caller, action: &'static str, script: &Script) -> Entry {
     Entry {
-        at: clock::now(),
+        at: svc_clock::now(),
         actor: caller.user.name.to_string(),
         action,
         target_type: "script",

@@ -11,6 +11,11 @@ use svc_protocol::{
     jsonrpc::{RpcError, UNAVAILABLE},
 };
 use svc_script::{ErrorKind, ScriptError};
+use svc_store::{
+    Store, StoreError,
+    scripts::{self, ToolRow},
+    sinks::GLOBAL,
+};
 use tokio::sync::{Mutex, broadcast::error::RecvError, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::error;
@@ -19,11 +24,6 @@ use super::{Run, ScriptRunner, What, libraries_of, outline, source_of, withheld_
 use crate::{
     identity::{Caller, Credential, Directory, DirectoryChange},
     methods::calls::Reply,
-    store::{
-        Store, StoreError,
-        scripts::{self, ToolRow},
-        sinks::GLOBAL,
-    },
 };
 
 /// Code of a script that failed without choosing one.

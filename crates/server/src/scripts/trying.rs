@@ -16,10 +16,7 @@ use super::{
     report::{fault, kind_name},
     source_of,
 };
-use crate::{
-    clock,
-    identity::{Caller, Credential},
-};
+use crate::identity::{Caller, Credential};
 
 impl Scripts {
     /// Runs a tool or a sink's script as the caller. A script that fails is an answer.
@@ -96,7 +93,7 @@ fn what_to_run(caller: &Caller, kind: ScriptKind, asked: RunScript) -> Result<Wh
                 event_type,
                 None,
                 id,
-                clock::now(),
+                svc_clock::now(),
             )?;
             let space = sample::space_of(&event);
             let event = event_json(&event, space.as_ref(), &BTreeMap::new());

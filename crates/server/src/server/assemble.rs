@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
+use svc_clock::Clock;
 use svc_core::ServerId;
+use svc_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use super::{StartError, open::Opened};
 use crate::{
     app::{App, Parts},
-    clock::Clock,
     events::{
         emit::{Emitter, StorageLimits},
         history::History,
@@ -39,7 +40,6 @@ use crate::{
         Spaces, lifecycle::Lifecycle, local::LocalRuntime, logs::SpaceLogs, templates::Templates,
     },
     stats::Overview,
-    store::Store,
     streams::Streams,
     zone::Zone,
 };

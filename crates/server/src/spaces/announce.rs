@@ -7,13 +7,10 @@ use svc_core::{
     event::{Actor, Event},
     space::{Subject, Transition},
 };
+use svc_store::{StoreError, Tx, spaces::SpaceRow};
 use uuid::Uuid;
 
-use crate::{
-    clock,
-    events::dispatch::emit_in,
-    store::{StoreError, Tx, spaces::SpaceRow},
-};
+use crate::events::dispatch::emit_in;
 
 /// Emits the system event of a transition (spec 6.1). `row` is the space as it was before. The
 /// event is to be handed to the hub once the transaction has been committed.
@@ -31,7 +28,7 @@ pub fn announce(
     let event = Event {
         id: EventId(Uuid::now_v7()),
         r#type: transition.event_type().to_owned(),
-        ts: clock::now(),
+        ts: svc_clock::now(),
         owner_id: row.owner_id,
         space_id: row.id,
         actor,

@@ -9,21 +9,17 @@ use svc_core::{
     space::{Health, HealthCheck, State, StopReason, Transition},
 };
 use svc_protocol::link::SpaceIdentity;
+use svc_store::{
+    Store, StoreError, Tx,
+    audit::{self, Entry},
+    lanes,
+    spaces::{self, NewState, SpaceRow},
+    zone_changes::{self, ZoneChange},
+};
 use thiserror::Error;
 
 use super::announce::announce;
-use crate::{
-    clock,
-    events::hub::Hub,
-    identity::Directory,
-    store::{
-        Store, StoreError, Tx,
-        audit::{self, Entry},
-        lanes,
-        spaces::{self, NewState, SpaceRow},
-        zone_changes::{self, ZoneChange},
-    },
-};
+use crate::{events::hub::Hub, identity::Directory};
 
 /// Spaces stopped in one transaction, so that it stays short.
 const ORPHANS_MAX: u32 = 200;
@@ -142,7 +138,7 @@ impl Lifecycle {
                         None
                     }
                     (State::Created | State::Stopped, _) => {
-                        let at = clock::now();
+                        let at = svc_clock::now();
                         spaces::set_state(tx, space, NewState::Deployed { node_id }, at)?;
                         let started = Transition::Started { node_id, at };
                         Some(announce(tx, &row, &started, Actor::system())?)
@@ -293,7 +289,7 @@ pub fn stop(
             Ok(None)
         }
         State::Created | State::Deployed => {
-            let at = clock::now();
+            let at = svc_clock::now();
             spaces::set_state(tx, space, NewState::Stopped { reason }, at)?;
             if reason == StopReason::LinkLost {
                 let detail = serde_json::json!({"reason": reason});
@@ -313,7 +309,7 @@ pub fn append(
     detail: serde_json::Value,
 ) -> Result<(), StoreError> {
     let entry = Entry {
-        at: clock::now(),
+        at: svc_clock::now(),
         actor: actor.to_owned(),
         action,
         target_type: "space",

@@ -9,8 +9,6 @@ use svc_protocol::{
     link::{LogLine, LogSource},
 };
 
-use crate::clock;
-
 /// Per space.
 const LINES_MAX: usize = 500;
 const SPACE_BYTES_MAX: usize = 64 * 1024;
@@ -49,7 +47,7 @@ impl SpaceLogs {
             logs.push(
                 space,
                 LogLine {
-                    at: clock::now(),
+                    at: svc_clock::now(),
                     source: LogSource::Agent,
                     line,
                 },
@@ -95,7 +93,7 @@ impl Logs {
         }
         let log = self.spaces.entry(space).or_default();
         log.last_number += 1;
-        log.touched = clock::now();
+        log.touched = svc_clock::now();
         log.bytes += line.line.len();
         self.bytes += line.line.len();
         log.lines.push_back(NumberedLine {

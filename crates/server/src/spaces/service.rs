@@ -11,6 +11,13 @@ use svc_protocol::{
     api::{NewSpace, NumberedLine, Space, SpacePatch},
     link::{Control, Goodbye},
 };
+use svc_store::{
+    Page, PageRequest, Store,
+    agent_tokens::{self, AgentTokenKind},
+    lanes,
+    spaces::{self, SpaceRow},
+    users,
+};
 use uuid::Uuid;
 
 use super::{
@@ -24,17 +31,9 @@ use super::{
     record::{check_health_check, check_startup_script, find_template, new_row},
 };
 use crate::{
-    clock,
     events::hub::Hub,
     identity::{Actor, Affected, Caller, Directory, Identity, check_one_more},
     links::Links,
-    store::{
-        Page, PageRequest, Store,
-        agent_tokens::{self, AgentTokenKind},
-        lanes,
-        spaces::{self, SpaceRow},
-        users,
-    },
 };
 
 pub struct Spaces {
@@ -235,7 +234,7 @@ impl Spaces {
             .identity
             .change_as(caller, move |tx, caller| {
                 let row = managed(tx, caller, id)?;
-                let at = clock::now();
+                let at = svc_clock::now();
                 spaces::mark_deleted(tx, id, at)?;
                 lanes::withdraw_space(tx, id)?;
                 let by = caller.actor();

@@ -8,17 +8,15 @@ use std::{collections::HashSet, time::Duration};
 
 use parking_lot::Mutex;
 use svc_core::SpaceId;
+use svc_store::{
+    StoreError, Tx,
+    zone_changes::{self, ZoneChange},
+};
 use tokio::{sync::Notify, time::Instant};
 use tracing::{error, warn};
 
 use super::ZoneHandles;
-use crate::{
-    identity::Affected,
-    store::{
-        StoreError, Tx,
-        zone_changes::{self, ZoneChange},
-    },
-};
+use crate::identity::Affected;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Between looks that requests ask for: strangers can ask too.

@@ -4,12 +4,9 @@
 use std::time::Duration;
 
 use svc_core::EventId;
+use svc_store::{StoreError, Tx, events};
 
 use super::ZoneHandles;
-use crate::{
-    clock,
-    store::{StoreError, Tx, events},
-};
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How far back to look: the ids of events tell the time of the server that made them, whose clock
@@ -43,7 +40,7 @@ pub(super) async fn run(handles: &ZoneHandles) {
 }
 
 async fn look(handles: &ZoneHandles) -> Result<(), StoreError> {
-    let now = clock::now();
+    let now = svc_clock::now();
     let filter = events::Filter {
         since: Some(now.minus(LOOK_BACK)),
         ..events::Filter::default()

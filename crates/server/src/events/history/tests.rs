@@ -1,4 +1,5 @@
 use serde_json::json;
+use svc_clock::Clock;
 use svc_core::{Quotas, event::Actor};
 use svc_protocol::api::{NewToken, NewUser};
 use tokio::time::timeout;
@@ -6,7 +7,6 @@ use uuid::Uuid;
 
 use super::*;
 use crate::{
-    clock::Clock,
     events::dispatch::emit_in,
     identity::{Identity, PasswordPolicy, Policy},
 };
@@ -71,7 +71,7 @@ impl Fixture {
         let token = self.identity.create_token(&owner, new).await;
         let token = token.expect("created").token.expect("shown");
         directory
-            .authenticate(&token, clock::now())
+            .authenticate(&token, svc_clock::now())
             .expect("let in")
     }
 
@@ -79,7 +79,7 @@ impl Fixture {
         let event = Event {
             id: EventId(Uuid::now_v7()),
             r#type: event_type.to_owned(),
-            ts: clock::now(),
+            ts: svc_clock::now(),
             owner_id: owner.user.id,
             space_id: SpaceId::NIL,
             actor: Actor::system(),

@@ -6,14 +6,14 @@ use std::time::Duration;
 use serde_json::json;
 use svc_core::{EventId, LaneId, Timestamp, lane::STARTS_MAX};
 use svc_protocol::api::{Attempt, DeliveryState};
-
-use super::{AttemptDetail, Job, Target};
-use crate::store::{
+use svc_store::{
     StoreError, Tx, audit,
     deliveries::{self, Head},
     lanes::{self, Held, HeldLane, Receiver},
     sinks,
 };
+
+use super::{AttemptDetail, Job, Target};
 
 /// A delivery whose start is written: what is to be sent.
 #[derive(Clone, Debug)]

@@ -4,6 +4,10 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use svc_core::{LaneId, ServerId, lane::AfterFailure};
+use svc_store::{
+    Store, StoreError,
+    lanes::{self, DeliveryKind, Held},
+};
 use tokio::time::{Instant, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -12,14 +16,7 @@ use super::{
     schedule::{OwnerKey, Schedule},
     turn::{self, Begun, Buried, Ending, Moment, Turn},
 };
-use crate::{
-    events::hub::Hub,
-    metrics::EventCounters,
-    store::{
-        Store, StoreError,
-        lanes::{self, DeliveryKind, Held},
-    },
-};
+use crate::{events::hub::Hub, metrics::EventCounters};
 
 /// How long to wait before writing again what the store could not take.
 const STORE_RETRY: Duration = Duration::from_millis(200);

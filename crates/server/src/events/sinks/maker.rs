@@ -2,12 +2,10 @@
 //! have one; a script sink checks that when it looks for its user.
 
 use svc_core::Permission;
+use svc_store::{sinks::SinkRow, users};
 
 use super::Deliverers;
-use crate::{
-    scripts::Waiting,
-    store::{sinks::SinkRow, users},
-};
+use crate::scripts::Waiting;
 
 impl Deliverers {
     /// Why nothing is sent from a webhook now; `None` if it is. One whose maker was deleted stays

@@ -5,6 +5,11 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 use parking_lot::Mutex;
 use svc_core::{EventId, Permissions, UserId, event::Event, pattern::Pattern, visibility::Viewer};
 use svc_protocol::jsonrpc::{PARAMS_DEPTH_MAX, RpcError, nests_deeper_than};
+use svc_store::{
+    StoreError, Tx,
+    sinks::{self, SinkConfig, SinkRow},
+    users,
+};
 
 use super::{Deliverers, Rendering, Unrendered};
 use crate::{
@@ -14,11 +19,6 @@ use crate::{
         calls::{Reply, attempt},
         provider::Provider,
         registry::{PickError, Registry},
-    },
-    store::{
-        StoreError, Tx,
-        sinks::{self, SinkConfig, SinkRow},
-        users,
     },
 };
 

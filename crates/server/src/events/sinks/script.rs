@@ -6,18 +6,17 @@ use parking_lot::Mutex;
 use serde_json::json;
 use svc_core::{Permission, SinkId, event::Event};
 use svc_script::{Source, worker::Outcome};
+use svc_store::{
+    StoreError, audit, scripts,
+    sinks::{SinkConfig, SinkRow},
+};
 
 use super::{Deliverers, detail};
 use crate::{
-    clock,
     events::lanes::{AttemptDetail, Sent},
     scripts::{
         Libraries, Run, Unavailable, Waiting, What, event_json, libraries_of, outline, source_of,
         withheld_from,
-    },
-    store::{
-        StoreError, audit, scripts,
-        sinks::{SinkConfig, SinkRow},
     },
 };
 
@@ -88,7 +87,7 @@ impl Deliverers {
             "deliveries of a sink wait: {why}"
         );
         let entry = audit::Entry {
-            at: clock::now(),
+            at: svc_clock::now(),
             actor: audit::SYSTEM.to_owned(),
             action: "event_sink.withheld",
             target_type: "event_sink",

@@ -8,18 +8,15 @@ use svc_core::{EventId, event::sample, name::check_free_name, pattern::Pattern};
 use svc_protocol::api::{
     JsonRpcConfig, NewSink, PatternsInput, ScriptConfig, SinkType, WebhookConfig,
 };
+use svc_store::sinks::SinkConfig;
 use uuid::Uuid;
 
 use super::error::SinkError;
-use crate::{
-    clock,
-    events::{
-        sealed_headers::MASK,
-        secrets,
-        sinks::webhook,
-        template::{self, Scope, TemplateError},
-    },
-    store::sinks::SinkConfig,
+use crate::events::{
+    sealed_headers::MASK,
+    secrets,
+    sinks::webhook,
+    template::{self, Scope, TemplateError},
 };
 
 /// Patterns one sink may have.
@@ -222,7 +219,7 @@ pub fn body_template(source: &str, kind: SinkType) -> Result<(), SinkError> {
     let refused = |error: TemplateError| SinkError::invalid("invalid_template", error.to_string());
     let compiled = template::compile(source).map_err(refused)?;
     if kind == SinkType::JsonRpc {
-        let event = sample::event(EventId(Uuid::now_v7()), clock::now());
+        let event = sample::event(EventId(Uuid::now_v7()), svc_clock::now());
         let scope = Scope {
             event: &event,
             space: None,

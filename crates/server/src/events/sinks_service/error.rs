@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use svc_core::{event::EmitError, name::NameError, pattern::PatternError, quota::QuotaExceeded};
+use svc_store::StoreError;
 use thiserror::Error;
 
 use crate::{
     events::sinks::Unrendered, fair_pool::PoolError, identity::IdentityError, limits::TooOften,
-    scripts::Untaken, store::StoreError,
+    scripts::Untaken,
 };
 
 #[derive(Debug, Error)]

@@ -5,18 +5,15 @@ use std::time::Duration;
 use serde_json::json;
 use svc_core::{EventId, LaneId, SinkId, lane::QUEUE_CAPACITY, pattern::Pattern};
 use svc_protocol::api::{Delivery, DeliveryState, Replay, Replayed};
+use svc_store::{
+    Page, Tx, audit,
+    deliveries::{self, DeliveryPage},
+    events, lanes,
+    sinks::{self, SinkRow},
+};
 
 use super::{SinksService, entry, error::SinkError, managed};
-use crate::{
-    clock,
-    identity::{Caller, Credential},
-    store::{
-        Page, Tx, audit,
-        deliveries::{self, DeliveryPage},
-        events, lanes,
-        sinks::{self, SinkRow},
-    },
-};
+use crate::identity::{Caller, Credential};
 
 /// How far a replay reaches back unless the caller says.
 const REPLAY_SINCE: Duration = Duration::from_secs(24 * 60 * 60);
@@ -86,7 +83,7 @@ impl SinksService {
         asked: Replay,
     ) -> Result<Replayed, SinkError> {
         check_no_script(caller)?;
-        let now = clock::now();
+        let now = svc_clock::now();
         let since = asked.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
         let until = asked.until.unwrap_or(now);
         if since > until {
@@ -201,6 +198,6 @@ fn enqueue(
         tx,
         lane,
         (*event_id, event_type),
-        clock::now(),
+        svc_clock::now(),
     )?)
 }

@@ -2,14 +2,12 @@
 
 use serde_json::{Value, json};
 use svc_protocol::api::{JsonRpcConfig, ScriptConfig, Sink, SinkOwner, WebhookConfig};
-
-use crate::{
-    events::sealed_headers,
-    store::{
-        StoreError, Tx,
-        sinks::{self, SinkConfig, SinkRow},
-    },
+use svc_store::{
+    StoreError, Tx,
+    sinks::{self, SinkConfig, SinkRow},
 };
+
+use crate::events::sealed_headers;
 
 /// A sink with what its lane is doing.
 pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {

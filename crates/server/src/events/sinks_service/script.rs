@@ -2,15 +2,13 @@
 //! that its owner may use; and who may change it.
 
 use svc_protocol::api::{ScriptKind, SinkType};
+use svc_store::{
+    Tx, scripts,
+    sinks::{SinkConfig, SinkRow},
+};
 
 use super::{SinksService, error::SinkError};
-use crate::{
-    identity::Caller,
-    store::{
-        Tx, scripts,
-        sinks::{SinkConfig, SinkRow},
-    },
-};
+use crate::identity::Caller;
 
 impl SinksService {
     /// The source that a sink is to get, if it gets one. Slow: done before anything is written.

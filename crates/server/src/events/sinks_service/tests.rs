@@ -7,12 +7,17 @@ mod trying;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+use svc_clock::Clock;
 use svc_core::{EventId, Permissions, RoleId, SpaceId, UserId, UserName, event::Event};
 use svc_protocol::api::DeliveryState;
+use svc_store::{
+    deliveries::DeliveryPage,
+    roles::{self, RoleRow},
+    users::{self, UserRow},
+};
 
 use super::*;
 use crate::{
-    clock::Clock,
     events::{
         dispatch::emit_in,
         secrets::SecretKey,
@@ -25,11 +30,6 @@ use crate::{
     metrics::Metrics,
     options::Limits,
     scripts::{ScriptOptions, ScriptRunner, tests::worker_program},
-    store::{
-        deliveries::DeliveryPage,
-        roles::{self, RoleRow},
-        users::{self, UserRow},
-    },
 };
 
 struct Fixture {
@@ -137,7 +137,7 @@ impl Fixture {
         let event = |n| Event {
             id: EventId(Uuid::now_v7()),
             r#type: event_type.to_owned(),
-            ts: clock::now(),
+            ts: svc_clock::now(),
             owner_id: owner.user.id,
             space_id: SpaceId::NIL,
             actor: owner.actor(),
@@ -156,9 +156,9 @@ impl Fixture {
     async fn finish(&self, id: SinkId, state: DeliveryState) {
         let write = self.service.store.write(move |tx| {
             let lane = sinks::status(tx, id)?.lane.expect("a lane");
-            while let Some(head) = crate::store::deliveries::find_head(tx, lane)? {
-                crate::store::deliveries::finish(tx, lane, head.n, state, clock::now())?;
-                crate::store::lanes::advance(tx, lane)?;
+            while let Some(head) = svc_store::deliveries::find_head(tx, lane)? {
+                svc_store::deliveries::finish(tx, lane, head.n, state, svc_clock::now())?;
+                svc_store::lanes::advance(tx, lane)?;
             }
             Ok(())
         });
@@ -184,7 +184,7 @@ fn caller(name: &str, permissions: &[Permission]) -> Caller {
         id: UserId(Uuid::now_v7()),
         name: UserName::parse(name).expect("a name"),
         active: true,
-        created_at: clock::now(),
+        created_at: svc_clock::now(),
         permissions: Permissions::of(permissions),
         role_names: vec![],
         groups: vec![],
@@ -222,7 +222,10 @@ async fn a_secret_is_shown_once_and_stored_encrypted() {
     let row = read.await.expect("found");
     let key = secrets::parse_webhook_secret(&secret).expect("valid");
     assert_ne!(row.secret.as_deref(), Some(key.as_slice()));
-    let signing = fixture.service.deliverers.secrets_of(&row, clock::now());
+    let signing = fixture
+        .service
+        .deliverers
+        .secrets_of(&row, svc_clock::now());
     assert_eq!(signing.expect("decrypted"), std::slice::from_ref(&key));
 
     let rotated = fixture
@@ -242,7 +245,7 @@ async fn a_secret_is_shown_once_and_stored_encrypted() {
             .secrets_of(&row, at)
             .expect("decrypted")
     };
-    assert_eq!(signing(clock::now()), [fresh.clone(), key]);
+    assert_eq!(signing(svc_clock::now()), [fresh.clone(), key]);
     assert_eq!(
         signing(rotated.previous_until.plus(Duration::from_secs(1))),
         [fresh]

@@ -8,20 +8,19 @@ use svc_core::{
     event::{EmitError, Event, sample},
 };
 use svc_protocol::api::{Attempt, Preview, Previewed, SinkType};
+use svc_store::{
+    audit, events,
+    sinks::{SinkConfig, SinkRow},
+};
 use uuid::Uuid;
 
 use super::{SinksService, check, entry, error::SinkError, managed};
 use crate::{
-    clock,
     events::{
         lanes::{AttemptDetail, Sent},
         sinks::Rendering,
     },
     identity::{Caller, Credential},
-    store::{
-        audit, events,
-        sinks::{SinkConfig, SinkRow},
-    },
 };
 
 impl SinksService {
@@ -142,7 +141,7 @@ impl SinksService {
             return Err(SinkError::Internal("only a webhook is sent to".to_owned()));
         };
         self.tests.take(caller.user.id, Instant::now())?;
-        let at = clock::now();
+        let at = svc_clock::now();
         let secrets = self
             .deliverers
             .secrets_of(row, at)
@@ -171,7 +170,7 @@ impl SinksService {
             return Err(SinkError::Nested);
         }
         self.tests.take(caller.user.id, Instant::now())?;
-        let at = clock::now();
+        let at = svc_clock::now();
         let (detail, ok) = match self.deliverers.to_sink(row, event, None).await {
             Sent::Delivered(detail) => (detail, true),
             Sent::Failed(detail) | Sent::Dead(detail) => (detail, false),
@@ -238,6 +237,6 @@ fn sample_by(
         event_type,
         data,
         id,
-        clock::now(),
+        svc_clock::now(),
     )
 }

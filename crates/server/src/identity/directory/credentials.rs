@@ -9,13 +9,10 @@ use std::{
 };
 
 use svc_core::{SpaceId, Timestamp, UserId};
+use svc_store::{Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, sessions, tokens};
 
 use super::snapshot::UserRecords;
-use crate::{
-    identity::caller::Credential,
-    random_key::RandomKeyMap,
-    store::{Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, sessions, tokens},
-};
+use crate::{identity::caller::Credential, random_key::RandomKeyMap};
 
 /// "Never": before any time there is.
 const NEVER: i64 = i64::MIN;

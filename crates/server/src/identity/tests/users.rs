@@ -1,16 +1,14 @@
 use svc_core::{Permission, SinkId, pattern::Pattern};
 use svc_protocol::api;
+use svc_store::{
+    PageRequest,
+    sinks::{self, SinkConfig, SinkRow},
+    spaces,
+};
 use uuid::Uuid;
 
 use super::{Fixture, assert_code, new_user};
-use crate::{
-    identity::{Denied, DirectoryChange},
-    store::{
-        PageRequest,
-        sinks::{self, SinkConfig, SinkRow},
-        spaces,
-    },
-};
+use crate::identity::{Denied, DirectoryChange};
 
 fn roles(names: &[&str]) -> api::UserPatch {
     api::UserPatch {

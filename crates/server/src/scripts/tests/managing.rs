@@ -2,12 +2,10 @@
 
 use serde_json::{Value, json};
 use svc_protocol::api::{RunScript, ScriptPatch};
+use svc_store::{PageRequest, audit};
 
 use super::*;
-use crate::{
-    scripts::{Narrow, Untaken},
-    store::{self, PageRequest, audit},
-};
+use crate::scripts::{Narrow, Untaken};
 
 fn tool(name: &str) -> Value {
     json!({"name": name, "kind": "tool", "source": "def main(params):\n    return params\n"})
@@ -194,7 +192,7 @@ async fn an_owner_has_room_for_so_many() {
                 source: "#".repeat(40 * 1024),
                 ..first.clone()
             };
-            store::scripts::insert(tx, &script)?;
+            svc_store::scripts::insert(tx, &script)?;
         }
         Ok(())
     });
@@ -278,14 +276,14 @@ async fn without_workers_nothing_is_stored_and_nothing_runs() {
         description: String::new(),
         source: "def main(params):\n    return 1\n".to_owned(),
         params_schema: None,
-        created_at: crate::clock::now(),
-        updated_at: crate::clock::now(),
+        created_at: svc_clock::now(),
+        updated_at: svc_clock::now(),
     };
     let id = stored.id;
     let insert = fixture
         .app
         .store
-        .write(move |tx| store::scripts::insert(tx, &stored));
+        .write(move |tx| svc_store::scripts::insert(tx, &stored));
     insert.await.expect("inserted");
     let ran = fixture
         .app

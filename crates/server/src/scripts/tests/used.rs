@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_protocol::api::{NewSpace, NewTemplate};
+use svc_store::PageRequest;
 
 use super::*;
-use crate::{scripts::Narrow, spaces::SpaceError, store::PageRequest};
+use crate::{scripts::Narrow, spaces::SpaceError};
 
 fn new_space(name: &str, script: &Script, with_template: bool) -> NewSpace {
     let mut body = json!({"name": name});

@@ -4,17 +4,15 @@ use std::{collections::HashSet, sync::atomic::Ordering, time::Duration};
 
 use svc_core::{UserId, lane::QUEUE_CAPACITY};
 use svc_protocol::api::{DeliveryState, SinkType};
+use svc_store::{
+    events,
+    lanes::{self, EnqueueError},
+    sinks::{self, GLOBAL, SinkConfig},
+};
 use uuid::Uuid;
 
 use super::{Answer, Fixture, Receiver, START, until};
-use crate::{
-    events::lanes::{Pruned, Retention, prune},
-    store::{
-        events,
-        lanes::{self, EnqueueError},
-        sinks::{self, GLOBAL, SinkConfig},
-    },
-};
+use crate::events::lanes::{Pruned, Retention, prune};
 
 #[tokio::test]
 async fn a_queue_holds_exactly_100_and_every_drop_is_audited() {
@@ -149,7 +147,7 @@ async fn a_full_queue_refuses_to_resend() {
 async fn what_is_past_its_time_goes_but_never_what_waits() {
     let fixture = Fixture::new();
     // The ids of events carry the real time.
-    let real = crate::clock::now();
+    let real = svc_clock::now();
     fixture.now.store(real.0, Ordering::SeqCst);
     let (sink, lane) = fixture.sink("s", "custom.delivered,custom.waiting").await;
     let receiver = Receiver::new(Answer::Deliver);

@@ -2,9 +2,9 @@
 
 use svc_core::ScriptId;
 use svc_protocol::api::{Preview, Script, ScriptKind, ScriptOwner};
+use svc_store::scripts;
 
 use super::*;
-use crate::store::scripts;
 
 impl Fixture {
     async fn script(&self, owner: &Caller, kind: ScriptKind, whose: ScriptOwner) -> ScriptId {
@@ -17,8 +17,8 @@ impl Fixture {
             description: String::new(),
             source: "pass".to_owned(),
             params_schema: None,
-            created_at: clock::now(),
-            updated_at: clock::now(),
+            created_at: svc_clock::now(),
+            updated_at: svc_clock::now(),
         };
         let id = script.id;
         let insert = self

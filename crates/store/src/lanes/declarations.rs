@@ -1,0 +1,127 @@
+//! The lanes of method subscriptions: made by a space's registration, shared by every space that
+//! registers the same method, gone with the last of them (spec 6.4).
+
+use serde_json::json;
+use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
+use uuid::Uuid;
+
+use super::write_patterns;
+use crate::{
+    audit,
+    error::StoreError,
+    sql::{Tx, values},
+    value::Json,
+};
+
+/// Declares what a space subscribes to, in place of what it declared before; the lanes. What
+/// nobody declares any more is removed with its queue, which the audit log tells.
+pub fn declare(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    space: SpaceId,
+    subscriptions: &[Subscription],
+) -> Result<Vec<LaneId>, StoreError> {
+    let before = declared_by(tx, space)?;
+    let mut lanes = Vec::with_capacity(subscriptions.len());
+    for subscription in subscriptions {
+        let lane = upsert(tx, owner, subscription)?;
+        tx.execute(
+            "INSERT INTO lane_declarations (lane_id, space_id) VALUES (?1, ?2)
+             ON CONFLICT (lane_id, space_id) DO NOTHING",
+            values![lane, space],
+        )?;
+        lanes.push(lane);
+    }
+    for lane in before.into_iter().filter(|lane| !lanes.contains(lane)) {
+        withdraw(tx, lane, space)?;
+    }
+    Ok(lanes)
+}
+
+/// Takes back everything a space declared.
+pub fn withdraw_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<(), StoreError> {
+    for lane in declared_by(tx, space)? {
+        withdraw(tx, lane, space)?;
+    }
+    Ok(())
+}
+
+/// Spaces with subscriptions.
+pub fn list_declaring_spaces(tx: &mut Tx<'_>) -> Result<Vec<SpaceId>, StoreError> {
+    tx.query(
+        "SELECT DISTINCT space_id FROM lane_declarations ORDER BY space_id",
+        &[],
+    )?
+    .iter()
+    .map(|row| row.get("space_id"))
+    .collect()
+}
+
+/// Whether a space has subscriptions.
+pub fn declares(tx: &mut Tx<'_>, space: SpaceId) -> Result<bool, StoreError> {
+    Ok(!declared_by(tx, space)?.is_empty())
+}
+
+fn declared_by(tx: &mut Tx<'_>, space: SpaceId) -> Result<Vec<LaneId>, StoreError> {
+    tx.query(
+        "SELECT lane_id FROM lane_declarations WHERE space_id = ?1 ORDER BY lane_id",
+        values![space],
+    )?
+    .iter()
+    .map(|row| row.get("lane_id"))
+    .collect()
+}
+
+fn upsert(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    subscription: &Subscription,
+) -> Result<LaneId, StoreError> {
+    let row = tx.query_opt(
+        "INSERT INTO lanes (id, kind, delivery_kind, owner_key, owner_id, sink_id, method, patterns,
+             formatters, active, tail, depth, next_at, failures, starts, lease_until, fence, dropped)
+         VALUES (?1, 'method', 'method', ?2, ?2, NULL, ?3, ?4, ?5, 1, 0, 0, 0, 0, 0, 0, 0, 0)
+         ON CONFLICT (owner_id, method) DO UPDATE SET patterns = excluded.patterns,
+             formatters = excluded.formatters, delivery_kind = excluded.delivery_kind
+         RETURNING id",
+        values![
+            LaneId(Uuid::now_v7()),
+            owner,
+            subscription.method.as_str(),
+            write_patterns(&subscription.patterns),
+            Json(&subscription.formatters)
+        ],
+    )?;
+    row.ok_or(StoreError::NoRow)?.get("id")
+}
+
+fn withdraw(tx: &mut Tx<'_>, lane: LaneId, space: SpaceId) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM lane_declarations WHERE lane_id = ?1 AND space_id = ?2",
+        values![lane, space],
+    )?;
+    let removed = tx.query_opt(
+        "DELETE FROM lanes WHERE id = ?1 AND NOT EXISTS (
+             SELECT 1 FROM lane_declarations d WHERE d.lane_id = lanes.id)
+         RETURNING owner_id, method, depth, dropped",
+        values![lane],
+    )?;
+    let Some(row) = removed else { return Ok(()) };
+    super::keep_drops(tx, row.get("dropped")?)?;
+    let queued: u32 = row.get("depth")?;
+    if queued == 0 {
+        return Ok(());
+    }
+    let owner: UserId = row.get("owner_id")?;
+    audit::append(
+        tx,
+        &audit::Entry {
+            at: svc_clock::now(),
+            actor: audit::SYSTEM.to_owned(),
+            action: "method_subscription.removed",
+            target_type: "method_subscription",
+            target_id: row.get("method")?,
+            detail: json!({"owner_id": owner, "space_id": space, "queued": queued}),
+        },
+    )
+}

@@ -1,0 +1,426 @@
+//! Event sinks. A webhook or script sink has a lane, made, kept in step and removed with it; a
+//! json-rpc sink is a formatter and has none.
+
+mod health;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use svc_core::{LaneId, ScriptId, SinkId, Timestamp, UserId, pattern::Pattern, power::SavedPower};
+use svc_protocol::api::{LastDelivery, SinkType};
+use uuid::Uuid;
+
+pub use self::health::{counts, list_failing};
+use super::{
+    audit, deliveries,
+    error::StoreError,
+    lanes,
+    page::{Page, PageRequest, read_sizes, rows_by_id},
+    sql::{Row, Tx, values},
+    value::{FromValue, Json, Value},
+};
+
+/// The `owner_key` of sinks that see everybody's events.
+pub const GLOBAL: &str = "global";
+
+/// A sink as the table has it. Type and owner never change.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SinkRow {
+    pub id: SinkId,
+    /// The owner's id, or [`GLOBAL`].
+    pub owner_key: String,
+    /// Who made it, for a global one.
+    pub owner_id: UserId,
+    pub name: String,
+    pub description: String,
+    pub patterns: Vec<Pattern>,
+    pub kind: SinkType,
+    pub active: bool,
+    pub config: SinkConfig,
+    /// Encrypted.
+    pub secret: Option<Vec<u8>>,
+    /// Encrypted; signs too until `previous_until`.
+    pub previous_secret: Option<Vec<u8>>,
+    pub previous_until: Option<Timestamp>,
+    /// Values of a webhook's headers, encrypted: see `events::sealed_headers`.
+    pub sealed_headers: Option<Vec<u8>>,
+    pub created_at: Timestamp,
+}
+
+/// What the type of a sink needs.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum SinkConfig {
+    Webhook {
+        url: String,
+        /// By name; a value that is encrypted is a mask here.
+        headers: BTreeMap<String, String>,
+        body_template: Option<String>,
+    },
+    Script {
+        script_id: Option<ScriptId>,
+        source: Option<String>,
+    },
+    JsonRpc {
+        body_template: Option<String>,
+    },
+}
+
+impl SinkConfig {
+    /// The headers of a webhook.
+    pub fn headers(&self) -> Option<&BTreeMap<String, String>> {
+        match self {
+            Self::Webhook { headers, .. } => Some(headers),
+            Self::Script { .. } | Self::JsonRpc { .. } => None,
+        }
+    }
+
+    pub fn body_template(&self) -> Option<&str> {
+        match self {
+            Self::Webhook { body_template, .. } | Self::JsonRpc { body_template } => {
+                body_template.as_deref()
+            }
+            Self::Script { .. } => None,
+        }
+    }
+}
+
+/// What became of a sink's queue.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct SinkStatus {
+    /// `None` for json-rpc sinks.
+    pub lane: Option<LaneId>,
+    pub queue_depth: u32,
+    pub dropped: u64,
+    /// Failed attempts of the delivery at its head.
+    pub failures: u32,
+    pub last_delivery: Option<LastDelivery>,
+}
+
+const COLUMNS: &str = "id, owner_key, owner_id, name, description, patterns, type, active, config, \
+                       secret, previous_secret, previous_until, sealed_headers, created_at";
+
+/// The `owner_key` of a user's own sinks.
+pub fn owner_key(user: UserId) -> String {
+    user.to_string()
+}
+
+impl SinkRow {
+    pub fn is_global(&self) -> bool {
+        self.owner_key == GLOBAL
+    }
+
+    fn has_lane(&self) -> bool {
+        matches!(self.kind, SinkType::Webhook | SinkType::Script)
+    }
+
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        let Json(config) = row.get("config")?;
+        Ok(Self {
+            id: row.get("id")?,
+            owner_key: row.get("owner_key")?,
+            owner_id: row.get("owner_id")?,
+            name: row.get("name")?,
+            description: row.get("description")?,
+            patterns: lanes::read_patterns(row)?,
+            kind: row.get("type")?,
+            active: row.get("active")?,
+            config,
+            secret: row.get("secret")?,
+            previous_secret: row.get("previous_secret")?,
+            previous_until: row.get("previous_until")?,
+            sealed_headers: row.get("sealed_headers")?,
+            created_at: row.get("created_at")?,
+        })
+    }
+}
+
+impl FromValue for SinkType {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match String::from_value(value)?.as_str() {
+            "webhook" => Ok(Self::Webhook),
+            "script" => Ok(Self::Script),
+            "json-rpc" => Ok(Self::JsonRpc),
+            other => Err(format!("`{other}` is not a type of sink")),
+        }
+    }
+}
+
+impl From<SinkType> for Value {
+    fn from(kind: SinkType) -> Self {
+        match kind {
+            SinkType::Webhook => "webhook",
+            SinkType::Script => "script",
+            SinkType::JsonRpc => "json-rpc",
+        }
+        .into()
+    }
+}
+
+/// With its lane, if its type has one. A name taken by the same owner is [`StoreError::Unique`].
+pub fn insert(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
+    tx.execute(
+        &format!(
+            "INSERT INTO event_sinks ({COLUMNS})
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+        ),
+        values![
+            sink.id,
+            &sink.owner_key,
+            sink.owner_id,
+            &sink.name,
+            &sink.description,
+            lanes::write_patterns(&sink.patterns),
+            sink.kind,
+            sink.active,
+            Json(&sink.config),
+            sink.secret.clone(),
+            sink.previous_secret.clone(),
+            sink.previous_until,
+            sink.sealed_headers.clone(),
+            sink.created_at
+        ],
+    )?;
+    if sink.has_lane() {
+        lanes::insert_for_sink(tx, LaneId(Uuid::now_v7()), sink)?;
+        lanes::follow_sink(tx, sink)?;
+    }
+    Ok(())
+}
+
+pub fn find(tx: &mut Tx<'_>, id: SinkId) -> Result<Option<SinkRow>, StoreError> {
+    tx.query_opt(
+        &format!("SELECT {COLUMNS} FROM event_sinks WHERE id = ?1"),
+        values![id],
+    )?
+    .map(|row| SinkRow::read(&row))
+    .transpose()
+}
+
+pub fn get(tx: &mut Tx<'_>, id: SinkId) -> Result<SinkRow, StoreError> {
+    find(tx, id)?.ok_or_else(|| StoreError::missing("sink", id))
+}
+
+pub fn find_by_name(
+    tx: &mut Tx<'_>,
+    owner_key: &str,
+    name: &str,
+) -> Result<Option<SinkRow>, StoreError> {
+    tx.query_opt(
+        &format!("SELECT {COLUMNS} FROM event_sinks WHERE owner_key = ?1 AND name = ?2"),
+        values![owner_key, name],
+    )?
+    .map(|row| SinkRow::read(&row))
+    .transpose()
+}
+
+/// Those of the given owners, oldest first.
+pub fn list(
+    tx: &mut Tx<'_>,
+    owner_keys: &[String],
+    page: PageRequest,
+) -> Result<Page<SinkRow>, StoreError> {
+    let mut values: Vec<Value> = vec![page.after(), page.limit()];
+    let places: Vec<_> = owner_keys
+        .iter()
+        .map(|key| {
+            values.push(key.into());
+            format!("?{}", values.len())
+        })
+        .collect();
+    let sizes = tx.query(
+        &format!(
+            "SELECT id, octet_length(config) + octet_length(description) + octet_length(patterns)
+                 AS bytes
+             FROM event_sinks WHERE id > ?1 AND owner_key IN ({}) ORDER BY id LIMIT ?2",
+            places.join(", ")
+        ),
+        &values,
+    )?;
+    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
+    let select = format!("SELECT {COLUMNS} FROM event_sinks");
+    let rows = rows_by_id(tx, &select, &fitting.items)?;
+    Ok(Page {
+        items: rows.iter().map(SinkRow::read).collect::<Result<_, _>>()?,
+        next_cursor: fitting.next_cursor,
+    })
+}
+
+/// Webhooks of all owners after an id, in the order of their ids.
+pub fn list_webhooks_after(
+    tx: &mut Tx<'_>,
+    after: SinkId,
+    limit: u32,
+) -> Result<Vec<SinkRow>, StoreError> {
+    tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM event_sinks WHERE type = 'webhook' AND id > ?1
+             ORDER BY id LIMIT ?2"
+        ),
+        values![after, limit],
+    )?
+    .iter()
+    .map(SinkRow::read)
+    .collect()
+}
+
+/// Script sinks whose configuration holds this text somewhere.
+pub(crate) fn list_mentioning(tx: &mut Tx<'_>, text: &str) -> Result<Vec<SinkRow>, StoreError> {
+    tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM event_sinks WHERE type = 'script' AND config LIKE ?1 ORDER BY id"
+        ),
+        values![format!("%{text}%")],
+    )?
+    .iter()
+    .map(SinkRow::read)
+    .collect()
+}
+
+/// Whether anything is encrypted at all.
+pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
+    let found = tx.query_opt(
+        "SELECT id FROM event_sinks WHERE secret IS NOT NULL LIMIT 1",
+        &[],
+    )?;
+    Ok(found.is_some())
+}
+
+/// How many sinks an owner has.
+pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
+    let row = tx.query_opt(
+        "SELECT COUNT(*) AS sinks FROM event_sinks WHERE owner_key = ?1",
+        values![owner_key],
+    )?;
+    row.ok_or(StoreError::NoRow)?.get("sinks")
+}
+
+/// The formatters a user's methods may name: their own json-rpc sinks first, then global ones.
+pub fn list_json_rpc(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkRow>, StoreError> {
+    tx.query(
+        &format!(
+            "SELECT {COLUMNS} FROM event_sinks
+             WHERE owner_key IN (?1, 'global') AND type = 'json-rpc'
+             ORDER BY CASE WHEN owner_key = 'global' THEN 1 ELSE 0 END, id"
+        ),
+        values![owner],
+    )?
+    .iter()
+    .map(SinkRow::read)
+    .collect()
+}
+
+/// Writes everything that may change, and keeps the lane in step.
+pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
+    let changed = tx.execute(
+        "UPDATE event_sinks SET name = ?2, description = ?3, patterns = ?4, active = ?5,
+             config = ?6, secret = ?7, previous_secret = ?8, previous_until = ?9,
+             sealed_headers = ?10 WHERE id = ?1",
+        values![
+            sink.id,
+            &sink.name,
+            &sink.description,
+            lanes::write_patterns(&sink.patterns),
+            sink.active,
+            Json(&sink.config),
+            sink.secret.clone(),
+            sink.previous_secret.clone(),
+            sink.previous_until,
+            sink.sealed_headers.clone()
+        ],
+    )?;
+    if changed == 0 {
+        return Err(StoreError::missing("sink", sink.id));
+    }
+    lanes::follow_sink(tx, sink)
+}
+
+/// What the user who last saved the sink held then.
+pub fn saved_power(tx: &mut Tx<'_>, id: SinkId) -> Result<SavedPower, StoreError> {
+    let row = tx.query_opt(
+        "SELECT saved_power FROM event_sinks WHERE id = ?1",
+        values![id],
+    )?;
+    match row {
+        Some(row) => row.get("saved_power"),
+        None => Err(StoreError::missing("sink", id)),
+    }
+}
+
+pub fn set_saved_power(tx: &mut Tx<'_>, id: SinkId, power: SavedPower) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE event_sinks SET saved_power = ?2 WHERE id = ?1",
+        values![id, power],
+    )?;
+    Ok(())
+}
+
+/// Removes a sink with its queue and history, and audits how many deliveries were waiting; answers
+/// that number.
+pub fn delete(tx: &mut Tx<'_>, id: SinkId, actor: &str, at: Timestamp) -> Result<u32, StoreError> {
+    let name = get(tx, id)?.name;
+    let lane = lanes::find_by_sink(tx, id)?;
+    let queued = lane.as_ref().map_or(0, |lane| lane.depth);
+    lanes::keep_drops(tx, lane.map_or(0, |lane| lane.dropped))?;
+    tx.execute("DELETE FROM event_sinks WHERE id = ?1", values![id])?;
+    audit::append(
+        tx,
+        &audit::Entry {
+            at,
+            actor: actor.to_owned(),
+            action: "event_sink.deleted",
+            target_type: "event_sink",
+            target_id: id.to_string(),
+            detail: json!({"name": name, "queued": queued}),
+        },
+    )?;
+    Ok(queued)
+}
+
+/// Those of a user who is being deleted; how many. Global ones stay: they are the zone's.
+pub fn delete_of_owner(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    actor: &str,
+    at: Timestamp,
+) -> Result<usize, StoreError> {
+    let sinks = tx
+        .query(
+            &format!("SELECT {COLUMNS} FROM event_sinks WHERE owner_key = ?1 ORDER BY id"),
+            values![owner],
+        )?
+        .iter()
+        .map(SinkRow::read)
+        .collect::<Result<Vec<_>, _>>()?;
+    for sink in &sinks {
+        delete(tx, sink.id, actor, at)?;
+    }
+    Ok(sinks.len())
+}
+
+/// Names of the global sinks whose scripts act for this user.
+pub fn list_global_scripts_of(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<String>, StoreError> {
+    tx.query(
+        "SELECT name FROM event_sinks
+         WHERE owner_key = 'global' AND owner_id = ?1 AND type = 'script' ORDER BY name",
+        values![owner],
+    )?
+    .iter()
+    .map(|row| row.get("name"))
+    .collect()
+}
+
+/// Queue and latest finished delivery of a sink.
+pub fn status(tx: &mut Tx<'_>, id: SinkId) -> Result<SinkStatus, StoreError> {
+    let Some(lane) = lanes::find_by_sink(tx, id)? else {
+        return Ok(SinkStatus::default());
+    };
+    Ok(SinkStatus {
+        lane: Some(lane.id),
+        queue_depth: lane.depth,
+        dropped: lane.dropped,
+        failures: lane.failures,
+        last_delivery: deliveries::last(tx, lane.id)?,
+    })
+}

@@ -1,0 +1,164 @@
+//! The port: what a closure runs statements on, whatever engine stands behind it.
+
+use std::sync::Arc;
+
+use svc_core::Timestamp;
+
+use super::{
+    connection::Connection,
+    error::StoreError,
+    value::{FromValue, Value},
+};
+
+/// The values of a statement's placeholders, in order: `values![id, name]` fills `?1` and `?2`.
+macro_rules! values {
+    ($($value:expr),* $(,)?) => {
+        &[$($crate::Value::from($value)),*] as &[$crate::Value]
+    };
+}
+pub(super) use values;
+
+/// An open transaction. What runs on it is committed or rolled back by the engine.
+///
+/// After a statement that failed nothing more can be done in it, and it is undone whatever its
+/// closure answers: PostgreSQL has it so, and one rule for both engines is easier to hold.
+pub struct Tx<'c> {
+    connection: &'c Connection,
+    failed: Option<StoreError>,
+}
+
+impl<'c> Tx<'c> {
+    pub(super) fn on(connection: &'c Connection) -> Self {
+        Self {
+            connection,
+            failed: None,
+        }
+    }
+
+    pub(crate) fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+        self.run(|connection| connection.query(sql, values))
+    }
+
+    /// The first row, if there is one.
+    pub(crate) fn query_opt(
+        &mut self,
+        sql: &str,
+        values: &[Value],
+    ) -> Result<Option<Row>, StoreError> {
+        Ok(self.query(sql, values)?.into_iter().next())
+    }
+
+    /// The number in the first column of the only row: for `SELECT COUNT(*)`.
+    pub(crate) fn count(&mut self, sql: &str, values: &[Value]) -> Result<i64, StoreError> {
+        self.query_opt(sql, values)?
+            .ok_or(StoreError::NoRow)?
+            .first()
+    }
+
+    /// Rows changed.
+    pub(crate) fn execute(&mut self, sql: &str, values: &[Value]) -> Result<usize, StoreError> {
+        self.run(|connection| connection.execute(sql, values))
+    }
+
+    /// For statements nobody waits for: a failure is known at the latest at the end, and undoes
+    /// the transaction like any other.
+    pub(crate) fn send(&mut self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
+        self.run(|connection| connection.send(sql, values))
+    }
+
+    /// Several statements without placeholders: for migrations.
+    pub(super) fn execute_script(&mut self, sql: &str) -> Result<(), StoreError> {
+        self.run(|connection| connection.execute_script(sql))
+    }
+
+    /// The time by which leases are measured: when this transaction began, by the clock that all
+    /// servers of the database share.
+    pub fn now(&mut self) -> Result<Timestamp, StoreError> {
+        self.run(Connection::now)
+    }
+
+    /// Other servers should look at what this transaction changed, once it is committed. A hint:
+    /// they look by themselves now and then.
+    pub(crate) fn hint(&mut self) {
+        self.connection.hint();
+    }
+
+    /// Whether other servers work with the same database.
+    pub fn is_shared(&self) -> bool {
+        self.connection.is_shared()
+    }
+
+    /// Why what ran on it cannot be kept.
+    pub(super) fn end(self) -> Result<(), StoreError> {
+        match self.failed {
+            // What was sent before it is of no interest, but must not be taken for later failures.
+            Some(error) => {
+                let _ = self.connection.settle();
+                Err(error)
+            }
+            None => self.connection.settle(),
+        }
+    }
+
+    /// Something that may be refused, and is undone alone.
+    #[cfg(test)]
+    pub(super) fn attempt<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.execute_script("SAVEPOINT attempt")?;
+        let result = work(self);
+        if result.is_err() {
+            self.failed = None;
+            self.execute_script("ROLLBACK TO SAVEPOINT attempt")?;
+        }
+        result
+    }
+
+    fn run<T>(
+        &mut self,
+        statement: impl FnOnce(&Connection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        statement(self.connection).inspect_err(|error| self.failed = Some(error.clone()))
+    }
+}
+
+/// One row of an answer.
+#[derive(Clone, Debug)]
+pub struct Row {
+    columns: Arc<[String]>,
+    values: Vec<Value>,
+}
+
+impl Row {
+    pub(super) fn new(columns: Arc<[String]>, values: Vec<Value>) -> Self {
+        Self { columns, values }
+    }
+
+    pub(super) fn into_values(self) -> Vec<Value> {
+        self.values
+    }
+
+    pub fn get<T: FromValue>(&self, column: &str) -> Result<T, StoreError> {
+        let index = self
+            .columns
+            .iter()
+            .position(|name| name == column)
+            .ok_or_else(|| StoreError::Column(column.to_owned()))?;
+        self.at(index)
+    }
+
+    fn first<T: FromValue>(&self) -> Result<T, StoreError> {
+        self.at(0)
+    }
+
+    fn at<T: FromValue>(&self, index: usize) -> Result<T, StoreError> {
+        T::from_value(&self.values[index]).map_err(|reason| StoreError::Decode {
+            column: self.columns[index].clone(),
+            reason,
+        })
+    }
+}
