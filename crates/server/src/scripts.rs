@@ -34,6 +34,6 @@ pub use options::ScriptOptions;
 pub use power::withheld_from;
 pub use report::{OUTPUT_BYTES_MAX, fault, outline};
 pub use runner::{Libraries, Run, ScriptRunner, Unavailable, What};
-pub use service::{Narrow, Scripts, libraries_of, source_of};
+pub use service::{Scripts, libraries_of, source_of};
 pub use tools::{ScriptTool, StoredTools};
 pub use turns::Waiting;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value as JsonValue;
 use svc_core::{Id, Timestamp};
-use svc_protocol::api::AuditEntry;
+use svc_protocol::api::{AuditEntry, AuditQuery};
 use uuid::Uuid;
 
 use super::{
@@ -36,19 +36,6 @@ pub struct Entry {
     pub detail: JsonValue,
 }
 
-/// Which entries to list; what is `None` does not matter.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Filter {
-    pub actor: Option<String>,
-    pub action: Option<String>,
-    pub target_type: Option<String>,
-    pub target_id: Option<String>,
-    /// This moment included.
-    pub since: Option<Timestamp>,
-    /// This moment included.
-    pub until: Option<Timestamp>,
-}
-
 pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {
     tx.send(
         "INSERT INTO audit (id, at, actor, action, target_type, target_id, detail)
@@ -68,10 +55,10 @@ pub fn append(tx: &mut Tx<'_>, entry: &Entry) -> Result<(), StoreError> {
 /// Newest first.
 pub fn list(
     tx: &mut Tx<'_>,
-    filter: &Filter,
+    query: &AuditQuery,
     page: PageRequest,
 ) -> Result<Page<AuditEntry>, StoreError> {
-    let (sql, values) = sizes_sql(filter, page);
+    let (sql, values) = sizes_sql(query, page);
     let sizes = tx.query(&sql, &values)?;
     let fitting = page.page_within_bytes(read_sizes(&sizes)?);
     let select = "SELECT id, at, actor, action, target_type, target_id, detail FROM audit";
@@ -83,17 +70,17 @@ pub fn list(
 }
 
 /// Ids and sizes of the entries of a page, and one more.
-pub(super) fn sizes_sql(filter: &Filter, page: PageRequest) -> (String, Vec<Value>) {
+pub(super) fn sizes_sql(query: &AuditQuery, page: PageRequest) -> (String, Vec<Value>) {
     let mut sql = String::from(
         "SELECT id, octet_length(detail) + octet_length(target_id) AS bytes
          FROM audit WHERE id < ?1",
     );
     let mut values: Vec<Value> = vec![page.before()];
     for (column, wanted) in [
-        ("actor", &filter.actor),
-        ("action", &filter.action),
-        ("target_type", &filter.target_type),
-        ("target_id", &filter.target_id),
+        ("actor", &query.actor),
+        ("action", &query.action),
+        ("target_type", &query.target_type),
+        ("target_id", &query.target_id),
     ] {
         if let Some(wanted) = wanted {
             values.push(wanted.into());
@@ -106,11 +93,11 @@ pub(super) fn sizes_sql(filter: &Filter, page: PageRequest) -> (String, Vec<Valu
     };
     // Ids carry a time, by which only the span and a little more is looked at; the exact one is
     // another look at the clock.
-    if let Some(since) = filter.since {
+    if let Some(since) = query.since {
         add("id >=", first_id_at(since.minus(ID_BEFORE)).into());
         add("at >=", since.into());
     }
-    if let Some(until) = filter.until {
+    if let Some(until) = query.until {
         add("id <", first_id_at(until.plus(ID_AFTER)).into());
         add("at <=", until.into());
     }

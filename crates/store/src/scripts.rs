@@ -4,7 +4,7 @@ mod uses;
 
 use serde_json::Value as JsonValue;
 use svc_core::{Permissions, ScriptId, UserId, power::SavedPower};
-use svc_protocol::api::{Script, ScriptKind, ScriptOwner};
+use svc_protocol::api::{Script, ScriptKind, ScriptOwner, ScriptQuery};
 
 pub use uses::{Use, list_sink_owners, list_uses};
 
@@ -30,14 +30,6 @@ pub fn owner_key(script: &Script) -> String {
 /// Own scripts, and those of everybody.
 pub fn visible_keys(user: UserId) -> Vec<String> {
     vec![user.to_string(), GLOBAL.to_owned()]
-}
-
-/// Which scripts to list.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Filter {
-    pub owner_keys: Vec<String>,
-    pub kind: Option<ScriptKind>,
-    pub name: Option<String>,
 }
 
 fn read(row: &Row) -> Result<Script, StoreError> {
@@ -162,13 +154,15 @@ pub fn list_tools_of(tx: &mut Tx<'_>, owner_key: &str) -> Result<Vec<ToolRow>, S
     rows.iter().map(read_tool).collect()
 }
 
-/// Oldest first. Sources are long: a page may hold fewer than asked for, with a cursor for more.
+/// The scripts that a user sees, oldest first. Sources are long: a page may hold fewer than asked
+/// for, with a cursor for more.
 pub fn list(
     tx: &mut Tx<'_>,
-    filter: &Filter,
+    user: UserId,
+    query: &ScriptQuery,
     page: PageRequest,
 ) -> Result<Page<Script>, StoreError> {
-    let (condition, mut values) = condition(filter, page);
+    let (condition, mut values) = condition(user, query, page);
     values.push(page.limit());
     let sizes = tx.query(
         &format!(
@@ -191,22 +185,23 @@ pub fn list(
     })
 }
 
-fn condition(filter: &Filter, page: PageRequest) -> (String, Vec<Value>) {
+fn condition(user: UserId, query: &ScriptQuery, page: PageRequest) -> (String, Vec<Value>) {
+    let owner_keys = match query.owner {
+        Some(ScriptOwner::User) => vec![user.to_string()],
+        Some(ScriptOwner::Global) => vec![GLOBAL.to_owned()],
+        None => visible_keys(user),
+    };
     let mut values: Vec<Value> = vec![page.after()];
     let mut place = |value: Value| {
         values.push(value);
         format!("?{}", values.len())
     };
-    let keys: Vec<_> = filter
-        .owner_keys
-        .iter()
-        .map(|key| place(key.into()))
-        .collect();
+    let keys: Vec<_> = owner_keys.iter().map(|key| place(key.into())).collect();
     let mut condition = format!("id > ?1 AND owner_key IN ({})", keys.join(", "));
-    if let Some(kind) = filter.kind {
+    if let Some(kind) = query.kind {
         condition.push_str(&format!(" AND kind = {}", place(kind.into())));
     }
-    if let Some(name) = &filter.name {
+    if let Some(name) = &query.name {
         condition.push_str(&format!(" AND name = {}", place(name.into())));
     }
     (condition, values)

@@ -110,3 +110,11 @@ pub struct NumberedLine {
     #[serde(flatten)]
     pub line: LogLine,
 }
+
+/// Query parameters of `GET /api/spaces/{id}/logs`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct LogQuery {
+    pub limit: Option<u64>,
+    /// The number of the last line of the page before.
+    pub cursor: Option<u64>,
+}

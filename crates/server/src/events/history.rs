@@ -7,10 +7,13 @@
 use std::{sync::Arc, time::Duration};
 
 use svc_core::{
-    EventId, Permission, Permissions, SpaceId, UserId, event::Event, pattern::Pattern, power,
+    EventId, Permission, Permissions, UserId,
+    event::Event,
+    pattern::{Pattern, PatternError},
+    power,
     quota::QuotaExceeded,
 };
-use svc_protocol::api::{EventDelivery, EventDeliveryState, EventReceiver, SinkOwner};
+use svc_protocol::api::{EventDelivery, EventDeliveryState, EventQuery, EventReceiver, SinkOwner};
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     event_deliveries::{self, Reach, Received},
@@ -50,6 +53,8 @@ pub struct History {
 pub enum HistoryError {
     #[error("event `{0}` does not exist, or is past its retention")]
     NotFound(EventId),
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
     #[error("{0} patterns; at most {PATTERNS_MAX} are allowed")]
     TooManyPatterns(usize),
     #[error(transparent)]
@@ -58,27 +63,21 @@ pub enum HistoryError {
     Store(#[from] StoreError),
 }
 
-/// Narrows the history.
-#[derive(Clone, Default, Debug)]
-pub struct Narrow {
-    /// One of them matches; none match everything.
-    pub patterns: Vec<Pattern>,
-    pub space_id: Option<SpaceId>,
-}
-
 impl History {
     /// Newest first.
     pub async fn list(
         &self,
         caller: &Caller,
-        narrow: Narrow,
+        query: EventQuery,
         page: PageRequest,
     ) -> Result<Page<StoredEvent>, HistoryError> {
-        check_patterns(&narrow.patterns)?;
+        let patterns = query.r#type.as_deref().map(Pattern::parse_list);
+        let patterns = patterns.transpose()?.unwrap_or_default();
+        check_patterns(&patterns)?;
         let filter = events::Filter {
             owner: only_of(caller),
-            space: narrow.space_id,
-            patterns: narrow.patterns,
+            space: query.space_id,
+            patterns,
             ..events::Filter::default()
         };
         let reading = move |tx: &mut Tx<'_>| events::list(tx, &filter, page);

@@ -1,10 +1,8 @@
 //! `GET /api/audit`.
 
 use axum::extract::State;
-use serde::Deserialize;
-use svc_core::Timestamp;
-use svc_protocol::api::Audit;
-use svc_store::{PageRequest, audit::Filter};
+use svc_protocol::api::{Audit, AuditQuery};
+use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
@@ -12,41 +10,12 @@ use super::{
 };
 use crate::{app::App, identity::Caller};
 
-#[derive(Deserialize)]
-pub struct Narrow {
-    actor: Option<String>,
-    action: Option<String>,
-    target_type: Option<String>,
-    target_id: Option<String>,
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-}
-
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
-    Query(narrow): Query<Narrow>,
+    Query(query): Query<AuditQuery>,
     page: PageRequest,
 ) -> ApiResult<Json<Audit>> {
-    let Narrow {
-        actor,
-        action,
-        target_type,
-        target_id,
-        since,
-        until,
-    } = narrow;
-    let filter = Filter {
-        actor,
-        action,
-        target_type,
-        target_id,
-        since,
-        until,
-    };
-    Ok(Json(
-        app.identity
-            .list_audit(caller.user.id, filter, page)
-            .await?,
-    ))
+    let listed = app.identity.list_audit(caller.user.id, query, page);
+    Ok(Json(listed.await?))
 }

@@ -301,6 +301,7 @@ impl From<HistoryError> for ApiError {
             HistoryError::NotFound(_) => {
                 Self::new(StatusCode::NOT_FOUND, "not_found", error.to_string())
             }
+            HistoryError::Pattern(error) => error.into(),
             HistoryError::TooManyPatterns(_) => {
                 Self::bad_request("invalid_pattern", error.to_string())
             }

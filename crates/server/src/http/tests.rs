@@ -8,7 +8,7 @@ use http::{Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use svc_core::{Id, Permission};
-use svc_protocol::api::{NewToken, NewUser, UserPatch};
+use svc_protocol::api::{AuditQuery, NewToken, NewUser, UserPatch};
 use svc_store::{PageRequest, audit};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
@@ -176,7 +176,7 @@ impl Fixture {
 
     /// The newest entry of the audit log: every change writes one.
     async fn last_change(&self) -> Option<Id> {
-        let filter = audit::Filter::default();
+        let filter = AuditQuery::default();
         let page = PageRequest::default();
         let read = self
             .app

@@ -17,7 +17,7 @@ use std::{
 use svc_clock::Clock;
 use svc_core::{Permission, Quotas, SpaceId, SpaceName, Timestamp, UserId, login::SlowDown, space};
 use svc_protocol::api;
-use svc_store::{PageRequest, Store, audit, spaces};
+use svc_store::{PageRequest, Store, spaces};
 use uuid::Uuid;
 
 use super::{Caller, ClientDetails, Identity, IdentityError, PasswordPolicy, Policy};
@@ -162,7 +162,7 @@ impl Fixture {
             .identity
             .list_audit(
                 UserId::NIL,
-                audit::Filter::default(),
+                api::AuditQuery::default(),
                 PageRequest::default(),
             )
             .await;

@@ -12,13 +12,12 @@ use std::sync::Arc;
 
 use serde_json::json;
 use svc_core::{Permission, Permissions, Quota, Quotas, ScriptId};
-use svc_protocol::api::{NewScript, Script, ScriptKind, ScriptOwner, ScriptPatch};
+use svc_protocol::api::{NewScript, Script, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery};
 use svc_script::Source;
 use svc_store::{
     Page, PageRequest, Store, StoreError, Tx,
     audit::{self, Entry},
-    scripts::{self, Filter, Use},
-    sinks::GLOBAL,
+    scripts::{self, Use},
     zone_changes::{self, ZoneChange},
 };
 use uuid::Uuid;
@@ -51,34 +50,16 @@ pub struct Scripts {
     pub quotas: Quotas,
 }
 
-/// Which of the visible scripts to list.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Narrow {
-    pub kind: Option<ScriptKind>,
-    pub owner: Option<ScriptOwner>,
-    pub name: Option<String>,
-}
-
 impl Scripts {
     pub async fn list(
         &self,
         caller: &Caller,
-        narrow: Narrow,
+        query: ScriptQuery,
         page: PageRequest,
     ) -> Result<Page<Script>, ScriptsError> {
-        let owner_keys = match narrow.owner {
-            Some(ScriptOwner::User) => vec![caller.user.id.to_string()],
-            Some(ScriptOwner::Global) => vec![GLOBAL.to_owned()],
-            None => scripts::visible_keys(caller.user.id),
-        };
-        let filter = Filter {
-            owner_keys,
-            kind: narrow.kind,
-            name: narrow.name,
-        };
         let who = caller.clone();
         let list = self.store.read_list(caller.user.id, move |tx| {
-            let mut page = scripts::list(tx, &filter, page)?;
+            let mut page = scripts::list(tx, who.user.id, &query, page)?;
             if runs_what_it_reads(&who) {
                 let withheld = scripts::list_withheld(tx, who.user.permissions)?;
                 page.items.retain(|script| !withheld.contains(&script.id));

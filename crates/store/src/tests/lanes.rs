@@ -6,6 +6,7 @@ use svc_core::{
     pattern::Pattern,
     subscription::Subscription,
 };
+use svc_protocol::api::AuditQuery;
 use uuid::Uuid;
 
 use crate::{
@@ -98,9 +99,9 @@ async fn a_subscription_lives_as_long_as_some_space_declares_it(place: &Place) {
         .write(move |tx| lanes::withdraw_space(tx, two))
         .await;
     assert_eq!(fixture.depth("a").await, None);
-    let filter = audit::Filter {
+    let filter = AuditQuery {
         action: Some("method_subscription.removed".to_owned()),
-        ..audit::Filter::default()
+        ..AuditQuery::default()
     };
     let told = fixture.write(move |tx| audit::list(tx, &filter, PageRequest::default()));
     let told = told.await.items;

@@ -8,7 +8,7 @@ use svc_core::{
     TemplateId, Timestamp, UserId, UserName,
     space::{Health, HealthCheck, Probe, Runtime, State, StopReason},
 };
-use svc_protocol::api::{Port, Template};
+use svc_protocol::api::{AuditQuery, Port, Template};
 use uuid::Uuid;
 
 use crate::{
@@ -284,13 +284,13 @@ async fn audit_is_filtered_newest_first_and_pruned(place: &Place) {
                     .collect::<Vec<_>>(),
             )
         };
-        let anns = audit::Filter {
+        let anns = AuditQuery {
             actor: Some("ann".into()),
-            ..audit::Filter::default()
+            ..AuditQuery::default()
         };
         assert_eq!(targets(tx, anns)?, ["2", "0"]);
         assert_eq!(audit::prune(tx, Timestamp(1))?, 1);
-        assert_eq!(targets(tx, audit::Filter::default())?, ["2", "1"]);
+        assert_eq!(targets(tx, AuditQuery::default())?, ["2", "1"]);
         Ok(())
     })
     .await;
@@ -313,10 +313,10 @@ async fn audit_is_narrowed_by_an_entrys_time_whenever_it_was_written(place: &Pla
             audit::append(tx, &entry)?;
         }
         let check = |tx: &mut Tx<'_>, since, until, expected: &[Timestamp]| {
-            let filter = audit::Filter {
+            let filter = AuditQuery {
                 since,
                 until,
-                ..audit::Filter::default()
+                ..AuditQuery::default()
             };
             let page = audit::list(tx, &filter, PageRequest::default())?;
             let found: Vec<_> = page.items.iter().map(|entry| entry.at).collect();

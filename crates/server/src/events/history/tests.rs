@@ -1,6 +1,6 @@
 use serde_json::json;
 use svc_clock::Clock;
-use svc_core::{Quotas, event::Actor};
+use svc_core::{Quotas, SpaceId, event::Actor};
 use svc_protocol::api::{NewToken, NewUser};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -105,12 +105,11 @@ async fn everyone_sees_their_own_events_and_auditors_all() {
     let of_admin = fixture.emit(&admin, "custom.a").await;
     let of_ann = fixture.emit(&ann, "custom.b").await;
     let list = async |caller: &Caller, pattern: Option<&str>| {
-        let narrow = Narrow {
-            patterns: pattern
-                .map_or_else(Vec::new, |text| Pattern::parse_list(text).expect("valid")),
+        let query = EventQuery {
+            r#type: pattern.map(str::to_owned),
             space_id: None,
         };
-        let page = fixture.history.list(caller, narrow, PageRequest::default());
+        let page = fixture.history.list(caller, query, PageRequest::default());
         let events = page.await.expect("listed").items;
         events
             .iter()

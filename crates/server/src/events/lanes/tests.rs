@@ -23,7 +23,7 @@ use svc_core::{
     event::{Actor, Event},
     pattern::Pattern,
 };
-use svc_protocol::api::{Delivery, SinkType};
+use svc_protocol::api::{AuditQuery, Delivery, SinkType};
 use svc_store::{
     PageRequest, Store, StoreOptions, audit,
     deliveries::{self, DeliveryPage},
@@ -387,9 +387,9 @@ impl Fixture {
     }
 
     async fn audited(&self, action: &str) -> usize {
-        let filter = audit::Filter {
+        let filter = AuditQuery {
             action: Some(action.to_owned()),
-            ..audit::Filter::default()
+            ..AuditQuery::default()
         };
         let page = PageRequest::parse(None, Some(1_000)).expect("valid");
         let listed = self.write(move |tx| audit::list(tx, &filter, page)).await;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use svc_clock::Clock;
 use svc_core::{EventId, Permissions, RoleId, SpaceId, UserId, UserName, event::Event};
-use svc_protocol::api::DeliveryState;
+use svc_protocol::api::{AuditQuery, DeliveryState};
 use svc_store::{
     deliveries::DeliveryPage,
     roles::{self, RoleRow},
@@ -169,7 +169,7 @@ impl Fixture {
         let list = self
             .service
             .store
-            .read(|tx| audit::list(tx, &audit::Filter::default(), PageRequest::default()));
+            .read(|tx| audit::list(tx, &AuditQuery::default(), PageRequest::default()));
         let mut page = list.await.expect("listed").items;
         page.reverse();
         page.into_iter()

@@ -1,6 +1,6 @@
 use svc_core::{Permission, Permissions};
 use svc_protocol::api;
-use svc_store::{PageRequest, audit};
+use svc_store::PageRequest;
 use uuid::Uuid;
 
 use super::{Fixture, assert_code};
@@ -176,7 +176,7 @@ async fn every_change_is_audited_by_name_without_secrets() {
         .identity
         .list_audit(
             svc_core::UserId::NIL,
-            audit::Filter::default(),
+            api::AuditQuery::default(),
             PageRequest::default(),
         )
         .await

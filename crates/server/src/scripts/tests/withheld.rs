@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use svc_core::{LaneId, Permission, SinkId, SpaceId, event::Event, pattern::Pattern};
-use svc_protocol::api::{Delivery, SinkType};
+use svc_protocol::api::{AuditQuery, Delivery, SinkType};
 use svc_store::{
     PageRequest, audit,
     deliveries::{self, DeliveryPage},
@@ -63,9 +63,9 @@ impl Fixture {
     async fn reason(&self, sink: SinkId) -> String {
         let deadline = Instant::now() + SOON;
         loop {
-            let filter = audit::Filter {
+            let filter = AuditQuery {
                 action: Some("event_sink.withheld".to_owned()),
-                ..audit::Filter::default()
+                ..AuditQuery::default()
             };
             let read = self
                 .app

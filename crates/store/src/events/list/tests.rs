@@ -3,6 +3,7 @@ use svc_core::{
     SpaceId, Timestamp, UserId,
     event::{Actor, Event},
 };
+use svc_protocol::api::AuditQuery;
 
 use super::*;
 use crate::{
@@ -200,39 +201,39 @@ async fn no_filter_of_the_history_reads_the_whole_table() {
 async fn no_filter_of_the_audit_log_reads_the_whole_table() {
     let store = Place::embedded().open().await;
     let some = || Some("x".to_owned());
-    let none = audit::Filter::default();
+    let none = AuditQuery::default();
     for (filter, index) in [
         (none.clone(), "(id<?)"),
         (
-            audit::Filter {
+            AuditQuery {
                 actor: some(),
                 ..none.clone()
             },
             "audit_by_actor",
         ),
         (
-            audit::Filter {
+            AuditQuery {
                 action: some(),
                 ..none.clone()
             },
             "audit_by_action",
         ),
         (
-            audit::Filter {
+            AuditQuery {
                 target_id: some(),
                 ..none.clone()
             },
             "audit_by_target",
         ),
         (
-            audit::Filter {
+            AuditQuery {
                 target_type: some(),
                 ..none.clone()
             },
             "audit_by_target_type",
         ),
         (
-            audit::Filter {
+            AuditQuery {
                 target_type: some(),
                 target_id: some(),
                 ..none.clone()
@@ -240,7 +241,7 @@ async fn no_filter_of_the_audit_log_reads_the_whole_table() {
             "audit_by_target",
         ),
         (
-            audit::Filter {
+            AuditQuery {
                 since: Some(Timestamp(1_700_000_000_000)),
                 ..none.clone()
             },
