@@ -13,7 +13,7 @@ use svc_store::{FolderLock, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    events::{emit::Emitter, history::History, hub::Hub, sinks_service::SinksService},
+    events::{emit::Emitter, history::History, hub::Hub, sinks::SinksService},
     fair_pool::FairPool,
     host_names::AllowedHosts,
     identity::{Directory, Identity},

@@ -4,6 +4,7 @@
 //! a lane has one delivery in flight; whoever finishes a delivery proves that the lane is still
 //! theirs (fence). Streams and wake-ups are hints: nothing depends on them for correctness.
 
+pub mod deliver;
 pub mod dispatch;
 pub mod emit;
 pub mod history;
@@ -12,5 +13,4 @@ pub mod lanes;
 pub mod sealed_headers;
 pub mod secrets;
 pub mod sinks;
-pub mod sinks_service;
 pub mod template;

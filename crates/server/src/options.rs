@@ -8,7 +8,7 @@ pub use svc_core::quota::Quotas;
 use svc_store::DatabaseUrl;
 
 use crate::{
-    events::{lanes::Slots, sinks::webhook::LOOKUPS_DEFAULT},
+    events::{deliver::webhook::LOOKUPS_DEFAULT, lanes::Slots},
     fair_pool::{FairPool, PoolOptions},
     identity,
     links::LinkPolicy,

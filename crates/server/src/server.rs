@@ -27,7 +27,7 @@ use self::{
 };
 use crate::{
     app::App,
-    events::{secrets::SecretError, sinks::webhook::GuardError},
+    events::{deliver::webhook::GuardError, secrets::SecretError},
     http::{
         self,
         connections::{ConnectionLimits, Connections},

@@ -8,7 +8,7 @@ use svc_store::{Store, StoreError, Tx, events, sinks, spaces};
 use thiserror::Error;
 
 use crate::{
-    events::sinks_service::owner_keys,
+    events::sinks::owner_keys,
     fair_pool::{Cancelled, FairPool, PoolError},
     identity::{Caller, Directory},
     methods::registry::Registry,

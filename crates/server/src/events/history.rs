@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     hub::{Hub, Missed, Reader, Streamed},
-    sinks_service::owner_keys,
+    sinks::owner_keys,
 };
 use crate::{
     identity::{Caller, Directory},

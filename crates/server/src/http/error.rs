@@ -7,7 +7,7 @@ use svc_protocol::problem::{CONTENT_TYPE, Problem};
 use svc_store::{InvalidPage, StoreError};
 
 use crate::{
-    events::{emit::EmitServiceError, history::HistoryError, sinks_service::SinkError},
+    events::{emit::EmitServiceError, history::HistoryError, sinks::SinkError},
     fair_pool::PoolError,
     identity::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds},
     limits::BodiesFull,

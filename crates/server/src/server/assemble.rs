@@ -11,18 +11,18 @@ use super::{StartError, open::Opened};
 use crate::{
     app::{App, Parts},
     events::{
+        deliver::{
+            Deliverers,
+            method::MethodDelivery,
+            webhook::{AddressGuard, Lookups, Webhook},
+        },
         emit::{Emitter, StorageLimits},
         history::History,
         hub::Hub,
         lanes::{Engine, LanePolicy, Retention, Slots},
         sealed_headers::Sealing,
         secrets::SecretKey,
-        sinks::{
-            Deliverers,
-            method::MethodDelivery,
-            webhook::{AddressGuard, Lookups, Webhook},
-        },
-        sinks_service::SinksService,
+        sinks::SinksService,
     },
     fair_pool::FairPool,
     host_names::AllowedHosts,

@@ -7,7 +7,7 @@ use svc_store::StoreError;
 use thiserror::Error;
 
 use crate::{
-    events::sinks::Unrendered, fair_pool::PoolError, identity::IdentityError, limits::TooOften,
+    events::deliver::Unrendered, fair_pool::PoolError, identity::IdentityError, limits::TooOften,
     scripts::Untaken,
 };
 

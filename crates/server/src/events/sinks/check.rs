@@ -13,9 +13,9 @@ use uuid::Uuid;
 
 use super::error::SinkError;
 use crate::events::{
+    deliver::webhook,
     sealed_headers::MASK,
     secrets,
-    sinks::webhook,
     template::{self, Scope, TemplateError},
 };
 

@@ -17,8 +17,8 @@ use uuid::Uuid;
 use super::{SinksService, check, entry, error::SinkError, managed};
 use crate::{
     events::{
+        deliver::Rendering,
         lanes::{AttemptDetail, Sent},
-        sinks::Rendering,
     },
     identity::{Caller, Credential},
 };

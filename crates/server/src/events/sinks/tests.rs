@@ -19,12 +19,12 @@ use svc_store::{
 use super::*;
 use crate::{
     events::{
-        dispatch::emit_in,
-        secrets::SecretKey,
-        sinks::{
+        deliver::{
             method::MethodDelivery,
             webhook::{AddressGuard, Webhook},
         },
+        dispatch::emit_in,
+        secrets::SecretKey,
     },
     identity::{Directory, User},
     metrics::Metrics,
