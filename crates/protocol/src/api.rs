@@ -34,7 +34,8 @@ pub use sinks::{
     Sink, SinkOwner, SinkPatch, SinkType, Sinks, WebhookConfig,
 };
 pub use spaces::{
-    AgentToken, Logs, NewSpace, NumberedLine, RegistrationStatus, Space, SpacePatch, Spaces,
+    AgentToken, LogLine, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus, Space,
+    SpacePatch, Spaces,
 };
 pub use stats::{CallMinute, FailingSink, SinkCounts, SpaceCounts, Stats};
 pub use templates::{NewTemplate, Port, Template, Templates};

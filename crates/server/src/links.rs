@@ -2,8 +2,8 @@
 //!
 //! Cast: [`Link`] is one live connection that calls can be put on; [`LiveSpace`] is a space that
 //! has a link, or lost it within the grace period; [`Links`] holds them all. `session` is the life
-//! of one connection from hello to goodbye, `wire` moves its frames, `control` handles what an agent
-//! says besides answers.
+//! of one connection from hello to goodbye, `reader` takes its frames, `control` handles the control
+//! messages of agents. Frames, queues and heartbeats are in `svc_link`.
 
 mod access;
 mod calls;
@@ -12,13 +12,10 @@ mod grace;
 mod health_pace;
 mod link;
 mod live_space;
-mod outbox;
+mod reader;
 mod reports;
 mod session;
-mod shared_room;
-mod socket;
 mod subscriptions;
-mod wire;
 mod zone;
 
 use std::{
@@ -29,7 +26,8 @@ use std::{
 
 use parking_lot::{Mutex, RwLock};
 use svc_core::{ServerId, SpaceId, UserId};
-use svc_protocol::{api::RegistrationStatus, link::Goodbye};
+use svc_link::Goodbye;
+use svc_protocol::api::RegistrationStatus;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub use calls::Answer;
@@ -133,7 +131,7 @@ impl Links {
     fn end(&self, live: &LiveSpace, reason: Goodbye) {
         // In this order: a link that ends registers nothing any more.
         if let Some(link) = live.link() {
-            link.end(reason);
+            link.closing().end(reason);
         }
         self.registry.withdraw(live.id);
     }
@@ -173,9 +171,9 @@ impl Links {
             loop {
                 busy.retain(|link| {
                     if link.is_idle() {
-                        link.end(Goodbye::ServerStopping);
+                        link.closing().end(Goodbye::ServerStopping);
                     }
-                    !link.ending().is_cancelled()
+                    !link.closing().is_ended()
                 });
                 if busy.is_empty() {
                     return;
@@ -188,7 +186,7 @@ impl Links {
             tracing::warn!("calls still in flight at the end of the drain time are interrupted");
         }
         busy.iter()
-            .for_each(|link| link.end(Goodbye::ServerStopping));
+            .for_each(|link| link.closing().end(Goodbye::ServerStopping));
         self.tasks.close();
         if tokio::time::timeout(Duration::from_secs(5), self.tasks.wait())
             .await

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use svc_core::SpaceId;
-use svc_protocol::link::Goodbye;
+use svc_link::Goodbye;
 use tokio::sync::broadcast::error::RecvError;
 use tracing::error;
 

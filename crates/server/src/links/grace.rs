@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use svc_core::{SpaceId, UserId, space::StopReason};
-use svc_protocol::link::{Goodbye, SpaceIdentity};
+use svc_link::{Goodbye, SpaceIdentity};
 use tracing::{error, info};
 
 use super::{Availability, Link, Links, LiveSpace};

@@ -6,10 +6,8 @@ use std::{collections::HashSet, sync::Arc};
 use svc_core::{
     CanonicalName, GroupId, Quota, QuotaExceeded, Quotas, SpaceId, UserId, registration::Warning,
 };
-use svc_protocol::{
-    link::{Accepted, Register},
-    problem::Problem,
-};
+use svc_link::{Accepted, Register};
+use svc_protocol::problem::Problem;
 use thiserror::Error;
 
 use super::registry::{Conflict, Definition, Publication, Registry, Subscription};

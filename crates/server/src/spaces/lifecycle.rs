@@ -8,7 +8,7 @@ use svc_core::{
     event::{Actor, Event},
     space::{Health, HealthCheck, State, StopReason, Transition},
 };
-use svc_protocol::link::SpaceIdentity;
+use svc_link::SpaceIdentity;
 use thiserror::Error;
 
 use super::announce::announce;

@@ -4,7 +4,7 @@
 use futures_util::future::join_all;
 use serde_json::json;
 use svc_core::{Permission, SpaceId, UserId, event::Actor as EventActor, space::StopReason};
-use svc_protocol::link::Goodbye;
+use svc_link::Goodbye;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};

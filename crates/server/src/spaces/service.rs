@@ -7,10 +7,8 @@ use svc_core::{
     Permission, Quota, SpaceId, SpaceName,
     space::{Health, Runtime, StopReason, Transition},
 };
-use svc_protocol::{
-    api::{NewSpace, NumberedLine, Space, SpacePatch},
-    link::{Control, Goodbye},
-};
+use svc_link::{Control, Goodbye};
+use svc_protocol::api::{NewSpace, NumberedLine, Space, SpacePatch};
 use uuid::Uuid;
 
 use super::{

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use svc_client::{Client, Page};
 use svc_core::{SpaceId, text::is_unsafe};
-use svc_protocol::{api::NumberedLine, link::LogSource};
+use svc_protocol::api::{LogSource, NumberedLine};
 
 use crate::{
     commands::Shell,
