@@ -1,19 +1,13 @@
 //! Links: the agents' connections.
 //!
-//! Cast: [`Link`] is one live connection that calls can be put on; [`LiveSpace`] is a space that
-//! has a link, or lost it within the grace period; [`Links`] holds them all. `session` is the life
-//! of one connection from hello to goodbye, `reader` takes its frames, `control` handles the control
-//! messages of agents. Frames, queues and heartbeats are in `svc_link`.
+//! [`Links`] holds every [`LiveSpace`]. `session` is the life of one connection from hello to
+//! goodbye, `reader` takes its frames, `control` handles the control messages of agents. Frames,
+//! queues and heartbeats are in `svc_link`.
 
 mod access;
-mod calls;
 mod control;
 mod grace;
-mod health_pace;
-mod link;
-mod live_space;
 mod reader;
-mod reports;
 mod session;
 mod subscriptions;
 mod zone;
@@ -30,15 +24,11 @@ use svc_link::Goodbye;
 use svc_protocol::api::RegistrationStatus;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub use calls::Answer;
-pub use link::{Link, NotSent, PendingCall, UserNumber};
-pub use live_space::{Availability, LiveSpace};
-pub use reports::{Listener, Reports};
-
 use crate::{
+    lifecycle::Lifecycle,
+    live::{Availability, LiveSpace, SpaceLogs},
     methods::{publish::Publisher, registry::Registry},
     metrics::Metrics,
-    spaces::{lifecycle::Lifecycle, logs::SpaceLogs},
 };
 
 /// Timings of links.

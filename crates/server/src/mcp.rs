@@ -47,7 +47,7 @@ use self::{
 use crate::{
     fair_pool::{FairPool, PoolError},
     identity::{Caller, Directory},
-    links::Reports,
+    live::Reports,
     methods::{
         calls::{ANSWER_BYTES_MAX, Calls},
         rate_limit::OverLimit,

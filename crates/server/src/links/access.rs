@@ -7,8 +7,8 @@ use svc_link::Goodbye;
 use tokio::sync::broadcast::error::RecvError;
 use tracing::error;
 
-use super::{Links, LiveSpace};
-use crate::{clock, identity::DirectoryChange};
+use super::Links;
+use crate::{clock, identity::DirectoryChange, live::LiveSpace};
 
 impl Links {
     /// Follows the directory until the server stops.

@@ -8,8 +8,11 @@ use svc_protocol::agent_api::MethodServerState;
 use tokio::{sync::mpsc, time::timeout_at};
 use tracing::{info, warn};
 
-use super::{Availability, Link, Links, LiveSpace, health_pace::HealthReport};
-use crate::methods::publish::{CheckedPublication, Refused};
+use super::Links;
+use crate::{
+    live::{Availability, HealthReport, Link, LiveSpace},
+    methods::publish::{CheckedPublication, Refused},
+};
 
 /// Bytes of an agent's own words that are kept.
 const REASON_BYTES_MAX: usize = 4 * 1024;

@@ -6,8 +6,11 @@ use svc_core::{SpaceId, UserId, space::StopReason};
 use svc_link::{Goodbye, SpaceIdentity};
 use tracing::{error, info};
 
-use super::{Availability, Link, Links, LiveSpace};
-use crate::store::StoreError;
+use super::Links;
+use crate::{
+    live::{Availability, Link, LiveSpace},
+    store::StoreError,
+};
 
 /// Between attempts to write what the database could not be reached for.
 const AGAIN: Duration = Duration::from_millis(500);

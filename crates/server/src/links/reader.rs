@@ -8,8 +8,10 @@ use svc_core::UserId;
 use svc_link::{Control, Frame, FrameError, FrameKind, FrameSource, LinkError, SharedBuffer};
 use tokio::sync::mpsc;
 
-use super::{Answer, Link, calls::NoAnswer};
-use crate::fair_pool::{FairPool, PoolError};
+use crate::{
+    fair_pool::{FairPool, PoolError},
+    live::{Answer, Link, NoAnswer},
+};
 
 /// The connection of an agent.
 pub type AgentIo = SharedBuffer<TokioIo<Upgraded>>;

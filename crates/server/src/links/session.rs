@@ -14,13 +14,14 @@ use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
 use super::{
-    Link, Links, LiveSpace,
+    Links,
     reader::{AgentIo, read},
 };
 use crate::{
     clock,
     identity::Caller,
-    spaces::lifecycle::{LinkRefused, Linked},
+    lifecycle::{LinkRefused, Linked},
+    live::{Link, LiveSpace},
 };
 
 /// Control messages that may wait to be handled; past it the link is not read any further.

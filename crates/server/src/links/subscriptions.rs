@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use svc_core::{LaneId, SpaceId, space::State};
 
-use super::{Links, LiveSpace};
+use super::Links;
 use crate::{
+    live::LiveSpace,
     methods::registry::Subscription,
     store::{StoreError, lanes, spaces},
 };

@@ -15,7 +15,7 @@ use super::{Answer, Exchange, Mcp, Mode, read, stream::RECHECK_EVERY};
 use crate::{
     clock,
     identity::{Caller, Directory},
-    links::{Listener, Reports},
+    live::{Listener, Reports},
 };
 
 /// What a call takes along that outlives the request that made it.

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     identity::{Caller, Directory},
-    links::{Answer, Reports},
+    live::{Answer, Reports},
     metrics::{CallOutcome, Metrics},
     stats::CallStats,
 };

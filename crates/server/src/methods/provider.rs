@@ -13,7 +13,7 @@ use svc_core::{UserId, registration::Mode, target::Candidate};
 use svc_link::{CALL_HEADER_BYTES, USER_BYTES};
 use svc_protocol::jsonrpc::fold_lines;
 
-use crate::links::{Availability, Link, LiveSpace, NotSent, PendingCall, Reports, UserNumber};
+use crate::live::{Availability, Link, LiveSpace, NotSent, PendingCall, Reports, UserNumber};
 
 pub struct Provider {
     pub space: Arc<LiveSpace>,

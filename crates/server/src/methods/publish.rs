@@ -15,7 +15,7 @@ use crate::{
     clock,
     fair_pool::{FairPool, PoolError},
     identity::Directory,
-    links::LiveSpace,
+    live::LiveSpace,
     store::{Store, StoreError, sinks},
 };
 

@@ -34,7 +34,7 @@ pub use state::{Definition, Entry};
 pub use tool_versions::ToolsVersion;
 
 use super::provider::Provider;
-use crate::links::{Availability, LiveSpace};
+use crate::live::{Availability, LiveSpace};
 
 /// A list of this many methods, with definitions of this many bytes together, is made at once.
 /// Larger ones are made on threads for computations.

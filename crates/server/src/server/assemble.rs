@@ -26,7 +26,9 @@ use crate::{
     fair_pool::FairPool,
     http::{AllowedHosts, BodyBudget, InternalApi},
     identity::{Directory, Identity},
+    lifecycle::Lifecycle,
     links::Links,
+    live::SpaceLogs,
     mcp::{Mcp, scripts::StoredTools},
     methods::{
         calls::Calls, discovery::Discovery, openrpc, publish::Publisher, rate_limit::RateLimit,
@@ -35,9 +37,7 @@ use crate::{
     metrics::Metrics,
     options::Options,
     scripts::{ScriptRunner, Scripts},
-    spaces::{
-        Spaces, lifecycle::Lifecycle, local::LocalRuntime, logs::SpaceLogs, templates::Templates,
-    },
+    spaces::{Spaces, local::LocalRuntime, templates::Templates},
     stats::Overview,
     store::Store,
     streams::Streams,

@@ -7,11 +7,11 @@ use uuid::Uuid;
 use super::{
     SpaceError,
     access::{managed, set_by},
-    lifecycle::append,
 };
 use crate::{
     clock,
     identity::{Affected, Caller, Identity, IdentityError, Secret},
+    lifecycle::append,
     store::{
         agent_tokens::{self, AgentTokenKind, AgentTokenRow},
         spaces,

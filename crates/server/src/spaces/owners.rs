@@ -9,12 +9,10 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use super::{
-    SpaceError, Spaces,
-    lifecycle::{self, append},
-};
+use super::{SpaceError, Spaces};
 use crate::{
     identity::DirectoryChange,
+    lifecycle::{self, append},
     store::{
         audit, spaces,
         zone_changes::{self, ZoneChange},

@@ -15,17 +15,16 @@ use super::{
     SpaceError,
     access::{check_local, check_template_power, managed, set_by},
     agent_tokens::{self as tokens, new_agent_token},
-    announce::announce,
-    lifecycle::{self, append},
     local::LocalRuntime,
-    logs::SpaceLogs,
     record::{check_health_check, check_startup_script, find_template, new_row},
 };
 use crate::{
     clock,
     events::hub::Hub,
     identity::{Actor, Affected, Caller, Directory, Identity, check_one_more},
+    lifecycle::{self, announce, append},
     links::Links,
+    live::SpaceLogs,
     store::{
         Page, PageRequest, Store,
         agent_tokens::{self, AgentTokenKind},

@@ -19,7 +19,7 @@ use svc_server::{
     clock::{self, Clock},
     http::{listen::Peer, router},
     identity::PasswordPolicy,
-    links::LiveSpace,
+    live::LiveSpace,
     methods::publish::Publisher,
 };
 use tokio_util::sync::CancellationToken;

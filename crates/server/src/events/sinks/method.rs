@@ -9,7 +9,7 @@ use svc_protocol::jsonrpc::{PARAMS_DEPTH_MAX, RpcError, nests_deeper_than};
 use super::{Deliverers, Rendering, Unrendered};
 use crate::{
     events::lanes::{AttemptDetail, Sent},
-    links::Availability,
+    live::Availability,
     methods::{
         calls::{Reply, attempt},
         provider::Provider,

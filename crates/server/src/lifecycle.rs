@@ -1,6 +1,10 @@
 //! Moves spaces from state to state. Each transition, its announcement and its audit entry are one
 //! transaction.
 
+mod announce;
+
+pub use announce::announce;
+
 use std::{sync::Arc, time::Duration};
 
 use svc_core::{
@@ -11,7 +15,6 @@ use svc_core::{
 use svc_link::SpaceIdentity;
 use thiserror::Error;
 
-use super::announce::announce;
 use crate::{
     clock,
     events::hub::Hub,
