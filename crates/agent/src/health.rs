@@ -5,7 +5,7 @@ mod probe;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use svc_core::space::{Health, HealthCheck, Probe, health_after};
-use svc_protocol::link::Control;
+use svc_link::Control;
 use tokio::{
     sync::watch,
     time::{MissedTickBehavior, interval, timeout},

@@ -12,7 +12,7 @@ use std::{
 };
 
 use svc_core::space::HealthCheck;
-use svc_protocol::link::{FEATURE_PROGRESS, Goodbye};
+use svc_link::{FEATURE_PROGRESS, Goodbye, RefusalCode};
 use tokio::{
     sync::{mpsc, watch},
     time::sleep,
@@ -153,10 +153,10 @@ impl Link {
             .send_modify(|status| status.error = Some(text.clone()));
         let next = match error {
             ConnectError::Unauthorized(_) => return Next::End(LinkEnd::Credentials(text)),
-            ConnectError::Refused(refusal) if refusal.code == "unauthorized" => {
+            ConnectError::Refused(refusal) if refusal.code == RefusalCode::Unauthorized => {
                 return Next::End(LinkEnd::Credentials(text));
             }
-            ConnectError::Refused(refusal) if refusal.code == "space_stopped" => {
+            ConnectError::Refused(refusal) if refusal.code == RefusalCode::SpaceStopped => {
                 Next::RetryAfterStop
             }
             ConnectError::Refused(refusal) if !refusal.retry => {
@@ -186,6 +186,7 @@ fn after(end: session::End) -> (Next, Option<String>) {
             (Next::RetryAfterStop, Some(error))
         }
         End::Goodbye(Goodbye::ServerStopping) => retry("the server is stopping".to_owned()),
+        End::Goodbye(Goodbye::Reconnect) => retry("the server asks for a new link".to_owned()),
         End::Goodbye(reason @ (Goodbye::Protocol | Goodbye::AgentStopping)) => {
             retry(format!("the server ended the link ({reason:?})"))
         }

@@ -1,6 +1,6 @@
 //! Whether the agent is linked to a server, and to which space.
 
-use svc_protocol::link::SpaceIdentity;
+use svc_link::SpaceIdentity;
 
 /// The state of the link, for all who wait for it or show it.
 #[derive(Clone, Debug, Default)]

@@ -11,7 +11,8 @@ use std::{
 
 use parking_lot::Mutex;
 use svc_core::Timestamp;
-use svc_protocol::link::{Control, LogLine, LogSource};
+use svc_link::Control;
+use svc_protocol::api::{LogLine, LogSource};
 use tokio::{sync::Notify, time::sleep};
 
 use crate::outbox::Outbox;
@@ -220,7 +221,7 @@ mod tests {
         sleep(Duration::from_millis(20)).await;
         let mut frames = outbox.open(1, true);
         log.wake();
-        let frame = frames.recv().await.expect("sent");
+        let frame = frames.next().await;
         let text = std::str::from_utf8(&frame.payload).expect("JSON");
         assert!(text.contains("before the link"), "{text}");
         forwarding.abort();

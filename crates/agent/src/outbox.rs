@@ -5,14 +5,14 @@
 
 use std::{
     collections::HashMap,
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{AtomicU64, Ordering},
 };
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use svc_protocol::link::{Control, Frame, FrameKind};
+use svc_link::{Control, Frame, FrameKind, OutboxLimits, Outgoing, control_frame};
 use thiserror::Error;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::oneshot;
 
 /// Who waits for an answer: a frame id on one link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -28,9 +28,7 @@ pub struct LinkLost;
 
 pub struct Outbox {
     open: Mutex<Option<OpenLink>>,
-    queued_bytes: AtomicUsize,
     queued_bytes_max: usize,
-    room: Notify,
     next_id: AtomicU64,
 }
 
@@ -38,7 +36,7 @@ struct OpenLink {
     number: u64,
     /// Whether the server knows what a report on a call is.
     takes_progress: bool,
-    frames: mpsc::UnboundedSender<Frame>,
+    frames: svc_link::Outbox,
     /// Our control messages that the server has yet to answer.
     requests: HashMap<u64, oneshot::Sender<Control>>,
 }
@@ -47,31 +45,26 @@ impl Outbox {
     pub fn new(queued_bytes_max: usize) -> Self {
         Self {
             open: Mutex::new(None),
-            queued_bytes: AtomicUsize::new(0),
             queued_bytes_max,
-            room: Notify::new(),
             next_id: AtomicU64::new(1),
         }
     }
 
-    /// Opens the outbox for a new link; its writer takes the frames from the receiver.
-    pub fn open(&self, number: u64, takes_progress: bool) -> mpsc::UnboundedReceiver<Frame> {
-        let (frames, receiver) = mpsc::unbounded_channel();
+    /// Opens the outbox for a new link, whose writer takes the frames.
+    pub fn open(&self, number: u64, takes_progress: bool) -> Outgoing {
+        let (frames, outgoing) = svc_link::outbox(OutboxLimits::agent(self.queued_bytes_max));
         *self.open.lock() = Some(OpenLink {
             number,
             takes_progress,
             frames,
             requests: HashMap::new(),
         });
-        receiver
+        outgoing
     }
 
     /// Ends the link for all who use it: requests fail, answers to its calls are dropped.
     pub fn close(&self) {
-        let mut open = self.open.lock();
-        *open = None;
-        self.queued_bytes.store(0, Ordering::Relaxed);
-        self.room.notify_waiters();
+        *self.open.lock() = None;
     }
 
     /// Answers a call or reports on it, if its link still stands.
@@ -81,19 +74,23 @@ impl Outbox {
             && link.number == caller.link
             && (kind != FrameKind::Progress || link.takes_progress)
         {
-            self.push(link, Frame::new(caller.frame, kind, payload));
+            link.put(Frame::new(caller.frame, kind, payload));
         }
-    }
-
-    /// Sends a frame that belongs to no call; `false` while unlinked.
-    pub fn send(&self, frame: Frame) -> bool {
-        let open = self.open.lock();
-        open.as_ref().is_some_and(|link| self.push(link, frame))
     }
 
     /// Sends a control message that nothing answers; `false` while unlinked.
     pub fn control(&self, control: &Control) -> bool {
-        self.send(control_frame(self.new_id(), control))
+        let frame = control_frame(self.new_id(), control);
+        let open = self.open.lock();
+        open.as_ref().is_some_and(|link| link.put(frame))
+    }
+
+    /// Answers a ping.
+    pub fn pong(&self) {
+        if let Some(link) = self.open.lock().as_ref() {
+            // A link that takes no more frames is ending.
+            let _ = link.frames.put_pong();
+        }
     }
 
     /// Sends a control message and waits for the answer under its id.
@@ -104,7 +101,7 @@ impl Outbox {
             let mut open = self.open.lock();
             let link = open.as_mut().ok_or(LinkLost)?;
             link.requests.insert(id, sender);
-            self.push(link, control_frame(id, control));
+            link.put(control_frame(id, control));
         }
         receiver.await.map_err(|_| LinkLost)
     }
@@ -116,35 +113,13 @@ impl Outbox {
         asked.is_some_and(|sender| sender.send(control).is_ok())
     }
 
-    /// The writer reports what it wrote.
-    pub fn written(&self, bytes: usize) {
-        // Saturating: the last frames of a link are written after it was closed and counted out.
-        let before = self
-            .queued_bytes
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |queued| {
-                Some(queued.saturating_sub(bytes))
-            })
-            .unwrap_or_default();
-        if before >= self.queued_bytes_max && before < self.queued_bytes_max + bytes {
-            self.room.notify_waiters();
-        }
-    }
-
     /// Waits while too many bytes are queued for a slow link.
     pub async fn room(&self) {
-        while self.queued_bytes.load(Ordering::Relaxed) >= self.queued_bytes_max {
-            let notified = self.room.notified();
-            if self.queued_bytes.load(Ordering::Relaxed) < self.queued_bytes_max {
-                return;
-            }
-            notified.await;
-        }
-    }
-
-    fn push(&self, link: &OpenLink, frame: Frame) -> bool {
-        // Counted first: the writer may take it at once.
-        self.queued_bytes.fetch_add(frame.len(), Ordering::Relaxed);
-        link.frames.send(frame).is_ok()
+        let full = match self.open.lock().as_ref() {
+            Some(link) if !link.frames.has_room() => link.frames.clone(),
+            _ => return,
+        };
+        full.room().await;
     }
 
     fn new_id(&self) -> u64 {
@@ -152,9 +127,11 @@ impl Outbox {
     }
 }
 
-pub fn control_frame(id: u64, control: &Control) -> Frame {
-    let json = serde_json::to_vec(control).expect("a control message is always JSON");
-    Frame::new(id, FrameKind::Control, json)
+impl OpenLink {
+    /// Whether the link still takes frames.
+    fn put(&self, frame: Frame) -> bool {
+        self.frames.put(None, frame).is_ok()
+    }
 }
 
 #[cfg(test)]
@@ -173,9 +150,9 @@ mod tests {
             outbox.answer(Caller { link, frame: 7 }, FrameKind::Result, Bytes::new());
         };
         answer(1);
-        assert!(second.try_recv().is_err());
         answer(2);
-        assert_eq!(second.try_recv().expect("sent").id, 7);
+        let sent: Vec<u64> = second.close().iter().map(|frame| frame.id).collect();
+        assert_eq!(sent, [7], "only the answer to the second link's call");
     }
 
     #[tokio::test]
@@ -187,7 +164,7 @@ mod tests {
             let outbox = Arc::clone(&outbox);
             async move { outbox.request(&Control::Unregister).await }
         });
-        let id = frames.recv().await.expect("asked").id;
+        let id = frames.next().await.id;
         assert!(outbox.answered(id, Control::Unregistered));
         assert!(!outbox.answered(id, Control::Unregistered));
         assert_eq!(asking.await.expect("runs"), Ok(Control::Unregistered));
@@ -195,7 +172,7 @@ mod tests {
             let outbox = Arc::clone(&outbox);
             async move { outbox.request(&Control::Unregister).await }
         });
-        frames.recv().await.expect("asked");
+        frames.next().await;
         outbox.close();
         assert_eq!(asking.await.expect("runs"), Err(LinkLost));
     }
@@ -203,12 +180,13 @@ mod tests {
     #[tokio::test]
     async fn a_full_outbox_has_no_room_until_it_is_written() {
         let outbox = Outbox::new(100);
-        let _frames = outbox.open(1, true);
+        let mut frames = outbox.open(1, true);
         outbox.room().await;
-        outbox.send(Frame::new(1, FrameKind::Control, vec![0; 100]));
+        let caller = Caller { link: 1, frame: 7 };
+        outbox.answer(caller, FrameKind::Result, vec![0; 100].into());
         let waited = tokio::time::timeout(Duration::from_millis(20), outbox.room()).await;
         assert!(waited.is_err(), "there is no room");
-        outbox.written(113);
+        frames.close();
         outbox.room().await;
     }
 }

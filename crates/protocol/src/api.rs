@@ -36,8 +36,8 @@ pub use sinks::{
     ScriptConfig, Sink, SinkOwner, SinkPatch, SinkType, Sinks, WebhookConfig,
 };
 pub use spaces::{
-    AgentToken, LogQuery, Logs, NewSpace, NumberedLine, RegistrationStatus, Space, SpacePatch,
-    Spaces,
+    AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,
+    Space, SpacePatch, Spaces,
 };
 pub use stats::{CallMinute, FailingSink, SinkCounts, SpaceCounts, Stats};
 pub use templates::{NewTemplate, Port, Template, Templates};

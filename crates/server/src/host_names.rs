@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Names that a loopback listener takes beside those of this machine.
+/// Names that a loopback listener accepts besides those of this machine.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedHosts {
     /// Lowercase, with or without a port.

@@ -1,4 +1,4 @@
-//! Every limit on how fast, or how much at once, one user or address may ask of the server.
+//! The rate limits of the server: how fast, or how much at once, a user or an address may ask.
 //!
 //! | Limit | Type | Value |
 //! |---|---|---|
@@ -9,8 +9,11 @@
 //! | failed logins of a user and an address | [`LoginLimit`] | [`LoginPolicy`]; `login_limit` is the number without a wait |
 //! | bytes of bodies still arriving | [`BodyBudget`] | `max_unfinished_body_bytes`, a quarter of it per user |
 //!
+//! All of these are in memory: a restart resets them.
+//!
 //! Limits on what a user may have (spaces, sinks, scripts, open streams) are quotas:
-//! `svc_core::quota`. All of it is in memory: a restart resets every limit.
+//! `svc_core::quota`. Queues bound their own length: connections (`http::connections`), computations
+//! (`fair_pool`), password hashes (`identity`).
 
 mod body_budget;
 mod login_limit;

@@ -46,7 +46,7 @@ use crate::{
     fair_pool::{FairPool, PoolError},
     identity::{Caller, Directory},
     limits::OverLimit,
-    links::Reports,
+    live::Reports,
     methods::{
         calls::{ANSWER_BYTES_MAX, Calls},
         registry::Registry,

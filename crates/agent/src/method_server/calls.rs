@@ -21,7 +21,7 @@ use svc_core::{
     fair_queue::{FairQueue, ItemKey, Turn},
     number_map::NumberMap,
 };
-use svc_protocol::link::FrameKind;
+use svc_link::FrameKind;
 
 use self::{
     reports::{Held, Reports},

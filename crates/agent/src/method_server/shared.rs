@@ -7,9 +7,10 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use svc_link::{Control, FrameKind, PROGRESS_BYTES_MAX};
 use svc_protocol::{
+    agent_api::MethodServerState,
     jsonrpc::{ChildMessage, ResponseFault, RpcError, parse_child_line, parse_progress_line},
-    link::{Control, FrameKind, MethodServerState, PROGRESS_BYTES_MAX},
 };
 use tokio::sync::Notify;
 

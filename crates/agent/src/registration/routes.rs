@@ -7,7 +7,7 @@ use std::sync::{
 
 use bytes::{Buf, Bytes};
 use parking_lot::RwLock;
-use svc_protocol::link::{CALL_HEADER_BYTES, FrameKind, USER_BYTES};
+use svc_link::{CALL_HEADER_BYTES, FrameKind, USER_BYTES};
 
 use crate::{
     method_server::MethodServer,

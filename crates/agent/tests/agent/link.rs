@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use svc_agent::Exit;
 use svc_core::space::{Health, HealthCheck, Probe};
-use svc_protocol::link::{Control, Frame, FrameKind, Goodbye, Refusal};
+use svc_link::{Control, Frame, FrameKind, Goodbye, Refusal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{

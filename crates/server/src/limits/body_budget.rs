@@ -1,8 +1,8 @@
 //! Memory for bodies that are still arriving: a budget for the server, with a share for each user
 //! and each connection.
 //!
-//! A body that arrives with its head in one piece needs none of it. What a body needs is counted
-//! while it arrives and given back when it is complete or refused.
+//! A body that arrives with its head in one piece needs none. The bytes of any other body are counted
+//! while it arrives and released when it is complete or rejected.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ const CONNECTION_BYTES_MAX: usize = 1024 * 1024;
 /// An account below this is admitted to the last quarter of the budget.
 const SMALL_BYTES: usize = 1024 * 1024;
 
-/// Who sends a body.
+/// The sender of a body.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Account {
     User(UserId),

@@ -1,9 +1,8 @@
-//! Slows logins down after failed ones, by the rule of `svc_core::login`. In memory only: a restart
-//! forgives.
+//! Slows logins down after failed ones, by the rule of `svc_core::login`.
 //!
-//! Failures are counted in tables of a fixed size, indexed by two hashes with secret keys. Nothing
-//! is ever evicted, so that no flood of names or addresses can reset a counter. Two keys that fall
-//! into the same place of one table are told apart by the other.
+//! Failures are counted in tables of a fixed size, indexed by two hashes with secret keys. No
+//! counter is ever evicted, so a flood of names or addresses cannot reset one. Two keys that share a
+//! slot in one table have different slots in the other.
 
 use std::{
     hash::{BuildHasher, Hash, RandomState},
@@ -147,7 +146,7 @@ fn place<K: Hash + ?Sized>(hasher: &RandomState, length: usize, key: &K) -> usiz
     (hasher.hash_one(key) % length as u64) as usize
 }
 
-/// Whoever has one IPv6 address has its whole /64.
+/// The network of an address: the owner of one IPv6 address has its whole /64.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {

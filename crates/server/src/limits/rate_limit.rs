@@ -1,4 +1,4 @@
-//! Calls a user may make per second, where an operator sets a limit: a token bucket per user.
+//! Requests a user may make per second: a token bucket per user.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use svc_core::UserId;
 
 use crate::random_key::RandomKeyMap;
 
-/// Buckets kept before full ones, which say nothing, are thrown away.
+/// Buckets kept before full ones are dropped: a full bucket equals a new one.
 const BUCKETS_MAX: usize = 10_000;
 
 pub struct RateLimit {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use svc_core::SpaceId;
-use svc_protocol::link::Goodbye;
+use svc_link::Goodbye;
 use tokio::sync::broadcast::error::RecvError;
 use tracing::error;
 
-use super::{Links, LiveSpace};
-use crate::identity::DirectoryChange;
+use super::Links;
+use crate::{identity::DirectoryChange, live::LiveSpace};
 
 impl Links {
     /// Follows the directory until the server stops.

@@ -3,12 +3,16 @@
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use svc_core::{CanonicalName, SpaceId};
-use svc_protocol::link::{Control, Goodbye, MethodServerState, Register};
+use svc_link::{Control, Goodbye, Register};
+use svc_protocol::agent_api::MethodServerState;
 use tokio::{sync::mpsc, time::timeout_at};
 use tracing::{info, warn};
 
-use super::{Availability, Link, Links, LiveSpace, health_pace::HealthReport};
-use crate::methods::publish::{CheckedPublication, Refused};
+use super::Links;
+use crate::{
+    live::{Availability, HealthReport, Link, LiveSpace},
+    methods::publish::{CheckedPublication, Refused},
+};
 
 /// Bytes of an agent's own words that are kept.
 const REASON_BYTES_MAX: usize = 4 * 1024;
@@ -41,7 +45,7 @@ impl Links {
                 Control::Log { lines, dropped } => self.logs.append(live.id, lines, dropped),
                 Control::Goodbye { reason } => {
                     link.set_agent_goodbye(reason);
-                    link.ending().cancel();
+                    link.closing().end_silently();
                 }
                 Control::Health {
                     current,
@@ -84,7 +88,7 @@ impl Links {
             }
             other => {
                 warn!(space.id = %live.id, message = ?std::mem::discriminant(&other), "unexpected control message");
-                link.end(Goodbye::Protocol);
+                link.closing().end(Goodbye::Protocol);
             }
         }
     }
@@ -169,7 +173,7 @@ impl Links {
         checked: CheckedPublication,
     ) -> Result<Vec<(SpaceId, CanonicalName)>, Refused> {
         let _transition = live.transition.lock().await;
-        if !live.is_current(link) || link.ending().is_cancelled() {
+        if !live.is_current(link) || link.closing().is_ended() {
             return Ok(Vec::new());
         }
         self.publisher.check_conflicts(&checked)?;

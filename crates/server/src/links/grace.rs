@@ -3,11 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use svc_core::{SpaceId, UserId, space::StopReason};
-use svc_protocol::link::{Goodbye, SpaceIdentity};
+use svc_link::{Goodbye, SpaceIdentity};
 use svc_store::StoreError;
 use tracing::{error, info};
 
-use super::{Availability, Link, Links, LiveSpace};
+use super::Links;
+use crate::live::{Availability, Link, LiveSpace};
 
 /// Between attempts to write what the database could not be reached for.
 const AGAIN: Duration = Duration::from_millis(500);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use svc_core::{LaneId, SpaceId, space::State, subscription::Subscription};
 use svc_store::{StoreError, lanes, spaces};
 
-use super::{Links, LiveSpace};
+use super::Links;
+use crate::live::LiveSpace;
 
 impl Links {
     /// Declares what a space subscribes to, in place of what it declared before. Most spaces

@@ -4,7 +4,7 @@ use svc_core::{
     SpaceId,
     space::{Health, State, StopReason},
 };
-use svc_protocol::link::{Control, Goodbye};
+use svc_link::{Control, Goodbye};
 use svc_store::{StoreError, spaces::SpaceRow};
 
 use super::Links;
@@ -35,8 +35,8 @@ impl Links {
             return Ok(());
         };
         if row.state == State::Stopped {
-            // This server was taken for gone. The agent links again, and deploys the space again.
-            link.ending().cancel();
+            // Another server declared this one dead. The new link deploys the space again.
+            link.closing().end(Goodbye::Reconnect);
         } else if row.health == Health::Unknown {
             // Another check, perhaps: whoever changes it makes the health unknown.
             let health_check = row.health_check;
@@ -55,8 +55,8 @@ impl Links {
         }
         let is_elsewhere = row.node_id.is_some_and(|node| node != self.server_id);
         is_elsewhere.then_some(match is_same_agent {
-            // A server it had given up on linked it late. It links again, to whichever it likes.
-            true => Goodbye::Protocol,
+            // The agent had given up this link when the other server recorded it late.
+            true => Goodbye::Reconnect,
             false => Goodbye::Replaced,
         })
     }

@@ -14,7 +14,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 use super::{Answer, Exchange, Mcp, Mode, read, stream::RECHECK_EVERY};
 use crate::{
     identity::{Caller, Directory},
-    links::{Listener, Reports},
+    live::{Listener, Reports},
 };
 
 /// What a call takes along that outlives the request that made it.

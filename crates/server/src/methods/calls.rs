@@ -30,7 +30,7 @@ use super::{
 use crate::{
     identity::{Caller, Directory},
     limits::{OverLimit, RateLimit},
-    links::{Answer, Reports},
+    live::{Answer, Reports},
     metrics::{CallOutcome, CallStats, Metrics},
 };
 

@@ -17,7 +17,7 @@ use super::registry::{Definition, Entry, Registry};
 use crate::{
     fair_pool::{Cancelled, FairPool, PoolError},
     identity::{Caller, Directory, User},
-    links::Availability,
+    live::Availability,
 };
 
 /// Words of one search.

@@ -7,10 +7,8 @@ use svc_core::{
     CanonicalName, GroupId, Quota, QuotaExceeded, Quotas, SpaceId, UserId, registration::Warning,
     subscription::Subscription,
 };
-use svc_protocol::{
-    link::{Accepted, Register},
-    problem::Problem,
-};
+use svc_link::{Accepted, Register};
+use svc_protocol::problem::Problem;
 use svc_store::{Store, StoreError, sinks};
 use thiserror::Error;
 
@@ -18,7 +16,7 @@ use super::registry::{Conflict, Definition, Publication, Registry};
 use crate::{
     fair_pool::{FairPool, PoolError},
     identity::Directory,
-    links::LiveSpace,
+    live::LiveSpace,
 };
 
 pub struct Publisher {

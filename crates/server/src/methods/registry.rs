@@ -35,7 +35,7 @@ pub use svc_core::registration::Definition;
 pub use tool_versions::ToolsVersion;
 
 use super::provider::Provider;
-use crate::links::{Availability, LiveSpace};
+use crate::live::{Availability, LiveSpace};
 
 /// A list of this many methods, with definitions of this many bytes together, is made at once.
 /// Larger ones are made on threads for computations.

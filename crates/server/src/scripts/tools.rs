@@ -47,12 +47,12 @@ pub struct StoredTools {
     /// Held while the store is read again, so that what is read last is what is kept.
     reading: Mutex<()>,
     /// By user; `None` holds those of everyone.
-    known: RwLock<HashMap<Option<UserId>, OfOwner>>,
+    known: RwLock<HashMap<Option<UserId>, OwnerTools>>,
     changed: watch::Sender<u64>,
 }
 
 /// The tool scripts of one owner, or of everyone.
-struct OfOwner {
+struct OwnerTools {
     /// Never used twice.
     version: u64,
     tools: Vec<Arc<ScriptTool>>,
@@ -138,7 +138,9 @@ impl StoredTools {
             *version += 1;
             let version = *version;
             let owner = owner_key.parse().ok();
-            self.known.write().insert(owner, OfOwner { version, tools });
+            self.known
+                .write()
+                .insert(owner, OwnerTools { version, tools });
         });
     }
 

@@ -27,8 +27,10 @@ use crate::{
     fair_pool::FairPool,
     host_names::AllowedHosts,
     identity::{Directory, Identity},
+    lifecycle::Lifecycle,
     limits::{BodyBudget, RateLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE, TestLimit},
     links::Links,
+    live::SpaceLogs,
     mcp::Mcp,
     methods::{
         calls::Calls, discovery::Discovery, openrpc, publish::Publisher, registry::Registry,
@@ -36,9 +38,7 @@ use crate::{
     metrics::Metrics,
     options::Options,
     scripts::{InternalApi, ScriptRunner, Scripts, StoredTools, Waiting},
-    spaces::{
-        Spaces, lifecycle::Lifecycle, local::LocalRuntime, logs::SpaceLogs, templates::Templates,
-    },
+    spaces::{Spaces, local::LocalRuntime, templates::Templates},
     stats::Overview,
     streams::Streams,
     zone::Zone,

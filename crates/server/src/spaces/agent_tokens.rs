@@ -12,9 +12,11 @@ use uuid::Uuid;
 use super::{
     SpaceError,
     access::{managed, set_by},
+};
+use crate::{
+    identity::{Affected, Caller, Identity, IdentityError, Secret},
     lifecycle::append,
 };
-use crate::identity::{Affected, Caller, Identity, IdentityError, Secret};
 
 /// A new token and its record, to be written in a transaction that says [`Affected::space`].
 pub fn new_agent_token(

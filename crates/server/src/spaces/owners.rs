@@ -4,7 +4,7 @@
 use futures_util::future::join_all;
 use serde_json::json;
 use svc_core::{Permission, SpaceId, UserId, event::Actor as EventActor, space::StopReason};
-use svc_protocol::link::Goodbye;
+use svc_link::Goodbye;
 use svc_store::{
     audit, spaces,
     zone_changes::{self, ZoneChange},
@@ -13,11 +13,11 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use super::{
-    SpaceError, Spaces,
+use super::{SpaceError, Spaces};
+use crate::{
+    identity::DirectoryChange,
     lifecycle::{self, append},
 };
-use crate::identity::DirectoryChange;
 
 impl Spaces {
     /// Follows the directory until the server stops.

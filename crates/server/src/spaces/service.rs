@@ -7,10 +7,8 @@ use svc_core::{
     Permission, Quota, SpaceId, SpaceName,
     space::{Health, Runtime, StopReason, Transition},
 };
-use svc_protocol::{
-    api::{NewSpace, NumberedLine, Space, SpacePatch},
-    link::{Control, Goodbye},
-};
+use svc_link::{Control, Goodbye};
+use svc_protocol::api::{NewSpace, NumberedLine, Space, SpacePatch};
 use svc_store::{
     Page, PageRequest, Store,
     agent_tokens::{self, AgentTokenKind},
@@ -24,16 +22,15 @@ use super::{
     SpaceError,
     access::{check_local, check_template_power, managed, set_by},
     agent_tokens::{self as tokens, new_agent_token},
-    announce::announce,
-    lifecycle::{self, append},
     local::LocalRuntime,
-    logs::SpaceLogs,
     record::{check_health_check, check_startup_script, find_template, new_row},
 };
 use crate::{
     events::hub::Hub,
     identity::{Actor, Affected, Caller, Directory, Identity, check_one_more},
+    lifecycle::{self, announce, append},
     links::Links,
+    live::SpaceLogs,
 };
 
 pub struct Spaces {

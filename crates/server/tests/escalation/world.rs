@@ -19,7 +19,7 @@ use svc_server::{
     App, EventOptions, Limits, Options, Policy, ScriptOptions, Server,
     http::{listen::Peer, router},
     identity::PasswordPolicy,
-    links::LiveSpace,
+    live::LiveSpace,
     methods::publish::Publisher,
 };
 use tokio_util::sync::CancellationToken;

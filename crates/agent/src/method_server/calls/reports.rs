@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use svc_protocol::link::FrameKind;
+use svc_link::FrameKind;
 
 use super::{Answer, CallTable, Effects};
 use crate::outbox::Caller;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use svc_core::{Timestamp, registration::Registration, space::Health};
-use svc_protocol::link::{self, Control};
+use svc_link::Control;
 use svc_testkit::{RawLink, SimulatedAgents};
 use tokio::{sync::oneshot, time::interval};
 
@@ -19,7 +19,7 @@ const REGISTERED_METHODS: usize = 1_000;
 async fn linked(brief: &Brief, registration: Option<Value>) -> anyhow::Result<RawLink> {
     let token = brief.agent_tokens.first().context("it has a space")?;
     let mut raw = RawLink::connect(brief.address, token).await;
-    let welcome = raw.hello(&[link::VERSION]).await;
+    let welcome = raw.hello(&[svc_link::VERSION]).await;
     ensure!(matches!(welcome, Control::Welcome(_)), "{welcome:?}");
     if let Some(registration) = registration {
         let registered = raw.register(serde_json::from_value(registration)?).await;
@@ -51,8 +51,8 @@ pub async fn stuck_methods(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow:
             frame = raw.next() => {
                 let frame = frame.map_err(anyhow::Error::msg)?;
                 // Without an answer to pings the link would end.
-                if frame.kind == link::FrameKind::Ping {
-                    let pong = link::Frame::empty(frame.id, link::FrameKind::Pong);
+                if frame.kind == svc_link::FrameKind::Ping {
+                    let pong = svc_link::Frame::empty(frame.id, svc_link::FrameKind::Pong);
                     raw.send(&[pong]).await.map_err(anyhow::Error::msg)?;
                 }
             }

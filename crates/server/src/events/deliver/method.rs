@@ -14,7 +14,7 @@ use svc_store::{
 use super::{Deliverers, Rendering, Unrendered};
 use crate::{
     events::lanes::{AttemptDetail, Sent},
-    links::Availability,
+    live::Availability,
     methods::{
         calls::{Reply, attempt},
         provider::Provider,

@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use svc_client::Client;
 use svc_core::{SpaceId, text::is_unsafe};
-use svc_protocol::{
-    api::{LogQuery, NumberedLine},
-    link::LogSource,
-};
+use svc_protocol::api::{LogQuery, LogSource, NumberedLine};
 
 use crate::{
     commands::Shell,

@@ -2,22 +2,20 @@
 
 use std::{
     hash::{BuildHasher, RandomState},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
-    },
+    sync::{Arc, atomic::AtomicU32},
 };
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use svc_core::UserId;
-use svc_protocol::link::{Control, Frame, FrameKind, Goodbye, PROGRESS_BYTES_MAX};
+use svc_link::{
+    Closing, Control, Frame, FrameKind, Goodbye, NotQueued, Outbox, OutboxLimits, Outgoing,
+    PROGRESS_BYTES_MAX, control_frame, outbox,
+};
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
 use super::{
     calls::{Answer, CallTable, InFlight},
-    outbox::{NotQueued, Outbox, Outgoing, outbox},
     reports::Reports,
 };
 use crate::identity::Caller;
@@ -38,14 +36,10 @@ pub struct Link {
     /// Makes numbers of users that tell the agent nothing about them.
     numbers: RandomState,
     calls: Mutex<CallTable>,
-    /// Cancelled to end the link.
-    ending: CancellationToken,
-    /// What to say before the link ends.
-    last_words: Mutex<Option<Goodbye>>,
-    /// What the agent said before it left.
+    /// A link outlives the server's shutdown signal: its calls are finished first.
+    closing: Closing,
+    /// The agent's goodbye.
     agent_goodbye: Mutex<Option<Goodbye>>,
-    /// A pong is queued: one answers any number of pings.
-    pong_owed: AtomicBool,
 }
 
 /// The frame could not be queued; nothing was sent.
@@ -53,13 +47,8 @@ pub struct Link {
 pub struct NotSent;
 
 impl Link {
-    pub fn new(
-        instance: String,
-        caller: Caller,
-        names_users: bool,
-        ending: CancellationToken,
-    ) -> (Arc<Self>, Outgoing) {
-        let (outbox, outgoing) = outbox();
+    pub fn new(instance: String, caller: Caller, names_users: bool) -> (Arc<Self>, Outgoing) {
+        let (outbox, outgoing) = outbox(OutboxLimits::SERVER);
         let link = Self {
             instance,
             caller,
@@ -67,10 +56,8 @@ impl Link {
             names_users,
             numbers: RandomState::new(),
             calls: Mutex::default(),
-            ending,
-            last_words: Mutex::default(),
+            closing: Closing::default(),
             agent_goodbye: Mutex::default(),
-            pong_owed: AtomicBool::new(false),
         };
         (Arc::new(link), outgoing)
     }
@@ -134,45 +121,30 @@ impl Link {
     }
 
     pub fn control(&self, id: u64, message: &Control) -> Result<(), NotSent> {
-        let payload = serde_json::to_vec(message).expect("control messages are always JSON");
-        self.send(Frame::new(id, FrameKind::Control, payload))
-    }
-
-    /// Sends a frame that belongs to no user, ahead of those that do.
-    pub fn send(&self, frame: Frame) -> Result<(), NotSent> {
-        self.put(None, frame)
-    }
-
-    fn send_for(&self, user: UserNumber, frame: Frame) -> Result<(), NotSent> {
-        self.put(Some(user.0), frame)
-    }
-
-    fn put(&self, user: Option<u32>, frame: Frame) -> Result<(), NotSent> {
-        if self.ending.is_cancelled() {
-            return Err(NotSent);
-        }
-        match self.outbox.put(user, frame) {
-            Ok(()) => Ok(()),
-            Err(NotQueued::Closed | NotQueued::Full) => Err(NotSent),
-            // An agent that reads nothing is not worth more memory.
-            Err(NotQueued::Overflow) => {
-                self.end(Goodbye::Protocol);
-                Err(NotSent)
-            }
-        }
+        self.queue(|| self.outbox.put(None, control_frame(id, message)))
     }
 
     /// Answers a ping.
     pub fn pong(&self) {
-        if !self.pong_owed.swap(true, Ordering::Relaxed) {
-            let _ = self.send(Frame::empty(0, FrameKind::Pong));
-        }
+        let _ = self.queue(|| self.outbox.put_pong());
     }
 
-    /// The writer has put these frames on the wire.
-    pub fn written(&self, frames: &[Frame]) {
-        if frames.iter().any(|frame| frame.kind == FrameKind::Pong) {
-            self.pong_owed.store(false, Ordering::Relaxed);
+    fn send_for(&self, user: UserNumber, frame: Frame) -> Result<(), NotSent> {
+        self.queue(|| self.outbox.put(Some(user.0), frame))
+    }
+
+    fn queue(&self, put: impl FnOnce() -> Result<(), NotQueued>) -> Result<(), NotSent> {
+        if self.closing.is_ended() {
+            return Err(NotSent);
+        }
+        match put() {
+            Ok(()) => Ok(()),
+            Err(NotQueued::Closed | NotQueued::Full) => Err(NotSent),
+            // An agent that reads nothing is not worth more memory.
+            Err(NotQueued::Overflow) => {
+                self.closing.end(Goodbye::Protocol);
+                Err(NotSent)
+            }
         }
     }
 
@@ -187,16 +159,6 @@ impl Link {
         }
     }
 
-    /// Ends the link after saying why.
-    pub fn end(&self, reason: Goodbye) {
-        self.last_words.lock().get_or_insert(reason);
-        self.ending.cancel();
-    }
-
-    pub fn last_words(&self) -> Option<Goodbye> {
-        *self.last_words.lock()
-    }
-
     pub fn set_agent_goodbye(&self, reason: Goodbye) {
         *self.agent_goodbye.lock() = Some(reason);
     }
@@ -205,8 +167,8 @@ impl Link {
         *self.agent_goodbye.lock()
     }
 
-    pub fn ending(&self) -> &CancellationToken {
-        &self.ending
+    pub fn closing(&self) -> &Closing {
+        &self.closing
     }
 
     /// Fails every call in flight: their callers see an interruption.

@@ -1,6 +1,10 @@
 //! Moves spaces from state to state. Each transition, its announcement and its audit entry are one
 //! transaction.
 
+mod announce;
+
+pub use announce::announce;
+
 use std::{sync::Arc, time::Duration};
 
 use svc_core::{
@@ -8,7 +12,7 @@ use svc_core::{
     event::{Actor, Event},
     space::{Health, HealthCheck, State, StopReason, Transition},
 };
-use svc_protocol::link::SpaceIdentity;
+use svc_link::SpaceIdentity;
 use svc_store::{
     Store, StoreError, Tx,
     audit::{self, Entry},
@@ -18,7 +22,6 @@ use svc_store::{
 };
 use thiserror::Error;
 
-use super::announce::announce;
 use crate::{events::hub::Hub, identity::Directory};
 
 /// Spaces stopped in one transaction, so that it stays short.

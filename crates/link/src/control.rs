@@ -9,7 +9,12 @@ use svc_core::{
     space::{Health, HealthCheck},
 };
 
-use crate::problem::Problem;
+use svc_protocol::{agent_api::MethodServerState, api::LogLine, problem::Problem};
+
+use crate::{
+    frame::{Frame, FrameKind},
+    refusal::Refusal,
+};
 
 /// One control message. `→` agent to server, `←` server to agent.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -64,7 +69,7 @@ pub struct Hello {
     /// Made anew at each start of an agent: tells a reconnect from a second agent.
     pub instance: String,
     /// What the agent understands beyond the version's first form, such as
-    /// [`super::FEATURE_USERS`]; an older agent names nothing, an older server ignores it.
+    /// [`crate::FEATURE_USERS`]; an older agent names nothing, an older server ignores it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
 }
@@ -85,7 +90,7 @@ pub struct Welcome {
     /// Seconds between pings; a link with no frame for three of these is dead.
     pub heartbeat_seconds: u32,
     /// What the server understands beyond the version's first form, such as
-    /// [`super::FEATURE_PROGRESS`]; an older server names nothing.
+    /// [`crate::FEATURE_PROGRESS`]; an older server names nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
 }
@@ -104,15 +109,6 @@ pub struct SpaceIdentity {
     pub owner: UserName,
     #[serde(default)]
     pub urls: BTreeMap<String, String>,
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Refusal {
-    /// `version`, `space_stopped`, `unauthorized`, `draining`, `busy`.
-    pub code: String,
-    pub detail: String,
-    /// Whether trying again later can help.
-    pub retry: bool,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -140,13 +136,6 @@ pub struct Accepted {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MethodServerState {
-    Running,
-    Restarting,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub enum Goodbye {
     /// The agent stops; its space is stopped.
     AgentStopping,
@@ -160,24 +149,26 @@ pub enum Goodbye {
     ServerStopping,
     /// The other side broke the protocol or did not read.
     Protocol,
+    /// The link is not valid here any more, and a new one will be: reconnect. An older agent does
+    /// not know this reason and ignores the message; it reconnects when the connection closes.
+    Reconnect,
 }
 
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct LogLine {
-    pub at: Timestamp,
-    pub source: LogSource,
-    pub line: String,
+/// The frame of a control message.
+pub fn control_frame(id: u64, control: &Control) -> Frame {
+    let json = serde_json::to_vec(control).expect("a control message is always JSON");
+    Frame::new(id, FrameKind::Control, json)
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogSource {
-    /// The method server's stderr.
-    Stderr,
-    /// Lines on its stdout that are no JSON-RPC responses.
-    Stdout,
-    /// What the agent says about it.
-    Agent,
-    /// Output of a script the agent runs: a startup script, a registration in Python.
-    Script,
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_goodbye_is_not_a_control_message() {
+        let reason = serde_json::to_string(&Goodbye::Reconnect).expect("JSON");
+        assert_eq!(reason, r#""reconnect""#);
+        let newer = r#"{"type":"goodbye","reason":"some_newer_reason"}"#;
+        assert!(serde_json::from_str::<Control>(newer).is_err());
+    }
 }

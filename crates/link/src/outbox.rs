@@ -1,6 +1,5 @@
 //! Frames that wait to be written: any number of senders, one writer. Users take turns, so that one
-//! user's large calls do not delay another's. A queue of a channel has room for many frames before
-//! the first has come; here an idle link has none.
+//! user's large calls do not delay another's. An idle link keeps no memory for frames.
 
 use std::{
     collections::VecDeque,
@@ -12,41 +11,82 @@ use std::{
 
 use parking_lot::Mutex;
 use svc_core::fair_queue::{FairQueue, Turn};
-use svc_protocol::link::Frame;
+use tokio::sync::Notify;
 
-/// Bytes that may wait unwritten for one agent, so that an agent that does not read cannot make the
-/// server buffer without bound. One user may take as much as is free: alone half of it. Past it,
-/// the user's calls go elsewhere or fail.
-const QUEUED_BYTES_MAX: usize = 64 * 1024 * 1024;
+use crate::frame::{Frame, FrameKind};
+
 /// Bytes a user sends before it is another user's turn.
 const TURN_BYTES: NonZeroUsize = NonZeroUsize::new(64 * 1024).expect("not zero");
 
-/// Room that an empty queue may keep, in frames.
+/// Capacity that an empty queue may keep, in frames.
 const KEPT_FRAMES: usize = 256;
 
+/// Bytes that may wait to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct OutboxLimits {
+    /// Of users' frames. One user may take as much as is free: alone half of it.
+    pub users: usize,
+    /// Of all frames.
+    pub total: usize,
+    /// Of all frames, those being written included, from which [`Outbox::room`] waits.
+    pub room: usize,
+}
+
+impl OutboxLimits {
+    /// The server's: an agent that does not read must not make the server buffer without bound.
+    /// Past `users`, a user's calls go to another provider or fail. Frames without a payload may
+    /// exceed it: a cancel must not be lost to a burst of calls.
+    pub const SERVER: Self = Self {
+        users: 64 * 1024 * 1024,
+        total: 128 * 1024 * 1024,
+        room: usize::MAX,
+    };
+
+    /// The agent's: nothing is refused, and producers of many bytes wait for [`Outbox::room`].
+    pub const fn agent(room: usize) -> Self {
+        Self {
+            users: usize::MAX,
+            total: usize::MAX,
+            room,
+        }
+    }
+}
+
 /// Where frames are put.
-pub struct Outbox(Arc<Mutex<Queue>>);
+#[derive(Clone)]
+pub struct Outbox(Arc<Shared>);
 
 /// Where the writer takes them from; closes the outbox when dropped.
-pub struct Outgoing(Arc<Mutex<Queue>>);
+pub struct Outgoing(Arc<Shared>);
 
 /// Why a frame was not queued.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NotQueued {
-    /// The writer is gone, or takes no more.
+    /// The writer has ended, or takes no more.
     Closed,
-    /// The user has no share left of what may wait.
+    /// The user has no share left of the bytes that may wait.
     Full,
-    /// Not even frames without a payload have room any more: the agent does not read.
+    /// Not even frames without a payload have room any more: the other end does not read.
     Overflow,
 }
 
+struct Shared {
+    queue: Mutex<Queue>,
+    /// Wakes the producers that wait for room.
+    room: Notify,
+}
+
 struct Queue {
+    limits: OutboxLimits,
     /// Frames that belong to no user.
     urgent: VecDeque<Frame>,
     urgent_bytes: usize,
     /// Calls, notifications and cancellations, by user.
     frames: FairQueue<Frame>,
+    /// Bytes that the writer took last and may still be writing.
+    writing_bytes: usize,
+    /// A pong is queued: one answers any number of pings.
+    has_pong: bool,
     is_closed: bool,
     /// The writer, while it waits for a frame.
     writer: Option<Waker>,
@@ -57,10 +97,21 @@ impl Queue {
         self.urgent.is_empty() && self.frames.is_empty()
     }
 
+    fn waiting_bytes(&self) -> usize {
+        self.urgent_bytes + self.frames.bytes()
+    }
+
+    fn has_room(&self) -> bool {
+        self.is_closed || self.waiting_bytes() + self.writing_bytes < self.limits.room
+    }
+
     fn pop(&mut self) -> Option<Frame> {
         match self.urgent.pop_front() {
             Some(frame) => {
                 self.urgent_bytes -= cost(&frame);
+                if frame.kind == FrameKind::Pong {
+                    self.has_pong = false;
+                }
                 Some(frame)
             }
             None => self.frames.pop(),
@@ -69,9 +120,8 @@ impl Queue {
 
     fn push(&mut self, user: Option<u32>, frame: Frame) -> Result<(), NotQueued> {
         let cost = cost(&frame);
-        let waiting = self.urgent_bytes + self.frames.bytes() + cost;
-        // Frames without a payload have room beyond: a cancel must not be lost to a burst of calls.
-        if frame.payload.is_empty() && waiting > 2 * QUEUED_BYTES_MAX {
+        let is_over = self.waiting_bytes() + cost > self.limits.total;
+        if frame.payload.is_empty() && is_over {
             return Err(NotQueued::Overflow);
         }
         match user {
@@ -79,11 +129,11 @@ impl Queue {
                 self.frames.push(user, frame, cost);
             }
             Some(user) => {
-                let left = QUEUED_BYTES_MAX.saturating_sub(self.urgent_bytes);
+                let left = self.limits.users.saturating_sub(self.urgent_bytes);
                 let pushed = self.frames.push_within(user, frame, cost, left);
                 pushed.map_err(|_| NotQueued::Full)?;
             }
-            None if waiting > 2 * QUEUED_BYTES_MAX => return Err(NotQueued::Full),
+            None if is_over => return Err(NotQueued::Full),
             None => {
                 self.urgent_bytes += cost;
                 self.urgent.push_back(frame);
@@ -101,27 +151,34 @@ impl Queue {
     }
 }
 
-/// What a queued frame takes: its bytes, and the memory of the frame itself.
+/// The memory of a queued frame: its bytes, and the frame itself.
 fn cost(frame: &Frame) -> usize {
     frame.len() + size_of::<Frame>()
 }
 
-pub fn outbox() -> (Outbox, Outgoing) {
-    let queue = Arc::new(Mutex::new(Queue {
+pub fn outbox(limits: OutboxLimits) -> (Outbox, Outgoing) {
+    let queue = Queue {
+        limits,
         urgent: VecDeque::new(),
         urgent_bytes: 0,
         frames: FairQueue::new(Turn::Bytes(TURN_BYTES)),
+        writing_bytes: 0,
+        has_pong: false,
         is_closed: false,
         writer: None,
-    }));
-    (Outbox(queue.clone()), Outgoing(queue))
+    };
+    let shared = Arc::new(Shared {
+        queue: Mutex::new(queue),
+        room: Notify::new(),
+    });
+    (Outbox(shared.clone()), Outgoing(shared))
 }
 
 impl Outbox {
     /// Queues a frame of a user behind the user's others, or one that belongs to no user ahead of
     /// all that do.
     pub fn put(&self, user: Option<u32>, frame: Frame) -> Result<(), NotQueued> {
-        let mut queue = self.0.lock();
+        let mut queue = self.0.queue.lock();
         if queue.is_closed {
             return Err(NotQueued::Closed);
         }
@@ -133,19 +190,40 @@ impl Outbox {
         }
         Ok(())
     }
+
+    /// Queues the answer to a ping, unless one is queued already.
+    pub fn put_pong(&self) -> Result<(), NotQueued> {
+        if std::mem::replace(&mut self.0.queue.lock().has_pong, true) {
+            return Ok(());
+        }
+        self.put(None, Frame::empty(0, FrameKind::Pong))
+    }
+
+    /// Whether a producer of many bytes may go on.
+    pub fn has_room(&self) -> bool {
+        self.0.queue.lock().has_room()
+    }
+
+    /// Waits while too many bytes are queued; not for an outbox that is closed.
+    pub async fn room(&self) {
+        loop {
+            let notified = self.0.room.notified();
+            if self.has_room() {
+                return;
+            }
+            notified.await;
+        }
+    }
 }
 
 impl Outgoing {
     /// Waits until there are frames, and moves some of them to the end of `batch`: at most
-    /// `frames_max`, and no more once they have `bytes_max` together. What is taken is ahead of
-    /// everything that comes later.
+    /// `frames_max`, and no more once they have `bytes_max` together. These frames are ahead of
+    /// all later ones, and count as written at the next call.
     pub async fn take(&mut self, batch: &mut Vec<Frame>, frames_max: usize, bytes_max: usize) {
         poll_fn(|context| {
-            let mut queue = self.0.lock();
-            if queue.is_empty() {
-                queue.writer = Some(context.waker().clone());
-                return Poll::Pending;
-            }
+            let mut queue = self.0.queue.lock();
+            let had_room = queue.has_room();
             let (mut frames, mut bytes) = (0, 0);
             while frames < frames_max
                 && bytes < bytes_max
@@ -155,18 +233,35 @@ impl Outgoing {
                 bytes += frame.len();
                 batch.push(frame);
             }
-            if queue.is_empty() {
+            queue.writing_bytes = bytes;
+            if frames == 0 {
+                queue.writer = Some(context.waker().clone());
+            } else if queue.is_empty() {
                 queue.shrink_empty();
             }
-            Poll::Ready(())
+            if !had_room && queue.has_room() {
+                self.0.room.notify_waiters();
+            }
+            match frames {
+                0 => Poll::Pending,
+                _ => Poll::Ready(()),
+            }
         })
         .await;
     }
 
-    /// Takes no more frames, and gives those that still wait.
+    /// The next frame.
+    pub async fn next(&mut self) -> Frame {
+        let mut batch = Vec::with_capacity(1);
+        self.take(&mut batch, 1, usize::MAX).await;
+        batch.remove(0)
+    }
+
+    /// Takes no more frames, and returns those that still wait.
     pub fn close(&mut self) -> Vec<Frame> {
-        let mut queue = self.0.lock();
+        let mut queue = self.0.queue.lock();
         queue.is_closed = true;
+        self.0.room.notify_waiters();
         std::iter::from_fn(|| queue.pop()).collect()
     }
 }
@@ -179,9 +274,13 @@ impl Drop for Outgoing {
 
 #[cfg(test)]
 mod tests {
-    use svc_protocol::link::FrameKind;
+    use std::time::Duration;
 
     use super::*;
+
+    fn server_outbox() -> (Outbox, Outgoing) {
+        outbox(OutboxLimits::SERVER)
+    }
 
     fn frame(id: u64) -> Frame {
         Frame::empty(id, FrameKind::Ping)
@@ -190,7 +289,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn every_frame_reaches_the_writer_in_the_order_of_its_sender() {
         const FRAMES: u64 = 10_000;
-        let (outbox, mut outgoing) = outbox();
+        let (outbox, mut outgoing) = server_outbox();
         let outbox = Arc::new(outbox);
         for sender in 0..2_u64 {
             let outbox = outbox.clone();
@@ -216,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_closed_outbox_gives_what_waited_and_takes_nothing() {
-        let (outbox, mut outgoing) = outbox();
+        let (outbox, mut outgoing) = server_outbox();
         outbox.put(None, frame(1)).expect("it is open");
         let left: Vec<u64> = outgoing.close().iter().map(|frame| frame.id).collect();
         assert_eq!(left, [1]);
@@ -225,7 +324,7 @@ mod tests {
 
     #[test]
     fn an_outbox_is_closed_when_its_writer_ends() {
-        let (outbox, outgoing) = outbox();
+        let (outbox, outgoing) = server_outbox();
         drop(outgoing);
         assert!(outbox.put(None, frame(1)).is_err());
     }
@@ -237,7 +336,7 @@ mod tests {
     #[tokio::test]
     async fn a_users_large_calls_do_not_delay_another_user() {
         const MIB: usize = 1024 * 1024;
-        let (outbox, mut outgoing) = outbox();
+        let (outbox, mut outgoing) = server_outbox();
         for id in 0..3 {
             outbox.put(Some(1), call(id, 8 * MIB)).expect("room");
         }
@@ -252,7 +351,7 @@ mod tests {
     #[test]
     fn a_user_who_fills_the_outbox_leaves_room_for_others() {
         const MIB: usize = 1024 * 1024;
-        let (outbox, mut outgoing) = outbox();
+        let (outbox, mut outgoing) = server_outbox();
         let fill = |user, size| {
             let queued = (0..1_000)
                 .take_while(|_| outbox.put(Some(user), call(1, size)).is_ok())
@@ -271,7 +370,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_cancel_stays_behind_the_call_it_cancels() {
-        let (outbox, mut outgoing) = outbox();
+        let (outbox, mut outgoing) = server_outbox();
         outbox.put(Some(1), call(1, 100_000)).expect("room");
         outbox.put(Some(2), call(2, 10)).expect("room");
         let cancel = Frame::empty(1, FrameKind::Cancel);
@@ -281,5 +380,31 @@ mod tests {
         let sent: Vec<_> = batch.iter().map(|frame| (frame.id, frame.kind)).collect();
         let (call, cancel) = (FrameKind::UserCall, FrameKind::Cancel);
         assert_eq!(sent, [(2, call), (1, call), (1, cancel)]);
+    }
+
+    #[test]
+    fn one_pong_answers_any_number_of_pings() {
+        let (outbox, mut outgoing) = server_outbox();
+        for _ in 0..3 {
+            outbox.put_pong().expect("it is open");
+        }
+        assert_eq!(outgoing.close().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_full_outbox_has_no_room_until_it_is_written() {
+        let (outbox, mut outgoing) = outbox(OutboxLimits::agent(100));
+        outbox.room().await;
+        let frame = Frame::new(1, FrameKind::Control, vec![0; 100]);
+        outbox.put(None, frame).expect("it is open");
+        let mut batch = Vec::new();
+        for _ in 0..2 {
+            let waited = tokio::time::timeout(Duration::from_millis(20), outbox.room()).await;
+            assert!(waited.is_err(), "there is no room");
+            // The frame is being written: it still takes its room.
+            let take = outgoing.take(&mut batch, 256, usize::MAX);
+            let _ = tokio::time::timeout(Duration::ZERO, take).await;
+        }
+        outbox.room().await;
     }
 }

@@ -4,10 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use parking_lot::Mutex;
 use svc_core::{SpaceId, Timestamp};
-use svc_protocol::{
-    api::NumberedLine,
-    link::{LogLine, LogSource},
-};
+use svc_protocol::api::{LogLine, LogSource, NumberedLine};
 
 /// Per space.
 const LINES_MAX: usize = 500;

@@ -1,4 +1,4 @@
-//! Reads many bytes at a time into room that all links of a thread share, so that an idle link
+//! Reads many bytes at a time into a buffer that all links of a thread share, so that an idle link
 //! keeps none.
 
 use std::{
@@ -12,27 +12,27 @@ use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Bytes taken off a connection in one go.
-const ROOM_BYTES: usize = 64 * 1024;
+const BUFFER_BYTES: usize = 64 * 1024;
 
 thread_local! {
-    static ROOM: RefCell<Box<[u8]>> = RefCell::new(vec![0; ROOM_BYTES].into_boxed_slice());
+    static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; BUFFER_BYTES].into_boxed_slice());
 }
 
-/// A connection that is read into the shared room first.
-pub struct SharedRoom<S> {
+/// A connection that is read into the shared buffer first.
+pub struct SharedBuffer<S> {
     io: S,
-    /// What was read and not yet asked for.
+    /// Bytes that were read and not yet asked for.
     unread: Bytes,
 }
 
-impl<S> SharedRoom<S> {
+impl<S> SharedBuffer<S> {
     pub fn new(io: S) -> Self {
         let unread = Bytes::new();
         Self { io, unread }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for SharedRoom<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for SharedBuffer<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -44,16 +44,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for SharedRoom<S> {
             wanted.put_slice(&this.unread[..length]);
             this.unread.advance(length);
             if this.unread.is_empty() {
-                // Gives its room back, which advancing does not.
+                // Frees the memory, which advancing does not.
                 this.unread = Bytes::new();
             }
             return Poll::Ready(Ok(()));
         }
-        ROOM.with_borrow_mut(|room| {
-            let mut room = ReadBuf::new(room);
-            ready!(Pin::new(&mut this.io).poll_read(context, &mut room))?;
-            let length = room.filled().len().min(wanted.remaining());
-            let (now, later) = room.filled().split_at(length);
+        BUFFER.with_borrow_mut(|buffer| {
+            let mut buffer = ReadBuf::new(buffer);
+            ready!(Pin::new(&mut this.io).poll_read(context, &mut buffer))?;
+            let length = buffer.filled().len().min(wanted.remaining());
+            let (now, later) = buffer.filled().split_at(length);
             wanted.put_slice(now);
             // Empty at the end of the stream too, which the caller then sees.
             this.unread = Bytes::copy_from_slice(later);
@@ -62,7 +62,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for SharedRoom<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for SharedRoom<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for SharedBuffer<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -90,8 +90,8 @@ mod tests {
     async fn all_bytes_come_in_order_whatever_is_asked_for_at_a_time() {
         let sent: Vec<u8> = (0..200_000_u32).map(|n| (n % 251) as u8).collect();
         let (mut writing, reading) = tokio::io::duplex(150_000);
-        let mut other = SharedRoom::new(tokio::io::empty());
-        let mut reading = SharedRoom::new(reading);
+        let mut other = SharedBuffer::new(tokio::io::empty());
+        let mut reading = SharedBuffer::new(reading);
         let all = sent.clone();
         tokio::spawn(async move { writing.write_all(&all).await });
         let mut got = Vec::new();

@@ -7,7 +7,7 @@ use std::sync::{
 
 use parking_lot::{Mutex, RwLock};
 use svc_core::{SpaceId, SpaceName, UserId};
-use svc_protocol::link::SpaceIdentity;
+use svc_link::SpaceIdentity;
 
 use super::{health_pace::HealthPace, link::Link};
 

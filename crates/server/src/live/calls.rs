@@ -8,7 +8,8 @@ use std::sync::{
 use bytes::Bytes;
 use slab::Slab;
 use svc_core::number_map::NumberMap;
-use svc_protocol::{jsonrpc, link::FrameKind};
+use svc_link::FrameKind;
+use svc_protocol::jsonrpc;
 use thiserror::Error;
 use tokio::sync::oneshot;
 

@@ -34,15 +34,15 @@ pub enum FrameKind {
     /// Agent to server: cancelled after it was sent. In serial mode the call still holds its
     /// place until its `Result`, `Error` or `Interrupted` follows.
     CancelledSent = 9,
-    /// Either way: a [`super::Control`] message in JSON.
+    /// Either way: a [`crate::Control`] message in JSON.
     Control = 10,
     /// Either way, id 0: still there? Answered by `Pong`.
     Ping = 11,
     Pong = 12,
-    /// Agent to server, and only to one that said [`super::FEATURE_PROGRESS`]: how far the call is.
-    /// Payload: a JSON object of at most [`super::PROGRESS_BYTES_MAX`].
+    /// Agent to server, and only to one that said [`crate::FEATURE_PROGRESS`]: how far the call is.
+    /// Payload: a JSON object of at most [`crate::PROGRESS_BYTES_MAX`].
     Progress = 13,
-    /// Server to agent, and only to one that said [`super::FEATURE_USERS`]. As `Call`, with a `u32`
+    /// Server to agent, and only to one that said [`crate::FEATURE_USERS`]. As `Call`, with a `u32`
     /// behind the generation that stands for the calling user on this link, so that users can take
     /// turns. It is not the user's id, and means nothing on another link.
     UserCall = 14,
