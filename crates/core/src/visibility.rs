@@ -75,6 +75,11 @@ pub fn is_visible(
     }
 }
 
+/// Whether a user may use a stored script: their own, or a global one.
+pub fn is_script_visible(is_global: bool, owner: UserId, user: UserId) -> bool {
+    is_global || owner == user
+}
+
 /// The name under which someone other than the owner sees a shared method (V6).
 pub fn name_for_others(owner_name: &str, canonical: &str) -> String {
     format!("user.{owner_name}.{canonical}")

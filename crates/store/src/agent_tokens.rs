@@ -3,7 +3,7 @@
 //! A space has at most one token of each kind: the one its owner was shown, and the one the
 //! server gave to the agent it runs itself.
 
-use svc_core::{Id, SpaceId, Timestamp, UserId};
+use svc_core::{Id, SpaceId, Timestamp, UserId, space::StopReason};
 
 use super::{
     error::StoreError,
@@ -62,8 +62,8 @@ pub struct OwnedAgentToken {
     pub hash: Hash,
     pub space_id: SpaceId,
     pub owner_id: UserId,
-    /// Whether the space was stopped on request: its agent must not act until it is started.
-    pub stopped: bool,
+    /// Why the space is stopped, if it is.
+    pub stop_reason: Option<StopReason>,
 }
 
 impl OwnedAgentToken {
@@ -72,7 +72,7 @@ impl OwnedAgentToken {
             hash: row.get("hash")?,
             space_id: row.get("space_id")?,
             owner_id: row.get("owner_id")?,
-            stopped: row.get("stopped")?,
+            stop_reason: row.get("stop_reason")?,
         })
     }
 }
@@ -145,7 +145,7 @@ pub fn delete_made_by_others(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, S
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<OwnedAgentToken>, StoreError> {
     tx.query(
         "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id,
-                CASE WHEN s.stop_reason = 'requested' THEN 1 ELSE 0 END AS stopped
+                s.stop_reason AS stop_reason
          FROM agent_tokens a JOIN spaces s ON s.id = a.space_id WHERE s.state <> 'deleted'",
         &[],
     )?
@@ -158,7 +158,7 @@ pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<OwnedAgentToken>, StoreError> {
 pub fn list_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<Vec<OwnedAgentToken>, StoreError> {
     tx.query(
         "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id,
-                CASE WHEN s.stop_reason = 'requested' THEN 1 ELSE 0 END AS stopped
+                s.stop_reason AS stop_reason
          FROM agent_tokens a JOIN spaces s ON s.id = a.space_id
          WHERE a.space_id = ?1 AND s.state <> 'deleted'",
         values![space],

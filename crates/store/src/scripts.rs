@@ -3,7 +3,7 @@
 mod uses;
 
 use serde_json::Value as JsonValue;
-use svc_core::{Permissions, ScriptId, UserId, power::SavedPower};
+use svc_core::{ScriptId, UserId, power::SavedPower, visibility};
 use svc_protocol::api::{Script, ScriptKind, ScriptOwner};
 
 pub use uses::{Use, list_sink_owners, list_uses};
@@ -98,11 +98,10 @@ pub fn find_visible(
     id: ScriptId,
     user: UserId,
 ) -> Result<Option<Script>, StoreError> {
-    Ok(find(tx, id)?.filter(|script| is_visible(script, user)))
-}
-
-fn is_visible(script: &Script, user: UserId) -> bool {
-    script.owner == ScriptOwner::Global || script.owner_id == user
+    let is_visible = |script: &Script| {
+        visibility::is_script_visible(script.owner == ScriptOwner::Global, script.owner_id, user)
+    };
+    Ok(find(tx, id)?.filter(is_visible))
 }
 
 pub fn find_by_name(
@@ -258,19 +257,15 @@ pub fn set_saved_power(tx: &mut Tx<'_>, id: ScriptId, power: SavedPower) -> Resu
     Ok(())
 }
 
-/// Global scripts that do not take effect for a user with these permissions.
-pub fn list_withheld(tx: &mut Tx<'_>, user: Permissions) -> Result<Vec<ScriptId>, StoreError> {
-    let rows = tx.query(
+/// The global scripts that record the power of the user who last saved them.
+pub fn list_global_powers(tx: &mut Tx<'_>) -> Result<Vec<(ScriptId, SavedPower)>, StoreError> {
+    tx.query(
         "SELECT id, saved_power FROM scripts WHERE owner_key = ?1 AND saved_power IS NOT NULL",
         values![GLOBAL],
-    )?;
-    let mut withheld = Vec::new();
-    for row in &rows {
-        if row.get::<SavedPower>("saved_power")?.check(user).is_err() {
-            withheld.push(row.get("id")?);
-        }
-    }
-    Ok(withheld)
+    )?
+    .iter()
+    .map(|row| Ok((row.get("id")?, row.get("saved_power")?)))
+    .collect()
 }
 
 pub fn delete(tx: &mut Tx<'_>, id: ScriptId) -> Result<bool, StoreError> {

@@ -6,14 +6,13 @@ mod health;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use svc_core::{LaneId, ScriptId, SinkId, Timestamp, UserId, pattern::Pattern, power::SavedPower};
 use svc_protocol::api::{LastDelivery, SinkType};
 use uuid::Uuid;
 
 pub use self::health::{counts, list_failing};
 use super::{
-    audit, deliveries,
+    deliveries,
     error::StoreError,
     lanes,
     page::{Page, PageRequest, read_sizes, rows_by_id},
@@ -356,47 +355,34 @@ pub fn set_saved_power(tx: &mut Tx<'_>, id: SinkId, power: SavedPower) -> Result
     Ok(())
 }
 
-/// Removes a sink with its queue and history, and audits how many deliveries were waiting; answers
-/// that number.
-pub fn delete(tx: &mut Tx<'_>, id: SinkId, actor: &str, at: Timestamp) -> Result<u32, StoreError> {
+/// A sink that was deleted with its queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeletedSink {
+    pub id: SinkId,
+    pub name: String,
+    /// Deliveries that were waiting.
+    pub queued: u32,
+}
+
+/// Removes a sink with its queue and history.
+pub fn delete(tx: &mut Tx<'_>, id: SinkId) -> Result<DeletedSink, StoreError> {
     let name = get(tx, id)?.name;
     let lane = lanes::find_by_sink(tx, id)?;
     let queued = lane.as_ref().map_or(0, |lane| lane.depth);
     lanes::keep_drops(tx, lane.map_or(0, |lane| lane.dropped))?;
     tx.execute("DELETE FROM event_sinks WHERE id = ?1", values![id])?;
-    audit::append(
-        tx,
-        &audit::Entry {
-            at,
-            actor: actor.to_owned(),
-            action: "event_sink.deleted",
-            target_type: "event_sink",
-            target_id: id.to_string(),
-            detail: json!({"name": name, "queued": queued}),
-        },
-    )?;
-    Ok(queued)
+    Ok(DeletedSink { id, name, queued })
 }
 
-/// Those of a user who is being deleted; how many. Global ones stay: they are the zone's.
-pub fn delete_of_owner(
-    tx: &mut Tx<'_>,
-    owner: UserId,
-    actor: &str,
-    at: Timestamp,
-) -> Result<usize, StoreError> {
-    let sinks = tx
-        .query(
-            &format!("SELECT {COLUMNS} FROM event_sinks WHERE owner_key = ?1 ORDER BY id"),
-            values![owner],
-        )?
-        .iter()
-        .map(SinkRow::read)
-        .collect::<Result<Vec<_>, _>>()?;
-    for sink in &sinks {
-        delete(tx, sink.id, actor, at)?;
-    }
-    Ok(sinks.len())
+/// The sinks of a user, oldest first; without the global ones that the user made.
+pub fn list_ids_of_owner(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkId>, StoreError> {
+    tx.query(
+        "SELECT id FROM event_sinks WHERE owner_key = ?1 ORDER BY id",
+        values![owner],
+    )?
+    .iter()
+    .map(|row| row.get("id"))
+    .collect()
 }
 
 /// Names of the global sinks whose scripts act for this user.

@@ -16,9 +16,6 @@ use super::{
     value::Json,
 };
 
-/// Records of deleted spaces that are kept of one owner.
-const DELETED_KEPT: u32 = 1_000;
-
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SpaceRow {
     pub id: SpaceId,
@@ -370,9 +367,8 @@ pub fn update_startup_script(
     Ok(changed > 0)
 }
 
-/// Removes the oldest records of deleted spaces of the owner of a space, so that making and
-/// deleting spaces for ever does not fill the database.
-pub(super) fn prune_deleted(tx: &mut Tx<'_>, of: SpaceId, keep: u32) -> Result<(), StoreError> {
+/// Removes the records of deleted spaces of the owner of a space, except the newest `keep`.
+pub fn prune_deleted(tx: &mut Tx<'_>, of: SpaceId, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM spaces
          WHERE owner_id = (SELECT owner_id FROM spaces WHERE id = ?1) AND state = 'deleted'
@@ -394,6 +390,5 @@ pub fn mark_deleted(tx: &mut Tx<'_>, id: SpaceId, at: Timestamp) -> Result<bool,
         values![id, State::Deleted, Health::Unknown, at],
     )?;
     agent_tokens::delete_of_space(tx, id)?;
-    prune_deleted(tx, id, DELETED_KEPT)?;
     Ok(changed > 0)
 }

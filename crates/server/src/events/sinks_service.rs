@@ -45,7 +45,7 @@ use super::{
 };
 use crate::{
     fair_pool::Cancelled,
-    identity::{Actor, Caller, CallerWriter, check_one_more},
+    identity::{Actor, Caller, CallerWriter, check_one_more, delete_sink},
 };
 
 /// How long an old secret signs beside the new one, unless the caller says otherwise.
@@ -229,7 +229,7 @@ impl SinksService {
     pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<(), SinkError> {
         self.write_as(caller, move |tx, who| {
             let (_, row) = managed(tx, who, id)?;
-            sinks::delete(tx, row.id, who.user.name.as_str(), svc_clock::now())?;
+            delete_sink(tx, row.id, who.user.name.as_str(), svc_clock::now())?;
             Ok::<_, SinkError>(())
         })
         .await?;
