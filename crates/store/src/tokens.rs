@@ -39,6 +39,17 @@ impl TokenRow {
     }
 }
 
+/// A query for whole rows, with what follows the name of the table.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, ",
+            "parent_id FROM api_tokens ",
+            $rest
+        )
+    };
+}
+
 pub fn insert(tx: &mut Tx<'_>, token: &TokenRow) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO api_tokens
@@ -60,13 +71,9 @@ pub fn insert(tx: &mut Tx<'_>, token: &TokenRow) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: TokenId) -> Result<Option<TokenRow>, StoreError> {
-    tx.query_opt(
-        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id
-         FROM api_tokens WHERE id = ?1",
-        values![id],
-    )?
-    .map(|row| TokenRow::read(&row))
-    .transpose()
+    tx.query_opt(select!("WHERE id = ?1"), values![id])?
+        .map(|row| TokenRow::read(&row))
+        .transpose()
 }
 
 pub fn list(
@@ -75,8 +82,7 @@ pub fn list(
     page: PageRequest,
 ) -> Result<Page<TokenRow>, StoreError> {
     let rows = tx.query(
-        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id
-         FROM api_tokens WHERE user_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
+        select!("WHERE user_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3"),
         values![user, page.after(), page.limit()],
     )?;
     let tokens = rows.iter().map(TokenRow::read).collect::<Result<_, _>>()?;
@@ -85,26 +91,18 @@ pub fn list(
 
 /// All of one user: for the directory.
 pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<TokenRow>, StoreError> {
-    tx.query(
-        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id
-         FROM api_tokens WHERE user_id = ?1",
-        values![user],
-    )?
-    .iter()
-    .map(TokenRow::read)
-    .collect()
+    tx.query(select!("WHERE user_id = ?1"), values![user])?
+        .iter()
+        .map(TokenRow::read)
+        .collect()
 }
 
 /// Everyone's: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<TokenRow>, StoreError> {
-    tx.query(
-        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id
-         FROM api_tokens",
-        &[],
-    )?
-    .iter()
-    .map(TokenRow::read)
-    .collect()
+    tx.query(select!(""), &[])?
+        .iter()
+        .map(TokenRow::read)
+        .collect()
 }
 
 pub fn count(tx: &mut Tx<'_>, user: UserId) -> Result<u64, StoreError> {
