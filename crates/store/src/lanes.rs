@@ -142,9 +142,7 @@ macro_rules! select {
 
 /// `None` for a json-rpc sink.
 pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, StoreError> {
-    tx.query_opt(select!("WHERE sink_id = ?1"), values![sink])?
-        .map(|row| LaneRow::read(&row))
-        .transpose()
+    tx.find(select!("WHERE sink_id = ?1"), values![sink], LaneRow::read)
 }
 
 pub fn find_by_method(
@@ -152,35 +150,32 @@ pub fn find_by_method(
     owner: UserId,
     method: &str,
 ) -> Result<Option<LaneRow>, StoreError> {
-    tx.query_opt(
+    tx.find(
         select!("WHERE owner_id = ?1 AND method = ?2"),
         values![owner, method],
-    )?
-    .map(|row| LaneRow::read(&row))
-    .transpose()
+        LaneRow::read,
+    )
 }
 
 /// Every lane with something in it.
 pub fn list_backlog(tx: &mut Tx<'_>) -> Result<Vec<Backlog>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT l.id AS id, COALESCE(l.method, s.name) AS name, l.owner_key AS owner,
                 l.depth AS depth,
                 (SELECT MIN(d.queued_at) FROM deliveries d
                  WHERE d.lane_id = l.id AND d.state = 'pending') AS oldest
          FROM lanes l LEFT JOIN event_sinks s ON s.id = l.sink_id WHERE l.depth > 0",
         &[],
-    )?
-    .iter()
-    .map(|row| {
-        Ok(Backlog {
-            lane: row.get("id")?,
-            name: row.get("name")?,
-            owner: row.get("owner")?,
-            depth: row.get("depth")?,
-            oldest: row.get::<Option<_>>("oldest")?.unwrap_or_default(),
-        })
-    })
-    .collect()
+        |row| {
+            Ok(Backlog {
+                lane: row.get("id")?,
+                name: row.get("name")?,
+                owner: row.get("owner")?,
+                depth: row.get("depth")?,
+                oldest: row.get::<Option<_>>("oldest")?.unwrap_or_default(),
+            })
+        },
+    )
 }
 
 /// All lanes together, for metrics.

@@ -85,15 +85,11 @@ pub fn insert(tx: &mut Tx<'_>, role: &RoleRow) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: RoleId) -> Result<Option<RoleRow>, StoreError> {
-    tx.query_opt(select!("WHERE id = ?1"), values![id])?
-        .map(|row| RoleRow::read(&row))
-        .transpose()
+    tx.find(select!("WHERE id = ?1"), values![id], RoleRow::read)
 }
 
 pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<RoleRow>, StoreError> {
-    tx.query_opt(select!("WHERE name = ?1"), values![name])?
-        .map(|row| RoleRow::read(&row))
-        .transpose()
+    tx.find(select!("WHERE name = ?1"), values![name], RoleRow::read)
 }
 
 pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<RoleRow>, StoreError> {
@@ -125,13 +121,11 @@ pub fn delete(tx: &mut Tx<'_>, id: RoleId) -> Result<(), StoreError> {
 }
 
 pub fn list_holders(tx: &mut Tx<'_>, id: RoleId) -> Result<Vec<UserId>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT user_id FROM user_roles WHERE role_id = ?1",
         values![id],
-    )?
-    .iter()
-    .map(|row| row.get("user_id"))
-    .collect()
+        |row| row.get("user_id"),
+    )
 }
 
 /// Active users other than `except` who have a role of this name.

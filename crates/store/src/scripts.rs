@@ -84,12 +84,11 @@ pub fn insert(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: ScriptId) -> Result<Option<Script>, StoreError> {
-    tx.query_opt(
+    tx.find(
         &format!("SELECT {COLUMNS} FROM scripts WHERE id = ?1"),
         values![id],
-    )?
-    .map(|row| read(&row))
-    .transpose()
+        read,
+    )
 }
 
 /// A script that a user may use: their own, or a global one.
@@ -110,12 +109,11 @@ pub fn find_by_name(
     kind: ScriptKind,
     name: &str,
 ) -> Result<Option<Script>, StoreError> {
-    tx.query_opt(
+    tx.find(
         &format!("SELECT {COLUMNS} FROM scripts WHERE owner_key = ?1 AND kind = ?2 AND name = ?3"),
         values![owner_key, kind, name],
-    )?
-    .map(|row| read(&row))
-    .transpose()
+        read,
+    )
 }
 
 /// A tool script as a list of tools shows it: without its source.
@@ -259,13 +257,11 @@ pub fn set_saved_power(tx: &mut Tx<'_>, id: ScriptId, power: SavedPower) -> Resu
 
 /// The global scripts that record the power of the user who last saved them.
 pub fn list_global_powers(tx: &mut Tx<'_>) -> Result<Vec<(ScriptId, SavedPower)>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT id, saved_power FROM scripts WHERE owner_key = ?1 AND saved_power IS NOT NULL",
         values![GLOBAL],
-    )?
-    .iter()
-    .map(|row| Ok((row.get("id")?, row.get("saved_power")?)))
-    .collect()
+        |row| Ok((row.get("id")?, row.get("saved_power")?)),
+    )
 }
 
 pub fn delete(tx: &mut Tx<'_>, id: ScriptId) -> Result<bool, StoreError> {

@@ -67,9 +67,7 @@ pub fn insert(tx: &mut Tx<'_>, session: &SessionRow) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: SessionId) -> Result<Option<SessionRow>, StoreError> {
-    tx.query_opt(select!("WHERE id = ?1"), values![id])?
-        .map(|row| SessionRow::read(&row))
-        .transpose()
+    tx.find(select!("WHERE id = ?1"), values![id], SessionRow::read)
 }
 
 /// Those that have not expired.
@@ -92,18 +90,16 @@ pub fn list(
 
 /// All of one user: for the directory.
 pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<SessionRow>, StoreError> {
-    tx.query(select!("WHERE user_id = ?1"), values![user])?
-        .iter()
-        .map(SessionRow::read)
-        .collect()
+    tx.list(
+        select!("WHERE user_id = ?1"),
+        values![user],
+        SessionRow::read,
+    )
 }
 
 /// Everyone's: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<SessionRow>, StoreError> {
-    tx.query(select!(""), &[])?
-        .iter()
-        .map(SessionRow::read)
-        .collect()
+    tx.list(select!(""), &[], SessionRow::read)
 }
 
 pub fn delete(tx: &mut Tx<'_>, id: SessionId) -> Result<(), StoreError> {

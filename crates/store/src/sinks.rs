@@ -189,12 +189,11 @@ pub fn insert(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: SinkId) -> Result<Option<SinkRow>, StoreError> {
-    tx.query_opt(
+    tx.find(
         &format!("SELECT {COLUMNS} FROM event_sinks WHERE id = ?1"),
         values![id],
-    )?
-    .map(|row| SinkRow::read(&row))
-    .transpose()
+        SinkRow::read,
+    )
 }
 
 pub fn get(tx: &mut Tx<'_>, id: SinkId) -> Result<SinkRow, StoreError> {
@@ -206,12 +205,11 @@ pub fn find_by_name(
     owner_key: &str,
     name: &str,
 ) -> Result<Option<SinkRow>, StoreError> {
-    tx.query_opt(
+    tx.find(
         &format!("SELECT {COLUMNS} FROM event_sinks WHERE owner_key = ?1 AND name = ?2"),
         values![owner_key, name],
-    )?
-    .map(|row| SinkRow::read(&row))
-    .transpose()
+        SinkRow::read,
+    )
 }
 
 /// Those of the given owners, oldest first.
@@ -252,29 +250,25 @@ pub fn list_webhooks_after(
     after: SinkId,
     limit: u32,
 ) -> Result<Vec<SinkRow>, StoreError> {
-    tx.query(
+    tx.list(
         &format!(
             "SELECT {COLUMNS} FROM event_sinks WHERE type = 'webhook' AND id > ?1
              ORDER BY id LIMIT ?2"
         ),
         values![after, limit],
-    )?
-    .iter()
-    .map(SinkRow::read)
-    .collect()
+        SinkRow::read,
+    )
 }
 
 /// Script sinks whose configuration holds this text somewhere.
 pub(crate) fn list_mentioning(tx: &mut Tx<'_>, text: &str) -> Result<Vec<SinkRow>, StoreError> {
-    tx.query(
+    tx.list(
         &format!(
             "SELECT {COLUMNS} FROM event_sinks WHERE type = 'script' AND config LIKE ?1 ORDER BY id"
         ),
         values![format!("%{text}%")],
-    )?
-    .iter()
-    .map(SinkRow::read)
-    .collect()
+        SinkRow::read,
+    )
 }
 
 /// Whether anything is encrypted at all.
@@ -297,17 +291,15 @@ pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
 
 /// The formatters a user's methods may name: their own json-rpc sinks first, then global ones.
 pub fn list_json_rpc(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkRow>, StoreError> {
-    tx.query(
+    tx.list(
         &format!(
             "SELECT {COLUMNS} FROM event_sinks
              WHERE owner_key IN (?1, 'global') AND type = 'json-rpc'
              ORDER BY CASE WHEN owner_key = 'global' THEN 1 ELSE 0 END, id"
         ),
         values![owner],
-    )?
-    .iter()
-    .map(SinkRow::read)
-    .collect()
+        SinkRow::read,
+    )
 }
 
 /// Writes everything that may change, and keeps the lane in step.
@@ -376,25 +368,21 @@ pub fn delete(tx: &mut Tx<'_>, id: SinkId) -> Result<DeletedSink, StoreError> {
 
 /// The sinks of a user, oldest first; without the global ones that the user made.
 pub fn list_ids_of_owner(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkId>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT id FROM event_sinks WHERE owner_key = ?1 ORDER BY id",
         values![owner],
-    )?
-    .iter()
-    .map(|row| row.get("id"))
-    .collect()
+        |row| row.get("id"),
+    )
 }
 
 /// Names of the global sinks whose scripts act for this user.
 pub fn list_global_scripts_of(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<String>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT name FROM event_sinks
          WHERE owner_key = 'global' AND owner_id = ?1 AND type = 'script' ORDER BY name",
         values![owner],
-    )?
-    .iter()
-    .map(|row| row.get("name"))
-    .collect()
+        |row| row.get("name"),
+    )
 }
 
 /// Queue and latest finished delivery of a sink.

@@ -62,9 +62,7 @@ pub fn insert(tx: &mut Tx<'_>, template: &Template) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: TemplateId) -> Result<Option<Template>, StoreError> {
-    tx.query_opt(select!("WHERE id = ?1"), values![id])?
-        .map(|row| read(&row))
-        .transpose()
+    tx.find(select!("WHERE id = ?1"), values![id], read)
 }
 
 pub fn get(tx: &mut Tx<'_>, id: TemplateId) -> Result<Template, StoreError> {
@@ -72,9 +70,7 @@ pub fn get(tx: &mut Tx<'_>, id: TemplateId) -> Result<Template, StoreError> {
 }
 
 pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<Template>, StoreError> {
-    tx.query_opt(select!("WHERE name = ?1"), values![name])?
-        .map(|row| read(&row))
-        .transpose()
+    tx.find(select!("WHERE name = ?1"), values![name], read)
 }
 
 pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Template>, StoreError> {

@@ -71,9 +71,7 @@ pub fn insert(tx: &mut Tx<'_>, token: &TokenRow) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: TokenId) -> Result<Option<TokenRow>, StoreError> {
-    tx.query_opt(select!("WHERE id = ?1"), values![id])?
-        .map(|row| TokenRow::read(&row))
-        .transpose()
+    tx.find(select!("WHERE id = ?1"), values![id], TokenRow::read)
 }
 
 pub fn list(
@@ -91,18 +89,12 @@ pub fn list(
 
 /// All of one user: for the directory.
 pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<TokenRow>, StoreError> {
-    tx.query(select!("WHERE user_id = ?1"), values![user])?
-        .iter()
-        .map(TokenRow::read)
-        .collect()
+    tx.list(select!("WHERE user_id = ?1"), values![user], TokenRow::read)
 }
 
 /// Everyone's: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<TokenRow>, StoreError> {
-    tx.query(select!(""), &[])?
-        .iter()
-        .map(TokenRow::read)
-        .collect()
+    tx.list(select!(""), &[], TokenRow::read)
 }
 
 pub fn count(tx: &mut Tx<'_>, user: UserId) -> Result<u64, StoreError> {
@@ -115,7 +107,7 @@ pub fn count(tx: &mut Tx<'_>, user: UserId) -> Result<u64, StoreError> {
 
 /// Removes a token and all tokens made with it, directly or not; which.
 pub fn delete(tx: &mut Tx<'_>, id: TokenId) -> Result<Vec<TokenRow>, StoreError> {
-    tx.query(
+    tx.list(
         "WITH RECURSIVE ended (id) AS (
              SELECT id FROM api_tokens WHERE id = ?1
              UNION
@@ -123,11 +115,7 @@ pub fn delete(tx: &mut Tx<'_>, id: TokenId) -> Result<Vec<TokenRow>, StoreError>
          )
          DELETE FROM api_tokens WHERE id IN (SELECT id FROM ended)
          RETURNING id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id",
-        values![id],
-    )?
-    .iter()
-    .map(TokenRow::read)
-    .collect()
+        values![id], TokenRow::read)
 }
 
 /// Those of one user with this name.

@@ -99,15 +99,15 @@ pub fn count(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: UserId) -> Result<Option<UserRow>, StoreError> {
-    tx.query_opt(select!("WHERE id = ?1"), values![id])?
-        .map(|row| UserRow::read(&row))
-        .transpose()
+    tx.find(select!("WHERE id = ?1"), values![id], UserRow::read)
 }
 
 pub fn find_by_name(tx: &mut Tx<'_>, username: &str) -> Result<Option<UserRow>, StoreError> {
-    tx.query_opt(select!("WHERE username = ?1"), values![username])?
-        .map(|row| UserRow::read(&row))
-        .transpose()
+    tx.find(
+        select!("WHERE username = ?1"),
+        values![username],
+        UserRow::read,
+    )
 }
 
 pub fn find_profile(tx: &mut Tx<'_>, id: UserId) -> Result<Option<Profile>, StoreError> {

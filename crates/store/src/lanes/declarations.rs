@@ -69,13 +69,11 @@ pub fn withdraw_space(
 
 /// Spaces with subscriptions.
 pub fn list_declaring_spaces(tx: &mut Tx<'_>) -> Result<Vec<SpaceId>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT DISTINCT space_id FROM lane_declarations ORDER BY space_id",
         &[],
-    )?
-    .iter()
-    .map(|row| row.get("space_id"))
-    .collect()
+        |row| row.get("space_id"),
+    )
 }
 
 /// Whether a space has subscriptions.
@@ -84,13 +82,11 @@ pub fn declares(tx: &mut Tx<'_>, space: SpaceId) -> Result<bool, StoreError> {
 }
 
 fn declared_by(tx: &mut Tx<'_>, space: SpaceId) -> Result<Vec<LaneId>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT lane_id FROM lane_declarations WHERE space_id = ?1 ORDER BY lane_id",
         values![space],
-    )?
-    .iter()
-    .map(|row| row.get("lane_id"))
-    .collect()
+        |row| row.get("lane_id"),
+    )
 }
 
 fn upsert(
