@@ -75,6 +75,11 @@ pub fn is_visible(
     }
 }
 
+/// Whether a user may use a stored script: their own, or a global one.
+pub fn is_script_visible(is_global: bool, owner: UserId, user: UserId) -> bool {
+    is_global || owner == user
+}
+
 /// The owner of a method.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owner<'a> {

@@ -27,6 +27,7 @@ mod sessions;
 mod settle;
 mod setup;
 mod tokens;
+mod user_sinks;
 mod users;
 
 #[cfg(test)]
@@ -50,6 +51,7 @@ pub use power::Actor;
 pub use quotas::check_one_more;
 pub use secret::{Secret, hash_secret};
 pub use sessions::{ClientDetails, LoggedIn};
+pub use user_sinks::delete_sink;
 
 use crate::limits::LoginLimit;
 use passwords::Passwords;

@@ -22,7 +22,10 @@ use svc_store::{
 };
 use thiserror::Error;
 
-use crate::{events::hub::Hub, identity::Directory};
+use crate::{
+    events::{hub::Hub, subscriptions},
+    identity::Directory,
+};
 
 /// Spaces stopped in one transaction, so that it stays short.
 const ORPHANS_MAX: u32 = 200;
@@ -260,7 +263,7 @@ impl Lifecycle {
                     row.state == State::Stopped && row.stopped_at == Some(stopped_at)
                 };
                 if row.as_ref().is_some_and(same) {
-                    lanes::withdraw_space(tx, space)?;
+                    subscriptions::withdraw_space(tx, space)?;
                 }
                 Ok(())
             })
@@ -281,7 +284,7 @@ pub fn stop(
         return Ok(None);
     };
     if reason != StopReason::AgentStopped {
-        lanes::withdraw_space(tx, space)?;
+        subscriptions::withdraw_space(tx, space)?;
     }
     match row.state {
         State::Deleted => Ok(None),

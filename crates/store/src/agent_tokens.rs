@@ -3,7 +3,7 @@
 //! A space has at most one token of each kind: the one its owner was shown, and the one the
 //! server gave to the agent it runs itself.
 
-use svc_core::{Id, SpaceId, Timestamp, UserId};
+use svc_core::{Id, SpaceId, Timestamp, UserId, space::StopReason};
 
 use super::{
     error::StoreError,
@@ -62,8 +62,8 @@ pub struct OwnedAgentToken {
     pub hash: Hash,
     pub space_id: SpaceId,
     pub owner_id: UserId,
-    /// Whether the space was stopped on request: its agent must not act until it is started.
-    pub stopped: bool,
+    /// Why the space is stopped, if it is.
+    pub stop_reason: Option<StopReason>,
 }
 
 impl OwnedAgentToken {
@@ -72,7 +72,7 @@ impl OwnedAgentToken {
             hash: row.get("hash")?,
             space_id: row.get("space_id")?,
             owner_id: row.get("owner_id")?,
-            stopped: row.get("stopped")?,
+            stop_reason: row.get("stop_reason")?,
         })
     }
 }
@@ -122,15 +122,13 @@ pub fn delete_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, StoreEr
 
 /// Tokens that a user other than the owner of the space made.
 pub fn list_made_by_others(tx: &mut Tx<'_>) -> Result<Vec<SetByAnother>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT a.space_id AS space_id, s.owner_id AS owner_id, a.made_by AS made_by
          FROM agent_tokens a JOIN spaces s ON s.id = a.space_id
          WHERE a.made_by IS NOT NULL AND s.state <> 'deleted' ORDER BY a.id",
         &[],
-    )?
-    .iter()
-    .map(SetByAnother::read)
-    .collect()
+        SetByAnother::read,
+    )
 }
 
 /// Revokes the tokens of a space that its owner did not make.
@@ -143,27 +141,23 @@ pub fn delete_made_by_others(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, S
 
 /// Those of spaces that are not deleted: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<OwnedAgentToken>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id,
-                CASE WHEN s.stop_reason = 'requested' THEN 1 ELSE 0 END AS stopped
+                s.stop_reason AS stop_reason
          FROM agent_tokens a JOIN spaces s ON s.id = a.space_id WHERE s.state <> 'deleted'",
         &[],
-    )?
-    .iter()
-    .map(OwnedAgentToken::read)
-    .collect()
+        OwnedAgentToken::read,
+    )
 }
 
 /// Those of one space, none if it is deleted: for the directory.
 pub fn list_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<Vec<OwnedAgentToken>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id,
-                CASE WHEN s.stop_reason = 'requested' THEN 1 ELSE 0 END AS stopped
+                s.stop_reason AS stop_reason
          FROM agent_tokens a JOIN spaces s ON s.id = a.space_id
          WHERE a.space_id = ?1 AND s.state <> 'deleted'",
         values![space],
-    )?
-    .iter()
-    .map(OwnedAgentToken::read)
-    .collect()
+        OwnedAgentToken::read,
+    )
 }

@@ -46,12 +46,11 @@ pub fn insert(tx: &mut Tx<'_>, event: &Event) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: EventId) -> Result<Option<Event>, StoreError> {
-    tx.query_opt(
+    tx.find(
         "SELECT id, type, ts, owner_id, space_id, actor, data FROM events WHERE id = ?1",
         values![id],
-    )?
-    .map(|row| read(&row))
-    .transpose()
+        read,
+    )
 }
 
 pub fn get(tx: &mut Tx<'_>, id: EventId) -> Result<Event, StoreError> {
@@ -68,16 +67,14 @@ pub fn list_after(
 ) -> Result<Vec<(EventId, String)>, StoreError> {
     let (conditions, mut values) = conditions(filter, vec![after.into()]);
     values.push(limit.into());
-    tx.query(
+    tx.list(
         &format!(
             "SELECT id, type FROM events WHERE id > ?1{conditions} ORDER BY id LIMIT ?{}",
             values.len()
         ),
         &values,
-    )?
-    .iter()
-    .map(|row| Ok((row.get("id")?, row.get("type")?)))
-    .collect()
+        |row| Ok((row.get("id")?, row.get("type")?)),
+    )
 }
 
 /// How many events there are since a moment, one owner's or everyone's; not more than `max`.

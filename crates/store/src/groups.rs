@@ -39,21 +39,19 @@ pub fn insert(tx: &mut Tx<'_>, group: &GroupRow) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: GroupId) -> Result<Option<GroupRow>, StoreError> {
-    tx.query_opt(
+    tx.find(
         "SELECT id, name, created_at FROM groups WHERE id = ?1",
         values![id],
-    )?
-    .map(|row| GroupRow::read(&row))
-    .transpose()
+        GroupRow::read,
+    )
 }
 
 pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<GroupRow>, StoreError> {
-    tx.query_opt(
+    tx.find(
         "SELECT id, name, created_at FROM groups WHERE name = ?1",
         values![name],
-    )?
-    .map(|row| GroupRow::read(&row))
-    .transpose()
+        GroupRow::read,
+    )
 }
 
 pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<GroupRow>, StoreError> {
@@ -67,10 +65,11 @@ pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<GroupRow>, StoreE
 
 /// All of them: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<GroupRow>, StoreError> {
-    tx.query("SELECT id, name, created_at FROM groups", &[])?
-        .iter()
-        .map(GroupRow::read)
-        .collect()
+    tx.list(
+        "SELECT id, name, created_at FROM groups",
+        &[],
+        GroupRow::read,
+    )
 }
 
 pub fn rename(tx: &mut Tx<'_>, id: GroupId, name: &str) -> Result<(), StoreError> {
@@ -88,13 +87,11 @@ pub fn delete(tx: &mut Tx<'_>, id: GroupId) -> Result<(), StoreError> {
 }
 
 pub fn list_members(tx: &mut Tx<'_>, id: GroupId) -> Result<Vec<UserId>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT user_id FROM user_groups WHERE group_id = ?1",
         values![id],
-    )?
-    .iter()
-    .map(|row| row.get("user_id"))
-    .collect()
+        |row| row.get("user_id"),
+    )
 }
 
 pub fn is_member(tx: &mut Tx<'_>, id: GroupId, user: UserId) -> Result<bool, StoreError> {

@@ -9,11 +9,13 @@ mod due;
 mod lease;
 mod queue;
 
-use svc_core::{LaneId, SinkId, Timestamp, UserId, pattern::Pattern};
+use svc_core::{LaneId, SinkId, Timestamp, UserId, lane::LaneActivity, pattern::Pattern};
 use svc_protocol::api::SinkType;
 
 pub use self::{
-    declarations::{declare, declares, list_declaring_spaces, withdraw_space},
+    declarations::{
+        Declared, RemovedSubscription, declare, declares, list_declaring_spaces, withdraw_space,
+    },
     due::{DueOwner, claim, correct_kinds, first_due, list_due_owners},
     lease::{
         Held, HeldLane, Roused, advance, hold, make_due, recount, release, release_all, retry,
@@ -100,14 +102,6 @@ impl Receiver {
             None => Ok(Self::Method(row.get("method")?)),
         }
     }
-
-    /// `target_type` and `target_id` of audit entries.
-    pub fn audit_target(&self) -> (&'static str, String) {
-        match self {
-            Self::Sink(id) => ("event_sink", id.to_string()),
-            Self::Method(name) => ("method_subscription", name.clone()),
-        }
-    }
 }
 
 impl LaneRow {
@@ -136,14 +130,19 @@ pub struct Backlog {
     pub oldest: Timestamp,
 }
 
+/// A query for whole rows, with what follows the name of the table.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, owner_id, sink_id, method, depth, dropped, failures FROM lanes ",
+            $rest
+        )
+    };
+}
+
 /// `None` for a json-rpc sink.
 pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, StoreError> {
-    tx.query_opt(
-        "SELECT id, owner_id, sink_id, method, depth, dropped, failures FROM lanes WHERE sink_id = ?1",
-        values![sink],
-    )?
-    .map(|row| LaneRow::read(&row))
-    .transpose()
+    tx.find(select!("WHERE sink_id = ?1"), values![sink], LaneRow::read)
 }
 
 pub fn find_by_method(
@@ -151,36 +150,32 @@ pub fn find_by_method(
     owner: UserId,
     method: &str,
 ) -> Result<Option<LaneRow>, StoreError> {
-    tx.query_opt(
-        "SELECT id, owner_id, sink_id, method, depth, dropped, failures FROM lanes
-         WHERE owner_id = ?1 AND method = ?2",
+    tx.find(
+        select!("WHERE owner_id = ?1 AND method = ?2"),
         values![owner, method],
-    )?
-    .map(|row| LaneRow::read(&row))
-    .transpose()
+        LaneRow::read,
+    )
 }
 
 /// Every lane with something in it.
 pub fn list_backlog(tx: &mut Tx<'_>) -> Result<Vec<Backlog>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT l.id AS id, COALESCE(l.method, s.name) AS name, l.owner_key AS owner,
                 l.depth AS depth,
                 (SELECT MIN(d.queued_at) FROM deliveries d
                  WHERE d.lane_id = l.id AND d.state = 'pending') AS oldest
          FROM lanes l LEFT JOIN event_sinks s ON s.id = l.sink_id WHERE l.depth > 0",
         &[],
-    )?
-    .iter()
-    .map(|row| {
-        Ok(Backlog {
-            lane: row.get("id")?,
-            name: row.get("name")?,
-            owner: row.get("owner")?,
-            depth: row.get("depth")?,
-            oldest: row.get::<Option<_>>("oldest")?.unwrap_or_default(),
-        })
-    })
-    .collect()
+        |row| {
+            Ok(Backlog {
+                lane: row.get("id")?,
+                name: row.get("name")?,
+                owner: row.get("owner")?,
+                depth: row.get("depth")?,
+                oldest: row.get::<Option<_>>("oldest")?.unwrap_or_default(),
+            })
+        },
+    )
 }
 
 /// All lanes together, for metrics.
@@ -220,16 +215,27 @@ fn kept_drops(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
     Ok(kept.and_then(|kept| kept.parse().ok()).unwrap_or(0))
 }
 
-/// Pauses or resumes the lanes of a user who is deactivated or activated again. Global sinks are
-/// the zone's and go on, but for their scripts, which act for the user.
+/// Writes which lanes of a user are active once the user is deactivated or activated again.
 pub fn set_owner_active(tx: &mut Tx<'_>, owner: UserId, active: bool) -> Result<(), StoreError> {
-    tx.execute(
-        "UPDATE lanes SET active = CASE WHEN ?2 = 0 THEN 0 ELSE COALESCE(
-             (SELECT s.active FROM event_sinks s WHERE s.id = lanes.sink_id), 1) END
-         WHERE owner_key = ?1 OR owner_id = ?1 AND EXISTS (
-             SELECT 1 FROM event_sinks s WHERE s.id = lanes.sink_id AND s.type = 'script')",
-        values![owner, active],
+    let lanes = tx.query(
+        "SELECT l.id AS id, l.owner_key AS owner_key, s.active AS sink_active, s.type AS type
+         FROM lanes l LEFT JOIN event_sinks s ON s.id = l.sink_id
+         WHERE l.owner_key = ?1 OR l.owner_id = ?1 ORDER BY l.id",
+        values![owner],
     )?;
+    for row in &lanes {
+        let activity = LaneActivity {
+            receiver_active: row.get::<Option<bool>>("sink_active")?.unwrap_or(true),
+            owner_active: active,
+            is_global: row.get::<String>("owner_key")? == GLOBAL,
+            acts_for_owner: row.get::<Option<SinkType>>("type")? == Some(SinkType::Script),
+        };
+        let lane: LaneId = row.get("id")?;
+        tx.send(
+            "UPDATE lanes SET active = ?2 WHERE id = ?1",
+            values![lane, activity.is_active()],
+        )?;
+    }
     Ok(())
 }
 
@@ -258,20 +264,24 @@ pub(super) fn insert_for_sink(
     Ok(())
 }
 
-/// Brings the lane of a sink in step with it, and with its owner being active.
+/// Writes patterns and activity of a sink to its lane.
 pub(super) fn follow_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
+    let owner = tx.query_opt(
+        "SELECT active FROM users WHERE id = ?1",
+        values![sink.owner_id],
+    )?;
+    let activity = LaneActivity {
+        receiver_active: sink.active,
+        owner_active: owner.map_or(Ok(true), |owner| owner.get("active"))?,
+        is_global: sink.is_global(),
+        acts_for_owner: sink.kind == SinkType::Script,
+    };
     tx.execute(
-        "UPDATE lanes SET patterns = ?2, active = CASE
-             WHEN ?3 = 0 THEN 0
-             WHEN owner_key = ?4 AND ?5 <> 'script' THEN 1
-             ELSE COALESCE((SELECT u.active FROM users u WHERE u.id = lanes.owner_id), 1) END
-         WHERE sink_id = ?1",
+        "UPDATE lanes SET patterns = ?2, active = ?3 WHERE sink_id = ?1",
         values![
             sink.id,
             write_patterns(&sink.patterns),
-            sink.active,
-            GLOBAL,
-            sink.kind
+            activity.is_active()
         ],
     )?;
     Ok(())

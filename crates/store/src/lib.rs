@@ -1,15 +1,16 @@
 //! The server's durable state: the SQL port, both engines behind it (SQLite and PostgreSQL), the
 //! migrations and every SQL statement.
 //!
-//! Cast: [`Store`] is the handle everyone holds; one writer thread gathers waiting writes into
-//! one commit; reader threads answer reads from snapshots of their own; [`Tx`] is what a closure
-//! gets to run statements on; one file per resource holds the statements as plain functions.
+//! Cast: [`Store`] is the handle that every module of the server holds; one writer thread gathers
+//! waiting writes into one commit; reader threads answer reads from snapshots of their own; [`Tx`]
+//! is the open transaction that a closure gets; one file per resource holds the statements as
+//! plain functions.
 //!
-//! Invariants: nothing is acknowledged before its COMMIT has returned. No SQL outside this
-//! crate: no other crate depends on a database driver, and `Tx` runs statements for this crate
-//! alone. Statements are portable (`?1` placeholders, `ON CONFLICT`, `RETURNING`, TEXT ids,
-//! BIGINT milliseconds), so that another engine can stand behind the same port. No rule of the
-//! product is decided here.
+//! Invariants: nothing is acknowledged before its COMMIT has returned. No SQL outside this crate:
+//! no other crate depends on a database driver, and only this crate can run statements on a `Tx`.
+//! Statements are portable (`?1` placeholders, `ON CONFLICT`, `RETURNING`, TEXT ids, BIGINT
+//! milliseconds), so that both engines take them. No rule of the product is decided here: rules
+//! are functions of `svc_core`, limits and audit entries are arguments.
 
 pub mod agent_tokens;
 pub mod archive;

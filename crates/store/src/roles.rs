@@ -35,11 +35,9 @@ impl RoleRow {
     }
 }
 
-/// Those of built-in roles come from the program, so that `admin` has new permissions at once.
 fn permissions(row: &Row, name: &str, builtin: bool) -> Result<Permissions, StoreError> {
-    match name {
-        ROLE_ADMIN if builtin => Ok(Permissions::all()),
-        ROLE_USER if builtin => Ok(Permissions::of_role_user()),
+    match Permissions::of_builtin_role(name) {
+        Some(permissions) if builtin => Ok(permissions),
         _ => row.get("permissions"),
     }
 }
@@ -54,6 +52,16 @@ pub(super) fn ensure_builtin(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), Stor
         )?;
     }
     Ok(())
+}
+
+/// A query for whole rows, with what follows the name of the table.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, name, permissions, builtin, created_at FROM roles ",
+            $rest
+        )
+    };
 }
 
 pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
@@ -77,27 +85,16 @@ pub fn insert(tx: &mut Tx<'_>, role: &RoleRow) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: RoleId) -> Result<Option<RoleRow>, StoreError> {
-    tx.query_opt(
-        "SELECT id, name, permissions, builtin, created_at FROM roles WHERE id = ?1",
-        values![id],
-    )?
-    .map(|row| RoleRow::read(&row))
-    .transpose()
+    tx.find(select!("WHERE id = ?1"), values![id], RoleRow::read)
 }
 
 pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<RoleRow>, StoreError> {
-    tx.query_opt(
-        "SELECT id, name, permissions, builtin, created_at FROM roles WHERE name = ?1",
-        values![name],
-    )?
-    .map(|row| RoleRow::read(&row))
-    .transpose()
+    tx.find(select!("WHERE name = ?1"), values![name], RoleRow::read)
 }
 
 pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<RoleRow>, StoreError> {
     let rows = tx.query(
-        "SELECT id, name, permissions, builtin, created_at FROM roles
-         WHERE id > ?1 ORDER BY id LIMIT ?2",
+        select!("WHERE id > ?1 ORDER BY id LIMIT ?2"),
         values![page.after(), page.limit()],
     )?;
     let roles = rows.iter().map(RoleRow::read).collect::<Result<_, _>>()?;
@@ -124,13 +121,11 @@ pub fn delete(tx: &mut Tx<'_>, id: RoleId) -> Result<(), StoreError> {
 }
 
 pub fn list_holders(tx: &mut Tx<'_>, id: RoleId) -> Result<Vec<UserId>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT user_id FROM user_roles WHERE role_id = ?1",
         values![id],
-    )?
-    .iter()
-    .map(|row| row.get("user_id"))
-    .collect()
+        |row| row.get("user_id"),
+    )
 }
 
 /// Active users other than `except` who have a role of this name.

@@ -3,7 +3,7 @@
 mod uses;
 
 use serde_json::Value as JsonValue;
-use svc_core::{Permissions, ScriptId, UserId, power::SavedPower};
+use svc_core::{ScriptId, UserId, power::SavedPower, visibility};
 use svc_protocol::api::{Script, ScriptKind, ScriptOwner, ScriptQuery};
 
 pub use uses::{Use, list_sink_owners, list_uses};
@@ -76,12 +76,11 @@ pub fn insert(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: ScriptId) -> Result<Option<Script>, StoreError> {
-    tx.query_opt(
+    tx.find(
         &format!("SELECT {COLUMNS} FROM scripts WHERE id = ?1"),
         values![id],
-    )?
-    .map(|row| read(&row))
-    .transpose()
+        read,
+    )
 }
 
 /// A script that a user may use: their own, or a global one.
@@ -90,11 +89,10 @@ pub fn find_visible(
     id: ScriptId,
     user: UserId,
 ) -> Result<Option<Script>, StoreError> {
-    Ok(find(tx, id)?.filter(|script| is_visible(script, user)))
-}
-
-fn is_visible(script: &Script, user: UserId) -> bool {
-    script.owner == ScriptOwner::Global || script.owner_id == user
+    let is_visible = |script: &Script| {
+        visibility::is_script_visible(script.owner == ScriptOwner::Global, script.owner_id, user)
+    };
+    Ok(find(tx, id)?.filter(is_visible))
 }
 
 pub fn find_by_name(
@@ -103,12 +101,11 @@ pub fn find_by_name(
     kind: ScriptKind,
     name: &str,
 ) -> Result<Option<Script>, StoreError> {
-    tx.query_opt(
+    tx.find(
         &format!("SELECT {COLUMNS} FROM scripts WHERE owner_key = ?1 AND kind = ?2 AND name = ?3"),
         values![owner_key, kind, name],
-    )?
-    .map(|row| read(&row))
-    .transpose()
+        read,
+    )
 }
 
 /// A tool script as a list of tools shows it: without its source.
@@ -253,19 +250,13 @@ pub fn set_saved_power(tx: &mut Tx<'_>, id: ScriptId, power: SavedPower) -> Resu
     Ok(())
 }
 
-/// Global scripts that do not take effect for a user with these permissions.
-pub fn list_withheld(tx: &mut Tx<'_>, user: Permissions) -> Result<Vec<ScriptId>, StoreError> {
-    let rows = tx.query(
+/// The global scripts that record the power of the user who last saved them.
+pub fn list_global_powers(tx: &mut Tx<'_>) -> Result<Vec<(ScriptId, SavedPower)>, StoreError> {
+    tx.list(
         "SELECT id, saved_power FROM scripts WHERE owner_key = ?1 AND saved_power IS NOT NULL",
         values![GLOBAL],
-    )?;
-    let mut withheld = Vec::new();
-    for row in &rows {
-        if row.get::<SavedPower>("saved_power")?.check(user).is_err() {
-            withheld.push(row.get("id")?);
-        }
-    }
-    Ok(withheld)
+        |row| Ok((row.get("id")?, row.get("saved_power")?)),
+    )
 }
 
 pub fn delete(tx: &mut Tx<'_>, id: ScriptId) -> Result<bool, StoreError> {

@@ -77,32 +77,29 @@ pub fn beat(tx: &mut Tx<'_>, server: &ServerRow) -> Result<bool, StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: ServerId) -> Result<Option<ServerRow>, StoreError> {
-    tx.query_opt(
+    tx.find(
         "SELECT id, url, svc_version, started_at, seen_at, links, draining
          FROM servers WHERE id = ?1",
         values![id],
-    )?
-    .map(|row| ServerRow::read(&row))
-    .transpose()
+        ServerRow::read,
+    )
 }
 
 pub fn list(tx: &mut Tx<'_>) -> Result<Vec<ServerHolding>, StoreError> {
     let now = tx.now()?;
-    tx.query(
+    tx.list(
         "SELECT id, url, svc_version, started_at, seen_at, links, draining,
                 (SELECT COUNT(*) FROM lanes l
                  WHERE l.lease_owner = servers.id AND l.lease_until > ?1) AS leases
          FROM servers ORDER BY started_at, id",
         values![now],
-    )?
-    .iter()
-    .map(|row| {
-        Ok(ServerHolding {
-            server: ServerRow::read(row)?,
-            leases: row.get("leases")?,
-        })
-    })
-    .collect()
+        |row| {
+            Ok(ServerHolding {
+                server: ServerRow::read(row)?,
+                leases: row.get("leases")?,
+            })
+        },
+    )
 }
 
 /// Whether a server of an earlier version, which does not read `sealed_headers` of sinks, has given

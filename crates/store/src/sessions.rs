@@ -36,6 +36,17 @@ impl SessionRow {
     }
 }
 
+/// A query for whole rows, with what follows the name of the table.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, user_id, hash, created_at, expires_at, last_used_at, address, ",
+            "user_agent FROM sessions ",
+            $rest
+        )
+    };
+}
+
 pub fn insert(tx: &mut Tx<'_>, session: &SessionRow) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO sessions
@@ -56,13 +67,7 @@ pub fn insert(tx: &mut Tx<'_>, session: &SessionRow) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: SessionId) -> Result<Option<SessionRow>, StoreError> {
-    tx.query_opt(
-        "SELECT id, user_id, hash, created_at, expires_at, last_used_at, address, user_agent
-         FROM sessions WHERE id = ?1",
-        values![id],
-    )?
-    .map(|row| SessionRow::read(&row))
-    .transpose()
+    tx.find(select!("WHERE id = ?1"), values![id], SessionRow::read)
 }
 
 /// Those that have not expired.
@@ -73,8 +78,7 @@ pub fn list(
     page: PageRequest,
 ) -> Result<Page<SessionRow>, StoreError> {
     let rows = tx.query(
-        "SELECT id, user_id, hash, created_at, expires_at, last_used_at, address, user_agent
-         FROM sessions WHERE user_id = ?1 AND expires_at > ?2 AND id > ?3 ORDER BY id LIMIT ?4",
+        select!("WHERE user_id = ?1 AND expires_at > ?2 AND id > ?3 ORDER BY id LIMIT ?4"),
         values![user, now, page.after(), page.limit()],
     )?;
     let sessions = rows
@@ -86,26 +90,16 @@ pub fn list(
 
 /// All of one user: for the directory.
 pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<SessionRow>, StoreError> {
-    tx.query(
-        "SELECT id, user_id, hash, created_at, expires_at, last_used_at, address, user_agent
-         FROM sessions WHERE user_id = ?1",
+    tx.list(
+        select!("WHERE user_id = ?1"),
         values![user],
-    )?
-    .iter()
-    .map(SessionRow::read)
-    .collect()
+        SessionRow::read,
+    )
 }
 
 /// Everyone's: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<SessionRow>, StoreError> {
-    tx.query(
-        "SELECT id, user_id, hash, created_at, expires_at, last_used_at, address, user_agent
-         FROM sessions",
-        &[],
-    )?
-    .iter()
-    .map(SessionRow::read)
-    .collect()
+    tx.list(select!(""), &[], SessionRow::read)
 }
 
 pub fn delete(tx: &mut Tx<'_>, id: SessionId) -> Result<(), StoreError> {

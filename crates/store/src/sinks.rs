@@ -6,14 +6,13 @@ mod health;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use svc_core::{LaneId, ScriptId, SinkId, Timestamp, UserId, pattern::Pattern, power::SavedPower};
 use svc_protocol::api::{LastDelivery, SinkType};
 use uuid::Uuid;
 
 pub use self::health::{counts, list_failing};
 use super::{
-    audit, deliveries,
+    deliveries,
     error::StoreError,
     lanes,
     page::{Page, PageRequest, read_sizes, rows_by_id},
@@ -190,12 +189,11 @@ pub fn insert(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: SinkId) -> Result<Option<SinkRow>, StoreError> {
-    tx.query_opt(
+    tx.find(
         &format!("SELECT {COLUMNS} FROM event_sinks WHERE id = ?1"),
         values![id],
-    )?
-    .map(|row| SinkRow::read(&row))
-    .transpose()
+        SinkRow::read,
+    )
 }
 
 pub fn get(tx: &mut Tx<'_>, id: SinkId) -> Result<SinkRow, StoreError> {
@@ -207,12 +205,11 @@ pub fn find_by_name(
     owner_key: &str,
     name: &str,
 ) -> Result<Option<SinkRow>, StoreError> {
-    tx.query_opt(
+    tx.find(
         &format!("SELECT {COLUMNS} FROM event_sinks WHERE owner_key = ?1 AND name = ?2"),
         values![owner_key, name],
-    )?
-    .map(|row| SinkRow::read(&row))
-    .transpose()
+        SinkRow::read,
+    )
 }
 
 /// Those of the given owners, oldest first.
@@ -253,29 +250,25 @@ pub fn list_webhooks_after(
     after: SinkId,
     limit: u32,
 ) -> Result<Vec<SinkRow>, StoreError> {
-    tx.query(
+    tx.list(
         &format!(
             "SELECT {COLUMNS} FROM event_sinks WHERE type = 'webhook' AND id > ?1
              ORDER BY id LIMIT ?2"
         ),
         values![after, limit],
-    )?
-    .iter()
-    .map(SinkRow::read)
-    .collect()
+        SinkRow::read,
+    )
 }
 
 /// Script sinks whose configuration holds this text somewhere.
 pub(crate) fn list_mentioning(tx: &mut Tx<'_>, text: &str) -> Result<Vec<SinkRow>, StoreError> {
-    tx.query(
+    tx.list(
         &format!(
             "SELECT {COLUMNS} FROM event_sinks WHERE type = 'script' AND config LIKE ?1 ORDER BY id"
         ),
         values![format!("%{text}%")],
-    )?
-    .iter()
-    .map(SinkRow::read)
-    .collect()
+        SinkRow::read,
+    )
 }
 
 /// Whether anything is encrypted at all.
@@ -298,17 +291,15 @@ pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
 
 /// The formatters a user's methods may name: their own json-rpc sinks first, then global ones.
 pub fn list_json_rpc(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkRow>, StoreError> {
-    tx.query(
+    tx.list(
         &format!(
             "SELECT {COLUMNS} FROM event_sinks
              WHERE owner_key IN (?1, 'global') AND type = 'json-rpc'
              ORDER BY CASE WHEN owner_key = 'global' THEN 1 ELSE 0 END, id"
         ),
         values![owner],
-    )?
-    .iter()
-    .map(SinkRow::read)
-    .collect()
+        SinkRow::read,
+    )
 }
 
 /// Writes everything that may change, and keeps the lane in step.
@@ -356,59 +347,42 @@ pub fn set_saved_power(tx: &mut Tx<'_>, id: SinkId, power: SavedPower) -> Result
     Ok(())
 }
 
-/// Removes a sink with its queue and history, and audits how many deliveries were waiting; answers
-/// that number.
-pub fn delete(tx: &mut Tx<'_>, id: SinkId, actor: &str, at: Timestamp) -> Result<u32, StoreError> {
+/// A sink that was deleted with its queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeletedSink {
+    pub id: SinkId,
+    pub name: String,
+    /// Deliveries that were waiting.
+    pub queued: u32,
+}
+
+/// Removes a sink with its queue and history.
+pub fn delete(tx: &mut Tx<'_>, id: SinkId) -> Result<DeletedSink, StoreError> {
     let name = get(tx, id)?.name;
     let lane = lanes::find_by_sink(tx, id)?;
     let queued = lane.as_ref().map_or(0, |lane| lane.depth);
     lanes::keep_drops(tx, lane.map_or(0, |lane| lane.dropped))?;
     tx.execute("DELETE FROM event_sinks WHERE id = ?1", values![id])?;
-    audit::append(
-        tx,
-        &audit::Entry {
-            at,
-            actor: actor.to_owned(),
-            action: "event_sink.deleted",
-            target_type: "event_sink",
-            target_id: id.to_string(),
-            detail: json!({"name": name, "queued": queued}),
-        },
-    )?;
-    Ok(queued)
+    Ok(DeletedSink { id, name, queued })
 }
 
-/// Those of a user who is being deleted; how many. Global ones stay: they are the zone's.
-pub fn delete_of_owner(
-    tx: &mut Tx<'_>,
-    owner: UserId,
-    actor: &str,
-    at: Timestamp,
-) -> Result<usize, StoreError> {
-    let sinks = tx
-        .query(
-            &format!("SELECT {COLUMNS} FROM event_sinks WHERE owner_key = ?1 ORDER BY id"),
-            values![owner],
-        )?
-        .iter()
-        .map(SinkRow::read)
-        .collect::<Result<Vec<_>, _>>()?;
-    for sink in &sinks {
-        delete(tx, sink.id, actor, at)?;
-    }
-    Ok(sinks.len())
+/// The sinks of a user, oldest first; without the global ones that the user made.
+pub fn list_ids_of_owner(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkId>, StoreError> {
+    tx.list(
+        "SELECT id FROM event_sinks WHERE owner_key = ?1 ORDER BY id",
+        values![owner],
+        |row| row.get("id"),
+    )
 }
 
 /// Names of the global sinks whose scripts act for this user.
 pub fn list_global_scripts_of(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<String>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT name FROM event_sinks
          WHERE owner_key = 'global' AND owner_id = ?1 AND type = 'script' ORDER BY name",
         values![owner],
-    )?
-    .iter()
-    .map(|row| row.get("name"))
-    .collect()
+        |row| row.get("name"),
+    )
 }
 
 /// Queue and latest finished delivery of a sink.

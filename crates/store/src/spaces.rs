@@ -16,9 +16,6 @@ use super::{
     value::Json,
 };
 
-/// Records of deleted spaces that are kept of one owner.
-const DELETED_KEPT: u32 = 1_000;
-
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SpaceRow {
     pub id: SpaceId,
@@ -107,9 +104,7 @@ pub fn insert(tx: &mut Tx<'_>, space: &SpaceRow) -> Result<(), StoreError> {
 
 /// A space in any state, deleted too.
 pub fn find(tx: &mut Tx<'_>, id: SpaceId) -> Result<Option<SpaceRow>, StoreError> {
-    tx.query_opt(select!("WHERE id = ?1"), values![id])?
-        .map(|row| SpaceRow::read(&row))
-        .transpose()
+    tx.find(select!("WHERE id = ?1"), values![id], SpaceRow::read)
 }
 
 /// A space that is not deleted.
@@ -125,12 +120,11 @@ pub fn find_by_name(
     owner: UserId,
     name: &str,
 ) -> Result<Option<SpaceRow>, StoreError> {
-    tx.query_opt(
+    tx.find(
         select!("WHERE owner_id = ?1 AND name = ?2 AND state <> 'deleted'"),
         values![owner, name],
-    )?
-    .map(|row| SpaceRow::read(&row))
-    .transpose()
+        SpaceRow::read,
+    )
 }
 
 /// Spaces that are not deleted: one owner's, or everyone's.
@@ -186,10 +180,11 @@ pub fn count_by_state(tx: &mut Tx<'_>, owner: Option<UserId>) -> Result<SpaceCou
 
 /// Spaces in one state, all of them: for the start of a server.
 pub fn list_in_state(tx: &mut Tx<'_>, state: State) -> Result<Vec<SpaceRow>, StoreError> {
-    tx.query(select!("WHERE state = ?1 ORDER BY id"), values![state])?
-        .iter()
-        .map(SpaceRow::read)
-        .collect()
+    tx.list(
+        select!("WHERE state = ?1 ORDER BY id"),
+        values![state],
+        SpaceRow::read,
+    )
 }
 
 /// Those whose agents were linked when the server last ran.
@@ -203,16 +198,14 @@ pub fn list_orphans(
     before: Timestamp,
     limit: u32,
 ) -> Result<Vec<SpaceId>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT id FROM spaces WHERE state = 'deployed' AND node_id IS NOT NULL
              AND NOT EXISTS (SELECT 1 FROM servers v
                  WHERE v.id = spaces.node_id AND v.seen_at >= ?1)
          ORDER BY id LIMIT ?2",
         values![before, limit],
-    )?
-    .iter()
-    .map(|row| row.get("id"))
-    .collect()
+        |row| row.get("id"),
+    )
 }
 
 /// A state a space moves to, with what that state records.
@@ -340,14 +333,12 @@ impl SetByAnother {
 }
 
 pub fn list_health_checks_by_others(tx: &mut Tx<'_>) -> Result<Vec<SetByAnother>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT id AS space_id, owner_id, health_check_by AS made_by FROM spaces
          WHERE health_check_by IS NOT NULL AND state <> 'deleted' ORDER BY id",
         &[],
-    )?
-    .iter()
-    .map(SetByAnother::read)
-    .collect()
+        SetByAnother::read,
+    )
 }
 
 /// The space has no health check from then on.
@@ -370,9 +361,8 @@ pub fn update_startup_script(
     Ok(changed > 0)
 }
 
-/// Removes the oldest records of deleted spaces of the owner of a space, so that making and
-/// deleting spaces for ever does not fill the database.
-pub(super) fn prune_deleted(tx: &mut Tx<'_>, of: SpaceId, keep: u32) -> Result<(), StoreError> {
+/// Removes the records of deleted spaces of the owner of a space, except the newest `keep`.
+pub fn prune_deleted(tx: &mut Tx<'_>, of: SpaceId, keep: u32) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM spaces
          WHERE owner_id = (SELECT owner_id FROM spaces WHERE id = ?1) AND state = 'deleted'
@@ -394,6 +384,5 @@ pub fn mark_deleted(tx: &mut Tx<'_>, id: SpaceId, at: Timestamp) -> Result<bool,
         values![id, State::Deleted, Health::Unknown, at],
     )?;
     agent_tokens::delete_of_space(tx, id)?;
-    prune_deleted(tx, id, DELETED_KEPT)?;
     Ok(changed > 0)
 }

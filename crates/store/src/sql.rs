@@ -48,6 +48,28 @@ impl<'c> Tx<'c> {
         Ok(self.query(sql, values)?.into_iter().next())
     }
 
+    /// The first row, read by a function, if there is one.
+    pub(crate) fn find<T>(
+        &mut self,
+        sql: &str,
+        values: &[Value],
+        read: impl FnOnce(&Row) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        self.query_opt(sql, values)?
+            .map(|row| read(&row))
+            .transpose()
+    }
+
+    /// Every row, read by a function.
+    pub(crate) fn list<T>(
+        &mut self,
+        sql: &str,
+        values: &[Value],
+        read: impl FnMut(&Row) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.query(sql, values)?.iter().map(read).collect()
+    }
+
     /// The number in the first column of the only row: for `SELECT COUNT(*)`.
     pub(crate) fn count(&mut self, sql: &str, values: &[Value]) -> Result<i64, StoreError> {
         self.query_opt(sql, values)?

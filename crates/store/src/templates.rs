@@ -27,6 +27,17 @@ fn read(row: &Row) -> Result<Template, StoreError> {
     })
 }
 
+/// A query for whole rows, with what follows the name of the table.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, name, ports, startup_script_id, health_check, custom_fields, ",
+            "created_at FROM templates ",
+            $rest
+        )
+    };
+}
+
 pub fn count(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
     let count = tx.count("SELECT COUNT(*) FROM templates", &[])?;
     Ok(count.unsigned_abs())
@@ -51,13 +62,7 @@ pub fn insert(tx: &mut Tx<'_>, template: &Template) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: TemplateId) -> Result<Option<Template>, StoreError> {
-    tx.query_opt(
-        "SELECT id, name, ports, startup_script_id, health_check, custom_fields, created_at
-         FROM templates WHERE id = ?1",
-        values![id],
-    )?
-    .map(|row| read(&row))
-    .transpose()
+    tx.find(select!("WHERE id = ?1"), values![id], read)
 }
 
 pub fn get(tx: &mut Tx<'_>, id: TemplateId) -> Result<Template, StoreError> {
@@ -65,13 +70,7 @@ pub fn get(tx: &mut Tx<'_>, id: TemplateId) -> Result<Template, StoreError> {
 }
 
 pub fn find_by_name(tx: &mut Tx<'_>, name: &str) -> Result<Option<Template>, StoreError> {
-    tx.query_opt(
-        "SELECT id, name, ports, startup_script_id, health_check, custom_fields, created_at
-         FROM templates WHERE name = ?1",
-        values![name],
-    )?
-    .map(|row| read(&row))
-    .transpose()
+    tx.find(select!("WHERE name = ?1"), values![name], read)
 }
 
 pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Template>, StoreError> {
@@ -82,9 +81,7 @@ pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Template>, StoreE
         values![page.after(), page.limit()],
     )?;
     let fitting = page.page_within_bytes(read_sizes(&sizes)?);
-    let select =
-        "SELECT id, name, ports, startup_script_id, health_check, custom_fields, created_at
-         FROM templates";
+    let select = select!("");
     let rows = rows_by_id(tx, select, &fitting.items)?;
     Ok(Page {
         items: rows.iter().map(read).collect::<Result<_, _>>()?,

@@ -39,6 +39,17 @@ impl TokenRow {
     }
 }
 
+/// A query for whole rows, with what follows the name of the table.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, ",
+            "parent_id FROM api_tokens ",
+            $rest
+        )
+    };
+}
+
 pub fn insert(tx: &mut Tx<'_>, token: &TokenRow) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO api_tokens
@@ -60,13 +71,7 @@ pub fn insert(tx: &mut Tx<'_>, token: &TokenRow) -> Result<(), StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: TokenId) -> Result<Option<TokenRow>, StoreError> {
-    tx.query_opt(
-        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id
-         FROM api_tokens WHERE id = ?1",
-        values![id],
-    )?
-    .map(|row| TokenRow::read(&row))
-    .transpose()
+    tx.find(select!("WHERE id = ?1"), values![id], TokenRow::read)
 }
 
 pub fn list(
@@ -75,8 +80,7 @@ pub fn list(
     page: PageRequest,
 ) -> Result<Page<TokenRow>, StoreError> {
     let rows = tx.query(
-        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id
-         FROM api_tokens WHERE user_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3",
+        select!("WHERE user_id = ?1 AND id > ?2 ORDER BY id LIMIT ?3"),
         values![user, page.after(), page.limit()],
     )?;
     let tokens = rows.iter().map(TokenRow::read).collect::<Result<_, _>>()?;
@@ -85,26 +89,12 @@ pub fn list(
 
 /// All of one user: for the directory.
 pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<TokenRow>, StoreError> {
-    tx.query(
-        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id
-         FROM api_tokens WHERE user_id = ?1",
-        values![user],
-    )?
-    .iter()
-    .map(TokenRow::read)
-    .collect()
+    tx.list(select!("WHERE user_id = ?1"), values![user], TokenRow::read)
 }
 
 /// Everyone's: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<TokenRow>, StoreError> {
-    tx.query(
-        "SELECT id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id
-         FROM api_tokens",
-        &[],
-    )?
-    .iter()
-    .map(TokenRow::read)
-    .collect()
+    tx.list(select!(""), &[], TokenRow::read)
 }
 
 pub fn count(tx: &mut Tx<'_>, user: UserId) -> Result<u64, StoreError> {
@@ -117,7 +107,7 @@ pub fn count(tx: &mut Tx<'_>, user: UserId) -> Result<u64, StoreError> {
 
 /// Removes a token and all tokens made with it, directly or not; which.
 pub fn delete(tx: &mut Tx<'_>, id: TokenId) -> Result<Vec<TokenRow>, StoreError> {
-    tx.query(
+    tx.list(
         "WITH RECURSIVE ended (id) AS (
              SELECT id FROM api_tokens WHERE id = ?1
              UNION
@@ -125,11 +115,7 @@ pub fn delete(tx: &mut Tx<'_>, id: TokenId) -> Result<Vec<TokenRow>, StoreError>
          )
          DELETE FROM api_tokens WHERE id IN (SELECT id FROM ended)
          RETURNING id, user_id, name, hash, scopes, created_at, expires_at, last_used_at, parent_id",
-        values![id],
-    )?
-    .iter()
-    .map(TokenRow::read)
-    .collect()
+        values![id], TokenRow::read)
 }
 
 /// Those of one user with this name.

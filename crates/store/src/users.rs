@@ -68,6 +68,16 @@ pub struct Profile {
     pub quotas: QuotaOverrides,
 }
 
+/// A query for whole rows, with what follows the name of the table.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, username, password_hash, active, created_at, quotas FROM users ",
+            $rest
+        )
+    };
+}
+
 pub fn insert(tx: &mut Tx<'_>, user: &UserRow) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO users (id, username, password_hash, active, created_at, quotas)
@@ -89,21 +99,15 @@ pub fn count(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
 }
 
 pub fn find(tx: &mut Tx<'_>, id: UserId) -> Result<Option<UserRow>, StoreError> {
-    tx.query_opt(
-        "SELECT id, username, password_hash, active, created_at, quotas FROM users WHERE id = ?1",
-        values![id],
-    )?
-    .map(|row| UserRow::read(&row))
-    .transpose()
+    tx.find(select!("WHERE id = ?1"), values![id], UserRow::read)
 }
 
 pub fn find_by_name(tx: &mut Tx<'_>, username: &str) -> Result<Option<UserRow>, StoreError> {
-    tx.query_opt(
-        "SELECT id, username, password_hash, active, created_at, quotas FROM users WHERE username = ?1",
+    tx.find(
+        select!("WHERE username = ?1"),
         values![username],
-    )?
-    .map(|row| UserRow::read(&row))
-    .transpose()
+        UserRow::read,
+    )
 }
 
 pub fn find_profile(tx: &mut Tx<'_>, id: UserId) -> Result<Option<Profile>, StoreError> {
@@ -115,8 +119,7 @@ pub fn find_profile(tx: &mut Tx<'_>, id: UserId) -> Result<Option<Profile>, Stor
 
 pub fn list_profiles(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Profile>, StoreError> {
     let rows = tx.query(
-        "SELECT id, username, password_hash, active, created_at, quotas FROM users
-         WHERE id > ?1 ORDER BY id LIMIT ?2",
+        select!("WHERE id > ?1 ORDER BY id LIMIT ?2"),
         values![page.after(), page.limit()],
     )?;
     let users = rows
@@ -132,10 +135,7 @@ pub fn list_profiles(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Profile>
 
 /// All of them: for the directory.
 pub fn list_all_profiles(tx: &mut Tx<'_>) -> Result<Vec<Profile>, StoreError> {
-    let rows = tx.query(
-        "SELECT id, username, password_hash, active, created_at, quotas FROM users ORDER BY id",
-        &[],
-    )?;
+    let rows = tx.query(select!("ORDER BY id"), &[])?;
     let users = rows.iter().map(UserRow::read).collect::<Result<_, _>>()?;
     with_profiles(tx, users)
 }

@@ -40,7 +40,7 @@ use super::{
 };
 use crate::{
     fair_pool::Cancelled,
-    identity::{Actor, Caller, CallerWriter, check_one_more},
+    identity::{Actor, Caller, CallerWriter, check_one_more, delete_sink},
     limits::TestLimit,
 };
 
@@ -225,7 +225,7 @@ impl SinksService {
     pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<(), SinkError> {
         self.write_as(caller, move |tx, who| {
             let (_, row) = managed(tx, who, id)?;
-            sinks::delete(tx, row.id, who.user.name.as_str(), svc_clock::now())?;
+            delete_sink(tx, row.id, who.user.name.as_str(), svc_clock::now())?;
             Ok::<_, SinkError>(())
         })
         .await?;

@@ -121,10 +121,7 @@ fn resolve_credential(
                 .iter()
                 .find(|token| token.owner_id == user && token.hash == caller.key)
                 .ok_or(Denied::Unknown)?;
-            return Ok(Credential::Agent {
-                space_id,
-                stopped: token.stopped,
-            });
+            return Ok(Credential::agent(token));
         }
         Credential::Script | Credential::Process => None,
     };

@@ -6,10 +6,11 @@ use svc_core::{
     GroupId, Permission, Permissions, QuotaOverrides, Quotas, Scopes, SessionId, SpaceId,
     Timestamp, TokenId, UserId, UserName,
     event::{Actor, ActorKind},
+    space::StopReason,
     visibility::{Owner, Viewer},
 };
 use svc_protocol::api;
-use svc_store::{Hash, users::Profile};
+use svc_store::{Hash, agent_tokens::OwnedAgentToken, users::Profile};
 
 use super::error::IdentityError;
 
@@ -112,6 +113,14 @@ pub enum Credential {
 }
 
 impl Credential {
+    /// An agent token. A space that was asked to stop refuses its agent until it is started.
+    pub fn agent(token: &OwnedAgentToken) -> Self {
+        Self::Agent {
+            space_id: token.space_id,
+            stopped: token.stop_reason == Some(StopReason::Requested),
+        }
+    }
+
     /// `token`, `session`, `agent`, `script` or `process`.
     pub fn name(&self) -> &'static str {
         match self {

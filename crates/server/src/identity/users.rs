@@ -28,6 +28,7 @@ use super::{
     power::Actor,
     quotas::{self, QuotaPatch},
     settle::settle,
+    user_sinks::delete_sinks_of,
 };
 
 /// Sinks named in the refusal to delete a user.
@@ -234,7 +235,7 @@ impl Identity {
                 ));
             }
             check_no_global_scripts(tx, &user)?;
-            sinks::delete_of_owner(tx, id, caller.user.name.as_str(), entry.at)?;
+            delete_sinks_of(tx, id, caller.user.name.as_str(), entry.at)?;
             scripts::delete_of_owner(tx, id)?;
             users::delete(tx, id)?;
             entry.detail = json!({"username": user.username});

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use svc_core::{LaneId, SpaceId, space::State, subscription::Subscription};
-use svc_store::{StoreError, lanes, spaces};
+use svc_store::{StoreError, spaces};
 
 use super::Links;
-use crate::live::LiveSpace;
+use crate::{events, live::LiveSpace};
 
 impl Links {
     /// Declares what a space subscribes to, in place of what it declared before. Most spaces
@@ -28,7 +28,7 @@ impl Links {
             if !none && row.is_none_or(|row| row.state != State::Deployed) {
                 return Ok(Vec::new());
             }
-            lanes::declare(tx, owner, space, &subscriptions)
+            events::subscriptions::declare(tx, owner, space, &subscriptions)
         });
         let lanes = declaring.await?;
         self.note_declaring(space, !none);

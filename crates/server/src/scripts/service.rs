@@ -61,8 +61,11 @@ impl Scripts {
         let list = self.store.read_list(caller.user.id, move |tx| {
             let mut page = scripts::list(tx, who.user.id, &query, page)?;
             if runs_what_it_reads(&who) {
-                let withheld = scripts::list_withheld(tx, who.user.permissions)?;
-                page.items.retain(|script| !withheld.contains(&script.id));
+                let held = who.user.permissions;
+                let mut withheld = scripts::list_global_powers(tx)?;
+                withheld.retain(|(_, power)| power.check(held).is_err());
+                let is_withheld = |script: &Script| withheld.iter().any(|(id, _)| *id == script.id);
+                page.items.retain(|script| !is_withheld(script));
             }
             Ok(page)
         });

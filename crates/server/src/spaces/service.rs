@@ -12,7 +12,6 @@ use svc_protocol::api::{NewSpace, NumberedLine, Space, SpacePatch};
 use svc_store::{
     Page, PageRequest, Store,
     agent_tokens::{self, AgentTokenKind},
-    lanes,
     spaces::{self, SpaceRow},
     users,
 };
@@ -26,12 +25,16 @@ use super::{
     record::{check_health_check, check_startup_script, find_template, new_row},
 };
 use crate::{
-    events::hub::Hub,
+    events::{hub::Hub, subscriptions},
     identity::{Actor, Affected, Caller, Directory, Identity, check_one_more},
     lifecycle::{self, announce, append},
     links::Links,
     live::SpaceLogs,
 };
+
+/// Records of deleted spaces that are kept for each owner: without a limit, creating and deleting
+/// spaces would fill the database.
+const DELETED_KEPT: u32 = 1_000;
 
 pub struct Spaces {
     pub store: Store,
@@ -233,7 +236,8 @@ impl Spaces {
                 let row = managed(tx, caller, id)?;
                 let at = svc_clock::now();
                 spaces::mark_deleted(tx, id, at)?;
-                lanes::withdraw_space(tx, id)?;
+                spaces::prune_deleted(tx, id, DELETED_KEPT)?;
+                subscriptions::withdraw_space(tx, id)?;
                 let by = caller.actor();
                 let event = announce(tx, &row, &Transition::Deleted { at }, by)?;
                 append(

@@ -1,26 +1,42 @@
 //! The lanes of method subscriptions: made by a space's registration, shared by every space that
 //! registers the same method, gone with the last of them (spec 6.4).
 
-use serde_json::json;
 use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
 use uuid::Uuid;
 
 use super::write_patterns;
 use crate::{
-    audit,
     error::StoreError,
     sql::{Tx, values},
     value::Json,
 };
 
-/// Declares what a space subscribes to, in place of what it declared before; the lanes. What
-/// nobody declares any more is removed with its queue, which the audit log tells.
+/// What a declaration changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Declared {
+    /// The lanes of the subscriptions, in their order.
+    pub lanes: Vec<LaneId>,
+    pub removed: Vec<RemovedSubscription>,
+}
+
+/// A subscription that no space declares any more, removed with its queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RemovedSubscription {
+    pub owner_id: UserId,
+    /// The canonical name.
+    pub method: String,
+    /// Deliveries that were waiting.
+    pub queued: u32,
+}
+
+/// Declares the subscriptions of a space, in place of those it declared before. Subscriptions that
+/// no space declares any more are removed.
 pub fn declare(
     tx: &mut Tx<'_>,
     owner: UserId,
     space: SpaceId,
     subscriptions: &[Subscription],
-) -> Result<Vec<LaneId>, StoreError> {
+) -> Result<Declared, StoreError> {
     let before = declared_by(tx, space)?;
     let mut lanes = Vec::with_capacity(subscriptions.len());
     for subscription in subscriptions {
@@ -32,29 +48,32 @@ pub fn declare(
         )?;
         lanes.push(lane);
     }
+    let mut removed = Vec::new();
     for lane in before.into_iter().filter(|lane| !lanes.contains(lane)) {
-        withdraw(tx, lane, space)?;
+        removed.extend(withdraw(tx, lane, space)?);
     }
-    Ok(lanes)
+    Ok(Declared { lanes, removed })
 }
 
-/// Takes back everything a space declared.
-pub fn withdraw_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<(), StoreError> {
+/// Withdraws every declaration of a space; the subscriptions that were removed by that.
+pub fn withdraw_space(
+    tx: &mut Tx<'_>,
+    space: SpaceId,
+) -> Result<Vec<RemovedSubscription>, StoreError> {
+    let mut removed = Vec::new();
     for lane in declared_by(tx, space)? {
-        withdraw(tx, lane, space)?;
+        removed.extend(withdraw(tx, lane, space)?);
     }
-    Ok(())
+    Ok(removed)
 }
 
 /// Spaces with subscriptions.
 pub fn list_declaring_spaces(tx: &mut Tx<'_>) -> Result<Vec<SpaceId>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT DISTINCT space_id FROM lane_declarations ORDER BY space_id",
         &[],
-    )?
-    .iter()
-    .map(|row| row.get("space_id"))
-    .collect()
+        |row| row.get("space_id"),
+    )
 }
 
 /// Whether a space has subscriptions.
@@ -63,13 +82,11 @@ pub fn declares(tx: &mut Tx<'_>, space: SpaceId) -> Result<bool, StoreError> {
 }
 
 fn declared_by(tx: &mut Tx<'_>, space: SpaceId) -> Result<Vec<LaneId>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT lane_id FROM lane_declarations WHERE space_id = ?1 ORDER BY lane_id",
         values![space],
-    )?
-    .iter()
-    .map(|row| row.get("lane_id"))
-    .collect()
+        |row| row.get("lane_id"),
+    )
 }
 
 fn upsert(
@@ -95,7 +112,12 @@ fn upsert(
     row.ok_or(StoreError::NoRow)?.get("id")
 }
 
-fn withdraw(tx: &mut Tx<'_>, lane: LaneId, space: SpaceId) -> Result<(), StoreError> {
+/// Withdraws one declaration, and removes the lane if it was the last one.
+fn withdraw(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    space: SpaceId,
+) -> Result<Option<RemovedSubscription>, StoreError> {
     tx.execute(
         "DELETE FROM lane_declarations WHERE lane_id = ?1 AND space_id = ?2",
         values![lane, space],
@@ -106,22 +128,13 @@ fn withdraw(tx: &mut Tx<'_>, lane: LaneId, space: SpaceId) -> Result<(), StoreEr
          RETURNING owner_id, method, depth, dropped",
         values![lane],
     )?;
-    let Some(row) = removed else { return Ok(()) };
+    let Some(row) = removed else {
+        return Ok(None);
+    };
     super::keep_drops(tx, row.get("dropped")?)?;
-    let queued: u32 = row.get("depth")?;
-    if queued == 0 {
-        return Ok(());
-    }
-    let owner: UserId = row.get("owner_id")?;
-    audit::append(
-        tx,
-        &audit::Entry {
-            at: svc_clock::now(),
-            actor: audit::SYSTEM.to_owned(),
-            action: "method_subscription.removed",
-            target_type: "method_subscription",
-            target_id: row.get("method")?,
-            detail: json!({"owner_id": owner, "space_id": space, "queued": queued}),
-        },
-    )
+    Ok(Some(RemovedSubscription {
+        owner_id: row.get("owner_id")?,
+        method: row.get("method")?,
+        queued: row.get("depth")?,
+    }))
 }

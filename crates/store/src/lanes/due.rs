@@ -131,18 +131,16 @@ pub fn claim(
     limit: usize,
 ) -> Result<Vec<Held>, StoreError> {
     let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-    tx.query(
+    tx.list(
         &claim_sql(kind),
         values![server, now, kind, owner_key, until, limit],
-    )?
-    .iter()
-    .map(|row| {
-        Ok(Held {
-            lane: row.get("id")?,
-            fence: row.get("fence")?,
-        })
-    })
-    .collect()
+        |row| {
+            Ok(Held {
+                lane: row.get("id")?,
+                fence: row.get("fence")?,
+            })
+        },
+    )
 }
 
 /// Sets the kind of lanes that a server of an earlier version made.

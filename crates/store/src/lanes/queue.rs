@@ -31,20 +31,18 @@ pub struct Candidate {
 /// The active lanes that see a user's events, in the order of their ids: whoever changes several
 /// of them does so in this order.
 pub fn list_candidates(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<Candidate>, StoreError> {
-    tx.query(
+    tx.list(
         "SELECT id, sink_id, method, patterns FROM lanes
          WHERE owner_key IN (?1, 'global') AND active = 1 ORDER BY id",
         values![owner],
-    )?
-    .iter()
-    .map(|row| {
-        Ok(Candidate {
-            lane: row.get("id")?,
-            receiver: Receiver::read(row)?,
-            patterns: read_patterns(row)?,
-        })
-    })
-    .collect()
+        |row| {
+            Ok(Candidate {
+                lane: row.get("id")?,
+                receiver: Receiver::read(row)?,
+                patterns: read_patterns(row)?,
+            })
+        },
+    )
 }
 
 /// Puts an event at the tail of a lane; its number, or `None` if the lane is full (spec 6.5).

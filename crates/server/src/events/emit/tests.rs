@@ -11,13 +11,13 @@ use svc_core::{
 };
 use svc_protocol::api::SinkType;
 use svc_store::{
-    PageRequest, events, lanes,
+    PageRequest, events,
     sinks::{self, SinkConfig, SinkRow},
     testing,
 };
 
 use super::*;
-use crate::identity::User;
+use crate::{events::subscriptions, identity::User};
 
 struct Fixture {
     _folder: tempfile::TempDir,
@@ -303,7 +303,7 @@ async fn an_event_for_many_lanes_costs_more() {
     let space = SpaceId(Uuid::now_v7());
     let declaring = fixture
         .store
-        .write(move |tx| lanes::declare(tx, owner, space, &subscriptions));
+        .write(move |tx| subscriptions::declare(tx, owner, space, &subscriptions));
     declaring.await.expect("committed");
     fixture.emit("x", json!({}), None).await.expect("emitted");
     let refused = fixture.emit("x", json!({}), None).await;

@@ -16,7 +16,10 @@ use super::{
     schedule::{OwnerKey, Schedule},
     turn::{self, Begun, Buried, Ending, Moment, Turn},
 };
-use crate::{events::hub::Hub, metrics::EventCounters};
+use crate::{
+    events::{audit::target_of, hub::Hub},
+    metrics::EventCounters,
+};
 
 /// How long to wait before writing again what the store could not take.
 const STORE_RETRY: Duration = Duration::from_millis(200);
@@ -213,7 +216,7 @@ impl<D: Deliver> Shared<D> {
     pub(super) fn tell_buried(&self, buried: &[Buried]) {
         EventCounters::add(&self.hub.counters().dead, buried.len());
         for delivery in buried {
-            let (target_type, target_id) = delivery.receiver.audit_target();
+            let (target_type, target_id) = target_of(&delivery.receiver);
             tracing::warn!(
                 event.id = %delivery.event_id,
                 event_type = %delivery.event_type,

@@ -94,10 +94,7 @@ impl Record {
         tokens
             .iter()
             .map(|token| {
-                let credential = Credential::Agent {
-                    space_id: token.space_id,
-                    stopped: token.stopped,
-                };
+                let credential = Credential::agent(token);
                 let record = Self::new(token.owner_id, credential, None, None);
                 (token.hash, record)
             })

@@ -41,7 +41,7 @@ async fn methods_of(store: &Store, number: u128, methods: usize) -> Vec<LaneId> 
              VALUES (?1, 'lab', ?2, 'deployed', 'unknown', 'external', '{}', ?3, '{}', 0)",
             values![space, owner, SERVER],
         )?;
-        let lanes = lanes::declare(tx, owner, space, &subscriptions)?;
+        let lanes = lanes::declare(tx, owner, space, &subscriptions)?.lanes;
         for lane in &lanes {
             let event = EventId(Uuid::now_v7());
             lanes::enqueue(tx, *lane, (event, "custom.x"), NOW)?;

@@ -7,16 +7,13 @@ use svc_core::{
     CanonicalName, LaneId, SpaceId, UserId, pattern::Pattern, subscription::Subscription,
 };
 use svc_protocol::api::SinkType;
-use svc_store::{
-    lanes,
-    sinks::{self, GLOBAL, SinkConfig, SinkRow},
-};
+use svc_store::sinks::{self, GLOBAL, SinkConfig, SinkRow};
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{AttemptDetail, Deliver, Engine, Fixture, Job, LanePolicy, Running, Sent, until};
-use crate::events::lanes::Target;
+use crate::events::{lanes::Target, subscriptions};
 
 /// Answers at once, but never for one owner.
 struct NeverFor {
@@ -99,7 +96,7 @@ async fn subscriber(fixture: &Fixture, methods: usize) -> UserId {
                          '{server}', '{{}}', 0)"
             );
             svc_store::testing::execute_script(tx, &owner_and_space)?;
-            lanes::declare(tx, owner, space, &subscriptions)
+            subscriptions::declare(tx, owner, space, &subscriptions)
         })
         .await;
     owner

@@ -12,7 +12,10 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{Answer, Fixture, Receiver, START, until};
-use crate::events::lanes::{Pruned, Retention, prune};
+use crate::{
+    events::lanes::{Pruned, Retention, prune},
+    identity::delete_sink,
+};
 
 #[tokio::test]
 async fn a_queue_holds_exactly_100_and_every_drop_is_audited() {
@@ -122,7 +125,7 @@ async fn deleting_a_sink_drops_its_queue_and_tells_how_much() {
     fixture.emit_many(3).await;
     let now = fixture.now();
     let queued = fixture
-        .write(move |tx| sinks::delete(tx, sink.id, "ada", now))
+        .write(move |tx| delete_sink(tx, sink.id, "ada", now))
         .await;
     assert_eq!(queued, 3);
     assert_eq!(fixture.audited("event_sink.deleted").await, 1);
