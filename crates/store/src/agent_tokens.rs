@@ -1,4 +1,4 @@
-//! Agent tokens; only their hashes.
+//! Agent tokens, stored as hashes.
 //!
 //! A space has at most one token of each kind: the one its owner was shown, and the one the
 //! server gave to the agent it runs itself.
@@ -16,7 +16,7 @@ use super::{
 pub enum AgentTokenKind {
     /// Shown to the owner, who starts the agent.
     Shown,
-    /// Given to the agent of a `local` space; nobody has seen it.
+    /// Given to the agent of a `local` space; never shown to a user.
     Local,
 }
 
@@ -52,11 +52,11 @@ pub struct AgentTokenRow {
     pub hash: Hash,
     pub kind: AgentTokenKind,
     pub created_at: Timestamp,
-    /// The user who made it, where that is not the owner of the space.
+    /// The user who created the token, if that is not the owner of the space.
     pub made_by: Option<UserId>,
 }
 
-/// A token and whom its space belongs to: what the directory needs.
+/// A token and the owner of its space, for the directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OwnedAgentToken {
     pub hash: Hash,
@@ -93,7 +93,7 @@ pub fn insert(tx: &mut Tx<'_>, token: &AgentTokenRow) -> Result<(), StoreError> 
     Ok(())
 }
 
-/// Puts a token in the place of the space's earlier ones of its kind.
+/// Replaces the space's earlier tokens of the same kind.
 pub fn replace(tx: &mut Tx<'_>, token: &AgentTokenRow) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM agent_tokens WHERE space_id = ?1 AND kind = ?2",
@@ -102,7 +102,7 @@ pub fn replace(tx: &mut Tx<'_>, token: &AgentTokenRow) -> Result<(), StoreError>
     insert(tx, token)
 }
 
-/// The user other than the owner of the space who made a token, if such a user did.
+/// The user who created a token, if that is not the owner of the space.
 pub fn find_maker(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<UserId>, StoreError> {
     let found = tx.query_opt(
         "SELECT made_by FROM agent_tokens WHERE hash = ?1",
@@ -113,14 +113,14 @@ pub fn find_maker(tx: &mut Tx<'_>, hash: &Hash) -> Result<Option<UserId>, StoreE
 }
 
 /// Revokes every token of a space.
-pub fn delete_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, StoreError> {
+pub(crate) fn delete_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, StoreError> {
     tx.execute(
         "DELETE FROM agent_tokens WHERE space_id = ?1",
         values![space],
     )
 }
 
-/// Tokens that a user other than the owner of the space made.
+/// Tokens that were created by users other than the owner of the space.
 pub fn list_made_by_others(tx: &mut Tx<'_>) -> Result<Vec<SetByAnother>, StoreError> {
     tx.list(
         "SELECT a.space_id AS space_id, s.owner_id AS owner_id, a.made_by AS made_by
@@ -131,7 +131,7 @@ pub fn list_made_by_others(tx: &mut Tx<'_>) -> Result<Vec<SetByAnother>, StoreEr
     )
 }
 
-/// Revokes the tokens of a space that its owner did not make.
+/// Revokes the tokens of a space that its owner did not create.
 pub fn delete_made_by_others(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, StoreError> {
     tx.execute(
         "DELETE FROM agent_tokens WHERE space_id = ?1 AND made_by IS NOT NULL",
@@ -139,7 +139,7 @@ pub fn delete_made_by_others(tx: &mut Tx<'_>, space: SpaceId) -> Result<usize, S
     )
 }
 
-/// Those of spaces that are not deleted: for the directory.
+/// The tokens of all spaces that are not deleted: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<OwnedAgentToken>, StoreError> {
     tx.list(
         "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id,
@@ -150,7 +150,7 @@ pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<OwnedAgentToken>, StoreError> {
     )
 }
 
-/// Those of one space, none if it is deleted: for the directory.
+/// The tokens of one space, none if it is deleted: for the directory.
 pub fn list_of_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<Vec<OwnedAgentToken>, StoreError> {
     tx.list(
         "SELECT a.hash AS hash, a.space_id AS space_id, s.owner_id AS owner_id,

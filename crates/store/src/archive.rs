@@ -1,4 +1,4 @@
-//! A backup as a file: a copy of the database at one moment, and a manifest of what is in it.
+//! A backup as a file: a snapshot of the database, and a manifest of its contents.
 //!
 //! This module handles SQLite files and nothing else; the server's `backup` module decides where
 //! they come from and go to.
@@ -64,14 +64,14 @@ pub enum ArchiveError {
     Sqlite(#[from] rusqlite::Error),
 }
 
-/// A file of the data folder that a backup carries along.
+/// A file of the data folder that a backup includes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CarriedFile {
     pub name: String,
     pub content: Vec<u8>,
 }
 
-/// What a backup says about itself.
+/// The description of a backup within the backup.
 pub struct Manifest {
     pub svc_version: String,
     pub schema_version: i64,
@@ -88,7 +88,7 @@ pub fn write(
     now: Timestamp,
 ) -> Result<(), ArchiveError> {
     let source = open(database)?;
-    // One read transaction: a consistent copy that holds up no writer.
+    // One read transaction: a consistent copy that blocks no writer.
     let name = out
         .to_str()
         .ok_or_else(|| ArchiveError::Name(out.to_owned()))?;
@@ -148,7 +148,7 @@ pub fn read(file: &Path) -> Result<Manifest, ArchiveError> {
             known: SCHEMA_VERSION,
         });
     }
-    // Before the rest: it can name the table.
+    // First, because its message names the table.
     let expected = read_tables(&copy).map_err(damaged)?;
     check_tables(&expected, &digest::tables(&copy).map_err(damaged)?)?;
     check_integrity(&copy)?;
@@ -187,21 +187,21 @@ pub fn strip_manifest(file: &Path) -> Result<(), ArchiveError> {
         source,
     })?;
     let mut copy = open(file)?;
-    // What was carried must not linger in pages that are free now.
+    // The included files must not remain in pages that are free now.
     copy.pragma_update(None, "secure_delete", "ON")?;
     let tx = copy.transaction()?;
     tx.execute_batch(DROP_MANIFEST_TABLES)?;
     Ok(tx.commit()?)
 }
 
-/// Brings everything from a database's log into the file itself.
+/// Moves the contents of a database's log into the file.
 pub fn fold_log(database: &Path) -> Result<(), ArchiveError> {
     let connection = open(database)?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())
 }
 
-/// Opens a database that must be there.
+/// Opens an existing database.
 fn open(file: &Path) -> Result<Connection, rusqlite::Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(file, flags)?;
@@ -235,7 +235,7 @@ fn check_integrity(connection: &Connection) -> Result<(), ArchiveError> {
     }
 }
 
-/// What the manifest says the tables hold.
+/// The digests of the tables in the manifest.
 fn read_tables(connection: &Connection) -> Result<Vec<TableDigest>, rusqlite::Error> {
     connection
         .prepare("SELECT name, row_count, sha256 FROM backup_tables ORDER BY name")?
@@ -250,7 +250,7 @@ fn read_tables(connection: &Connection) -> Result<Vec<TableDigest>, rusqlite::Er
         .collect()
 }
 
-/// Compares what is there with what was written, table by table.
+/// Compares the digests of the manifest with those found, table by table.
 fn check_tables(expected: &[TableDigest], found: &[TableDigest]) -> Result<(), ArchiveError> {
     for table in expected {
         let name = &table.name;

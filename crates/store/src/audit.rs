@@ -1,4 +1,5 @@
-//! The audit log: appended to in the transaction of the change it tells of. Never a secret in it.
+//! The audit log. An entry is written in the transaction of the change it records, and holds no
+//! secrets.
 
 use std::time::Duration;
 
@@ -15,15 +16,15 @@ use super::{
     value::{Json, Value},
 };
 
-/// The actor of what nobody did.
+/// The actor of changes that no user made.
 pub const SYSTEM: &str = "system";
 
-/// How far an entry's id may lie before its time: clocks are set back.
+/// How far the time in an entry's id may be before the entry's time: clocks are set back.
 const ID_BEFORE: Duration = Duration::from_secs(60);
-/// And behind it: what is written may have waited for the writer.
+/// How far it may be after the entry's time: the write may have waited for the writer thread.
 const ID_AFTER: Duration = Duration::from_secs(10 * 60);
 
-/// An entry to be written.
+/// A new entry.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entry {
     pub at: Timestamp,
@@ -91,8 +92,8 @@ pub(super) fn sizes_sql(query: &AuditQuery, page: PageRequest) -> (String, Vec<V
         values.push(value);
         sql.push_str(&format!(" AND {condition} ?{}", values.len()));
     };
-    // Ids carry a time, by which only the span and a little more is looked at; the exact one is
-    // another look at the clock.
+    // Ids contain a time, which narrows the search to slightly more than the span. The time of the
+    // entry is exact: the clock was read separately for it.
     if let Some(since) = query.since {
         add("id >=", first_id_at(since.minus(ID_BEFORE)).into());
         add("at >=", since.into());
@@ -106,7 +107,7 @@ pub(super) fn sizes_sql(query: &AuditQuery, page: PageRequest) -> (String, Vec<V
     (sql, values)
 }
 
-/// Removes what is older than `before`; how many.
+/// Removes entries older than `before`; how many.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
     tx.execute("DELETE FROM audit WHERE at < ?1", values![before])
 }

@@ -1,4 +1,4 @@
-//! Whichever engine stands behind the port: where the database is, and one connection to it.
+//! Both engines behind one type: the address of the database, and one connection to it.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use svc_core::Timestamp;
 use super::{error::StoreError, folder::FolderLock, postgres, sql::Row, sqlite, value::Value};
 use svc_clock::Clock;
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Access {
     Write,
@@ -64,7 +64,7 @@ impl Connection {
         }
     }
 
-    /// A statement nobody waits for: what it comes to is known when the connection is settled.
+    /// Runs a statement without waiting for its outcome, which [`settle`](Self::settle) returns.
     pub(super) fn send(&self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
         match self {
             Self::Sqlite { inner, .. } => inner.execute(sql, values).map(drop),
@@ -79,7 +79,7 @@ impl Connection {
         }
     }
 
-    /// Begins a transaction. Those that write take turns, in a zone of several servers too: what
+    /// Begins a transaction. Transactions that write run one after the other, in the whole zone: what
     /// one of them reads stays true until it commits.
     pub(super) fn begin(&self) -> Result<(), StoreError> {
         match self {
@@ -126,7 +126,7 @@ impl Connection {
         self.release_savepoint()
     }
 
-    /// Waits for what was sent.
+    /// Waits for the outcomes of all statements that were sent.
     pub(super) fn settle(&self) -> Result<(), StoreError> {
         match self {
             Self::Sqlite { .. } => Ok(()),
@@ -134,8 +134,8 @@ impl Connection {
         }
     }
 
-    /// Fails once the transaction is gone: SQLite ends it by itself when the disk is full,
-    /// PostgreSQL with its session.
+    /// Fails if the transaction has ended: SQLite ends it when the disk is full, PostgreSQL with its
+    /// session.
     pub(super) fn check_transaction(&self) -> Result<(), StoreError> {
         match self {
             Self::Sqlite { inner, .. } if !inner.in_transaction() => Err(StoreError::Commit(
@@ -156,7 +156,7 @@ impl Connection {
         }
     }
 
-    /// The other servers of the zone are to look once this transaction is committed.
+    /// Notifies the other servers of the zone once this transaction is committed.
     pub(super) fn hint(&self) {
         match self {
             Self::Sqlite { .. } => {}

@@ -1,4 +1,4 @@
-//! Deliveries and their attempts: what waits in a lane, and what became of it.
+//! Deliveries and their attempts, waiting and finished.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ pub struct Head {
     pub n: u64,
     pub event_id: EventId,
     pub event_type: String,
-    /// `None` if it is gone.
+    /// `None` if the event was removed.
     pub event: Option<Event>,
 }
 
@@ -73,7 +73,7 @@ impl FromValue for u16 {
     }
 }
 
-/// Puts a delivery under the number its lane gave it.
+/// Inserts a delivery with the number that its lane assigned.
 pub(super) fn insert(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -109,7 +109,7 @@ pub fn find_head(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Head>, StoreErr
     .transpose()
 }
 
-/// Ends a delivery that waits; false if it does not.
+/// Ends a waiting delivery; false if it is not waiting.
 pub fn finish(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -189,7 +189,7 @@ pub fn list(
     })
 }
 
-/// How many bytes the attempts of these deliveries, newest first, take.
+/// The sizes of the attempts of these deliveries, newest first.
 fn sizes(tx: &mut Tx<'_>, lane: LaneId, numbers: Vec<u64>) -> Result<Vec<(u64, u64)>, StoreError> {
     let (Some(newest), Some(oldest)) = (numbers.first(), numbers.last()) else {
         return Ok(Vec::new());
@@ -232,7 +232,7 @@ pub fn last(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<LastDelivery>, Store
     .transpose()
 }
 
-/// Removes at most `limit` deliveries that ended before a moment; how many.
+/// Removes at most `limit` deliveries that ended before a time; how many.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
     tx.execute(
         "DELETE FROM deliveries WHERE (lane_id, n) IN (

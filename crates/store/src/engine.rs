@@ -1,8 +1,8 @@
 //! The threads of the store: one writer that gathers waiting commands into one commit, and the
 //! readers.
 //!
-//! Whoever waits is answered after COMMIT has returned, never before: also those whose command
-//! failed, because what they saw may be undone with the batch.
+//! Callers get their answer after COMMIT has returned, never before. This includes failed commands,
+//! because what they read may be rolled back with the batch.
 
 use std::{
     collections::VecDeque,
@@ -33,16 +33,16 @@ pub(super) trait Command: Send {
     fn is_abandoned(&self) -> bool;
 }
 
-/// What a command wants done with its work, and how its caller is told.
+/// Whether a command's work is to be kept, and the channel for its answer.
 pub(super) struct Outcome {
     keep: bool,
-    /// Why it cannot be kept, whatever it wants.
+    /// Why the work cannot be kept, even if the command succeeded.
     fault: Option<StoreError>,
     reply: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
 }
 
 impl Outcome {
-    /// Runs a command, and looks whether what it did can stand.
+    /// Runs a command and checks whether its work can be kept.
     fn of(command: Box<dyn Command>, connection: &Connection) -> Self {
         let mut tx = Tx::on(connection);
         let mut outcome = command.run(&mut tx);
@@ -58,7 +58,7 @@ impl Outcome {
     }
 }
 
-/// A closure and the place its answer goes to.
+/// A closure and the channel for its answer.
 pub(super) struct Job<F, T, E> {
     pub(super) work: F,
     pub(super) answer: oneshot::Sender<Result<T, E>>,
@@ -79,7 +79,7 @@ where
         Outcome {
             keep: result.is_ok(),
             fault: None,
-            // A caller that has gone needs no answer.
+            // A caller that stopped waiting needs no answer.
             reply: Box::new(move |committed| {
                 let _ = answer.send(match committed {
                     Ok(()) => result,
@@ -107,14 +107,14 @@ pub(super) struct Counters {
 
 pub(super) struct Writer {
     pub(super) database: Database,
-    /// `None` after a failed commit, until it could be opened again.
+    /// `None` after a failed commit, until it is reopened.
     pub(super) connection: Option<Connection>,
     pub(super) batch_max: usize,
     pub(super) counters: Arc<Counters>,
 }
 
 impl Writer {
-    /// Until every sender is gone and everything sent has been answered.
+    /// Runs until every sender is dropped and every command is answered.
     pub(super) fn run(mut self, mut commands: mpsc::Receiver<Box<dyn Command>>) {
         while let Some(first) = commands.blocking_recv() {
             let mut batch = VecDeque::from([first]);
@@ -139,7 +139,7 @@ impl Writer {
                 Ok(())
             }
             Err(error) => {
-                // That the database cannot be reached is told by whoever tries to.
+                // An unreachable database is logged where the connection is opened.
                 if was_begun || !error.is_outage() {
                     tracing::error!(target: crate::LOG_TARGET, %error, "a commit of the store failed; its connection is reopened");
                 }
@@ -164,8 +164,8 @@ impl Writer {
     }
 }
 
-/// Begins a transaction on the connection that is there, or on a new one: the database may have
-/// been restarted since the last transaction, and only now shows it.
+/// Begins a transaction on the open connection, or on a new one: a restart of the database since
+/// the last transaction is noticed only now.
 fn begin<'c>(
     connection: &'c mut Option<Connection>,
     database: &Database,
@@ -183,13 +183,13 @@ fn begin<'c>(
     Ok(connection.insert(begun))
 }
 
-/// Runs a batch as one transaction, which has begun. Commands taken from the batch are in `outcomes`.
+/// Runs a batch in a transaction that has begun; the outcomes of its commands go to `outcomes`.
 fn run_batch(
     connection: &Connection,
     batch: &mut VecDeque<Box<dyn Command>>,
     outcomes: &mut Vec<Outcome>,
 ) -> Result<(), StoreError> {
-    // Alone, the transaction itself is what is rolled back.
+    // A single command needs no savepoint: the transaction itself is rolled back.
     let alone = batch.len() == 1;
     while let Some(command) = batch.pop_front() {
         if !alone {
@@ -209,7 +209,7 @@ fn run_batch(
     connection.commit()
 }
 
-/// One of several; they take turns at the receiver.
+/// One of several readers that share a queue.
 pub(super) struct Reader {
     pub(super) database: Database,
     pub(super) connection: Option<Connection>,
@@ -221,7 +221,7 @@ impl Reader {
         loop {
             let next = self.commands.lock().blocking_recv();
             let Some(command) = next else { return };
-            // A read changes nothing, so without a reader there is no reason to run it.
+            // A read changes nothing, so it need not run if its caller stopped waiting.
             if !command.is_abandoned() {
                 self.answer(command);
             }

@@ -1,4 +1,4 @@
-//! What can go wrong with the store, told without the engine's own types.
+//! Errors of the store, without types of the engines.
 
 use std::{io, path::PathBuf};
 
@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::postgres::AddressError;
 
-/// Why a read or a write failed. Everything it did is undone.
+/// Why a read or a write failed. Everything it did is rolled back.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum StoreError {
     #[error("the store is closed")]
@@ -34,8 +34,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the database is away for everybody: the store tells of that once, and whoever only
-    /// tries again need not.
+    /// Whether the database is unreachable for all callers. The store logs that once, so callers
+    /// that only retry need not.
     pub fn is_outage(&self) -> bool {
         matches!(self, Self::Unavailable(_))
     }
@@ -74,7 +74,7 @@ pub enum OpenError {
     NewerSchema { found: i64, known: i64 },
     #[error("could not migrate the database to schema version {version}: {reason}")]
     Migration { version: i64, reason: StoreError },
-    // Its own text says it all, and has no source.
+    // Its message is complete and has no source.
     #[error(transparent)]
     Database(#[from] StoreError),
     #[error(transparent)]

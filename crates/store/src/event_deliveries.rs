@@ -1,4 +1,4 @@
-//! An event's receivers, whoever they belong to: what was queued for them, and what was dropped.
+//! The receivers of an event, of all owners: deliveries and drops.
 
 use std::collections::HashMap;
 
@@ -13,16 +13,16 @@ use super::{
     value::{Json, Value},
 };
 
-/// How many deliveries of one event are shown, and how many drops.
+/// Deliveries of one event that are listed, and drops.
 const DELIVERIES_MAX: u32 = 500;
 
-/// Bytes of what receivers answered that are shown with an event: later attempts come without.
+/// Bytes of receivers' answers that are listed with an event; attempts after that have no output.
 const OUTPUT_BYTES_MAX: u32 = 1024 * 1024;
 
-/// Which receivers of an event someone manages, and whether they see the others too.
+/// The receivers of an event that a user manages, and whether the user sees the others too.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reach {
-    /// The methods that got it: all of them are of the event's owner.
+    /// The methods that received it: all belong to the event's owner.
     pub methods: bool,
     /// Owners of the sinks, as [`sinks::owner_key`](super::sinks::owner_key) names them.
     pub sinks_of: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Received {
 }
 
 impl Reach {
-    /// What holds for receivers that are managed, given what holds for methods; sinks are `s`.
+    /// The condition for managed receivers, given the condition for methods; sinks are `s`.
     fn managed(&self, is_method: &str, values: &mut Vec<Value>) -> String {
         let mut alternatives = Vec::new();
         if self.methods {
@@ -55,7 +55,8 @@ impl Reach {
         format!("({})", alternatives.join(" OR "))
     }
 
-    /// What holds for receivers that are shown. Before any limit: others' take no room.
+    /// The condition for listed receivers. It applies before any limit, so that receivers of others
+    /// do not count.
     fn shown(&self, is_method: &str, values: &mut Vec<Value>) -> String {
         if self.sees_all {
             return "1 = 1".to_owned();
@@ -71,7 +72,7 @@ impl Reach {
     }
 }
 
-/// In the order of the receivers; a receiver that had the event again stands there again.
+/// Ordered by receiver; a receiver occurs again for each time it got the event.
 pub fn list(tx: &mut Tx<'_>, event: &Event, reach: &Reach) -> Result<Vec<Received>, StoreError> {
     let mut values = vec![event.id.into(), DELIVERIES_MAX.into()];
     let shown = reach.shown(IS_METHOD_LANE, &mut values);
@@ -104,7 +105,7 @@ const DELIVERIES: &str = "FROM deliveries d JOIN lanes l ON l.id = d.lane_id
              WHERE d.event_id = ?1";
 const IS_METHOD_LANE: &str = "l.method IS NOT NULL";
 
-/// Those of the managed receivers, by lane and number: one statement for all.
+/// The attempts of the managed receivers by lane and number, in one statement.
 fn list_attempts(
     tx: &mut Tx<'_>,
     event: &Event,
@@ -157,8 +158,8 @@ fn receiver(row: &Row, reach: &Reach) -> Result<(EventReceiver, bool), StoreErro
     Ok((receiver, is_managed))
 }
 
-/// A full queue leaves nothing but an entry in the audit log, written with the event and its
-/// time. Sinks that are gone are left out.
+/// Drops at full queues. Their only record is an audit entry, written with the event and its time.
+/// Deleted sinks are left out.
 fn list_dropped(
     tx: &mut Tx<'_>,
     event: &Event,
@@ -167,7 +168,7 @@ fn list_dropped(
     let event_id = event.id.to_string();
     let mut values = vec![
         event.ts.into(),
-        // Text that may stand elsewhere in the entry, too: looked at again below.
+        // The text may also occur elsewhere in the entry, so it is checked again below.
         format!("%{event_id}%").into(),
         event.owner_id.into(),
         DELIVERIES_MAX.into(),
@@ -193,8 +194,8 @@ fn list_dropped(
     Ok(dropped)
 }
 
-/// One moment has few entries, an action may have most of them: with '' behind it, `action` does
-/// not fit its index, and that of the time is taken.
+/// Few entries have the same time, but most may have the same action. Followed by `|| ''`, `action`
+/// cannot use its index, so the index of the time is used.
 const DROPPED: &str = "SELECT a.detail AS detail, COALESCE(s.owner_id, ?3) AS owner_id,
             CASE WHEN a.target_type <> 'event_sink' THEN a.target_id END AS method,
             s.id AS sink_id, s.name AS name, s.owner_key AS owner_key

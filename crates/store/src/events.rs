@@ -1,4 +1,4 @@
-//! Events as they were emitted: what deliveries refer to. [`list`](list::list) is the history.
+//! Events as they were emitted; deliveries refer to them. [`list`](list::list) is the history.
 
 mod list;
 pub mod usage;
@@ -13,12 +13,12 @@ use super::{
     value::{Json, Value},
 };
 
-/// Which events to list; what is `None` does not matter.
+/// Which events to list; `None` matches all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filter {
     pub owner: Option<UserId>,
     pub space: Option<SpaceId>,
-    /// One of them matches; none match everything.
+    /// At least one must match; an empty list matches every event.
     pub patterns: Vec<Pattern>,
     /// This moment included.
     pub since: Option<Timestamp>,
@@ -57,8 +57,8 @@ pub fn get(tx: &mut Tx<'_>, id: EventId) -> Result<Event, StoreError> {
     find(tx, id)?.ok_or_else(|| StoreError::missing("event", id))
 }
 
-/// Ids and types, oldest first, after an event: for replays, which need no payload to choose. The
-/// nil id begins.
+/// Ids and types of the events after an event, oldest first: for replays, which choose without the
+/// payload. The nil id starts from the beginning.
 pub fn list_after(
     tx: &mut Tx<'_>,
     filter: &Filter,
@@ -77,7 +77,7 @@ pub fn list_after(
     )
 }
 
-/// How many events there are since a moment, one owner's or everyone's; not more than `max`.
+/// The number of events since a time, of one owner or of all; at most `max`.
 pub fn count_since(
     tx: &mut Tx<'_>,
     owner: Option<UserId>,
@@ -100,7 +100,7 @@ pub fn count_since(
     row.ok_or(StoreError::NoRow)?.get("events")
 }
 
-/// Removes at most `limit` events from before a moment that no delivery waits for; how many.
+/// Removes at most `limit` events from before a time that no delivery needs; how many.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
     let removed = tx.query(
         &format!(
@@ -116,7 +116,7 @@ pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, St
     Ok(removed.len())
 }
 
-/// Adds the filter's conditions to those that already have `values`.
+/// The conditions of the filter; their values are appended to `values`.
 fn conditions(filter: &Filter, mut values: Vec<Value>) -> (String, Vec<Value>) {
     let mut sql = String::new();
     let mut add = |condition: &str, value: Value| {
@@ -130,7 +130,7 @@ fn conditions(filter: &Filter, mut values: Vec<Value>) -> (String, Vec<Value>) {
     if let Some(space) = filter.space {
         add("space_id = ?", space.into());
     }
-    // Ids carry their time, so that only the span itself is looked at.
+    // Ids contain their time, so only the span itself is searched.
     if let Some(since) = filter.since {
         add("id >= ?", first_id_at(since).into());
     }
@@ -142,8 +142,8 @@ fn conditions(filter: &Filter, mut values: Vec<Value>) -> (String, Vec<Value>) {
     (sql + &types, values)
 }
 
-/// One of the patterns matches. Types and patterns are ASCII, so `length` counts what `substr`
-/// takes.
+/// The condition that one of the patterns matches. Types and patterns are ASCII, so `length` and
+/// `substr` count the same units.
 fn type_condition(patterns: &[Pattern], values: &mut Vec<Value>) -> String {
     let is_everything = |pattern: &Pattern| matches!(pattern, Pattern::Prefix(p) if p.is_empty());
     if patterns.is_empty() || patterns.iter().any(is_everything) {
@@ -163,9 +163,9 @@ fn type_condition(patterns: &[Pattern], values: &mut Vec<Value>) -> String {
     format!(" AND ({})", alternatives.join(" OR "))
 }
 
-/// Not after any id made at this moment: a UUIDv7 begins with its milliseconds.
+/// The least id of this time: a UUIDv7 begins with its milliseconds.
 pub(super) fn first_id_at(at: Timestamp) -> EventId {
-    // They have room for 48 bits of them, far beyond any year that can be written.
+    // An id holds 48 bits of them, enough for any year that can be written.
     let millis = u128::try_from(at.0.clamp(0, (1 << 48) - 1)).unwrap_or(0);
     EventId(Uuid::from_u128(millis << 80))
 }

@@ -1,11 +1,11 @@
-//! A SHA-256 over a sequence of values. Types and lengths are part of it, so that no two sequences
-//! read alike.
+//! A SHA-256 over a sequence of values. It includes types and lengths, so that different sequences
+//! have different hashes.
 
 use sha2::{Digest, Sha256};
 
 use super::value::Value;
 
-/// One value of whichever engine.
+/// One value of either engine.
 pub(super) enum Field<'v> {
     Null,
     Int(i64),

@@ -1,4 +1,4 @@
-//! The data folder: made for its owner alone, and held by one server at a time.
+//! The data folder: created with access for its owner only, and locked by one server at a time.
 
 use std::{
     fs::{DirBuilder, File, OpenOptions, TryLockError},
@@ -12,7 +12,7 @@ use super::error::OpenError;
 /// Locked for as long as a server runs; the file itself stays.
 const LOCK_FILE: &str = "svc.lock";
 
-/// Holds the data folder until dropped; the system lets go of it even after kill -9.
+/// Holds the lock of the data folder until dropped; the system releases it even after kill -9.
 #[derive(Debug)]
 pub struct FolderLock {
     _file: File,
@@ -42,7 +42,7 @@ impl FolderLock {
     }
 }
 
-/// Makes the data folder, mode 0700, if it is not there. One that is there keeps its mode.
+/// Creates the data folder with mode 0700. An existing folder keeps its mode.
 pub fn prepare_folder(folder: &Path) -> Result<(), OpenError> {
     DirBuilder::new()
         .recursive(true)
@@ -54,7 +54,8 @@ pub fn prepare_folder(folder: &Path) -> Result<(), OpenError> {
         })
 }
 
-/// Makes an empty file for its owner alone, before SQLite would make one for everybody.
+/// Creates an empty file with access for its owner only: SQLite would create one that all users
+/// can read.
 pub(super) fn prepare_file(path: &Path) -> io::Result<()> {
     OpenOptions::new()
         .create(true)

@@ -1,4 +1,4 @@
-//! Groups, and who is in them.
+//! Groups and their members.
 
 use svc_core::{GroupId, Timestamp, UserId};
 
@@ -63,7 +63,7 @@ pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<GroupRow>, StoreE
     Ok(page.page(groups, |group: &GroupRow| group.id.0))
 }
 
-/// All of them: for the directory.
+/// All groups: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<GroupRow>, StoreError> {
     tx.list(
         "SELECT id, name, created_at FROM groups",
@@ -80,7 +80,7 @@ pub fn rename(tx: &mut Tx<'_>, id: GroupId, name: &str) -> Result<(), StoreError
     Ok(())
 }
 
-/// Its memberships go with it.
+/// Deletes a group and its memberships.
 pub fn delete(tx: &mut Tx<'_>, id: GroupId) -> Result<(), StoreError> {
     tx.execute("DELETE FROM groups WHERE id = ?1", values![id])?;
     Ok(())
@@ -102,7 +102,7 @@ pub fn is_member(tx: &mut Tx<'_>, id: GroupId, user: UserId) -> Result<bool, Sto
     Ok(found.is_some())
 }
 
-/// Makes these the groups of a user.
+/// Sets the groups of a user.
 pub fn set_of_user(tx: &mut Tx<'_>, user: UserId, groups: &[GroupId]) -> Result<(), StoreError> {
     tx.execute("DELETE FROM user_groups WHERE user_id = ?1", values![user])?;
     for group in groups {

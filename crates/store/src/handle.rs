@@ -1,4 +1,4 @@
-//! [`Store`]: the handle through which everyone reads and writes.
+//! [`Store`]: the handle for all reads and writes.
 
 use std::{
     fmt, io,
@@ -29,17 +29,18 @@ use svc_clock::Clock;
 /// Sizes and timings of the store.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
-    /// Threads that read, for everything but [`ReadPool::Delivery`] and [`ReadPool::History`].
+    /// Threads of [`ReadPool::General`].
     pub readers: usize,
-    /// Commands that may wait; then callers wait to hand theirs in.
+    /// Commands that may wait in a queue; when it is full, callers wait.
     pub queue: usize,
     /// Commands in one commit.
     pub batch_max: usize,
     /// How long to wait for another process that holds the database, such as a backup.
     pub busy_timeout: Duration,
-    /// Whether other servers are heard by notifications, or only found out about by looking.
+    /// Whether to listen for notifications of other servers. Without them, their changes are found
+    /// by polling.
     pub listen: bool,
-    /// The clock of the embedded engine; another database has its own.
+    /// The clock of the embedded engine; PostgreSQL has its own.
     pub clock: Clock,
 }
 
@@ -56,22 +57,22 @@ impl Default for StoreOptions {
     }
 }
 
-/// What the writer has done since it started, and has still to do.
+/// Counters of the writer since it started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StoreStats {
     pub commits: u64,
-    /// Commands that ran in them.
+    /// Commands that ran in those commits.
     pub commands: u64,
-    /// Commands that wait for the next one.
+    /// Commands that wait for the next commit.
     pub waiting: usize,
 }
 
-/// Threads for reads that do not wait for one another.
+/// Groups of reader threads; reads of one group never wait for another group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ReadPool {
-    /// What requests need.
+    /// Reads for requests.
     General,
-    /// What the delivery of events needs.
+    /// Reads for the delivery of events.
     Delivery,
     /// Long lists: events, deliveries, the audit log.
     History,
@@ -94,12 +95,12 @@ const DELIVERY_READERS: usize = 2;
 /// Threads that read long lists.
 const HISTORY_READERS: usize = 1;
 
-/// Cheap to clone. Ends its threads when [`closed`](Store::close) or when the last clone is gone;
-/// both let everything already handed in finish.
+/// Cheap to clone. Its threads end when it is [`closed`](Store::close) or the last clone is
+/// dropped; commands already in a queue finish first.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
-    /// Where reads of this handle run.
+    /// The threads for the reads of this handle.
     reads: ReadPool,
 }
 
@@ -109,9 +110,9 @@ struct Inner {
     threads: Mutex<Vec<JoinHandle<()>>>,
     counters: Arc<Counters>,
     is_shared: bool,
-    /// Told when another server has committed something.
+    /// Notified when another server has committed a change.
     hints: Arc<Notify>,
-    /// Who reads long lists.
+    /// Limits concurrent reads of long lists.
     lists: ListReads,
     listener: Mutex<Option<postgres::Listener>>,
 }
@@ -125,7 +126,7 @@ struct Queues {
 }
 
 impl Store {
-    /// Makes the data folder if need be, locks it, and brings its database up to this schema.
+    /// Creates the data folder if it is missing, locks it, and migrates its database.
     pub fn open(data_dir: &Path) -> Result<Self, OpenError> {
         Self::open_with(data_dir, StoreOptions::default())
     }
@@ -151,7 +152,7 @@ impl Store {
         Self::start(database, connection, &options)
     }
 
-    /// Connects to a database that several servers may share, and brings it up to this schema.
+    /// Connects to a database that several servers may share, and migrates it.
     pub async fn connect(url: DatabaseUrl, options: StoreOptions) -> Result<Self, OpenError> {
         let server = Arc::new(postgres::Server::new(url));
         let database = Database::Postgres(server.clone());
@@ -221,7 +222,7 @@ impl Store {
         })
     }
 
-    /// The same store, with readers of its own for the delivery of events.
+    /// The same store, reading on the threads for the delivery of events.
     pub fn for_delivery(&self) -> Self {
         self.reading_in(ReadPool::Delivery)
     }
@@ -238,8 +239,8 @@ impl Store {
         self.inner.is_shared
     }
 
-    /// Until another server has committed something one should look at, as far as that is heard;
-    /// for one waiter.
+    /// Waits until a notification reports a commit of another server. For one waiter; notifications
+    /// may get lost.
     pub async fn hinted(&self) {
         self.inner.hints.notified().await;
     }
@@ -265,7 +266,7 @@ impl Store {
         self.run(|queues| queues.writes.clone(), work).await
     }
 
-    /// Runs a closure on one snapshot; statements that write are refused.
+    /// Runs a closure on one snapshot; statements that write are rejected.
     pub async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -274,8 +275,8 @@ impl Store {
         self.run(|queues| queues.reads[pool].clone(), work).await
     }
 
-    /// [`read`](Self::read) for a long list that a user asked for: on readers of its own, and few at
-    /// the same time.
+    /// [`read`](Self::read) for a long list that a user requested: on separate threads, with a limit
+    /// on concurrent lists.
     pub async fn read_list<T: Send + 'static>(
         &self,
         user: UserId,
@@ -317,7 +318,7 @@ impl Store {
         }
     }
 
-    /// Takes no more commands, finishes those handed in, ends the threads and frees the data
+    /// Rejects new commands, finishes those in the queues, ends the threads and unlocks the data
     /// folder. Closing again does nothing.
     pub async fn close(&self) {
         self.inner.queues.lock().take();

@@ -1,4 +1,4 @@
-//! Idempotency keys of emits: what a key was used for, for a day.
+//! Idempotency keys of emits, kept for a day.
 
 use svc_core::{Timestamp, UserId};
 use svc_protocol::api::Emitted;
@@ -9,14 +9,14 @@ use super::{
     value::Hash,
 };
 
-/// What a key was used for.
+/// The emit that a key was used for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Use {
     pub body_hash: Hash,
     pub emitted: Emitted,
 }
 
-/// `None` for a key never used, or used so long ago that it is free again.
+/// `None` for a key that was never used, or whose use has expired.
 pub fn find(
     tx: &mut Tx<'_>,
     user: UserId,
@@ -40,7 +40,7 @@ pub fn find(
     .transpose()
 }
 
-/// Remembers a use in place of an expired one.
+/// Records a use; replaces an expired one.
 pub fn put(
     tx: &mut Tx<'_>,
     user: UserId,
@@ -66,7 +66,7 @@ pub fn put(
     Ok(())
 }
 
-/// Users with more than `keep` keys, with the moment of expiry of the oldest key to keep.
+/// Users with more than `keep` keys, with the expiry of the oldest key to keep.
 pub fn list_over(tx: &mut Tx<'_>, keep: u32) -> Result<Vec<(UserId, Timestamp)>, StoreError> {
     let users = tx.query(
         "SELECT user_id FROM idempotency_keys GROUP BY user_id HAVING COUNT(*) > ?1",
@@ -87,7 +87,7 @@ pub fn list_over(tx: &mut Tx<'_>, keep: u32) -> Result<Vec<(UserId, Timestamp)>,
     Ok(over)
 }
 
-/// Removes at most `limit` keys of a user that expire before a moment; how many.
+/// Removes at most `limit` keys of a user that expire before a time; how many.
 pub fn prune_before(
     tx: &mut Tx<'_>,
     user: UserId,

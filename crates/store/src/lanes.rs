@@ -1,8 +1,7 @@
-//! Lanes: the queues of sinks and method subscriptions, who holds them, and what is in them.
+//! Lanes: the queues of sinks and method subscriptions, and their leases.
 //!
-//! [`queue`] puts deliveries in, [`due`] finds and claims lanes with something to deliver,
-//! [`lease`] lets one server at a time take deliveries out, [`declarations`] makes and removes the
-//! lanes of methods.
+//! [`queue`] adds deliveries, [`due`] finds and claims lanes with due deliveries, [`lease`] lets one
+//! server at a time work on a lane, [`declarations`] creates and removes the lanes of methods.
 
 mod declarations;
 mod due;
@@ -31,7 +30,7 @@ use super::{
     value::{FromValue, Value},
 };
 
-/// What a lane delivers to. Each kind has delivery slots of its own.
+/// The kind of receiver of a lane. Each kind has delivery slots of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DeliveryKind {
     Webhook,
@@ -74,7 +73,7 @@ impl FromValue for DeliveryKind {
     }
 }
 
-/// A lane as others see it.
+/// A lane without its lease.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LaneRow {
     pub id: LaneId,
@@ -87,7 +86,7 @@ pub struct LaneRow {
     pub failures: u32,
 }
 
-/// Whose queue a lane is.
+/// The receiver of a lane's events.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Receiver {
     Sink(SinkId),
@@ -117,7 +116,7 @@ impl LaneRow {
     }
 }
 
-/// A lane with something in it, for metrics.
+/// A lane that is not empty, for metrics.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Backlog {
     pub lane: LaneId,
@@ -130,34 +129,17 @@ pub struct Backlog {
     pub oldest: Timestamp,
 }
 
-/// A query for whole rows, with what follows the name of the table.
-macro_rules! select {
-    ($rest:literal) => {
-        concat!(
-            "SELECT id, owner_id, sink_id, method, depth, dropped, failures FROM lanes ",
-            $rest
-        )
-    };
-}
-
 /// `None` for a json-rpc sink.
 pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, StoreError> {
-    tx.find(select!("WHERE sink_id = ?1"), values![sink], LaneRow::read)
-}
-
-pub fn find_by_method(
-    tx: &mut Tx<'_>,
-    owner: UserId,
-    method: &str,
-) -> Result<Option<LaneRow>, StoreError> {
     tx.find(
-        select!("WHERE owner_id = ?1 AND method = ?2"),
-        values![owner, method],
+        "SELECT id, owner_id, sink_id, method, depth, dropped, failures FROM lanes
+         WHERE sink_id = ?1",
+        values![sink],
         LaneRow::read,
     )
 }
 
-/// Every lane with something in it.
+/// Every lane that is not empty.
 pub fn list_backlog(tx: &mut Tx<'_>) -> Result<Vec<Backlog>, StoreError> {
     tx.list(
         "SELECT l.id AS id, COALESCE(l.method, s.name) AS name, l.owner_key AS owner,
@@ -198,10 +180,10 @@ pub fn totals(tx: &mut Tx<'_>) -> Result<Totals, StoreError> {
     })
 }
 
-/// Key of the drops of lanes that are gone, so that their number never goes down.
+/// The key of the counter of drops of removed lanes, so that the total never decreases.
 const KEPT_DROPS: &str = "drops_of_removed_lanes";
 
-/// A lane with this many drops is about to be removed.
+/// Adds the drops of a lane that is about to be removed to the counter.
 pub(super) fn keep_drops(tx: &mut Tx<'_>, dropped: u64) -> Result<(), StoreError> {
     if dropped > 0 {
         let kept = kept_drops(tx)? + dropped;
@@ -287,7 +269,7 @@ pub(super) fn follow_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreEr
     Ok(())
 }
 
-/// Patterns hold no commas, so a list of them is text with commas, as people write it.
+/// Patterns contain no commas, so a list is stored as users write it: separated by commas.
 pub(super) fn write_patterns(patterns: &[Pattern]) -> String {
     let entries: Vec<_> = patterns.iter().map(ToString::to_string).collect();
     entries.join(",")

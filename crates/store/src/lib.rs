@@ -61,8 +61,8 @@ pub use handle::{Store, StoreOptions, StoreStats};
 pub use migrations::SCHEMA_VERSION;
 pub use page::{InvalidPage, PAGE_DEFAULT, PAGE_MAX, Page, PageRequest};
 pub use postgres::{AddressError, DatabaseUrl};
-pub use sql::{Row, Tx};
-pub use value::{FromValue, Hash, Json, Value};
+pub use sql::Tx;
+pub use value::Hash;
 
 /// The target of log records. Operators filter by it, so it is older than this crate.
 const LOG_TARGET: &str = "svc_server::store";

@@ -1,4 +1,4 @@
-//! How many long lists are read at the same time: few for each user, and few in all. Others wait.
+//! Limits on concurrent reads of long lists, for each user and in total. Further reads wait.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -8,11 +8,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::StoreError;
 
-/// Lists of one user that are read at the same time.
+/// Concurrent reads of one user.
 const PER_USER: usize = 2;
-/// Lists of all users that are read at the same time.
+/// Concurrent reads of all users.
 const IN_ALL: usize = 8;
-/// Users remembered before those that read nothing are forgotten.
+/// Users kept in the table before those without a read are removed.
 const USERS_MAX: usize = 1_000;
 
 pub(super) struct ListReads {
@@ -20,7 +20,7 @@ pub(super) struct ListReads {
     users: Mutex<HashMap<UserId, Arc<Semaphore>>>,
 }
 
-/// Leave to read a list, until it is dropped.
+/// A permit to read one list, until dropped.
 pub(super) struct ListPermit {
     _in_all: OwnedSemaphorePermit,
     _of_user: OwnedSemaphorePermit,
@@ -36,8 +36,8 @@ impl Default for ListReads {
 }
 
 impl ListReads {
-    /// Waits for leave to read. The user's own lists come first: one user never waits in more than
-    /// [`PER_USER`] places of the common line.
+    /// Waits for a permit: first for one of the user, then for one of all users. So one user has at
+    /// most [`PER_USER`] reads in the common queue.
     pub(super) async fn enter(&self, user: UserId) -> Result<ListPermit, StoreError> {
         let of_user = acquire(self.of(user)).await?;
         let in_all = acquire(self.in_all.clone()).await?;

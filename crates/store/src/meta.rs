@@ -24,19 +24,19 @@ pub fn set(tx: &mut Tx<'_>, key: &str, value: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether it was there.
+/// Deletes a value; whether it existed.
 pub fn delete(tx: &mut Tx<'_>, key: &str) -> Result<bool, StoreError> {
     Ok(tx.execute("DELETE FROM meta WHERE key = ?1", values![key])? > 0)
 }
 
 /// The id of the server of this data folder, if one has started on it.
-pub fn find_server_id(tx: &mut Tx<'_>) -> Result<Option<ServerId>, StoreError> {
+pub(crate) fn find_server_id(tx: &mut Tx<'_>) -> Result<Option<ServerId>, StoreError> {
     tx.query_opt("SELECT value FROM meta WHERE key = ?1", values![SERVER_ID])?
         .map(|row| row.get("value"))
         .transpose()
 }
 
-/// The id of the server of this data folder: `new` on the first start, the same ever after.
+/// The id of the server of this data folder; `new` becomes the id at the first start.
 pub fn ensure_server_id(tx: &mut Tx<'_>, new: ServerId) -> Result<ServerId, StoreError> {
     tx.execute(
         "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO NOTHING",

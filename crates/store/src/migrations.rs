@@ -81,11 +81,11 @@ const MIGRATIONS: &[Migration] = &[
     },
 ];
 
-/// The schema this program works with.
+/// The schema version of this program.
 pub const SCHEMA_VERSION: i64 = 11;
 
-/// Brings a database up to [`SCHEMA_VERSION`], each step in a transaction of its own. Servers that
-/// start at once take turns: each looks again what is left to do once it has its turn.
+/// Migrates a database to [`SCHEMA_VERSION`], each step in a transaction of its own. Servers that
+/// start at the same time run steps one after the other, and check again before each step.
 pub(super) fn migrate(connection: &Connection) -> Result<(), OpenError> {
     in_transaction(connection, begin)?;
     for step in MIGRATIONS {
@@ -95,7 +95,7 @@ pub(super) fn migrate(connection: &Connection) -> Result<(), OpenError> {
     check_version(found)
 }
 
-/// The same within a transaction that is open, and undone with it.
+/// [`migrate`] within an open transaction.
 pub(super) fn migrate_within(tx: &mut Tx<'_>) -> Result<(), OpenError> {
     begin(tx)?;
     for step in MIGRATIONS {
@@ -114,7 +114,7 @@ fn begin(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     )
 }
 
-/// Takes a step, unless it was taken before.
+/// Runs a step unless it has run before.
 fn reach(tx: &mut Tx<'_>, step: &Migration) -> Result<(), StoreError> {
     match schema_version(tx)? < step.version {
         true => apply(tx, step),
@@ -142,7 +142,7 @@ fn check_version(found: i64) -> Result<(), OpenError> {
     }
 }
 
-/// The newest step a database has; 0 for an empty one.
+/// The newest step that ran on a database; 0 for an empty database.
 fn schema_version(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
     tx.count(
         "SELECT COALESCE(MAX(version), 0) FROM schema_migrations",

@@ -1,5 +1,5 @@
-//! Keyset pagination: ids are UUIDv7, so their order is the order of time, and a cursor is simply
-//! the last id of the page before.
+//! Keyset pagination: ids are UUIDv7, so their order is the order of time, and a cursor is the last
+//! id of the previous page.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use super::{
     value::Value,
 };
 
-/// Records on a page when the caller does not say.
+/// Records on a page by default.
 pub const PAGE_DEFAULT: u32 = 100;
-/// Records a page may have.
+/// Records on a page at most.
 pub const PAGE_MAX: u32 = 1_000;
 
-/// Bytes of records on one page. A page of large records has fewer of them: rows are read only as
-/// far as they fit, so that no answer costs more memory than this.
+/// Bytes of records on one page. A page of large records has fewer records: only rows that fit are
+/// read, so that no answer takes more memory than this.
 pub(super) const PAGE_BYTES_MAX: u64 = 1024 * 1024;
 /// Ids that one statement looks up.
 const IDS_AT_ONCE: usize = 32;
@@ -61,7 +61,7 @@ impl PageRequest {
         Ok(Self { after, limit })
     }
 
-    /// For `id > ?`: the nil UUID stands before every id.
+    /// For `id > ?`: the nil UUID is less than every id.
     pub(super) fn after(self) -> Value {
         Id(self.after.unwrap_or(Uuid::nil())).into()
     }
@@ -71,7 +71,7 @@ impl PageRequest {
         Id(self.after.unwrap_or(Uuid::max())).into()
     }
 
-    /// For `LIMIT ?`: one more than asked tells whether there is a next page.
+    /// For `LIMIT ?`: one extra row shows whether there is a next page.
     pub(super) fn limit(self) -> Value {
         Value::Int(i64::from(self.limit) + 1)
     }
@@ -81,12 +81,12 @@ impl PageRequest {
         self.limit as usize + 1
     }
 
-    /// Cuts the extra record off and makes the cursor.
+    /// Removes the extra record and makes the cursor.
     pub(super) fn page<T>(self, items: Vec<T>, id: impl Fn(&T) -> Uuid) -> Page<T> {
         self.page_by(items, id)
     }
 
-    /// [`page`](Self::page) for lists whose cursor is something else than an id.
+    /// [`page`](Self::page) for lists whose cursor is not an id.
     pub(super) fn page_by<T, K: ToString>(
         self,
         mut items: Vec<T>,
@@ -104,7 +104,7 @@ impl PageRequest {
 }
 
 impl PageRequest {
-    /// Cuts a list of keys and sizes where the page is full: the first record always fits.
+    /// Cuts a list of keys and sizes where the page is full; the first record always fits.
     pub(super) fn page_within_bytes<K: Clone + ToString>(self, sizes: Vec<(K, u64)>) -> Page<K> {
         let Page { items, next_cursor } = self.page_by(sizes, |(key, _)| key.clone());
         let all = items.len();
@@ -142,7 +142,7 @@ pub(super) fn rows_by_id(
     let sql = format!("{select} WHERE id IN ({})", places.join(", "));
     let mut found = HashMap::new();
     for ids in ids.chunks(IDS_AT_ONCE) {
-        // One statement for any number of ids: the last one fills it up.
+        // The same statement for any number of ids: the last id fills the unused placeholders.
         let filled = (0..IDS_AT_ONCE).map(|n| Id(ids[n.min(ids.len() - 1)]).into());
         let values: Vec<Value> = filled.collect();
         for row in tx.query(&sql, &values)? {
@@ -156,7 +156,7 @@ pub(super) fn rows_by_id(
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Page<T> {
     pub items: Vec<T>,
-    /// Asks for the next page; `None` on the last.
+    /// The cursor of the next page; `None` on the last page.
     pub next_cursor: Option<String>,
 }
 

@@ -1,14 +1,14 @@
 //! PostgreSQL behind the port, for a zone of several servers.
 //!
-//! Cast: [`Server`] is where the database is and opens connections; [`Connection`] is one of
-//! them, used by one thread; `address` reads the URL, `types` translates values, `listen` hears
-//! the hints of other servers.
+//! Cast: [`Server`] holds the address of the database and opens connections; [`Connection`] is one
+//! of them, used by one thread; `address` parses the URL, `types` converts values, `listen`
+//! receives the notifications of other servers.
 //!
-//! Transactions that write take one advisory lock of the zone first, so that they follow one
-//! another as they do on the embedded engine: every rule that reads before it writes holds here
-//! too. A server that is frozen within a transaction is thrown out by the database after
-//! [`IDLE_MAX`]. Round trips are what costs: statements whose outcome nobody needs at once are
-//! sent without waiting.
+//! Transactions that write first take one advisory lock of the zone, so that they run one after the
+//! other as on the embedded engine: every rule that reads before it writes holds here too. The
+//! database disconnects a server that is frozen within a transaction after [`IDLE_MAX`]. Round
+//! trips dominate the cost, so statements whose outcome is not needed at once are sent without
+//! waiting.
 
 mod address;
 mod check;
@@ -41,22 +41,22 @@ use super::{connection::Access, error::StoreError, sql::Row, value::Value};
 
 /// How long opening a connection may take.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
-/// How long a failure to connect stands for the attempts right after it.
+/// How long a failure to connect is returned to further attempts without trying again.
 const CONNECT_PAUSE: Duration = Duration::from_millis(500);
-/// How long an answer may take, before the network is taken for dead: longer than any statement
-/// may run.
+/// How long an answer may take before the connection counts as lost: longer than any statement may
+/// run.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
-/// The same within a long transaction, whose commit may take its time. A network that is dead is
-/// noticed by the system.
+/// The same within a long transaction, whose commit may take long. The system detects a dead
+/// network.
 const LONG_ANSWER_MAX: Duration = Duration::from_secs(60 * 60);
-/// How long the database lets a transaction wait for its own server. All writers of the zone wait
-/// for it, and a server that works needs microseconds.
+/// How long the database lets a transaction idle. All writers of the zone wait for it, and a working
+/// server idles for microseconds.
 const IDLE_MAX: Duration = Duration::from_secs(5);
-/// Statements a connection keeps prepared; one more, and it begins anew.
+/// Statements a connection keeps prepared; at this number it forgets all of them.
 const STATEMENTS_MAX: usize = 512;
 /// The advisory lock of writers: `svc` and a number.
 const WRITE_LOCK: i64 = 0x0073_7663_0000_0001;
-/// The channel of hints.
+/// The channel of notifications.
 const CHANNEL: &str = "svc_zone";
 
 const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
@@ -64,10 +64,10 @@ const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
      SET LOCAL idle_in_transaction_session_timeout = '60s'; \
      SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-/// Where the database is.
+/// The database, as an opener of connections.
 pub(super) struct Server {
     url: DatabaseUrl,
-    /// Tells our own hints from those of other servers.
+    /// Distinguishes this server's notifications from those of other servers.
     origin: String,
     failed: Mutex<Option<(Instant, StoreError)>>,
 }
@@ -81,7 +81,7 @@ impl Server {
         }
     }
 
-    /// Opens a connection; not while opening one has just failed.
+    /// Opens a connection, unless opening one has just failed.
     pub(super) fn connect(&self, access: Access) -> Result<Connection, StoreError> {
         if let Some((at, error)) = &*self.failed.lock()
             && at.elapsed() < CONNECT_PAUSE
@@ -94,7 +94,7 @@ impl Server {
         opened
     }
 
-    /// An outage is told when it begins and when it ends, however many notice it.
+    /// Logs an outage once when it begins and once when it ends.
     fn note(&self, failed: Option<StoreError>) {
         let mut before = self.failed.lock();
         match (before.is_some(), &failed) {
@@ -108,7 +108,7 @@ impl Server {
     }
 }
 
-/// Something sent whose answer has not been looked at; the time, if that was asked for.
+/// A statement that was sent and whose outcome was not read yet; returns the time, if requested.
 type Unsettled =
     Pin<Box<dyn Future<Output = Result<Option<Timestamp>, tokio_postgres::Error>> + Send>>;
 
@@ -118,7 +118,7 @@ struct Prepared {
 }
 
 pub(super) struct Connection {
-    /// Drives this connection, and nothing else, while its thread waits for it.
+    /// Drives only this connection, while its thread waits for it.
     runtime: Runtime,
     client: Arc<Client>,
     access: Access,
@@ -132,7 +132,7 @@ pub(super) struct Connection {
     hint: Cell<bool>,
     /// How long an answer may take in this transaction.
     answer_max: Cell<Duration>,
-    /// Once no answer came in time.
+    /// Set once an answer timed out.
     silent: Cell<bool>,
 }
 
@@ -237,7 +237,7 @@ impl Connection {
     }
 
     fn begin_with(&self, begin: &str, answer_max: Duration) -> Result<(), StoreError> {
-        // What an earlier transaction left, such as its ROLLBACK.
+        // Outcomes of an earlier transaction, such as its ROLLBACK.
         self.settle()?;
         self.now.set(None);
         self.hint.set(false);
@@ -251,8 +251,8 @@ impl Connection {
         self.settle()
     }
 
-    /// Waited for: what is only handed to the client leaves with the next statement, and until then
-    /// the lock of the zone would be held.
+    /// Waits for the outcome: a statement that is only queued leaves with the next one, and until
+    /// then the lock of the zone would be held.
     pub(super) fn rollback(&self) -> Result<(), StoreError> {
         self.control("ROLLBACK")?;
         self.settle()
@@ -274,7 +274,7 @@ impl Connection {
             match self.wait(sent) {
                 Ok(Some(now)) => self.now.set(Some(now)),
                 Ok(None) => {}
-                // The first failure is the cause of those after it.
+                // The first failure is the cause of the later ones.
                 Err(error) => result = result.and(Err(error)),
             }
         }
@@ -316,7 +316,7 @@ impl Connection {
         Ok(prepared)
     }
 
-    /// Puts something on its way without waiting for its answer.
+    /// Sends a statement without waiting for its outcome.
     fn sent(
         &self,
         sending: impl Future<Output = Result<Option<Timestamp>, tokio_postgres::Error>> + Send + 'static,
@@ -371,5 +371,5 @@ fn single_text(messages: &[SimpleQueryMessage]) -> Option<&str> {
     })
 }
 
-/// Values as the client takes them.
+/// Values in the form that the driver takes.
 type Params<'v> = Vec<&'v (dyn ToSql + Sync)>;

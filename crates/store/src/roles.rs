@@ -1,4 +1,4 @@
-//! Roles: named sets of permissions, and who has them.
+//! Roles: named sets of permissions, and their holders.
 
 use svc_core::{
     Permissions, RoleId, Timestamp, UserId,
@@ -42,7 +42,7 @@ fn permissions(row: &Row, name: &str, builtin: bool) -> Result<Permissions, Stor
     }
 }
 
-/// Makes the two roles that always exist.
+/// Inserts the two built-in roles if they are missing.
 pub(super) fn ensure_builtin(tx: &mut Tx<'_>, now: Timestamp) -> Result<(), StoreError> {
     for name in [ROLE_ADMIN, ROLE_USER] {
         tx.execute(
@@ -114,7 +114,7 @@ pub fn update(
     Ok(())
 }
 
-/// Whoever has it loses it.
+/// Deletes a role; its holders lose it.
 pub fn delete(tx: &mut Tx<'_>, id: RoleId) -> Result<(), StoreError> {
     tx.execute("DELETE FROM roles WHERE id = ?1", values![id])?;
     Ok(())
@@ -143,7 +143,7 @@ pub fn count_other_active_holders(
     )
 }
 
-/// Makes these the roles of a user.
+/// Sets the roles of a user.
 pub fn set_of_user(tx: &mut Tx<'_>, user: UserId, roles: &[RoleId]) -> Result<(), StoreError> {
     tx.execute("DELETE FROM user_roles WHERE user_id = ?1", values![user])?;
     for role in roles {

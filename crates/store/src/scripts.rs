@@ -27,7 +27,7 @@ pub fn owner_key(script: &Script) -> String {
     }
 }
 
-/// Own scripts, and those of everybody.
+/// The `owner_key`s of scripts that a user may use: their own and global ones.
 pub fn visible_keys(user: UserId) -> Vec<String> {
     vec![user.to_string(), GLOBAL.to_owned()]
 }
@@ -53,7 +53,7 @@ fn read(row: &Row) -> Result<Script, StoreError> {
     })
 }
 
-/// A name taken by the same owner and kind is [`StoreError::Unique`].
+/// A duplicate name of the same owner and kind is [`StoreError::Unique`].
 pub fn insert(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
     tx.execute(
         &format!(
@@ -131,7 +131,7 @@ fn read_tool(row: &Row) -> Result<ToolRow, StoreError> {
     })
 }
 
-/// Every tool script there is.
+/// Every tool script.
 pub fn list_tools(tx: &mut Tx<'_>) -> Result<Vec<ToolRow>, StoreError> {
     let rows = tx.query(
         &format!("SELECT {TOOL_COLUMNS} FROM scripts WHERE kind = ?1 ORDER BY id"),

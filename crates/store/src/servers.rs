@@ -1,4 +1,4 @@
-//! The servers of the zone: who is there, since when, and with how much to do.
+//! The servers of the zone: their heartbeats and their load.
 
 use svc_core::{ServerId, Timestamp};
 
@@ -10,12 +10,12 @@ use super::{
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerRow {
     pub id: ServerId,
-    /// The address agents and people reach it by.
+    /// The address for agents and users.
     pub url: String,
     pub svc_version: String,
-    /// By the database's clock, and later than any start before it under the same id.
+    /// By the database's clock, and later than any earlier start with the same id.
     pub started_at: Timestamp,
-    /// Its last sign of life.
+    /// The time of its last heartbeat.
     pub seen_at: Timestamp,
     /// Agents linked to it.
     pub links: u32,
@@ -23,11 +23,11 @@ pub struct ServerRow {
     pub draining: bool,
 }
 
-/// A server with what it holds.
+/// A server and the number of its leases.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerHolding {
     pub server: ServerRow,
-    /// Lanes it delivers from at the moment.
+    /// Lanes that the server holds.
     pub leases: u32,
 }
 
@@ -45,14 +45,14 @@ impl ServerRow {
     }
 }
 
-/// The start of a server that starts now.
+/// The start time for a server that starts now.
 pub fn next_start(tx: &mut Tx<'_>, id: ServerId) -> Result<Timestamp, StoreError> {
     let now = tx.now()?;
     let before = find(tx, id)?.map(|server| server.started_at);
     Ok(before.map_or(now, |before| now.max(Timestamp(before.0 + 1))))
 }
 
-/// A sign of life. Not taken (`false`) from a server whose id another has started under since.
+/// Records a heartbeat. Rejected (`false`) if another server has started with the same id since.
 pub fn beat(tx: &mut Tx<'_>, server: &ServerRow) -> Result<bool, StoreError> {
     let taken = tx.execute(
         "INSERT INTO servers
@@ -102,8 +102,8 @@ pub fn list(tx: &mut Tx<'_>) -> Result<Vec<ServerHolding>, StoreError> {
     )
 }
 
-/// Whether a server of an earlier version, which does not read `sealed_headers` of sinks, has given
-/// a sign of life since a moment.
+/// Whether a server of an earlier version, which does not read `sealed_headers` of sinks, had a
+/// heartbeat since a time.
 pub fn any_without_sealed_headers(
     tx: &mut Tx<'_>,
     since: Timestamp,
@@ -117,7 +117,7 @@ pub fn any_without_sealed_headers(
     Ok(found.is_some())
 }
 
-/// Removes those not seen since a moment, which hold nothing any more.
+/// Removes servers last seen before a time that have no spaces any more.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
     tx.execute(
         "DELETE FROM servers WHERE seen_at < ?1 AND NOT EXISTS (

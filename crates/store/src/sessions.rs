@@ -1,4 +1,4 @@
-//! Login sessions; only the hashes of their cookies.
+//! Login sessions; cookies are stored as hashes.
 
 use svc_core::{SessionId, Timestamp, UserId};
 
@@ -70,7 +70,7 @@ pub fn find(tx: &mut Tx<'_>, id: SessionId) -> Result<Option<SessionRow>, StoreE
     tx.find(select!("WHERE id = ?1"), values![id], SessionRow::read)
 }
 
-/// Those that have not expired.
+/// Sessions that have not expired.
 pub fn list(
     tx: &mut Tx<'_>,
     user: UserId,
@@ -88,7 +88,7 @@ pub fn list(
     Ok(page.page(sessions, |session: &SessionRow| session.id.0))
 }
 
-/// All of one user: for the directory.
+/// All sessions of one user: for the directory.
 pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<SessionRow>, StoreError> {
     tx.list(
         select!("WHERE user_id = ?1"),
@@ -97,7 +97,7 @@ pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<SessionRow>, St
     )
 }
 
-/// Everyone's: for the directory.
+/// All sessions: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<SessionRow>, StoreError> {
     tx.list(select!(""), &[], SessionRow::read)
 }
@@ -107,7 +107,7 @@ pub fn delete(tx: &mut Tx<'_>, id: SessionId) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Ends all sessions of a user, but for the one kept; how many.
+/// Deletes all sessions of a user except `keep`; how many.
 pub fn delete_of_user(
     tx: &mut Tx<'_>,
     user: UserId,
@@ -119,7 +119,7 @@ pub fn delete_of_user(
     )
 }
 
-/// Ends all but the newest sessions of a user.
+/// Deletes all sessions of a user except the newest `keep`.
 pub fn delete_oldest_of_user(
     tx: &mut Tx<'_>,
     user: UserId,
@@ -132,7 +132,7 @@ pub fn delete_oldest_of_user(
     )
 }
 
-/// Removes what has expired; whose sessions they were.
+/// Deletes expired sessions; their users.
 pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Vec<UserId>, StoreError> {
     let mut users = tx
         .query(

@@ -1,5 +1,5 @@
-//! Event sinks. A webhook or script sink has a lane, made, kept in step and removed with it; a
-//! json-rpc sink is a formatter and has none.
+//! Event sinks. A webhook or script sink has a lane that is created, updated and removed with it; a
+//! json-rpc sink is a formatter and has no lane.
 
 mod health;
 
@@ -20,16 +20,16 @@ use super::{
     value::{FromValue, Json, Value},
 };
 
-/// The `owner_key` of sinks that see everybody's events.
+/// The `owner_key` of sinks that see the events of all users.
 pub const GLOBAL: &str = "global";
 
-/// A sink as the table has it. Type and owner never change.
+/// A row of the table of sinks. Type and owner never change.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SinkRow {
     pub id: SinkId,
     /// The owner's id, or [`GLOBAL`].
     pub owner_key: String,
-    /// Who made it, for a global one.
+    /// For a global sink, the user who created it.
     pub owner_id: UserId,
     pub name: String,
     pub description: String,
@@ -39,7 +39,7 @@ pub struct SinkRow {
     pub config: SinkConfig,
     /// Encrypted.
     pub secret: Option<Vec<u8>>,
-    /// Encrypted; signs too until `previous_until`.
+    /// Encrypted; also signs until `previous_until`.
     pub previous_secret: Option<Vec<u8>>,
     pub previous_until: Option<Timestamp>,
     /// Values of a webhook's headers, encrypted: see `events::sealed_headers`.
@@ -47,13 +47,13 @@ pub struct SinkRow {
     pub created_at: Timestamp,
 }
 
-/// What the type of a sink needs.
+/// The settings of a sink, by its type.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum SinkConfig {
     Webhook {
         url: String,
-        /// By name; a value that is encrypted is a mask here.
+        /// By name; encrypted values are masked here.
         headers: BTreeMap<String, String>,
         body_template: Option<String>,
     },
@@ -85,7 +85,7 @@ impl SinkConfig {
     }
 }
 
-/// What became of a sink's queue.
+/// The state of a sink's queue.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct SinkStatus {
     /// `None` for json-rpc sinks.
@@ -157,7 +157,8 @@ impl From<SinkType> for Value {
     }
 }
 
-/// With its lane, if its type has one. A name taken by the same owner is [`StoreError::Unique`].
+/// Inserts a sink, and its lane if its type has one. A duplicate name of the same owner is
+/// [`StoreError::Unique`].
 pub fn insert(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     tx.execute(
         &format!(
@@ -212,7 +213,7 @@ pub fn find_by_name(
     )
 }
 
-/// Those of the given owners, oldest first.
+/// The sinks of the given owners, oldest first.
 pub fn list(
     tx: &mut Tx<'_>,
     owner_keys: &[String],
@@ -260,7 +261,7 @@ pub fn list_webhooks_after(
     )
 }
 
-/// Script sinks whose configuration holds this text somewhere.
+/// Script sinks whose configuration contains this text.
 pub(crate) fn list_mentioning(tx: &mut Tx<'_>, text: &str) -> Result<Vec<SinkRow>, StoreError> {
     tx.list(
         &format!(
@@ -271,7 +272,7 @@ pub(crate) fn list_mentioning(tx: &mut Tx<'_>, text: &str) -> Result<Vec<SinkRow
     )
 }
 
-/// Whether anything is encrypted at all.
+/// Whether any sink has an encrypted secret.
 pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
     let found = tx.query_opt(
         "SELECT id FROM event_sinks WHERE secret IS NOT NULL LIMIT 1",
@@ -302,7 +303,7 @@ pub fn list_json_rpc(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkRow>, Sto
     )
 }
 
-/// Writes everything that may change, and keeps the lane in step.
+/// Writes all fields that may change, and updates the lane.
 pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     let changed = tx.execute(
         "UPDATE event_sinks SET name = ?2, description = ?3, patterns = ?4, active = ?5,
@@ -327,7 +328,7 @@ pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     lanes::follow_sink(tx, sink)
 }
 
-/// What the user who last saved the sink held then.
+/// The permissions of the user who last saved the sink, at that time.
 pub fn saved_power(tx: &mut Tx<'_>, id: SinkId) -> Result<SavedPower, StoreError> {
     let row = tx.query_opt(
         "SELECT saved_power FROM event_sinks WHERE id = ?1",

@@ -22,7 +22,7 @@ pub struct SpaceRow {
     pub name: SpaceName,
     pub owner_id: UserId,
     pub state: State,
-    /// Why it is stopped; `None` in any other state, and once it has been asked to start.
+    /// Why it is stopped; `None` in any other state, and after a request to start.
     pub stop_reason: Option<StopReason>,
     pub health: Health,
     pub runtime: Runtime,
@@ -102,7 +102,7 @@ pub fn insert(tx: &mut Tx<'_>, space: &SpaceRow) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A space in any state, deleted too.
+/// A space in any state, including deleted ones.
 pub fn find(tx: &mut Tx<'_>, id: SpaceId) -> Result<Option<SpaceRow>, StoreError> {
     tx.find(select!("WHERE id = ?1"), values![id], SpaceRow::read)
 }
@@ -178,7 +178,7 @@ pub fn count_by_state(tx: &mut Tx<'_>, owner: Option<UserId>) -> Result<SpaceCou
     Ok(counts)
 }
 
-/// Spaces in one state, all of them: for the start of a server.
+/// All spaces in one state: for the start of a server.
 pub fn list_in_state(tx: &mut Tx<'_>, state: State) -> Result<Vec<SpaceRow>, StoreError> {
     tx.list(
         select!("WHERE state = ?1 ORDER BY id"),
@@ -187,12 +187,12 @@ pub fn list_in_state(tx: &mut Tx<'_>, state: State) -> Result<Vec<SpaceRow>, Sto
     )
 }
 
-/// Those whose agents were linked when the server last ran.
+/// Spaces whose agents were linked when the server last ran.
 pub fn list_deployed(tx: &mut Tx<'_>) -> Result<Vec<SpaceRow>, StoreError> {
     list_in_state(tx, State::Deployed)
 }
 
-/// Spaces whose server is not known, or has not been seen since a moment.
+/// Spaces whose server is unknown, or was last seen before a time.
 pub fn list_orphans(
     tx: &mut Tx<'_>,
     before: Timestamp,
@@ -208,15 +208,15 @@ pub fn list_orphans(
     )
 }
 
-/// A state a space moves to, with what that state records.
+/// A new state of a space, with the values it records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewState {
     Deployed { node_id: ServerId },
     Stopped { reason: StopReason },
 }
 
-/// Moves a space to another state; its health is unknown from then on. False if it is deleted or
-/// was never there.
+/// Sets the state of a space, and its health to unknown. False if the space is deleted or does not
+/// exist.
 pub fn set_state(
     tx: &mut Tx<'_>,
     id: SpaceId,
@@ -240,7 +240,7 @@ pub fn set_state(
     Ok(changed > 0)
 }
 
-/// Why a space is stopped; `None` lets its agent back in.
+/// Sets why a space is stopped; `None` admits its agent again.
 pub fn set_stop_reason(
     tx: &mut Tx<'_>,
     id: SpaceId,
@@ -261,7 +261,7 @@ pub fn set_node(tx: &mut Tx<'_>, id: SpaceId, node: ServerId) -> Result<bool, St
     Ok(changed > 0)
 }
 
-/// Remembers which agent process is linked.
+/// Records which agent process is linked.
 pub fn set_link_instance(tx: &mut Tx<'_>, id: SpaceId, instance: &str) -> Result<(), StoreError> {
     tx.send(
         "UPDATE spaces SET link_instance = ?2 WHERE id = ?1",
@@ -301,7 +301,7 @@ pub fn update_health_check(
     Ok(changed > 0)
 }
 
-/// Records who set the health check, where that is not the owner.
+/// Records the user who set the health check, if that is not the owner.
 pub fn set_health_check_by(
     tx: &mut Tx<'_>,
     id: SpaceId,
@@ -314,7 +314,7 @@ pub fn set_health_check_by(
     Ok(())
 }
 
-/// Something on a space that a user other than its owner made.
+/// An agent token or health check of a space that a user other than its owner set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SetByAnother {
     pub space: SpaceId,
@@ -341,7 +341,7 @@ pub fn list_health_checks_by_others(tx: &mut Tx<'_>) -> Result<Vec<SetByAnother>
     )
 }
 
-/// The space has no health check from then on.
+/// Removes the health check of a space.
 pub fn end_health_check(tx: &mut Tx<'_>, id: SpaceId) -> Result<(), StoreError> {
     update_health_check(tx, id, &HealthCheck::default())?;
     set_health_check_by(tx, id, None)?;

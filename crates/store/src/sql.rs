@@ -1,4 +1,4 @@
-//! The port: what a closure runs statements on, whatever engine stands behind it.
+//! The port: transactions and rows, the same for both engines.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use super::{
 /// The values of a statement's placeholders, in order: `values![id, name]` fills `?1` and `?2`.
 macro_rules! values {
     ($($value:expr),* $(,)?) => {
-        &[$($crate::Value::from($value)),*] as &[$crate::Value]
+        &[$($crate::value::Value::from($value)),*] as &[$crate::value::Value]
     };
 }
 pub(super) use values;
 
-/// An open transaction. What runs on it is committed or rolled back by the engine.
+/// An open transaction. The engine commits it or rolls it back.
 ///
-/// After a statement that failed nothing more can be done in it, and it is undone whatever its
-/// closure answers: PostgreSQL has it so, and one rule for both engines is easier to hold.
+/// After a failed statement every further statement fails, and the transaction is rolled back even
+/// if its closure returns `Ok`. PostgreSQL works like this, and both engines follow one rule.
 pub struct Tx<'c> {
     connection: &'c Connection,
     failed: Option<StoreError>,
@@ -77,18 +77,18 @@ impl<'c> Tx<'c> {
             .first()
     }
 
-    /// Rows changed.
+    /// Returns the number of changed rows.
     pub(crate) fn execute(&mut self, sql: &str, values: &[Value]) -> Result<usize, StoreError> {
         self.run(|connection| connection.execute(sql, values))
     }
 
-    /// For statements nobody waits for: a failure is known at the latest at the end, and undoes
-    /// the transaction like any other.
+    /// Runs a statement without waiting for its outcome. A failure rolls the transaction back, at its
+    /// end at the latest.
     pub(crate) fn send(&mut self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
         self.run(|connection| connection.send(sql, values))
     }
 
-    /// Several statements without placeholders: for migrations.
+    /// Runs several statements without placeholders: for migrations.
     pub(super) fn execute_script(&mut self, sql: &str) -> Result<(), StoreError> {
         self.run(|connection| connection.execute_script(sql))
     }
@@ -99,8 +99,7 @@ impl<'c> Tx<'c> {
         self.run(Connection::now)
     }
 
-    /// Other servers should look at what this transaction changed, once it is committed. A hint:
-    /// they look by themselves now and then.
+    /// Notifies other servers once this transaction is committed. Only a hint: they also poll.
     pub(crate) fn hint(&mut self) {
         self.connection.hint();
     }
@@ -110,10 +109,10 @@ impl<'c> Tx<'c> {
         self.connection.is_shared()
     }
 
-    /// Why what ran on it cannot be kept.
+    /// Returns the failure that prevents a commit.
     pub(super) fn end(self) -> Result<(), StoreError> {
         match self.failed {
-            // What was sent before it is of no interest, but must not be taken for later failures.
+            // Outcomes of earlier statements must not be taken for those of the next transaction.
             Some(error) => {
                 let _ = self.connection.settle();
                 Err(error)
@@ -122,7 +121,7 @@ impl<'c> Tx<'c> {
         }
     }
 
-    /// Something that may be refused, and is undone alone.
+    /// Runs work that may fail, and rolls back that work alone.
     #[cfg(test)]
     pub(super) fn attempt<T>(
         &mut self,

@@ -16,14 +16,14 @@ use super::{connection::Access, error::StoreError, sql::Row, value::Value};
 
 /// Statements a connection keeps prepared.
 const STATEMENT_CACHE: usize = 128;
-/// Bytes the log keeps on disk once a long read that made it grow is over.
+/// The size that the log is truncated to after a long read let it grow.
 const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
 
-/// Where the database is.
+/// The file of the database, and how it is opened.
 #[derive(Clone)]
 pub(super) struct Files {
     pub(super) database: PathBuf,
-    /// How long to wait for another process that holds it, such as a backup.
+    /// How long to wait for another process that holds the file, such as a backup.
     pub(super) busy_timeout: Duration,
 }
 
@@ -74,18 +74,18 @@ impl Connection {
         Ok(self.inner.execute_batch(sql)?)
     }
 
-    /// Statements that steer transactions; they have neither values nor rows.
+    /// Runs a statement that controls a transaction, without values or rows.
     pub(super) fn control(&self, sql: &str) -> Result<(), StoreError> {
         self.execute(sql, &[]).map(drop)
     }
 
-    /// False once SQLite has ended the transaction by itself, as it does when the disk is full.
+    /// False after SQLite has ended the transaction, as it does when the disk is full.
     pub(super) fn in_transaction(&self) -> bool {
         !self.inner.is_autocommit()
     }
 }
 
-/// Whether a file, which is there, is a database with this table. It is not changed.
+/// Whether an existing file is a database with this table. Does not change the file.
 pub(super) fn has_table(file: &Path, table: &str) -> Result<bool, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = rusqlite::Connection::open_with_flags(file, flags)?;

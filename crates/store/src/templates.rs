@@ -89,7 +89,7 @@ pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Template>, StoreE
     })
 }
 
-/// Writes every field but the id and the time of creation.
+/// Writes every field except the id and the time of creation.
 pub fn update(tx: &mut Tx<'_>, template: &Template) -> Result<bool, StoreError> {
     let changed = tx.execute(
         "UPDATE templates SET name = ?2, ports = ?3, startup_script_id = ?4, health_check = ?5,
@@ -107,7 +107,7 @@ pub fn update(tx: &mut Tx<'_>, template: &Template) -> Result<bool, StoreError> 
     Ok(changed > 0)
 }
 
-/// What the user who last saved the template held then.
+/// The permissions of the user who last saved the template, at that time.
 pub fn saved_power(tx: &mut Tx<'_>, id: TemplateId) -> Result<SavedPower, StoreError> {
     let row = tx.query_opt(
         "SELECT saved_power FROM templates WHERE id = ?1",
@@ -131,7 +131,7 @@ pub fn set_saved_power(
     Ok(())
 }
 
-/// Spaces made from it stay, without a template.
+/// Deletes a template; spaces created from it stay, without a template.
 pub fn delete(tx: &mut Tx<'_>, id: TemplateId) -> Result<bool, StoreError> {
     Ok(tx.execute("DELETE FROM templates WHERE id = ?1", values![id])? > 0)
 }

@@ -1,4 +1,4 @@
-//! API tokens; only their hashes.
+//! API tokens, stored as hashes.
 
 use svc_core::{Scopes, Timestamp, TokenId, UserId};
 
@@ -19,7 +19,7 @@ pub struct TokenRow {
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
     pub last_used_at: Option<Timestamp>,
-    /// The token it was made with.
+    /// The token that created this one.
     pub parent_id: Option<TokenId>,
 }
 
@@ -87,12 +87,12 @@ pub fn list(
     Ok(page.page(tokens, |token: &TokenRow| token.id.0))
 }
 
-/// All of one user: for the directory.
+/// All tokens of one user: for the directory.
 pub fn list_of_user(tx: &mut Tx<'_>, user: UserId) -> Result<Vec<TokenRow>, StoreError> {
     tx.list(select!("WHERE user_id = ?1"), values![user], TokenRow::read)
 }
 
-/// Everyone's: for the directory.
+/// All tokens: for the directory.
 pub fn list_all(tx: &mut Tx<'_>) -> Result<Vec<TokenRow>, StoreError> {
     tx.list(select!(""), &[], TokenRow::read)
 }
@@ -105,7 +105,7 @@ pub fn count(tx: &mut Tx<'_>, user: UserId) -> Result<u64, StoreError> {
     .map(i64::unsigned_abs)
 }
 
-/// Removes a token and all tokens made with it, directly or not; which.
+/// Deletes a token and its descendants; the deleted tokens.
 pub fn delete(tx: &mut Tx<'_>, id: TokenId) -> Result<Vec<TokenRow>, StoreError> {
     tx.list(
         "WITH RECURSIVE ended (id) AS (
@@ -118,14 +118,14 @@ pub fn delete(tx: &mut Tx<'_>, id: TokenId) -> Result<Vec<TokenRow>, StoreError>
         values![id], TokenRow::read)
 }
 
-/// Those of one user with this name.
+/// The tokens of one user with this name.
 pub fn list_named(tx: &mut Tx<'_>, user: UserId, name: &str) -> Result<Vec<TokenRow>, StoreError> {
     let mut tokens = list_of_user(tx, user)?;
     tokens.retain(|token| token.name == name);
     Ok(tokens)
 }
 
-/// Makes tokens that were made with one token those of another.
+/// Moves the children of one token to another token.
 pub fn set_parent(tx: &mut Tx<'_>, before: TokenId, after: TokenId) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE api_tokens SET parent_id = ?2 WHERE parent_id = ?1",

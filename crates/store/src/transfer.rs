@@ -1,8 +1,8 @@
-//! Everything of an embedded database, copied into an empty one that servers share.
+//! Copies an embedded database into an empty database of PostgreSQL.
 //!
-//! Cast: [`Source`] is the embedded database, held so that nobody else writes; [`Target`] is one
-//! transaction on the other, schema included; `tables` says what is copied, in which order, and
-//! reads it page by page. Until [`Target::commit`] nothing is there, whatever happens; the source
+//! Cast: [`Source`] is the embedded database, locked against other writers; [`Target`] is one
+//! transaction on the other database, schema included; `tables` lists the tables in the order of
+//! copying and reads them page by page. Before [`Target::commit`] the target stays empty; the source
 //! is only read.
 
 mod tables;
@@ -45,7 +45,7 @@ pub enum TransferError {
         source: OpenError,
     },
     #[error(
-        "the target {url} cannot be had alone; is a server or another migration at work on it?"
+        "cannot get exclusive access to the target {url}; is a server or another migration using it?"
     )]
     Busy {
         url: String,
@@ -76,7 +76,7 @@ pub enum TransferError {
     #[error("table `{table}` arrived differently: {what}; the target is as it was")]
     Different { table: &'static str, what: String },
     #[error(
-        "the target did not confirm the copy; run it again: if everything is there, that is refused"
+        "the target did not confirm the commit, so the outcome is unknown; run it again: \"not empty\" means that the copy succeeded"
     )]
     Commit(#[source] StoreError),
 }
@@ -89,7 +89,7 @@ fn listed(found: &[(&'static str, i64)]) -> String {
     parts.join(", ")
 }
 
-/// A table that is on both sides.
+/// A table that was copied.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TableCopy {
     pub name: &'static str,
@@ -98,7 +98,7 @@ pub struct TableCopy {
     pub sha256: Vec<u8>,
 }
 
-/// How far a transfer is.
+/// The progress of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     pub step: Step,
@@ -114,13 +114,13 @@ pub enum Step {
     Check,
 }
 
-/// An embedded database that no server uses, at one moment.
+/// A snapshot of an embedded database that no server uses.
 pub struct Source {
     connection: Connection,
 }
 
 impl Source {
-    /// Holds the data folder, and brings its database up to this schema.
+    /// Locks the data folder and migrates its database.
     pub fn open(data_dir: &Path) -> Result<Self, TransferError> {
         let path = data_dir.join(DATABASE_FILE);
         let lock = FolderLock::acquire(data_dir).map_err(TransferError::Source)?;
@@ -149,7 +149,7 @@ impl Source {
         })
     }
 
-    /// The server that ran on it, if one did.
+    /// The server that ran on this data folder, if one did.
     pub fn server_id(&self) -> Result<Option<ServerId>, TransferError> {
         meta::find_server_id(&mut Tx::on(&self.connection)).map_err(|source| TransferError::Read {
             table: "meta",
@@ -165,7 +165,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Connects, makes the schema, and sees that nothing is in it.
+    /// Connects, creates the schema, and checks that the database is empty.
     pub fn begin(url: DatabaseUrl) -> Result<Self, TransferError> {
         let shown = url.to_string();
         let unusable = |source| TransferError::Target {
@@ -200,13 +200,13 @@ impl Target {
         &self.url
     }
 
-    /// Makes what was copied durable, and visible to others.
+    /// Commits the copy.
     pub fn commit(self) -> Result<(), TransferError> {
         self.connection.commit().map_err(TransferError::Commit)
     }
 }
 
-/// Copies everything and compares what arrived. `server` is who has the spaces from now on.
+/// Copies every table and compares both sides. `server` is the server that gets the spaces.
 pub fn copy(
     source: &Source,
     target: &Target,
@@ -260,7 +260,7 @@ fn copy_table(
     digest.finish()
 }
 
-/// A row as it will stand in the target.
+/// A row as it is written to the target.
 fn prepare(row: &mut [Value], replaced: &[(usize, Value)]) {
     for (column, value) in replaced {
         if row[*column] != Value::Null {
@@ -276,7 +276,7 @@ fn prepare(row: &mut [Value], replaced: &[(usize, Value)]) {
     }
 }
 
-/// Reads a table again, where it is now.
+/// Reads a copied table in the target.
 fn check_table(
     target: &Target,
     table: &Table,
@@ -308,7 +308,7 @@ fn check_table(
     Err(TransferError::Different { table: name, what })
 }
 
-/// What is read of a table, on either side.
+/// Rows and hash of a table as it is read, on either side.
 struct Digest {
     fields: Fields,
     progress: Progress,
@@ -333,7 +333,7 @@ impl Digest {
         self.progress.rows += 1;
     }
 
-    /// The rows that were read must be all that the engine counts.
+    /// Checks that all rows were read, by the count of the engine.
     fn finish(self) -> Result<TableCopy, TransferError> {
         let Progress {
             table, rows, of, ..

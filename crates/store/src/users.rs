@@ -15,7 +15,7 @@ use super::{
     value::{Json, Value},
 };
 
-/// A user as the table has it.
+/// A row of the table of users.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UserRow {
     pub id: UserId,
@@ -51,7 +51,7 @@ fn stored_quotas(quotas: &QuotaOverrides) -> Option<Json<&QuotaOverrides>> {
     (!quotas.is_empty()).then_some(Json(quotas))
 }
 
-/// A user with what their roles and groups give them.
+/// A user with roles, permissions and groups.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Profile {
     pub id: UserId,
@@ -60,7 +60,7 @@ pub struct Profile {
     pub created_at: Timestamp,
     /// Names, sorted.
     pub roles: Vec<String>,
-    /// The union of what the roles hold.
+    /// The union of the permissions of all roles.
     pub permissions: Permissions,
     /// Sorted by name.
     pub groups: Vec<(GroupId, String)>,
@@ -133,15 +133,15 @@ pub fn list_profiles(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Profile>
     })
 }
 
-/// All of them: for the directory.
+/// All users: for the directory.
 pub fn list_all_profiles(tx: &mut Tx<'_>) -> Result<Vec<Profile>, StoreError> {
     let rows = tx.query(select!("ORDER BY id"), &[])?;
     let users = rows.iter().map(UserRow::read).collect::<Result<_, _>>()?;
     with_profiles(tx, users)
 }
 
-/// Adds roles and groups to users that stand next to one another in the order of ids: one
-/// statement each, whatever their number.
+/// Adds roles and groups to users whose ids are adjacent, with one statement for all roles and one
+/// for all groups.
 fn with_profiles(tx: &mut Tx<'_>, users: Vec<UserRow>) -> Result<Vec<Profile>, StoreError> {
     let first = users.first().map_or(UserId(Uuid::nil()), |user| user.id);
     let last = users.last().map_or(UserId(Uuid::nil()), |user| user.id);
@@ -183,13 +183,13 @@ fn with_profiles(tx: &mut Tx<'_>, users: Vec<UserRow>) -> Result<Vec<Profile>, S
     Ok(users.into_iter().map(profile).collect())
 }
 
-/// What a user holds, and who they are.
+/// A user and their permissions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UserPower {
     pub id: UserId,
     pub username: UserName,
     pub active: bool,
-    /// The union of what the roles hold.
+    /// The union of the permissions of all roles.
     pub permissions: Permissions,
 }
 
@@ -235,7 +235,7 @@ pub fn find_power(tx: &mut Tx<'_>, id: UserId) -> Result<Option<UserPower>, Stor
     Ok(list_powers(tx, UsersWith::Id(id))?.pop())
 }
 
-/// What each of these users holds: one statement, whatever their number.
+/// The permissions of these users, in one statement.
 pub fn list_powers(tx: &mut Tx<'_>, with: UsersWith) -> Result<Vec<UserPower>, StoreError> {
     let (ids, parameter) = with.subquery();
     let rows = tx.query(
@@ -307,8 +307,8 @@ pub fn count_spaces(tx: &mut Tx<'_>, id: UserId) -> Result<u64, StoreError> {
     .map(i64::unsigned_abs)
 }
 
-/// Takes tokens, sessions, memberships and the records of deleted spaces along; a space that is
-/// not deleted makes it fail with [`StoreError::ForeignKey`].
+/// Deletes a user with tokens, sessions, memberships and the records of deleted spaces. Fails with
+/// [`StoreError::ForeignKey`] if the user has a space that is not deleted.
 pub fn delete(tx: &mut Tx<'_>, id: UserId) -> Result<(), StoreError> {
     tx.execute(
         "DELETE FROM spaces WHERE owner_id = ?1 AND state = 'deleted'",

@@ -1,4 +1,4 @@
-//! What goes into a statement and comes out of a row, in the types of the product.
+//! Values of statements and rows, converted from and to the types of the product.
 
 use serde::{Serialize, de::DeserializeOwned};
 use svc_core::{
@@ -36,7 +36,7 @@ impl Value {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Json<T>(pub T);
 
-/// Reads a type of the product from a value; `Err` says what is wrong with it.
+/// Reads a type of the product from a value; `Err` holds the reason.
 pub trait FromValue: Sized {
     fn from_value(value: &Value) -> Result<Self, String>;
 }
@@ -91,7 +91,7 @@ impl FromValue for u64 {
     }
 }
 
-/// Counts of ours never come near the limit of the database's integers.
+/// Counts never reach the limit of the database's integers.
 impl From<u64> for Value {
     fn from(value: u64) -> Self {
         Self::Int(i64::try_from(value).unwrap_or(i64::MAX))

@@ -1,5 +1,5 @@
-//! What changed for every server of the zone, in the order of commits: each reads what it has not
-//! seen yet, and then reads the records themselves again.
+//! Changes that every server of the zone must see, in the order of commits. A server reads the
+//! changes since its last look, and then the changed records.
 
 use svc_core::{SpaceId, Timestamp, UserId};
 
@@ -8,14 +8,14 @@ use super::{
     sql::{Tx, values},
 };
 
-/// Something that servers keep in memory.
+/// A change to records that servers keep in memory.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ZoneChange {
     /// A user, their tokens and sessions.
     User(UserId),
     /// The list of groups.
     Groups,
-    /// A space: its agent tokens, its state, the server that has its link.
+    /// A space: its agent tokens, its state, the server that holds its link.
     Space(SpaceId),
     /// The tool scripts of an owner: a user's id, or `global`.
     Tools(String),
@@ -37,13 +37,13 @@ impl ZoneChange {
             "groups" => Self::Groups,
             "space" => Self::Space(key.parse().ok()?),
             "tools" => Self::Tools(key.to_owned()),
-            // Of a newer svc, which knows what it is for.
+            // A kind of a newer svc.
             _ => return None,
         })
     }
 }
 
-/// Tells the other servers; nothing where there can be none.
+/// Records a change for the other servers; does nothing if the database is not shared.
 pub fn append(tx: &mut Tx<'_>, change: &ZoneChange) -> Result<(), StoreError> {
     if !tx.is_shared() {
         return Ok(());
@@ -59,12 +59,12 @@ pub fn append(tx: &mut Tx<'_>, change: &ZoneChange) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The number of the newest one; 0 if there is none.
+/// The number of the newest change; 0 if there is none.
 pub fn newest(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
     tx.count("SELECT COALESCE(MAX(id), 0) FROM zone_changes", &[])
 }
 
-/// At most `limit` changes after a number, oldest first, and the number to go on from.
+/// At most `limit` changes after a number, oldest first, and the number to continue from.
 pub fn list_after(
     tx: &mut Tx<'_>,
     after: i64,
@@ -84,19 +84,19 @@ pub fn list_after(
     Ok((changes, last))
 }
 
-/// The number of the oldest one that is kept; 0 if there is none.
+/// The number of the oldest change that is kept; 0 if there is none.
 pub fn oldest(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
     tx.count("SELECT COALESCE(MIN(id), 0) FROM zone_changes", &[])
 }
 
-/// When the oldest one that is kept was made.
+/// The time of the oldest change that is kept.
 pub fn oldest_at(tx: &mut Tx<'_>) -> Result<Option<Timestamp>, StoreError> {
     tx.query_opt("SELECT at FROM zone_changes ORDER BY id LIMIT 1", &[])?
         .map(|row| row.get("at"))
         .transpose()
 }
 
-/// Removes those from before a moment; the newest stays, because numbers go on from it.
+/// Removes changes from before a time, except the newest: numbers continue from it.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
     tx.execute(
         "DELETE FROM zone_changes WHERE at < ?1

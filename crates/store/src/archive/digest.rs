@@ -5,7 +5,7 @@ use rusqlite::{Connection, types::ValueRef};
 
 use crate::fields::{Field, Fields};
 
-/// Rows of a table, and the hash of all that is in it.
+/// The number of rows of a table, and the hash of its contents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct TableDigest {
     pub(super) name: String,
@@ -13,7 +13,7 @@ pub(super) struct TableDigest {
     pub(super) sha256: Vec<u8>,
 }
 
-/// Every table but the manifest's own and SQLite's, by name.
+/// Every table except those of the manifest and of SQLite, by name.
 pub(super) fn tables(connection: &Connection) -> Result<Vec<TableDigest>, rusqlite::Error> {
     let mut statement = connection.prepare(
         "SELECT name FROM sqlite_master
@@ -65,7 +65,7 @@ fn hash_rows(
     Ok(count)
 }
 
-/// The columns of the primary key, as an ORDER BY takes them; the row id where there is none.
+/// The columns of the primary key for ORDER BY; the row id if there is no key.
 fn primary_key(connection: &Connection, table: &str) -> Result<String, rusqlite::Error> {
     let columns = connection
         .prepare("SELECT name FROM pragma_table_info(?1) WHERE pk > 0 ORDER BY pk")?

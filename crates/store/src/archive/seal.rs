@@ -16,9 +16,9 @@ const SEAL_BYTES: u64 = (MARK.len() + HASH_BYTES) as u64;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seal {
     Whole,
-    /// Some byte before it was changed.
+    /// A byte before the seal was changed.
     Broken,
-    /// It was never there, or the end of the file is missing.
+    /// There is no seal, or the end of the file is missing.
     Missing,
 }
 
@@ -46,14 +46,14 @@ pub(super) fn check(file: &Path) -> io::Result<Seal> {
     })
 }
 
-/// Takes the seal off a file that has one.
+/// Removes the seal from a file.
 pub(super) fn remove(file: &Path) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(file)?;
     let length = file.metadata()?.len();
     file.set_len(length.saturating_sub(SEAL_BYTES))
 }
 
-/// The hash of the first `length` bytes; what follows is then next to be read or written.
+/// The hash of the first `length` bytes; the file is then positioned behind them.
 fn hash(file: &mut File, length: u64) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(0))?;
     let mut hash = Sha256::new();

@@ -1,5 +1,5 @@
-//! The history, newest first. Ids and sizes are read first, and only then the events that fit on the
-//! page: whatever the payloads, a page costs little more memory than its bytes.
+//! The history, newest first. Ids and sizes are read first, then only the events that fit on the
+//! page, so that a page takes little more memory than its bytes.
 
 use std::collections::BTreeSet;
 
@@ -19,8 +19,8 @@ use crate::{
 /// An event as a list shows it. Its data stays text: parsed, it takes many times the memory.
 pub type StoredEvent = EventRecord<Box<RawValue>>;
 
-/// How many of the newest events are looked at one by one for a pattern. Usual patterns match some
-/// of them; for others the index of types is read.
+/// How many of the newest events are compared with the patterns one by one. Common patterns match
+/// some of them; for rare ones the index of types is read.
 const NEWEST: u32 = 2_000;
 
 /// Newest first.
@@ -54,7 +54,7 @@ fn matches_all(patterns: &[Pattern]) -> bool {
     patterns.is_empty() || patterns.iter().any(is_everything)
 }
 
-/// The newest events that the filter lets through, types aside.
+/// The newest events that match the filter, without its patterns.
 fn newest_sql(filter: &Filter, before: Value, limit: Value) -> (String, Vec<Value>) {
     let filter = Filter {
         patterns: Vec::new(),
@@ -70,7 +70,7 @@ fn newest_sql(filter: &Filter, before: Value, limit: Value) -> (String, Vec<Valu
     (sql, values)
 }
 
-/// Ids of events whose type one of the patterns matches; not more than the page needs.
+/// Ids of events whose type matches one of the patterns; at most as many as the page needs.
 fn matching(tx: &mut Tx<'_>, filter: &Filter, page: PageRequest) -> Result<Vec<Uuid>, StoreError> {
     let wanted = page.rows();
     let (sql, values) = newest_sql(filter, page.before(), NEWEST.into());
@@ -88,7 +88,7 @@ fn matching(tx: &mut Tx<'_>, filter: &Filter, page: PageRequest) -> Result<Vec<U
     let (Some(oldest), true) = (oldest, newest.len() == NEWEST as usize) else {
         return Ok(ids);
     };
-    // The set sorts and drops what two patterns match.
+    // The set sorts the ids and removes those that two patterns match.
     let mut older = BTreeSet::new();
     let missing = wanted - ids.len();
     if missing > 0 {
@@ -103,8 +103,8 @@ fn matching(tx: &mut Tx<'_>, filter: &Filter, page: PageRequest) -> Result<Vec<U
     Ok(ids)
 }
 
-/// Ids of events before `before` that a pattern matches, newest first. The index to use is given by
-/// what can be looked up: with `|| ''` behind it, a column does not fit an index.
+/// Ids of events before `before` that a pattern matches, newest first. A column followed by `|| ''`
+/// cannot use an index, so the other column decides which index is used.
 fn older_sql(
     filter: &Filter,
     pattern: &Pattern,
@@ -131,7 +131,7 @@ fn older_sql(
             (format!("type >= {from} AND type < {to}"), "id || ''")
         }
     };
-    // The events of one space are few; those of none are not.
+    // One space has few events; without a space there are many.
     let of_space = filter.space.is_some_and(|space| space != SpaceId::NIL);
     let (conditions, types, order) = match (of_space, filter.space) {
         (true, _) => (

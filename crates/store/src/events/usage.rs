@@ -1,9 +1,8 @@
-//! Bytes of stored events: a counter for each owner, changed in the transaction that stores or
-//! removes an event, so that no emit adds them up.
+//! Bytes of stored events: a counter for each owner, updated in the transaction that stores or
+//! removes an event, so that no emit needs to add them up.
 //!
-//! An event counts for its owner. Once only global sinks still need it, it may be moved to the
-//! counter of the server (`charged_to`): a slow global sink takes nothing from the quota of the users
-//! whose events it waits for.
+//! An event counts for its owner. Once only global sinks need it, it may be moved to the counter of
+//! the server (`charged_to`), so that a slow global sink uses no quota of other users.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +14,15 @@ use crate::{
     sql::{Row, Tx, values},
 };
 
-/// Bytes an event counts besides its data: its other columns, and its places in indexes.
-pub const OVERHEAD: u64 = 512;
+/// Bytes counted for an event in addition to its data: its other columns and its index entries.
+const OVERHEAD: u64 = 512;
 
-/// Oldest events of an owner that are looked at in one go.
+/// Oldest events of an owner that one query reads.
 const WINDOW: u32 = 500;
-/// How often, for one emit.
+/// Such queries for one emit.
 const WINDOWS_MAX: u32 = 10;
 
-/// What limits the events of an owner.
+/// The limits on stored events, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// For the owner.
@@ -32,7 +31,7 @@ pub struct Limits {
     pub server: u64,
 }
 
-/// Bytes that an owner's events count; `None` for the counter of the server.
+/// The counter of an owner; `None` is the counter of the server.
 pub fn bytes_of(tx: &mut Tx<'_>, owner: Option<UserId>) -> Result<u64, StoreError> {
     let row = tx.query_opt(
         "SELECT bytes FROM event_usage WHERE owner_key = ?1",
@@ -76,13 +75,13 @@ pub(super) fn subtract(tx: &mut Tx<'_>, removed: &[Row]) -> Result<(), StoreErro
     Ok(())
 }
 
-/// What [`subtract`] needs of a removed event.
+/// The columns of a removed event that [`subtract`] needs.
 pub(super) const RETURNED: &str =
     "COALESCE(charged_to, owner_id) AS charged, octet_length(data) + 512 AS bytes";
 
-/// Makes room for what an owner has beyond a limit: removes the oldest events that no lane needs,
-/// and charges the server with those that only global sinks need. The newest event, for which the
-/// room is made, stays. Whether the owner is within the limit now.
+/// Brings an owner's usage below a limit: removes the oldest events that no lane needs, and charges
+/// the server for those that only global sinks need. The newest event is kept. Returns whether the
+/// owner is within the limit now.
 pub fn make_room(
     tx: &mut Tx<'_>,
     owner: UserId,
@@ -90,7 +89,7 @@ pub fn make_room(
     limits: Limits,
 ) -> Result<bool, StoreError> {
     prune_charged(tx)?;
-    // A little more than needed, so that the next emits need not look again.
+    // Slightly more than needed, so that the next emits need no clean-up.
     let slack = limits.owner / 64;
     let mut after = EventId::NIL;
     for _ in 0..WINDOWS_MAX {
@@ -122,7 +121,7 @@ pub fn make_room(
     Ok(bytes_of(tx, Some(owner))? <= limits.owner)
 }
 
-/// The oldest events that count for an owner, and whether deliveries wait for them.
+/// The oldest events that count for an owner, and whether deliveries need them.
 const OLDEST: &str = "SELECT e.id AS id, octet_length(e.data) + 512 AS bytes,
         CASE WHEN EXISTS (SELECT 1 FROM deliveries d
             WHERE d.event_id = e.id AND d.state = 'pending') THEN 1 ELSE 0 END AS needed,
@@ -133,8 +132,8 @@ const OLDEST: &str = "SELECT e.id AS id, octet_length(e.data) + 512 AS bytes,
          AND e.charged_to IS NULL
      ORDER BY e.id LIMIT ?3";
 
-/// Removes events that the server was charged with and that no lane needs any more, of any owner:
-/// they would keep the server's counter full.
+/// Removes events of any owner that the server is charged for and that no lane needs any more: they
+/// would keep the server's counter full.
 fn prune_charged(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     let rows = tx.query(
         &format!(
@@ -149,7 +148,7 @@ fn prune_charged(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     subtract(tx, &rows)
 }
 
-/// Moves an event from its owner's counter to the server's; false if that one is full.
+/// Moves an event from its owner's counter to the server's; false if the server's counter is full.
 fn charge_server(
     tx: &mut Tx<'_>,
     owner: UserId,

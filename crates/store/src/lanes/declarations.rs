@@ -1,5 +1,5 @@
-//! The lanes of method subscriptions: made by a space's registration, shared by every space that
-//! registers the same method, gone with the last of them (spec 6.4).
+//! The lanes of method subscriptions: created by the registration of a space, shared by every space
+//! that registers the same method, removed with the last of them (spec 6.4).
 
 use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
 use uuid::Uuid;

@@ -1,9 +1,9 @@
-//! Lanes with something to deliver: which owners have some, and claiming those of one owner.
+//! Due lanes: which owners have some, and claiming the lanes of one owner.
 //!
-//! Every statement but [`list_due_owners`] is about one owner and one kind, and reads the index
-//! `lanes_due_by_owner` from its first due lane on. Its cost does not depend on how many lanes that
-//! owner or any other owner has. Only for methods of a zone it may step over lanes of the same owner
-//! that another server serves.
+//! Every statement except [`list_due_owners`] is for one owner and one kind, and reads the index
+//! `lanes_due_by_owner` from its first due lane. Its cost does not depend on the number of lanes of
+//! that owner or of others. Only for methods in a zone it may skip lanes of the same owner that
+//! another server serves.
 
 use svc_core::{ServerId, Timestamp};
 
@@ -13,7 +13,7 @@ use crate::{
     sql::{Tx, values},
 };
 
-/// An owner with something to deliver, and when the first of it is due.
+/// An owner with waiting deliveries, and the time when the first lane is due.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DueOwner {
     pub owner_key: String,
@@ -22,11 +22,11 @@ pub struct DueOwner {
 
 /// Lanes that no server holds.
 const FREE: &str = "lease_until = 0";
-/// Lanes of a server that gave no sign of life for the time of its lease. `?2` is the time.
+/// Lanes whose lease has expired. `?2` is the current time.
 const EXPIRED: &str = "lease_until > 0 AND lease_until <= ?2";
 
-/// The condition for lanes of a kind that this server (`?1`) may take: a method's only where a space
-/// that declares it has its link.
+/// The condition for lanes of a kind that this server (`?1`) may claim: the lane of a method only if
+/// a space that declares it is linked to this server.
 fn takes(kind: DeliveryKind) -> &'static str {
     match kind {
         // Always true: PostgreSQL requires that every parameter is used.
@@ -68,8 +68,8 @@ fn owners_sql(kind: DeliveryKind) -> String {
     )
 }
 
-/// Every owner with something to deliver that this server may take. Costs two look-ups for each
-/// owner with a queue that is not empty.
+/// Every owner with waiting deliveries that this server may claim. Costs two look-ups for each owner
+/// with a queue that is not empty.
 pub fn list_due_owners(
     tx: &mut Tx<'_>,
     server: ServerId,
@@ -93,7 +93,7 @@ fn first_due_sql(kind: DeliveryKind) -> String {
     format!("SELECT ({}) AS at", first_of(kind, "?4"))
 }
 
-/// When the first lane of an owner is due that no server holds and this one may take.
+/// When the first free lane of an owner that this server may claim is due.
 pub fn first_due(
     tx: &mut Tx<'_>,
     server: ServerId,
@@ -121,8 +121,8 @@ fn claim_sql(kind: DeliveryKind) -> String {
     )
 }
 
-/// Takes at most `limit` lanes of an owner that are due, that no server holds and that this one may
-/// take, those due first before the others.
+/// Claims at most `limit` due and free lanes of an owner that this server may claim, in the order of
+/// their times.
 pub fn claim(
     tx: &mut Tx<'_>,
     server: ServerId,

@@ -1,5 +1,5 @@
-//! Holding lanes. A server holds a lane while its lease lasts; every claim raises the lane's
-//! fence, and whoever writes about a lane they hold shows the fence they got.
+//! Leases of lanes. A server holds a lane until its lease ends. Every claim increments the lane's
+//! fence, and every write of the holder presents the fence of its claim.
 
 use svc_core::{LaneId, ServerId, Timestamp, UserId};
 
@@ -17,7 +17,7 @@ pub struct Held {
     pub fence: i64,
 }
 
-/// A lane its holder has just been confirmed to hold.
+/// A lane whose lease was just renewed.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HeldLane {
     pub held: Held,
@@ -28,11 +28,11 @@ pub struct HeldLane {
     pub depth: u32,
     /// Failed attempts of the delivery at the head.
     pub failures: u32,
-    /// Starts of the delivery at the head, those that a crash cut off included.
+    /// Starts of the delivery at the head, including those that ended in a crash.
     pub starts: u32,
 }
 
-/// Renews a lease; `None` if the lane is somebody else's by now, or gone.
+/// Renews a lease; `None` if another server holds the lane now, or it was removed.
 pub fn hold(tx: &mut Tx<'_>, held: Held, until: Timestamp) -> Result<Option<HeldLane>, StoreError> {
     let row = tx.query_opt(
         "UPDATE lanes SET lease_until = ?3
@@ -56,7 +56,7 @@ pub fn hold(tx: &mut Tx<'_>, held: Held, until: Timestamp) -> Result<Option<Held
     .transpose()
 }
 
-/// Counts a start of the delivery at the head, before anything is sent.
+/// Counts a start of the delivery at the head, before it is sent.
 pub fn start(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.send(
         "UPDATE lanes SET starts = starts + 1 WHERE id = ?1",
@@ -64,7 +64,7 @@ pub fn start(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     )
 }
 
-/// Takes back a start that led to no attempt.
+/// Undoes the count of a start that made no attempt.
 pub fn unstart(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE lanes SET starts = CASE WHEN starts > 0 THEN starts - 1 ELSE 0 END WHERE id = ?1",
@@ -73,7 +73,7 @@ pub fn unstart(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The delivery at the head has ended; the next one begins with clean counters.
+/// Removes the delivery at the head, which has ended, and resets the counters for the next one.
 pub fn advance(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.send(
         "UPDATE lanes SET depth = depth - 1, failures = 0, starts = 0 WHERE id = ?1",
@@ -81,7 +81,7 @@ pub fn advance(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     )
 }
 
-/// The delivery at the head has failed once more.
+/// Counts a failed attempt of the delivery at the head.
 pub fn retry(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.send(
         "UPDATE lanes SET failures = failures + 1 WHERE id = ?1",
@@ -89,18 +89,18 @@ pub fn retry(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     )
 }
 
-/// Gives a lane back, due at `next_at` if something is in it.
+/// Releases a lane; it is due at `next_at` unless it is empty.
 pub fn release(tx: &mut Tx<'_>, lane: LaneId, next_at: Timestamp) -> Result<(), StoreError> {
     tx.send(
         "UPDATE lanes SET lease_owner = NULL, lease_until = 0, next_at = ?2 WHERE id = ?1",
         values![lane, next_at],
     )?;
-    // Another server may be the one to go on.
+    // Another server may continue.
     tx.hint();
     Ok(())
 }
 
-/// Gives back every lane of a server: what it held when it was killed is free at its next start.
+/// Releases every lane of a server: at its start, those it held when it was killed.
 pub fn release_all(tx: &mut Tx<'_>, server: ServerId) -> Result<usize, StoreError> {
     tx.execute(
         "UPDATE lanes SET lease_owner = NULL, lease_until = 0 WHERE lease_owner = ?1",
@@ -117,9 +117,9 @@ pub struct Roused {
     pub is_held: bool,
 }
 
-/// Makes a lane due that waits for something other than a retry: what is at its head had failed
-/// `failures` times when it was paused, and waits for a retry only if it has failed since. `None`
-/// if the lane is gone, empty, or waits for a retry.
+/// Makes a lane due that was paused when the delivery at its head had failed `failures` times.
+/// `None` if the lane was removed, is empty, or waits for a retry: then the delivery has failed
+/// again since.
 pub fn make_due(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -144,7 +144,7 @@ pub fn make_due(
     .transpose()
 }
 
-/// Sets the depth to what is really there, should the two ever differ.
+/// Sets the depth to the number of waiting deliveries, in case the two differ.
 pub fn recount(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE lanes SET depth = (SELECT COUNT(*) FROM deliveries d

@@ -1,5 +1,5 @@
-//! Putting deliveries into lanes. The lane's own row gives room, order and number at once, so that
-//! two writers never share a place.
+//! Adds deliveries to lanes. One update of the lane's row checks its capacity and assigns the
+//! number, so that two writers never get the same number.
 
 use svc_core::{EventId, LaneId, Timestamp, UserId, lane::QUEUE_CAPACITY, pattern::Pattern};
 use thiserror::Error;
@@ -20,7 +20,7 @@ pub enum EnqueueError {
     Store(#[from] StoreError),
 }
 
-/// A lane that may want an event.
+/// A lane whose patterns may match an event.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Candidate {
     pub lane: LaneId,
@@ -28,8 +28,8 @@ pub struct Candidate {
     pub patterns: Vec<Pattern>,
 }
 
-/// The active lanes that see a user's events, in the order of their ids: whoever changes several
-/// of them does so in this order.
+/// The active lanes that see a user's events, in the order of their ids, which is also the order of
+/// updates.
 pub fn list_candidates(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<Candidate>, StoreError> {
     tx.list(
         "SELECT id, sink_id, method, patterns FROM lanes
@@ -66,7 +66,7 @@ pub fn enqueue(
     Ok(Some(n))
 }
 
-/// Puts a past event at the tail once more; the number of its new delivery.
+/// Puts a past event at the tail again; the number of its new delivery.
 pub fn enqueue_again(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -77,7 +77,7 @@ pub fn enqueue_again(
     enqueue(tx, lane, (event.id, &event.r#type), at)?.ok_or(EnqueueError::Full)
 }
 
-/// Counts an event that found the lane full.
+/// Counts an event that was dropped because the lane is full.
 pub fn note_drop(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
     tx.send(
         "UPDATE lanes SET dropped = dropped + 1 WHERE id = ?1",

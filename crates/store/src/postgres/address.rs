@@ -1,4 +1,4 @@
-//! `postgres://…`: where the database is, and how far its certificate must be proved.
+//! `postgres://…`: the address of the database, and how its certificate is verified.
 
 use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
 
@@ -9,7 +9,7 @@ use tokio_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// What drives a connection until it ends; notifications aside.
+/// The task that drives a connection until it ends; without notifications.
 pub(super) type Driving = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Debug, Error)]
@@ -35,7 +35,7 @@ pub struct DatabaseUrl {
 }
 
 impl DatabaseUrl {
-    /// Reads a URL. Without `sslmode`, the connection is encrypted and the certificate proved,
+    /// Parses a URL. Without `sslmode`, the connection is encrypted and the certificate verified,
     /// unless the database is on this machine. `sslrootcert` names a file with the authority.
     pub fn parse(url: &str) -> Result<Self, AddressError> {
         if !["postgres://", "postgresql://"]
@@ -71,7 +71,7 @@ impl DatabaseUrl {
         };
         config
             .application_name("svc")
-            // Of several hosts, the one that takes writes: a standby may be behind.
+            // Of several hosts, use the one that takes writes: a standby may be behind.
             .target_session_attrs(TargetSessionAttrs::ReadWrite)
             .connect_timeout(super::CONNECT_MAX)
             .keepalives_idle(Duration::from_secs(10))
@@ -95,7 +95,7 @@ impl DatabaseUrl {
         })
     }
 
-    /// A connection, and what drives it.
+    /// A connection, and the task that drives it.
     pub(super) async fn connect(&self) -> Result<(Client, Driving), tokio_postgres::Error> {
         Ok(match &self.tls {
             Some(tls) => {
@@ -118,7 +118,7 @@ impl DatabaseUrl {
     }
 }
 
-/// What a URL says about TLS, and the URL without that: the driver knows other words for it.
+/// The TLS options of a URL, and the URL without them: the driver has other names for them.
 struct TlsOptions {
     mode: Option<String>,
     authority: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Whether a database can be used.
+//! Checks that a database can be used.
 
 use super::{Connection, Server, single_text};
 use crate::error::OpenError;
@@ -7,7 +7,7 @@ use crate::error::OpenError;
 const VERSION_MIN: u32 = 130_000;
 
 impl Server {
-    /// The first connection of a store: says why it cannot be used.
+    /// Checks the first connection of a store.
     pub(crate) fn check(&self, connection: &Connection) -> Result<(), OpenError> {
         let messages = connection
             .wait(connection.client.simple_query("SHOW server_version_num"))

@@ -1,4 +1,4 @@
-//! What went wrong, in the words of the store.
+//! Errors of the driver, converted to those of the store.
 
 use std::error::Error;
 
@@ -27,7 +27,7 @@ pub(super) fn translate(error: &tokio_postgres::Error, access: Access) -> StoreE
     StoreError::Database(format!("{} ({})", known.message(), code.code()))
 }
 
-/// Whether the same transaction may well succeed a moment later, on another connection.
+/// Whether the same transaction may succeed a moment later on another connection.
 fn is_outage(code: &SqlState, access: Access) -> bool {
     // A standby takes no writes; one that has just been promoted does.
     let standby = access == Access::Write && *code == SqlState::READ_ONLY_SQL_TRANSACTION;
@@ -38,7 +38,7 @@ fn is_outage(code: &SqlState, access: Access) -> bool {
         SqlState::T_R_DEADLOCK_DETECTED,
         SqlState::T_R_SERIALIZATION_FAILURE,
     ];
-    // Classes: connections, resources used up, an operator at work.
+    // Classes: connections, exhausted resources, operator intervention.
     let class = matches!(&code.code()[..2], "08" | "53" | "57");
     standby || class || passing.contains(code)
 }
@@ -60,7 +60,7 @@ pub(super) fn text(error: &tokio_postgres::Error) -> String {
         return known.message().to_owned();
     }
     let mut cause = error.source();
-    // "error connecting to server", and who caused it says what happened.
+    // "error connecting to server": only the cause says what happened.
     let mut text = match cause {
         Some(_) => String::new(),
         None => error.to_string(),
@@ -77,7 +77,7 @@ pub(super) fn text(error: &tokio_postgres::Error) -> String {
     text
 }
 
-/// What to do about a failure whose words do not say it.
+/// A hint for failures whose message has none.
 pub(super) fn way_out(why: &str) -> &'static str {
     if why.contains("peer certificate") {
         "; let `sslrootcert=<file>` in its URL name the authority that signed the certificate"

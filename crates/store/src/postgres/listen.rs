@@ -1,7 +1,7 @@
-//! Hints from the other servers of the zone: a notification says that something was committed.
+//! Notifications from the other servers of the zone: each reports a commit.
 //!
-//! Nothing depends on a hint. Whoever listens looks by itself now and then, and a lost connection
-//! counts as one hint, because some may have been missed.
+//! Notifications are hints. Servers also poll, and a lost connection counts as one notification,
+//! because some may have been missed.
 
 use std::{
     future::poll_fn,
@@ -19,9 +19,9 @@ use tokio_postgres::{AsyncMessage, Client, Connection, NoTls};
 
 use super::{CHANNEL, Server, error};
 
-/// Between attempts to listen again.
+/// The wait between attempts to listen again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// A connection that lasted so long was a working one.
+/// A connection that lasted this long has worked.
 const HEARD: Duration = Duration::from_secs(10);
 
 /// Listens until dropped.
@@ -33,7 +33,7 @@ impl Drop for Listener {
     }
 }
 
-/// Tells `hints` of every hint of another server.
+/// Notifies `hints` of every notification of another server.
 pub(crate) fn listen(server: Arc<Server>, hints: Arc<Notify>) -> Listener {
     let listening = tokio::spawn(async move {
         let mut told = false;
@@ -47,7 +47,7 @@ pub(crate) fn listen(server: Arc<Server>, hints: Arc<Notify>) -> Listener {
                     error::text(&error)
                 );
             }
-            // Once it had been heard for a while, losing it is news again.
+            // Log the loss again only if the connection had worked for a while.
             told &= listening.elapsed() < HEARD;
             hints.notify_one();
             tokio::time::sleep(AGAIN).await;
@@ -97,7 +97,7 @@ where
         ended = &mut driving => return ended,
         listening = client.batch_execute(&listen) => listening?,
     }
-    // What was committed before this was not told to us.
+    // Commits before this moment were not reported.
     hints.notify_one();
     driving.await
 }

@@ -1,4 +1,4 @@
-//! Values and statements, as PostgreSQL takes and gives them.
+//! Values and statements in the form of PostgreSQL.
 
 use std::{borrow::Cow, error::Error};
 
@@ -13,8 +13,8 @@ pub(super) fn translate(sql: &str) -> String {
     sql.replace('?', "$")
 }
 
-/// The types of the schema. Texts are compared byte by byte, as the embedded engine does it, and
-/// not by the language of the database: ids and cursors rely on it.
+/// The types of the schema. Texts are compared byte by byte, as on the embedded engine, and not by
+/// the collation of the database: ids and cursors rely on it.
 pub(super) fn translate_schema(sql: &str) -> String {
     sql.replace(" TEXT", " TEXT COLLATE \"C\"")
         .replace(" BLOB", " BYTEA")
@@ -51,7 +51,7 @@ impl ToSql for Value {
     to_sql_checked!();
 }
 
-/// A text as it is kept here: none may hold a zero, which comes in answers of receivers only.
+/// A text as PostgreSQL stores it: without zero bytes, which occur only in answers of receivers.
 pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     match text.contains('\0') {
         false => text.into(),

@@ -1,4 +1,4 @@
-//! How sinks fare, for an overview: how many there are, and which do not get their events out.
+//! The health of sinks, for an overview: their number, and those whose deliveries fail.
 
 use svc_core::LaneId;
 use svc_protocol::api::{DeliveryState, FailingSink, SinkCounts, SinkOwner};
@@ -11,7 +11,7 @@ use crate::{
     value::Value,
 };
 
-/// Numbers of the sinks of these owners, or of all; `failing` is left empty.
+/// Counts the sinks of these owners, or of all; `failing` is left empty.
 pub fn counts(tx: &mut Tx<'_>, owner_keys: Option<&Vec<String>>) -> Result<SinkCounts, StoreError> {
     let (places, values) = places(owner_keys.map(Vec::as_slice).unwrap_or_default());
     let condition = match owner_keys {
@@ -38,8 +38,8 @@ pub fn counts(tx: &mut Tx<'_>, owner_keys: Option<&Vec<String>>) -> Result<SinkC
     })
 }
 
-/// The active sinks of these owners whose last delivery was given up, or whose next has failed
-/// already.
+/// The active sinks of these owners whose last delivery is dead, or whose next delivery has failed
+/// at least once.
 pub fn list_failing(
     tx: &mut Tx<'_>,
     owner_keys: &[String],
@@ -66,7 +66,7 @@ pub fn list_failing(
     Ok(failing)
 }
 
-/// What fails at a sink of which it is known that something does.
+/// The failing delivery of a sink, as `list_failing` found it.
 fn find_failing(tx: &mut Tx<'_>, row: &Row) -> Result<Option<FailingSink>, StoreError> {
     let lane: LaneId = row.get("lane_id")?;
     let is_tried_again = row.get::<u32>("failures")? > 0;

@@ -14,6 +14,7 @@ use crate::{
     engines::{Place, on_each_engine},
     events,
     lanes::{self, Declared},
+    sql::values,
 };
 
 struct Fixture {
@@ -77,8 +78,14 @@ impl Fixture {
 
     async fn depth(&self, method: &'static str) -> Option<u32> {
         let owner = self.owner;
-        let found = self.write(move |tx| lanes::find_by_method(tx, owner, method));
-        found.await.map(|lane| lane.depth)
+        let depth = move |tx: &mut Tx<'_>| {
+            tx.find(
+                "SELECT depth FROM lanes WHERE owner_id = ?1 AND method = ?2",
+                values![owner, method],
+                |row| row.get("depth"),
+            )
+        };
+        self.write(depth).await
     }
 }
 

@@ -1,5 +1,5 @@
-//! What is copied: the tables, their columns and keys, and the few values that change with the
-//! place.
+//! The tables that are copied, their columns and keys, and the few values that differ in the
+//! target.
 
 use svc_core::ServerId;
 
@@ -12,10 +12,10 @@ use crate::{
     value::Value,
 };
 
-/// Rows that are read and sent at once; none is much longer than a megabyte.
+/// Rows on one page; no row is much longer than a megabyte.
 const PAGE_ROWS: i64 = 200;
 
-/// Every table that is copied; those that are referred to come before those that refer.
+/// Every table that is copied; a table comes after those that it references.
 pub(super) const COPIED: &[&str] = &[
     "meta",
     "users",
@@ -40,13 +40,13 @@ pub(super) const COPIED: &[&str] = &[
     "idempotency_keys",
 ];
 
-/// What servers of a zone say about themselves: there are none yet.
+/// Tables about the servers of a zone; they start empty.
 pub(super) const OF_SERVERS: &[&str] = &["servers", "zone_changes"];
 
 pub(super) struct Table {
     pub(super) name: &'static str,
     columns: Vec<String>,
-    /// Places of the primary key's columns, in its order.
+    /// Indexes of the columns of the primary key, in its order.
     key: Vec<usize>,
 }
 
@@ -63,7 +63,7 @@ pub(super) fn all(source: &Connection) -> Result<Vec<Table>, TransferError> {
         .collect()
 }
 
-/// The tables with rows of their own in a fresh database, and how many. Built-in roles are none.
+/// The tables with rows, and their numbers; built-in roles do not count.
 pub(super) fn count_all(tx: &mut Tx<'_>) -> Result<Vec<(&'static str, i64)>, StoreError> {
     let mut found = Vec::new();
     for name in COPIED.iter().chain(OF_SERVERS) {
@@ -101,7 +101,8 @@ impl Table {
         })
     }
 
-    /// Which rows: the id of the single server is in its data folder from now on.
+    /// The condition for rows to copy. The id of the single server is left out: in a zone, the data
+    /// folder holds it.
     fn condition(&self) -> String {
         match self.name {
             "meta" => format!("key <> '{}'", meta::SERVER_ID),
@@ -109,8 +110,8 @@ impl Table {
         }
     }
 
-    /// Values that are others in the target, where they are not null: no server holds a lane, and
-    /// spaces are with the server that the single one becomes.
+    /// Values that differ in the target, if they are not null: no server holds a lane, and spaces
+    /// belong to the server that the single one becomes.
     pub(super) fn replaced(&self, server: Option<ServerId>) -> Vec<(usize, Value)> {
         let values = match (self.name, server) {
             ("lanes", _) => vec![("lease_owner", Value::Null), ("lease_until", Value::Int(0))],
@@ -137,7 +138,7 @@ impl Table {
         Ok(u64::try_from(rows).unwrap_or_default())
     }
 
-    /// The rows after a key, in the order of keys; `None` after the last.
+    /// The next page of rows after a key, in the order of keys; `None` after the last.
     pub(super) fn page(
         &self,
         connection: &Connection,
@@ -172,8 +173,8 @@ impl Table {
         )
     }
 
-    /// Removes what making the schema has put in: the built-in roles, which are copied under the
-    /// ids that users refer to.
+    /// Removes the built-in roles that the migrations inserted: they are copied with the ids that
+    /// users reference.
     pub(super) fn clear(&self, target: &Connection) -> Result<(), StoreError> {
         match self.name {
             "roles" => target.execute("DELETE FROM roles", &[]).map(drop),
