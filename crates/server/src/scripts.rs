@@ -1,8 +1,9 @@
 //! Stored scripts, and running those that run on the server: sinks and tools.
 //!
 //! Cast: [`Scripts`] is how people manage and try them; [`ScriptRunner`] runs one in a worker
-//! process, within its limits, and answers what it asks as the user it runs for. Startup scripts
-//! and libraries are kept here and run elsewhere: in spaces.
+//! process, within its limits, and answers what it asks as the user it runs for; [`StoredTools`] lists
+//! and runs those that are tools; [`InternalApi`] is the port to the server's own API, which the HTTP
+//! layer opens. Startup scripts and libraries are kept here and run elsewhere: in spaces.
 //!
 //! Invariant: no line of a script runs in this process. A script is never more than the user it
 //! runs for is at that moment, and less than they are: it reaches no credentials, no users, no
