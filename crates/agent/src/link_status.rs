@@ -7,7 +7,7 @@ use svc_link::SpaceIdentity;
 pub struct LinkStatus {
     /// The number of the link that is up.
     pub link: Option<u64>,
-    /// Why the last attempt failed, while there is none.
+    /// Why the last attempt failed, while no link is up.
     pub error: Option<String>,
     /// Known from the first welcome on.
     pub space: Option<SpaceIdentity>,

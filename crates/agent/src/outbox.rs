@@ -14,10 +14,10 @@ use svc_link::{Control, Frame, FrameKind, OutboxLimits, Outgoing, control_frame}
 use thiserror::Error;
 use tokio::sync::oneshot;
 
-/// Who waits for an answer: a frame id on one link.
+/// The call that an answer belongs to: a frame id on one link.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Caller {
-    /// Counts the links of this agent's life.
+    /// Number of the link, counted from the agent's start.
     pub link: u64,
     pub frame: u64,
 }
@@ -34,10 +34,10 @@ pub struct Outbox {
 
 struct OpenLink {
     number: u64,
-    /// Whether the server knows what a report on a call is.
+    /// Whether the server takes reports on calls.
     takes_progress: bool,
     frames: svc_link::Outbox,
-    /// Our control messages that the server has yet to answer.
+    /// Control messages that the server has not answered yet.
     requests: HashMap<u64, oneshot::Sender<Control>>,
 }
 
@@ -62,12 +62,12 @@ impl Outbox {
         outgoing
     }
 
-    /// Ends the link for all who use it: requests fail, answers to its calls are dropped.
+    /// Ends the link for its users: requests fail, answers to its calls are dropped.
     pub fn close(&self) {
         *self.open.lock() = None;
     }
 
-    /// Answers a call or reports on it, if its link still stands.
+    /// Answers a call or reports on it, if its link is still up.
     pub fn answer(&self, caller: Caller, kind: FrameKind, payload: Bytes) {
         let open = self.open.lock();
         if let Some(link) = open.as_ref()
@@ -106,7 +106,7 @@ impl Outbox {
         receiver.await.map_err(|_| LinkLost)
     }
 
-    /// Hands the server's answer to whoever asked; `false` if nobody did.
+    /// Passes the server's answer to its request; `false` if there is no such request.
     pub fn answered(&self, id: u64, control: Control) -> bool {
         let mut open = self.open.lock();
         let asked = open.as_mut().and_then(|link| link.requests.remove(&id));

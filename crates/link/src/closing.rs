@@ -1,7 +1,7 @@
 //! The end of a link: signalled once, with a goodbye if the other end is to learn the reason.
 
 use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
 
 use crate::control::Goodbye;
 
@@ -27,9 +27,9 @@ impl Closing {
         self.ended.is_cancelled()
     }
 
-    /// Waits until the link ends.
-    pub async fn ended(&self) {
-        self.ended.cancelled().await;
+    /// Waits until the link ends. The future may be polled again after that.
+    pub fn ended(&self) -> WaitForCancellationFuture<'_> {
+        self.ended.cancelled()
     }
 
     pub fn goodbye(&self) -> Option<Goodbye> {

@@ -24,22 +24,22 @@ pub enum Control {
     Hello(Hello),
     /// ← The answer to hello: the link is up.
     Welcome(Box<Welcome>),
-    /// ← The answer to hello: no link, and why; the socket closes after it.
+    /// ← The answer to hello: no link, for this reason. The connection closes after it.
     Refused(Refusal),
     /// → Replace the space's registration. Answered under the same frame id.
     Register(Box<Register>),
-    /// ← The registration stands.
+    /// ← The registration is in effect.
     Registered(Accepted),
-    /// ← The registration is refused; what stood before stands.
+    /// ← The registration is refused; the registration before it stays in effect.
     RegisterRefused { problem: Problem },
     /// → Remove the space's registration. Answered by `Unregistered` under the same frame id.
     Unregister,
-    /// ←
+    /// ← The answer to `Unregister`.
     Unregistered,
-    /// ← Another space of the owner has taken these methods over (canonical names): they are no
-    /// longer this space's to register.
+    /// ← Another space of the owner has taken over these methods (canonical names): this space no
+    /// longer registers them.
     Displaced { methods: Vec<String> },
-    /// → A registration that was made before the link was lost was refused on re-registration.
+    /// → The registration from before a lost link was refused on re-registration.
     RegistrationLost { error: String },
     /// → The method server went up or down.
     MethodServer {
@@ -54,9 +54,9 @@ pub enum Control {
     },
     /// ← The space's health check changed.
     HealthCheckChanged { health_check: HealthCheck },
-    /// → Lines for the space's log; `dropped` were left out for rate.
+    /// → Lines for the space's log; `dropped` more exceeded the rate limit.
     Log { lines: Vec<LogLine>, dropped: u64 },
-    /// Either way: the sender ends the link and says why.
+    /// Either way: the sender ends the link for this reason.
     Goodbye { reason: Goodbye },
 }
 
@@ -68,8 +68,8 @@ pub struct Hello {
     pub svc_version: String,
     /// Made anew at each start of an agent: tells a reconnect from a second agent.
     pub instance: String,
-    /// What the agent understands beyond the version's first form, such as
-    /// [`crate::FEATURE_USERS`]; an older agent names nothing, an older server ignores it.
+    /// Features of the agent beyond the version's first form, such as [`crate::FEATURE_USERS`]. An
+    /// older agent sends none, an older server ignores them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
 }
@@ -89,8 +89,8 @@ pub struct Welcome {
     pub health_check: HealthCheck,
     /// Seconds between pings; a link with no frame for three of these is dead.
     pub heartbeat_seconds: u32,
-    /// What the server understands beyond the version's first form, such as
-    /// [`crate::FEATURE_PROGRESS`]; an older server names nothing.
+    /// Features of the server beyond the version's first form, such as
+    /// [`crate::FEATURE_PROGRESS`]. An older server sends none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
 }
@@ -101,7 +101,7 @@ impl Welcome {
     }
 }
 
-/// Whose agent this is.
+/// The space of an agent.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SpaceIdentity {
     pub id: SpaceId,
@@ -114,21 +114,21 @@ pub struct SpaceIdentity {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Register {
     pub registration: Registration,
-    /// Counts up with each registration of an agent; call frames carry it, so that a call reaches
-    /// the process it was meant for while one replaces the other.
+    /// Counts the registrations of an agent. Call frames carry it, so that a call reaches the right
+    /// process while one replaces the other.
     pub generation: u32,
     /// Remove other spaces' conflicting methods instead of refusing (the owner only).
     #[serde(default)]
     pub replace_conflicting: bool,
-    /// The place an earlier `Registered` gave; present when the agent registers again by itself
-    /// after a lost link, or re-publishes a reduced set.
+    /// The place from an earlier `Registered`. Present when the agent registers again by itself
+    /// after a lost link, or with fewer methods.
     #[serde(default)]
     pub place: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Accepted {
-    /// Where the registration stands in the order that breaks ties (D2).
+    /// Place of the registration in the order that breaks ties (D2).
     pub place: u64,
     pub methods: usize,
     pub warnings: Vec<String>,
@@ -141,11 +141,11 @@ pub enum Goodbye {
     AgentStopping,
     /// Another agent has taken this space: exit with 6.
     Replaced,
-    /// The space was asked to stop: close, then try again now and then.
+    /// The space was stopped on request: close, and retry at long intervals.
     SpaceStopped,
     /// The space or its token is gone: exit with 4.
     Revoked,
-    /// The server shuts down: reconnect soon.
+    /// The server shuts down: reconnect, to another server if there is one.
     ServerStopping,
     /// The other side broke the protocol or did not read.
     Protocol,

@@ -5,9 +5,9 @@ use thiserror::Error;
 
 /// Length, id and kind.
 pub const HEADER_BYTES: usize = 13;
-/// What stands before the JSON of a `Call` or `Notify`: the registration's generation.
+/// Bytes before the JSON of a `Call` or `Notify`: the registration's generation.
 pub const CALL_HEADER_BYTES: usize = 4;
-/// What follows it in a `UserCall` or `UserNotify`: the number of the user.
+/// Bytes after the generation in a `UserCall` or `UserNotify`: the number of the user.
 pub const USER_BYTES: usize = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,33 +18,33 @@ pub enum FrameKind {
     Call = 1,
     /// Server to agent. Payload: `u32` generation, then a whole JSON-RPC notification.
     Notify = 2,
-    /// Server to agent: nobody waits for this call any more. The agent answers `Cancelled…`,
-    /// unless the answer to the call is already under way.
+    /// Server to agent: the caller does not wait for this call any more. The agent answers
+    /// `Cancelled…`, unless it has already sent the answer to the call.
     Cancel = 3,
-    /// Agent to server: the `result` member as it came.
+    /// Agent to server: the `result` member, byte for byte.
     Result = 4,
-    /// Agent to server: the `error` member as it came.
+    /// Agent to server: the `error` member, byte for byte.
     Error = 5,
-    /// Agent to server: not sent to the method server, and never will be.
+    /// Agent to server: the call was not sent to the method server, and will not be.
     Unavailable = 6,
-    /// Agent to server: sent, then the method server died.
+    /// Agent to server: the call was sent, then the method server died.
     Interrupted = 7,
     /// Agent to server: cancelled before it was sent to the method server.
     CancelledUnsent = 8,
-    /// Agent to server: cancelled after it was sent. In serial mode the call still holds its
-    /// place until its `Result`, `Error` or `Interrupted` follows.
+    /// Agent to server: cancelled after it was sent. In serial mode the call still counts as in
+    /// flight until its `Result`, `Error` or `Interrupted` follows.
     CancelledSent = 9,
     /// Either way: a [`crate::Control`] message in JSON.
     Control = 10,
-    /// Either way, id 0: still there? Answered by `Pong`.
+    /// Either way, id 0: a heartbeat. Answered by `Pong`.
     Ping = 11,
     Pong = 12,
-    /// Agent to server, and only to one that said [`crate::FEATURE_PROGRESS`]: how far the call is.
-    /// Payload: a JSON object of at most [`crate::PROGRESS_BYTES_MAX`].
+    /// Agent to server, and only to a server with [`crate::FEATURE_PROGRESS`]: the progress of the
+    /// call. Payload: a JSON object of at most [`crate::PROGRESS_BYTES_MAX`].
     Progress = 13,
-    /// Server to agent, and only to one that said [`crate::FEATURE_USERS`]. As `Call`, with a `u32`
-    /// behind the generation that stands for the calling user on this link, so that users can take
-    /// turns. It is not the user's id, and means nothing on another link.
+    /// Server to agent, and only to an agent with [`crate::FEATURE_USERS`]. As `Call`, with a `u32`
+    /// after the generation that identifies the calling user on this link, so that users can take
+    /// turns. The number is not the user's id, and means nothing on another link.
     UserCall = 14,
     /// The same for `Notify`.
     UserNotify = 15,

@@ -1,7 +1,5 @@
 //! Why a server refuses a link.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 /// The server's answer to a hello that it does not accept.
@@ -80,12 +78,6 @@ impl From<String> for RefusalCode {
 impl From<RefusalCode> for String {
     fn from(code: RefusalCode) -> Self {
         code.as_str().to_owned()
-    }
-}
-
-impl fmt::Display for RefusalCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

@@ -99,3 +99,104 @@ where
     };
     let _ = timeout(FAREWELL_MAX, last_frames).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{DuplexStream, duplex};
+    use tokio_tungstenite::{
+        WebSocketStream,
+        tungstenite::{Message, protocol::Role},
+    };
+
+    use super::*;
+    use crate::{
+        control::Goodbye,
+        outbox::{Outbox, OutboxLimits, outbox},
+        shared_buffer::SharedBuffer,
+        socket::{FrameSource, accept, split},
+    };
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    struct Ends {
+        outbox: Outbox,
+        outgoing: Outgoing,
+        sink: FrameSink<SharedBuffer<DuplexStream>>,
+        source: FrameSource<SharedBuffer<DuplexStream>>,
+        agent: WebSocketStream<DuplexStream>,
+    }
+
+    /// Both ends of a link whose connection holds a few bytes.
+    async fn ends() -> Ends {
+        let (server, agent) = duplex(1_000);
+        let (sink, source) = accept(server).await;
+        let (outbox, outgoing) = outbox(OutboxLimits::SERVER);
+        Ends {
+            outbox,
+            outgoing,
+            sink,
+            source,
+            agent: WebSocketStream::from_raw_socket(agent, Role::Client, None).await,
+        }
+    }
+
+    async fn read_all(mut source: FrameSource<DuplexStream>) -> Vec<Frame> {
+        let mut all = Vec::new();
+        while let Ok(Some(frames)) = source.next().await {
+            all.extend(frames.map(|frame| frame.expect("whole")));
+        }
+        all
+    }
+
+    #[tokio::test]
+    async fn a_link_that_ends_during_a_write_still_sends_its_frames_and_its_goodbye() {
+        let mut ends = ends().await;
+        let call = |id| Frame::new(id, FrameKind::Call, vec![b'x'; 500_000]);
+        ends.outbox.put(Some(1), call(1)).expect("it is open");
+        ends.outbox.put(Some(1), call(2)).expect("it is open");
+        let closing = Closing::default();
+        let (_agent_sink, agent_source) = split(ends.agent);
+        let writing = async {
+            let end = write(&mut ends.sink, &mut ends.outgoing, &closing, LONG).await;
+            assert!(matches!(end, WriteEnd::Closing), "{end:?}");
+            farewell(ends.sink, ends.outgoing, &closing).await;
+        };
+        let reading = async {
+            // The first write is under way, and waits for its reader.
+            tokio::task::yield_now().await;
+            closing.end(Goodbye::ServerStopping);
+            tokio::task::yield_now().await;
+            read_all(agent_source).await
+        };
+        let ((), frames) = tokio::join!(writing, reading);
+        let reason = Goodbye::ServerStopping;
+        let goodbye = control_frame(0, &Control::Goodbye { reason });
+        assert_eq!(frames.len(), 3, "two calls and the goodbye");
+        assert_eq!(frames[1].id, 2);
+        assert_eq!(frames[2], goodbye);
+    }
+
+    #[tokio::test]
+    async fn a_silent_link_is_dead_also_while_a_write_waits() {
+        let heartbeat = Duration::from_millis(10);
+        for bytes in [10, 100_000] {
+            let mut ends = ends().await;
+            let frame = Frame::new(1, FrameKind::Call, vec![b'x'; bytes]);
+            ends.outbox.put(Some(1), frame).expect("it is open");
+            let closing = Closing::default();
+            let end = write(&mut ends.sink, &mut ends.outgoing, &closing, heartbeat).await;
+            assert!(matches!(end, WriteEnd::Silent), "{bytes}: {end:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_text_message_breaks_the_link() {
+        use futures_util::SinkExt;
+
+        let mut ends = ends().await;
+        let text = Message::text("hello");
+        ends.agent.send(text).await.expect("sent");
+        let read = ends.source.next().await;
+        assert!(matches!(read, Err(LinkError::NotBinary)));
+    }
+}

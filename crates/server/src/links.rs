@@ -93,7 +93,7 @@ impl Links {
         self.live.read().get(&space).cloned()
     }
 
-    /// What a space publishes just now.
+    /// The current registration of a space.
     pub fn registration_of(&self, space: SpaceId) -> RegistrationStatus {
         let methods = self.registry.count_of(space);
         let Some(live) = self.find(space) else {
@@ -117,7 +117,7 @@ impl Links {
         }
     }
 
-    /// The same for whoever holds the space's transition.
+    /// The same, for a caller that holds the space's transition.
     fn end(&self, live: &LiveSpace, reason: Goodbye) {
         // In this order: a link that ends registers nothing any more.
         if let Some(link) = live.link() {

@@ -14,9 +14,9 @@ use crate::outbox::Caller;
 
 /// Why a link ended.
 pub enum End {
-    /// We said goodbye.
+    /// The agent said goodbye.
     Finished,
-    /// The server did.
+    /// The server said goodbye.
     Goodbye(Goodbye),
     Lost(String),
 }
@@ -49,8 +49,8 @@ pub async fn run(
     if matches!(end, End::Finished) {
         closing.end(Goodbye::AgentStopping);
         link.outbox.close();
-        // The writer sends what is queued and closes. The reader goes on until the server has
-        // closed too: a socket closed with bytes unread would take the goodbye with it.
+        // The writer sends the queued frames and closes. The reader goes on until the server has
+        // closed too: closing a socket with unread bytes would discard the goodbye.
         let closing = async { tokio::join!(writing, reading) };
         if timeout(link.policy.shutdown_close, closing).await.is_err() {
             tracing::debug!("the server did not close the link in time");
@@ -138,15 +138,15 @@ fn take_control(link: &Link, frame: &Frame) -> Option<Goodbye> {
             link.health_check.send_replace(health_check);
         }
         Ok(Control::Displaced { methods }) => {
-            // A registrar that is gone is an agent that stops.
+            // Without a receiver, the agent is stopping.
             let _ = link.displaced.send(methods);
         }
         Ok(answer) => {
             if !link.outbox.answered(frame.id, answer) {
-                tracing::debug!(id = frame.id, "the server answered what nobody asked");
+                tracing::debug!(id = frame.id, "the server answered an unknown request");
             }
         }
-        // A newer server may say more than we understand.
+        // A newer server may send messages that this agent does not know.
         Err(error) => tracing::debug!(%error, "a control message was not understood"),
     }
     None

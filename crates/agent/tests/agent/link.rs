@@ -68,6 +68,18 @@ async fn a_lost_link_is_made_again_by_the_same_instance() {
 }
 
 #[tokio::test]
+async fn a_server_that_asks_for_a_new_link_gets_one() {
+    let server = FakeServer::start().await;
+    let agent = TestAgent::start(&server.url(), None);
+    let mut link = server.link().await;
+    let reason = Goodbye::Reconnect;
+    link.control(0, &Control::Goodbye { reason }).await;
+    let _link = server.link().await;
+    agent.shutdown.cancel();
+    assert_eq!(agent.exit().await, Exit::Stopped);
+}
+
+#[tokio::test]
 async fn the_server_can_end_an_agent_for_good() {
     let end = async |reason| {
         let server = FakeServer::start().await;

@@ -14,7 +14,7 @@ impl Links {
     /// Follows the directory until the server stops.
     pub async fn watch_directory(self: Arc<Self>) {
         let mut changes = self.publisher.directory.subscribe();
-        // What changed before we listened.
+        // Changes from before the subscription.
         self.recheck_all().await;
         loop {
             let change = tokio::select! {

@@ -1,4 +1,4 @@
-//! What an agent says besides answers: registrations, its method server's state, health, logs.
+//! The control messages of an agent: registrations, its method server's state, health, logs.
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
@@ -37,7 +37,7 @@ impl Links {
             .await
         {
             let (id, message) = *message;
-            // What takes much room is made when it is needed: most links are idle most of the time.
+            // Large futures are boxed when they are needed: most links are idle most of the time.
             match message {
                 Control::Register(register) => {
                     Box::pin(self.register(&live, &link, id, *register)).await;
@@ -60,7 +60,7 @@ impl Links {
                     Box::pin(self.pace_health(&live, &link, report, &mut postponed)).await;
                 }
                 message => {
-                    // What a replaced link still says is no news of the space.
+                    // Messages of a replaced link are stale.
                     let _transition = live.transition.lock().await;
                     if live.is_current(&link) {
                         Box::pin(self.hear(&live, &link, id, message)).await;
@@ -192,7 +192,7 @@ impl Links {
                 Ok(displaced)
             }
             Err(refused) => {
-                // Another space came first, in the moment of the writing: what stood, stands.
+                // Another space registered first, during the write: the old registration stays.
                 self.declare(live, self.registry.subscriptions_of(live.id))
                     .await?;
                 Err(refused)
@@ -200,7 +200,7 @@ impl Links {
         }
     }
 
-    /// Tells the agents whose methods another space has taken over.
+    /// Informs the agents whose methods another space has taken over.
     async fn displace(&self, displaced: Vec<(SpaceId, CanonicalName)>) {
         let mut by_space: BTreeMap<SpaceId, Vec<String>> = BTreeMap::new();
         for (space, name) in displaced {

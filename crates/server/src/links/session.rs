@@ -121,8 +121,8 @@ impl Links {
         }
     }
 
-    /// The live form of a space, its transitions held still. A space that is forgotten while we
-    /// wait for that is entered anew.
+    /// The live form of a space, with its transition lock held. A space that is forgotten during
+    /// the wait for the lock is entered again.
     async fn enter_locked(
         &self,
         (owner, identity): (UserId, SpaceIdentity),

@@ -1,4 +1,4 @@
-//! The calls a link has in flight: who waits for each answer, and whose place it holds.
+//! The calls that a link has in flight, each with its waiting caller.
 
 use std::sync::{
     Arc,
@@ -15,14 +15,14 @@ use tokio::sync::oneshot;
 
 use super::reports::Reports;
 
-/// Calls one link may have in flight; also bounds what a silent agent can make the server keep. One
+/// Calls one link may have in flight. Bounds the memory that a silent agent costs the server. One
 /// user may have as many as are left: alone half of them, so that some are left for other users.
 const CALLS_MAX: usize = 200_000;
 /// An id is `generation << INDEX_BITS | index`, so that an index used again has another id, and
 /// every id stays below 2^53, which any JSON reader keeps exactly.
 const INDEX_BITS: u32 = 20;
 
-/// What became of a call, as the agent says.
+/// The outcome of a call, as the agent reports it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
     Result(Bytes),
@@ -31,7 +31,7 @@ pub enum Answer {
     Unavailable,
     /// Sent, then the method server or the link died.
     Interrupted,
-    /// Cancelled; `sent` tells whether the method server had it already.
+    /// Cancelled; `sent`: the call had been sent to the method server.
     Cancelled {
         sent: bool,
     },
@@ -101,11 +101,11 @@ pub struct CallTable {
 struct Entry {
     user: u32,
     generation: u32,
-    /// `None` once nobody waits any more.
+    /// `None` when the caller does not wait any more.
     waiter: Option<oneshot::Sender<Answer>>,
     /// In serial mode a call that was sent holds its place until its answer (spec 4.1).
     serial: bool,
-    /// `None` for all but the few callers who want to hear how far it is.
+    /// `None` unless the caller asked for reports on progress.
     reports: Option<Reports>,
     _place: InFlight,
 }
@@ -144,7 +144,7 @@ impl CallTable {
         Some((u64::from(generation) << INDEX_BITS | index as u64, answer))
     }
 
-    /// Hands an answer to whoever waits. Unknown ids are ignored: they are late, or hostile.
+    /// Passes an answer to the waiting caller. Unknown ids are ignored: they are late, or hostile.
     pub fn complete(&mut self, id: u64, answer: Answer) {
         let Some(index) = self.index(id) else { return };
         let entry = &mut self.entries[index];
@@ -154,12 +154,12 @@ impl CallTable {
             self.remove(index);
         }
         if let Some(waiter) = waiter {
-            // The receiver may just have gone; then nobody wants the answer.
+            // The caller may have been dropped in the meantime.
             let _ = waiter.send(answer);
         }
     }
 
-    /// Hands on how far a call is, if somebody asked for it.
+    /// Passes on a report on a call's progress, if its caller asked for reports.
     pub fn report(&self, id: u64, report: Bytes) {
         let entry = self.index(id).map(|index| &self.entries[index]);
         if let Some(reports) = entry.and_then(|entry| entry.reports.as_ref()) {
@@ -167,8 +167,9 @@ impl CallTable {
         }
     }
 
-    /// Nobody waits any more. In concurrent mode the place is free at once; in serial mode the
-    /// agent decides, because the call may have been sent. Tells whether it was still there.
+    /// Records that the caller does not wait any more. In concurrent mode the call ends at once; in
+    /// serial mode it stays in flight until the agent answers, because it may have been sent.
+    /// Returns whether the call was in flight.
     pub fn abandon(&mut self, id: u64) -> bool {
         let Some(index) = self.index(id) else {
             return false;

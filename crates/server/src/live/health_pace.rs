@@ -14,7 +14,7 @@ const BURST: u32 = 10;
 /// After the burst, one per interval.
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// What an agent found.
+/// The result of an agent's health check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HealthReport {
     pub current: Health,
@@ -30,7 +30,7 @@ pub struct HealthPace {
 }
 
 impl HealthPace {
-    /// Takes one transition, or says when there will be one.
+    /// Takes one transition, or returns when the next one may be taken.
     pub fn take(&mut self, now: Instant) -> Result<(), Instant> {
         let full_at = self.full_at.map_or(now, |at| at.max(now)) + INTERVAL;
         let ready_at = full_at - INTERVAL * BURST;

@@ -1,4 +1,4 @@
-//! One live link, as the rest of the server sees it: something calls can be put on.
+//! One live link, as the rest of the server sees it: calls are put on it.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -20,8 +20,8 @@ use super::{
 };
 use crate::identity::Caller;
 
-/// Stands for a user on one link, so that users take turns there. Two users may have the same
-/// number, which is as likely as guessing it, and then share their turns.
+/// Identifies a user on one link, so that users take turns there. Two users with the same number,
+/// which is unlikely, share their turns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UserNumber(pub u32);
 
@@ -152,7 +152,7 @@ impl Link {
         self.calls.lock().complete(id, answer);
     }
 
-    /// The agent says how far a call is.
+    /// Takes the agent's report on the progress of a call.
     pub fn report(&self, id: u64, report: Bytes) {
         if report.len() <= PROGRESS_BYTES_MAX {
             self.calls.lock().report(id, report);
@@ -204,7 +204,7 @@ impl PendingCall {
         answer
     }
 
-    /// Asks the agent to give the call up; `answer` then tells whether it had been sent.
+    /// Asks the agent to cancel the call; `answer` then returns whether it had been sent.
     pub fn cancel(&self) {
         self.link.cancel(self.user, self.id);
     }

@@ -46,7 +46,7 @@ pub struct LiveSpace {
     restarts: AtomicU64,
     /// How often its health may change.
     pub health_pace: Mutex<HealthPace>,
-    /// Serialises what changes the space's state: links coming and going, stop, delete.
+    /// Serialises changes of the space's state: a link up or down, stop, delete.
     pub transition: Arc<tokio::sync::Mutex<()>>,
 }
 

@@ -1,4 +1,4 @@
-//! Reports on how far a call is, for the few callers who ask for them.
+//! Reports on the progress of a call, for the few callers that ask for them.
 
 use bytes::Bytes;
 use tokio::sync::broadcast::{self, error::RecvError};
