@@ -25,7 +25,8 @@ use uuid::Uuid;
 use self::wiring::Wiring;
 use crate::{
     discovery::DiscoveryFile,
-    link::{Link, LinkEnd, LinkStatus},
+    link::{Link, LinkEnd},
+    link_status::LinkStatus,
     local_api::{BindError, Events, Listeners, Proxy, SocketFile, SpaceApi},
     policy::Policy,
     registration::{AgentAddresses, Registrar, Routes},

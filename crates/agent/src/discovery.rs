@@ -9,7 +9,7 @@ use std::{
 use svc_protocol::agent_api::{DISCOVERY_FILE, Discovery, FOLDER};
 use tokio::sync::watch;
 
-use crate::{link::LinkStatus, private, servers::Servers};
+use crate::{link_status::LinkStatus, private, servers::Servers};
 
 /// The file while the agent runs; dropped, it is removed.
 pub struct DiscoveryFile {

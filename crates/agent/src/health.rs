@@ -5,17 +5,13 @@ mod probe;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use svc_core::space::{Health, HealthCheck, Probe, health_after};
-use svc_protocol::link::Control;
+use svc_link::Control;
 use tokio::{
     sync::watch,
     time::{MissedTickBehavior, interval, timeout},
 };
 
-use crate::{
-    clock,
-    guard::Guard,
-    link::{LinkStatus, Outbox},
-};
+use crate::{guard::Guard, link_status::LinkStatus, outbox::Outbox};
 
 pub struct HealthChecker {
     pub outbox: Arc<Outbox>,
@@ -54,7 +50,7 @@ impl HealthChecker {
         let mut findings = Findings {
             health: Health::Unknown,
             failed_in_a_row: 0,
-            checked_at: clock::now(),
+            checked_at: svc_clock::now(),
         };
         let mut reported_on = self.link.borrow_and_update().link;
         let mut ticks = interval(Duration::from_secs(check.interval_seconds.into()));
@@ -85,7 +81,7 @@ impl HealthChecker {
         let succeeded = timeout(limit, probe::probe(&check.probe, &self.folder, &self.guard))
             .await
             .unwrap_or(false);
-        findings.checked_at = clock::now();
+        findings.checked_at = svc_clock::now();
         findings.failed_in_a_row = if succeeded {
             0
         } else {

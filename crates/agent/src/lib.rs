@@ -8,14 +8,15 @@
 mod agent;
 mod backoff;
 mod child;
-mod clock;
 mod discovery;
 mod guard;
 mod health;
 mod link;
+mod link_status;
 mod local_api;
 mod log;
 mod method_server;
+mod outbox;
 mod packages;
 mod policy;
 mod private;

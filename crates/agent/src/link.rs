@@ -4,10 +4,7 @@
 //! the [`Outbox`] and a watched [`LinkStatus`]. A lost link never touches the method server.
 
 mod connect;
-mod outbox;
 mod session;
-
-pub use outbox::{Caller, Outbox};
 
 use std::{
     sync::Arc,
@@ -15,7 +12,7 @@ use std::{
 };
 
 use svc_core::space::HealthCheck;
-use svc_protocol::link::{FEATURE_PROGRESS, Goodbye, SpaceIdentity};
+use svc_link::{FEATURE_PROGRESS, Goodbye, RefusalCode};
 use tokio::{
     sync::{mpsc, watch},
     time::sleep,
@@ -24,37 +21,27 @@ use tokio_util::sync::CancellationToken;
 
 use self::connect::{ConnectError, connect};
 use crate::{
-    backoff::jitter, log::SpaceLog, policy::Policy, registration::Routes, servers::Servers,
+    backoff::jitter, link_status::LinkStatus, log::SpaceLog, outbox::Outbox, policy::Policy,
+    registration::Routes, servers::Servers,
 };
 
-/// How the link stands, for whoever waits for it or shows it.
-#[derive(Clone, Debug, Default)]
-pub struct LinkStatus {
-    /// The number of the link that is up.
-    pub link: Option<u64>,
-    /// Why the last attempt failed, while there is none.
-    pub error: Option<String>,
-    /// Known from the first welcome on.
-    pub space: Option<SpaceIdentity>,
-}
-
-/// Why the agent links no more.
+/// Why the agent makes no more links.
 #[derive(Debug, PartialEq, Eq)]
 pub enum LinkEnd {
-    /// It was told to finish.
+    /// The agent stops.
     Finished,
-    /// Another agent has the space.
+    /// Another agent took over the space.
     Replaced,
-    /// The token is refused, or its space is gone.
+    /// The token is refused, or its space is deleted.
     Credentials(String),
-    /// The server will never take this agent.
+    /// The server will never accept this agent.
     Refused(String),
 }
 
 pub struct Link {
     pub servers: Arc<Servers>,
     pub agent_token: String,
-    /// Made anew at each start of an agent.
+    /// New at each start of an agent.
     pub instance: String,
     pub policy: Arc<Policy>,
     pub outbox: Arc<Outbox>,
@@ -62,15 +49,15 @@ pub struct Link {
     pub log: Arc<SpaceLog>,
     pub status: watch::Sender<LinkStatus>,
     pub health_check: watch::Sender<HealthCheck>,
-    /// Methods another space has taken over.
+    /// Methods that another space has taken over.
     pub displaced: mpsc::UnboundedSender<Vec<String>>,
-    /// Drops the link so that a new one brings both sides to the same state.
+    /// Drops the link, so that a new one brings both ends to the same state.
     pub reset: Arc<tokio::sync::Notify>,
 }
 
 /// What to do after a link has ended or could not be made.
 enum Next {
-    /// Another server may do, or the same one later.
+    /// Another server may accept the agent, or the same one later.
     Retry,
     /// No other server would answer differently.
     RetryAfterStop,
@@ -78,8 +65,8 @@ enum Next {
 }
 
 impl Link {
-    /// Links, again and again, until `finish` says goodbye or the server ends it for good. A server
-    /// that fails is left for the next one at once; a wait comes when all have failed.
+    /// Connects again and again, until `finish` is cancelled or the server ends the link for good.
+    /// After a failed server, the next one is tried at once; the agent waits when all have failed.
     pub async fn run(self, finish: CancellationToken) -> LinkEnd {
         let mut delays = self.policy.reconnect.delays();
         let mut turns = self.servers.turns();
@@ -88,8 +75,8 @@ impl Link {
             number += 1;
             self.servers.use_turn(&turns);
             let (next, up) = self.link_once(number, &finish).await;
-            // A link that goes as soon as it came is a failure like any other: servers that do
-            // nothing but welcome must not be gone round without a pause.
+            // A link that is lost at once counts as a failure: an agent must not circle without a
+            // pause among servers that accept it and fail.
             if up >= self.policy.reconnect_reset {
                 delays.reset();
                 turns.held();
@@ -107,7 +94,7 @@ impl Link {
         }
     }
 
-    /// Makes one link and runs it to its end; also how long it was up.
+    /// Makes one link and runs it to its end. Also returns how long the link was up.
     async fn link_once(&self, number: u64, finish: &CancellationToken) -> (Next, Duration) {
         let server = self.servers.current();
         let connected = tokio::select! {
@@ -144,12 +131,12 @@ impl Link {
         (self.ended(number, end), up_since.elapsed())
     }
 
-    /// Tells everybody that the link is gone.
+    /// Records that the link has ended.
     fn ended(&self, number: u64, end: session::End) -> Next {
         self.outbox.close();
         self.routes.forget_link(number);
         let (next, error) = after(end);
-        // An end for good is told by whoever runs the agent.
+        // The agent reports a final end when it exits.
         if let (Some(error), Next::Retry | Next::RetryAfterStop) = (&error, &next) {
             tracing::warn!(%error, "the link to the server ended");
         }
@@ -166,10 +153,10 @@ impl Link {
             .send_modify(|status| status.error = Some(text.clone()));
         let next = match error {
             ConnectError::Unauthorized(_) => return Next::End(LinkEnd::Credentials(text)),
-            ConnectError::Refused(refusal) if refusal.code == "unauthorized" => {
+            ConnectError::Refused(refusal) if refusal.code == RefusalCode::Unauthorized => {
                 return Next::End(LinkEnd::Credentials(text));
             }
-            ConnectError::Refused(refusal) if refusal.code == "space_stopped" => {
+            ConnectError::Refused(refusal) if refusal.code == RefusalCode::SpaceStopped => {
                 Next::RetryAfterStop
             }
             ConnectError::Refused(refusal) if !refusal.retry => {
@@ -199,6 +186,7 @@ fn after(end: session::End) -> (Next, Option<String>) {
             (Next::RetryAfterStop, Some(error))
         }
         End::Goodbye(Goodbye::ServerStopping) => retry("the server is stopping".to_owned()),
+        End::Goodbye(Goodbye::Reconnect) => retry("the server asks for a new link".to_owned()),
         End::Goodbye(reason @ (Goodbye::Protocol | Goodbye::AgentStopping)) => {
             retry(format!("the server ended the link ({reason:?})"))
         }

@@ -11,10 +11,11 @@ use std::{
 
 use parking_lot::Mutex;
 use svc_core::Timestamp;
-use svc_protocol::link::{Control, LogLine, LogSource};
+use svc_link::Control;
+use svc_protocol::api::{LogLine, LogSource};
 use tokio::{sync::Notify, time::sleep};
 
-use crate::{clock, link::Outbox};
+use crate::outbox::Outbox;
 
 /// Bytes of one line that are kept.
 const LINE_BYTES_MAX: usize = 8 * 1024;
@@ -114,7 +115,7 @@ impl SpaceLog {
     }
 
     fn push(&self, source: LogSource, line: String) {
-        self.push_at(clock::now(), Instant::now(), source, line);
+        self.push_at(svc_clock::now(), Instant::now(), source, line);
     }
 
     fn push_at(&self, at: Timestamp, now: Instant, source: LogSource, line: String) {
@@ -220,7 +221,7 @@ mod tests {
         sleep(Duration::from_millis(20)).await;
         let mut frames = outbox.open(1, true);
         log.wake();
-        let frame = frames.recv().await.expect("sent");
+        let frame = frames.next().await;
         let text = std::str::from_utf8(&frame.payload).expect("JSON");
         assert!(text.contains("before the link"), "{text}");
         forwarding.abort();

@@ -25,7 +25,7 @@ use std::{
 use bytes::Bytes;
 use parking_lot::Mutex;
 use svc_core::registration::Mode;
-use svc_protocol::{agent_api::MethodServerStatus, link::MethodServerState};
+use svc_protocol::agent_api::{MethodServerState, MethodServerStatus};
 use tokio::time::sleep;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
@@ -36,8 +36,8 @@ use self::{
 };
 use crate::{
     guard::Guard,
-    link::{Caller, Outbox},
     log::SpaceLog,
+    outbox::{Caller, Outbox},
     packages::Packages,
     policy::Policy,
 };

@@ -23,7 +23,7 @@ use tokio::{sync::watch, time::timeout};
 
 use self::file::{Package, remove_stale};
 use crate::{
-    link::LinkStatus,
+    link_status::LinkStatus,
     server_api::{ServerApi, ServerApiError},
 };
 

@@ -21,10 +21,10 @@ use std::{
 
 use parking_lot::Mutex;
 use svc_core::registration::Registration;
+use svc_link::{Accepted, Control, Register, SpaceIdentity};
 use svc_protocol::{
     agent_api::{MethodServerStatus, RegisterFile, Registered, Unregistered},
     env,
-    link::{Accepted, Control, Register, SpaceIdentity},
 };
 use tokio::{
     sync::{Notify, watch},
@@ -33,7 +33,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
-    link::LinkStatus,
+    link_status::LinkStatus,
     method_server::{MethodServer, Surroundings},
 };
 

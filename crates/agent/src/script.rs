@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use svc_protocol::link::SpaceIdentity;
+use svc_link::SpaceIdentity;
 use thiserror::Error;
 use tokio::{net::unix::pipe, process::Command, task::JoinSet, time::timeout};
 

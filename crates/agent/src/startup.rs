@@ -9,10 +9,10 @@ use std::{
     sync::Arc,
 };
 
+use svc_link::SpaceIdentity;
 use svc_protocol::{
     agent_api::{FOLDER, RegisterFile},
     api::Script,
-    link::SpaceIdentity,
 };
 use tokio::{
     sync::watch,
@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use crate::{
-    link::LinkStatus,
+    link_status::LinkStatus,
     log::SpaceLog,
     policy::Policy,
     private,

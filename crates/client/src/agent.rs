@@ -3,6 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use http::Method;
+use serde_json::json;
 use svc_protocol::{
     agent_api::{RegisterFile, Registered, Status, Unregistered},
     api,
@@ -47,7 +48,7 @@ impl AgentClient {
 
     /// Removes all methods, or those the method server knows by one local name.
     pub async fn unregister(&self, local_name: Option<&str>) -> Result<Unregistered, Error> {
-        let path = with_query("/registration", &[("local_name", local_name)]);
+        let path = with_query("/registration", &json!({"local_name": local_name}));
         let answer = self.client.send(Method::DELETE, &path, None).await?;
         self.client.read(&answer)
     }

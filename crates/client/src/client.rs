@@ -6,10 +6,6 @@ mod routes;
 mod scripts;
 mod sinks;
 
-pub use events::EventFilter;
-pub use query::{MethodFilter, Page};
-pub use scripts::ScriptFilter;
-
 use std::{fmt, time::Duration};
 
 use bytes::Bytes;

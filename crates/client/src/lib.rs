@@ -13,7 +13,7 @@ mod target;
 pub mod transport;
 
 pub use agent::AgentClient;
-pub use client::{Client, Credential, EventFilter, MethodFilter, Page, ScriptFilter};
+pub use client::{Client, Credential};
 pub use error::Error;
 pub use resource::{Listing, Resource};
 pub use sse::{EventStream, Message, Received};

@@ -1,5 +1,9 @@
 //! Events: what may be emitted, whose they are, and the default form in which they travel.
 
+pub mod sample;
+
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use thiserror::Error;
@@ -54,6 +58,14 @@ impl Actor {
             kind: ActorKind::System,
         }
     }
+}
+
+/// The space of an event, as templates and scripts see it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct EventSpace {
+    pub id: SpaceId,
+    pub name: String,
+    pub urls: BTreeMap<String, String>,
 }
 
 impl Event {

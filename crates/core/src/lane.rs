@@ -13,6 +13,26 @@ pub const STARTS_MAX: u32 = 10;
 /// How long a server may hold a lane without a sign of life; renewed at a third of it.
 pub const LEASE: Duration = Duration::from_secs(30);
 
+/// What decides whether a lane takes and delivers events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LaneActivity {
+    /// Whether its sink is active; always true for a method subscription.
+    pub receiver_active: bool,
+    pub owner_active: bool,
+    /// Whether its sink is a global one.
+    pub is_global: bool,
+    /// Whether its sink runs a script, which acts for the owner.
+    pub acts_for_owner: bool,
+}
+
+impl LaneActivity {
+    /// A lane pauses while its owner is deactivated. A global sink belongs to the zone and
+    /// continues, unless it acts for its owner.
+    pub fn is_active(self) -> bool {
+        self.receiver_active && (self.owner_active || self.is_global && !self.acts_for_owner)
+    }
+}
+
 /// Waits between attempts (spec 6.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RetryPolicy {
@@ -50,6 +70,28 @@ impl RetryPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lane_pauses_with_its_owner_unless_it_is_a_global_webhook() {
+        let check = |is_global, acts_for_owner, with_owner, without_owner| {
+            let active = |receiver_active, owner_active| {
+                LaneActivity {
+                    receiver_active,
+                    owner_active,
+                    is_global,
+                    acts_for_owner,
+                }
+                .is_active()
+            };
+            assert_eq!(active(true, true), with_owner);
+            assert_eq!(active(true, false), without_owner);
+            assert!(!active(false, true) && !active(false, false));
+        };
+        check(false, false, true, false);
+        check(false, true, true, false);
+        check(true, false, true, true);
+        check(true, true, true, false);
+    }
 
     #[test]
     fn s6_5_s8_three_attempts_five_and_fifteen_seconds_apart() {

@@ -20,6 +20,7 @@ pub mod registration;
 pub mod schema;
 pub mod scope;
 pub mod space;
+pub mod subscription;
 pub mod target;
 pub mod text;
 pub mod timestamp;

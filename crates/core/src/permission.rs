@@ -104,6 +104,16 @@ impl Permissions {
         ])
     }
 
+    /// The permissions of a built-in role. They come from the program and not from the
+    /// database, so that `admin` has new permissions at once.
+    pub fn of_builtin_role(name: &str) -> Option<Self> {
+        match name {
+            ROLE_ADMIN => Some(Self::all()),
+            ROLE_USER => Some(Self::of_role_user()),
+            _ => None,
+        }
+    }
+
     pub fn contains(self, permission: Permission) -> bool {
         self.0 & bit(permission) != 0
             || permission == Permission::ManageOwnEventSinks

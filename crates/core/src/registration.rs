@@ -4,8 +4,10 @@
 //! trusts nobody.
 
 mod check;
+mod definition;
 
 pub use check::{CheckedMethod, CheckedRegistration, Step, Violation, Warning};
+pub use definition::Definition;
 
 use std::{collections::BTreeMap, fmt};
 

@@ -1,6 +1,6 @@
 //! Who sees which method, and under what name (spec 4.1, V1-V6).
 
-use std::{fmt, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
@@ -75,32 +75,49 @@ pub fn is_visible(
     }
 }
 
-/// The name under which someone other than the owner sees a shared method (V6).
-pub fn name_for_others(owner_name: &str, canonical: &str) -> String {
-    format!("user.{owner_name}.{canonical}")
+/// Whether a user may use a stored script: their own, or a global one.
+pub fn is_script_visible(is_global: bool, owner: UserId, user: UserId) -> bool {
+    is_global || owner == user
 }
 
-/// What a name in a call refers to, before anyone has looked whether it exists.
+/// The owner of a method.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reference<'a> {
-    /// A bare name: the caller's own method (V5).
-    Own(&'a str),
-    /// `user.<owner>.<canonical>`: another user's shared method (V6).
-    Others { owner: &'a str, canonical: &'a str },
+pub struct Owner<'a> {
+    pub id: UserId,
+    pub name: &'a str,
 }
 
-impl<'a> Reference<'a> {
-    /// Splits a visible name. Canonical names of three segments never begin with `user.`, so the
-    /// two forms cannot be confused.
-    pub fn parse(name: &'a str) -> Self {
-        match name
-            .strip_prefix("user.")
-            .and_then(|rest| rest.split_once('.'))
-        {
-            Some((owner, canonical)) => Self::Others { owner, canonical },
-            None => Self::Own(name),
-        }
+/// The name under which `viewer` sees and calls a method: the owner the bare canonical name (V5),
+/// every other user `user.<owner>.<canonical>` (V6).
+pub fn visible_name<'a>(viewer: UserId, owner: Owner<'_>, canonical: &'a str) -> Cow<'a, str> {
+    match viewer == owner.id {
+        true => Cow::Borrowed(canonical),
+        false => Cow::Owned(shared_name(owner.name, canonical)),
     }
+}
+
+/// The name under which every user but the owner sees a shared method (V6).
+pub fn shared_name(owner: &str, canonical: &str) -> String {
+    format!("user.{owner}.{canonical}")
+}
+
+/// The owner and the canonical name that a visible name means when `caller` uses it (V5, V6);
+/// `None` if it can mean no method. The inverse of [`visible_name`]. `find_owner` returns the id of
+/// the active user with a name.
+///
+/// Canonical names of three segments never begin with `user.`, so the two forms cannot be confused.
+pub fn resolve(
+    caller: UserId,
+    name: &str,
+    find_owner: impl FnOnce(&str) -> Option<UserId>,
+) -> Option<(UserId, &str)> {
+    let prefixed = name.strip_prefix("user.");
+    let Some((owner, canonical)) = prefixed.and_then(|rest| rest.split_once('.')) else {
+        return Some((caller, name));
+    };
+    let owner = find_owner(owner)?;
+    // The owner never uses the prefix (V5).
+    (owner != caller).then_some((owner, canonical))
 }
 
 #[cfg(test)]
@@ -171,26 +188,49 @@ mod tests {
         );
     }
 
+    const ANN: Owner<'_> = Owner {
+        id: OWNER,
+        name: "ann",
+    };
+
     #[test]
-    fn v5_v6_names_split_one_way_only() {
-        let check = |name, expected| assert_eq!(Reference::parse(name), expected, "{name}");
-        check("search", Reference::Own("search"));
-        check("notes.search", Reference::Own("notes.search"));
-        check("user.x", Reference::Own("user.x"));
-        check(
-            "user.ann.search",
-            Reference::Others {
-                owner: "ann",
-                canonical: "search",
-            },
-        );
-        check(
-            "user.ann.a.b",
-            Reference::Others {
-                owner: "ann",
-                canonical: "a.b",
-            },
-        );
-        assert_eq!(name_for_others("ann", "a.b"), "user.ann.a.b");
+    fn v5_v6_the_owner_sees_the_bare_name_and_others_the_prefixed_one() {
+        for (viewer, canonical, expected) in [
+            (OWNER, "search", "search"),
+            (OWNER, "notes.search", "notes.search"),
+            (OTHER, "search", "user.ann.search"),
+            (OTHER, "a.b", "user.ann.a.b"),
+        ] {
+            assert_eq!(visible_name(viewer, ANN, canonical), expected);
+        }
+    }
+
+    #[test]
+    fn v5_v6_names_resolve_one_way_only() {
+        let find_owner = |name: &str| (name == ANN.name).then_some(ANN.id);
+        for (caller, name, expected) in [
+            (OTHER, "search", Some((OTHER, "search"))),
+            (OTHER, "notes.search", Some((OTHER, "notes.search"))),
+            (OTHER, "user.x", Some((OTHER, "user.x"))),
+            (OTHER, "user.ann.search", Some((OWNER, "search"))),
+            (OTHER, "user.ann.a.b", Some((OWNER, "a.b"))),
+            (OTHER, "user.unknown.search", None),
+            // V5: the owner never uses the prefix.
+            (OWNER, "user.ann.search", None),
+            (OWNER, "search", Some((OWNER, "search"))),
+        ] {
+            assert_eq!(resolve(caller, name, find_owner), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn v5_v6_resolve_is_the_inverse_of_visible_name() {
+        for viewer in [OWNER, OTHER] {
+            for canonical in ["search", "a.b", "user.x"] {
+                let visible = visible_name(viewer, ANN, canonical);
+                let resolved = resolve(viewer, &visible, |_| Some(ANN.id));
+                assert_eq!(resolved, Some((OWNER, canonical)));
+            }
+        }
     }
 }

@@ -10,8 +10,6 @@ use svc_core::{
     registration::{Mode, Registration},
 };
 
-use crate::link::MethodServerState;
-
 /// Folder in an agent's working folder that holds its files.
 pub const FOLDER: &str = ".svc";
 /// Written by the agent into [`FOLDER`].
@@ -98,4 +96,11 @@ pub struct MethodServerStatus {
     pub restarts: u64,
     pub in_flight: usize,
     pub queued: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MethodServerState {
+    Running,
+    Restarting,
 }

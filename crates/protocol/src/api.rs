@@ -5,6 +5,7 @@ mod audit;
 mod auth;
 mod events;
 mod methods;
+mod page;
 mod patch;
 mod scripts;
 mod servers;
@@ -16,25 +17,27 @@ mod tokens;
 mod users;
 
 pub use access::{AccessibleMethod, HeldPermission, SharedThrough, UserAccess};
-pub use audit::{Audit, AuditEntry};
+pub use audit::{Audit, AuditEntry, AuditQuery};
 pub use auth::{AuthState, ChangePassword, Login, Me, Session, Sessions, Setup};
 pub use events::{
-    Emit, Emitted, EventDeliveries, EventDelivery, EventDeliveryState, EventReceiver, EventRecord,
-    Events,
+    Emit, Emitted, EventDeliveries, EventDelivery, EventDeliveryState, EventQuery, EventReceiver,
+    EventRecord, Events,
 };
-pub use methods::{CallResponse, Method, Methods, Provider};
+pub use methods::{CallResponse, Method, MethodQuery, Methods, Provider};
+pub use page::PageQuery;
 pub use scripts::{
     NewScript, RanScript, RunScript, Script, ScriptFault, ScriptKind, ScriptOwner, ScriptPatch,
-    Scripts,
+    ScriptQuery, Scripts,
 };
 pub use servers::{ServerRecord, Servers};
 pub use sinks::{
-    Attempt, Deliveries, Delivery, DeliveryState, JsonRpcConfig, LastDelivery, NewSink,
-    PatternsInput, Preview, Previewed, Replay, Replayed, RotateSecret, RotatedSecret, ScriptConfig,
-    Sink, SinkOwner, SinkPatch, SinkType, Sinks, WebhookConfig,
+    Attempt, Deliveries, Delivery, DeliveryQuery, DeliveryState, JsonRpcConfig, LastDelivery,
+    NewSink, PatternsInput, Preview, Previewed, Replay, Replayed, RotateSecret, RotatedSecret,
+    ScriptConfig, Sink, SinkOwner, SinkPatch, SinkType, Sinks, WebhookConfig,
 };
 pub use spaces::{
-    AgentToken, Logs, NewSpace, NumberedLine, RegistrationStatus, Space, SpacePatch, Spaces,
+    AgentToken, LogLine, LogQuery, LogSource, Logs, NewSpace, NumberedLine, RegistrationStatus,
+    Space, SpacePatch, Spaces,
 };
 pub use stats::{CallMinute, FailingSink, SinkCounts, SpaceCounts, Stats};
 pub use templates::{NewTemplate, Port, Template, Templates};

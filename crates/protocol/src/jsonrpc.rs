@@ -18,6 +18,8 @@ pub use response::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+/// Bytes of a line that a method server may write.
+pub const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Items one batch may hold.
 pub const BATCH_MAX: usize = 1_000;
 /// Levels that params may nest: `{}` has one. JSON readers of many languages use the stack for each

@@ -7,15 +7,17 @@ use std::{
 };
 
 use ipnet::IpNet;
+use svc_clock::Clock;
 use svc_core::ServerId;
+use svc_store::{FolderLock, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    clock::Clock,
-    events::{emit::Emitter, history::History, hub::Hub, sinks_service::SinksService},
+    events::{emit::Emitter, history::History, hub::Hub, sinks::SinksService},
     fair_pool::FairPool,
-    http::{AllowedHosts, BodyBudget},
+    host_names::AllowedHosts,
     identity::{Directory, Identity},
+    limits::BodyBudget,
     links::Links,
     mcp::Mcp,
     methods::{calls::Calls, discovery::Discovery, registry::Registry},
@@ -24,7 +26,6 @@ use crate::{
     scripts::Scripts,
     spaces::{Spaces, local::LocalRuntime, templates::Templates},
     stats::Overview,
-    store::{FolderLock, Store},
     web::Web,
     zone::{CatchUp, Zone},
 };
@@ -41,9 +42,9 @@ pub struct Parts {
     /// The newest change of the zone that was in the database before anything was read into memory.
     pub zone_position: i64,
     /// Lets a request wait until this server knows what others have committed.
-    pub catch_up: CatchUp,
+    pub catch_up: Arc<CatchUp>,
     /// The same for a stream of events that opens: it shows what others commit from then on.
-    pub stream_catch_up: CatchUp,
+    pub stream_catch_up: Arc<CatchUp>,
     /// The data folder, where the store does not hold it.
     pub folder: Option<FolderLock>,
     pub store: Store,

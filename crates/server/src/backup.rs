@@ -13,19 +13,15 @@ use std::{
 };
 
 use svc_core::Timestamp;
+use svc_store::{
+    DATABASE_FILE, FolderLock, OpenError,
+    archive::{self, CarriedFile, Manifest},
+    prepare_folder,
+};
 use thiserror::Error;
 use uuid::Uuid;
 
-use crate::{
-    clock,
-    store::{
-        DATABASE_FILE, FolderLock, OpenError,
-        archive::{self, CarriedFile, Manifest},
-        prepare_folder,
-    },
-};
-
-pub use crate::store::ArchiveError;
+pub use svc_store::ArchiveError;
 
 /// Files of the data folder that a backup carries if they are there.
 const CARRIED_FILES: &[&str] = &["secret.key"];
@@ -89,7 +85,7 @@ pub fn create(data_dir: &Path, out: &Path) -> Result<Report, BackupError> {
         }
     }
     let partial = Partial::create(out)?;
-    archive::write(&database, &partial.path, &files, clock::now())?;
+    archive::write(&database, &partial.path, &files, svc_clock::now())?;
     let report = report(&partial.path, archive::read(&partial.path)?)?;
     partial.finish(out)?;
     Ok(report)
@@ -118,7 +114,7 @@ pub fn restore(file: &Path, data_dir: &Path, force: bool) -> Result<Report, Back
     io::copy(&mut source, &mut partial.open()?).map_err(failed("write", &partial.path))?;
     archive::strip_manifest(&partial.path)?;
 
-    let aside = clock::now().to_string().replace(':', "-");
+    let aside = svc_clock::now().to_string().replace(':', "-");
     keep_aside(&database, &aside)?;
     for carried in &manifest.files {
         // A name comes from the file: only those we would have written ourselves are taken.

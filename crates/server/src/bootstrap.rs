@@ -2,13 +2,13 @@
 
 use svc_core::{SpaceId, space::Runtime};
 use svc_protocol::api::NewSpace;
+use svc_store::StoreError;
 use thiserror::Error;
 
 use crate::{
     app::App,
     identity::{Caller, IdentityError},
     spaces::SpaceError,
-    store::{self, StoreError},
 };
 
 /// The user that `svc up` works as.
@@ -77,7 +77,7 @@ async fn find_or_create_space(app: &App, caller: &Caller, name: &str) -> Result<
     let (owner, wanted) = (caller.user.id, name.to_owned());
     let found = app
         .store
-        .read(move |tx| store::spaces::find_by_name(tx, owner, &wanted))
+        .read(move |tx| svc_store::spaces::find_by_name(tx, owner, &wanted))
         .await?;
     if let Some(row) = found {
         return Ok(row.id);

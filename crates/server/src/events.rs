@@ -4,6 +4,8 @@
 //! a lane has one delivery in flight; whoever finishes a delivery proves that the lane is still
 //! theirs (fence). Streams and wake-ups are hints: nothing depends on them for correctness.
 
+mod audit;
+pub mod deliver;
 pub mod dispatch;
 pub mod emit;
 pub mod history;
@@ -12,5 +14,5 @@ pub mod lanes;
 pub mod sealed_headers;
 pub mod secrets;
 pub mod sinks;
-pub mod sinks_service;
+pub mod subscriptions;
 pub mod template;

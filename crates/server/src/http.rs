@@ -4,7 +4,6 @@
 mod agent_link;
 mod audit;
 mod auth;
-mod body_budget;
 mod client_stream;
 pub mod connections;
 mod cookies;
@@ -17,7 +16,6 @@ mod groups;
 mod head_guard;
 mod head_timer;
 mod host;
-mod internal;
 pub mod listen;
 mod mcp;
 mod methods;
@@ -40,8 +38,5 @@ mod web;
 #[cfg(test)]
 mod tests;
 
-pub use body_budget::BodyBudget;
 pub use door::Door;
-pub use host::AllowedHosts;
-pub use internal::{Asked, InternalApi, Reply, Unanswered};
 pub use router::{RouteRow, route_table, router};

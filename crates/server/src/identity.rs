@@ -16,7 +16,6 @@ mod directory;
 mod error;
 mod groups;
 mod hash_queue;
-mod login_limit;
 mod membership;
 mod passwords;
 mod policy;
@@ -28,6 +27,7 @@ mod sessions;
 mod settle;
 mod setup;
 mod tokens;
+mod user_sinks;
 mod users;
 
 #[cfg(test)]
@@ -36,7 +36,9 @@ mod tests;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use svc_clock::Clock;
 use svc_core::Quotas;
+use svc_store::{Store, StoreError};
 use tokio_util::task::TaskTracker;
 
 pub use authority::CallerWriter;
@@ -44,17 +46,14 @@ pub use caller::{Caller, Credential, User};
 pub use change::Affected;
 pub use directory::{Denied, Directory, DirectoryChange};
 pub use error::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds};
-pub use policy::{LoginPolicy, PasswordPolicy, Policy};
+pub use policy::{PasswordPolicy, Policy};
 pub use power::Actor;
 pub use quotas::check_one_more;
 pub use secret::{Secret, hash_secret};
 pub use sessions::{ClientDetails, LoggedIn};
+pub use user_sinks::delete_sink;
 
-use crate::{
-    clock::Clock,
-    store::{Store, StoreError},
-};
-use login_limit::LoginLimit;
+use crate::limits::LoginLimit;
 use passwords::Passwords;
 
 /// The services behind `/api/auth`, `/api/users`, `/api/groups`, `/api/roles`, `/api/tokens` and

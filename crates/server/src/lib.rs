@@ -4,12 +4,15 @@
 pub mod app;
 pub mod backup;
 pub mod bootstrap;
-pub mod clock;
 pub mod events;
 pub mod fair_pool;
+mod host_names;
 pub mod http;
 pub mod identity;
+pub mod lifecycle;
+pub mod limits;
 pub mod links;
+pub mod live;
 pub mod mcp;
 pub mod methods;
 pub mod metrics;
@@ -20,14 +23,12 @@ pub mod scripts;
 mod server;
 pub mod spaces;
 pub mod stats;
-pub mod store;
 pub mod streams;
 mod tls;
 pub mod web;
 pub mod zone;
 
 pub use app::App;
-pub use options::{
-    EventOptions, Limits, Options, Policy, Quotas, ScriptOptions, SharedDatabase, TlsFiles,
-};
+pub use options::{EventOptions, Limits, Options, Policy, Quotas, SharedDatabase, TlsFiles};
+pub use scripts::ScriptOptions;
 pub use server::{Server, StartError};

@@ -1,24 +1,15 @@
 //! Links: the agents' connections.
 //!
-//! Cast: [`Link`] is one live connection that calls can be put on; [`LiveSpace`] is a space that
-//! has a link, or lost it within the grace period; [`Links`] holds them all. `session` is the life
-//! of one connection from hello to goodbye, `wire` moves its frames, `control` handles what an agent
-//! says besides answers.
+//! [`Links`] holds every [`LiveSpace`]. `session` is the life of one connection from hello to
+//! goodbye, `reader` takes its frames, `control` handles the control messages of agents. Frames,
+//! queues and heartbeats are in `svc_link`.
 
 mod access;
-mod calls;
 mod control;
 mod grace;
-mod health_pace;
-mod link;
-mod live_space;
-mod outbox;
-mod reports;
+mod reader;
 mod session;
-mod shared_room;
-mod socket;
 mod subscriptions;
-mod wire;
 mod zone;
 
 use std::{
@@ -29,18 +20,15 @@ use std::{
 
 use parking_lot::{Mutex, RwLock};
 use svc_core::{ServerId, SpaceId, UserId};
-use svc_protocol::{api::RegistrationStatus, link::Goodbye};
+use svc_link::Goodbye;
+use svc_protocol::api::RegistrationStatus;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-pub use calls::Answer;
-pub use link::{Link, NotSent, PendingCall, UserNumber};
-pub use live_space::{Availability, LiveSpace};
-pub use reports::{Listener, Reports};
-
 use crate::{
+    lifecycle::Lifecycle,
+    live::{Availability, LiveSpace, SpaceLogs},
     methods::{publish::Publisher, registry::Registry},
     metrics::Metrics,
-    spaces::{lifecycle::Lifecycle, logs::SpaceLogs},
 };
 
 /// Timings of links.
@@ -105,7 +93,7 @@ impl Links {
         self.live.read().get(&space).cloned()
     }
 
-    /// What a space publishes just now.
+    /// The current registration of a space.
     pub fn registration_of(&self, space: SpaceId) -> RegistrationStatus {
         let methods = self.registry.count_of(space);
         let Some(live) = self.find(space) else {
@@ -129,11 +117,11 @@ impl Links {
         }
     }
 
-    /// The same for whoever holds the space's transition.
+    /// The same, for a caller that holds the space's transition.
     fn end(&self, live: &LiveSpace, reason: Goodbye) {
         // In this order: a link that ends registers nothing any more.
         if let Some(link) = live.link() {
-            link.end(reason);
+            link.closing().end(reason);
         }
         self.registry.withdraw(live.id);
     }
@@ -173,9 +161,9 @@ impl Links {
             loop {
                 busy.retain(|link| {
                     if link.is_idle() {
-                        link.end(Goodbye::ServerStopping);
+                        link.closing().end(Goodbye::ServerStopping);
                     }
-                    !link.ending().is_cancelled()
+                    !link.closing().is_ended()
                 });
                 if busy.is_empty() {
                     return;
@@ -188,7 +176,7 @@ impl Links {
             tracing::warn!("calls still in flight at the end of the drain time are interrupted");
         }
         busy.iter()
-            .for_each(|link| link.end(Goodbye::ServerStopping));
+            .for_each(|link| link.closing().end(Goodbye::ServerStopping));
         self.tasks.close();
         if tokio::time::timeout(Duration::from_secs(5), self.tasks.wait())
             .await

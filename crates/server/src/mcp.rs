@@ -16,7 +16,6 @@ mod modern;
 mod refusal;
 mod reporting;
 mod results;
-pub mod scripts;
 mod search;
 mod serve;
 mod stream;
@@ -40,20 +39,20 @@ pub use stream::Stream;
 use self::{
     message::Message,
     refusal::Refusal,
-    scripts::ToolScripts,
     stream::{Sources, Wanted},
     view::Views,
 };
 use crate::{
     fair_pool::{FairPool, PoolError},
     identity::{Caller, Directory},
-    links::Reports,
+    limits::OverLimit,
+    live::Reports,
     methods::{
         calls::{ANSWER_BYTES_MAX, Calls},
-        rate_limit::OverLimit,
         registry::Registry,
     },
     metrics::{McpOutcome, Metrics},
+    scripts::StoredTools,
     streams::Streams,
 };
 
@@ -67,7 +66,7 @@ pub struct Mcp {
     calls: Arc<Calls>,
     registry: Arc<Registry>,
     directory: Arc<Directory>,
-    scripts: Arc<dyn ToolScripts>,
+    scripts: Arc<StoredTools>,
     metrics: Arc<Metrics>,
     /// Searches, where there is much to search.
     compute: FairPool,
@@ -132,7 +131,7 @@ impl Mcp {
         registry: Arc<Registry>,
         directory: Arc<Directory>,
         calls: Arc<Calls>,
-        scripts: Arc<dyn ToolScripts>,
+        scripts: Arc<StoredTools>,
         metrics: Arc<Metrics>,
         compute: FairPool,
         streams: Streams,

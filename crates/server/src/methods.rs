@@ -6,5 +6,4 @@ pub mod discovery;
 pub mod openrpc;
 pub mod provider;
 pub mod publish;
-pub mod rate_limit;
 pub mod registry;

@@ -1,6 +1,7 @@
 //! What operators watch: Prometheus metrics. Handles are resolved once, so that counting a call is
 //! an atomic addition.
 
+mod call_stats;
 mod events;
 mod mcp;
 mod scripts;
@@ -17,7 +18,8 @@ use prometheus_client::{
 };
 use svc_protocol::jsonrpc::RpcError;
 
-pub use events::EventMetrics;
+pub use call_stats::CallStats;
+pub use events::{AttemptOutcome, EventCounters, EventMetrics};
 pub use mcp::{McpMetrics, McpOutcome, StreamCounted};
 pub use scripts::ScriptMetrics;
 

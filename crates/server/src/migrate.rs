@@ -9,18 +9,18 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use svc_core::ServerId;
+use svc_store::{
+    DATABASE_FILE, DatabaseUrl, OpenError, SCHEMA_VERSION,
+    transfer::{self, Source, Target},
+};
 use thiserror::Error;
 
 use crate::{
     events::secrets::KEY_FILE,
-    store::{
-        DATABASE_FILE, DatabaseUrl, OpenError, SCHEMA_VERSION,
-        transfer::{self, Source, Target},
-    },
     zone::{self, ServerIdError},
 };
 
-pub use crate::store::transfer::{Progress, Step, TransferError};
+pub use svc_store::transfer::{Progress, Step, TransferError};
 
 #[derive(Debug, Error)]
 pub enum MigrateError {

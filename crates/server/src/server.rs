@@ -9,10 +9,12 @@ mod secret_key;
 
 use std::{io, net::SocketAddr, time::Duration};
 
+use svc_clock::Clock;
 use svc_core::{
     Permission,
     space::{Runtime, State, StopReason},
 };
+use svc_store::{OpenError, StoreError};
 use thiserror::Error;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_rustls::TlsAcceptor;
@@ -25,8 +27,7 @@ use self::{
 };
 use crate::{
     app::App,
-    clock::{self, Clock},
-    events::{secrets::SecretError, sinks::webhook::GuardError},
+    events::{deliver::webhook::GuardError, secrets::SecretError},
     http::{
         self,
         connections::{ConnectionLimits, Connections},
@@ -34,9 +35,8 @@ use crate::{
     },
     identity::{Identity, IdentityError},
     options::Options,
-    store::{self, OpenError, StoreError},
     tls::{self, TlsError},
-    zone::{ServerIdError, Zone},
+    zone::{ServerIdError, Zone, ZoneHandles},
 };
 
 /// Between writings of what was last used when.
@@ -282,7 +282,7 @@ async fn start_local_spaces(app: &App, allowed: bool) -> Result<(), StoreError> 
     for state in [State::Created, State::Deployed, State::Stopped] {
         let rows = app
             .store
-            .read(move |tx| store::spaces::list_in_state(tx, state))
+            .read(move |tx| svc_store::spaces::list_in_state(tx, state))
             .await?;
         let may_run = |owner| {
             app.directory.find_user(owner).is_some_and(|owner| {
@@ -304,7 +304,7 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         if let Err(error) = app.identity.flush_last_used().await {
             warn!("the last uses of credentials were not written: {error}");
         }
-        app.calls.stats.forget_idle(clock::now());
+        app.calls.stats.forget_idle(svc_clock::now());
     }));
     let pruning = tokio::spawn(repeat(app.clone(), PRUNE_EVERY, async |app: &App| {
         if let Err(error) = app.identity.prune().await {
@@ -319,8 +319,22 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         tokio::spawn(follow_users(app.clone())),
         tokio::spawn(watch_owners(app.clone())),
         tokio::spawn(seal_headers::run(app.clone())),
-        tokio::spawn(app.zone.clone().run(app.clone())),
+        tokio::spawn(app.zone.clone().run(zone_handles(app))),
     ]
+}
+
+fn zone_handles(app: &App) -> ZoneHandles {
+    ZoneHandles {
+        store: app.store.clone(),
+        identity: app.identity.clone(),
+        tools: app.scripts.tools.clone(),
+        links: app.links.clone(),
+        hub: app.hub.clone(),
+        position: app.zone_position,
+        catch_up: app.catch_up.clone(),
+        stream_catch_up: app.stream_catch_up.clone(),
+        shutdown: app.shutdown.clone(),
+    }
 }
 
 /// A sandbox that does not hold is known at the start, and not at the first script.

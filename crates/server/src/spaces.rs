@@ -2,11 +2,8 @@
 
 mod access;
 mod agent_tokens;
-pub mod announce;
 mod error;
-pub mod lifecycle;
 pub mod local;
-pub mod logs;
 mod owners;
 mod record;
 mod service;

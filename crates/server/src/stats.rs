@@ -1,93 +1,144 @@
-//! What the overview shows: calls of the last hour, and how many there are of each thing.
-//!
-//! [`CallStats`] is what a call touches; the rest is asked for.
-
-mod overview;
-mod ring;
+//! The overview (`GET /api/stats`): calls of the last hour, and how many there are of each thing.
 
 use std::{sync::Arc, time::Duration};
 
-use parking_lot::RwLock;
-use svc_core::{Timestamp, UserId};
-use svc_protocol::api::CallMinute;
+use svc_core::Permission::{ManageOwnEventSinks, ManageSpaces, UseSpaces, ViewAudit};
+use svc_protocol::api::{SinkCounts, SpaceCounts, Stats};
+use svc_store::{Store, StoreError, Tx, events, sinks, spaces};
+use thiserror::Error;
 
-pub use self::overview::{Overview, Scope, StatsError};
-use self::ring::Ring;
-use crate::{clock, metrics::CallOutcome, random_key::RandomKeyMap};
+use crate::{
+    events::sinks::owner_keys,
+    fair_pool::{Cancelled, FairPool, PoolError},
+    identity::{Caller, Directory},
+    methods::registry::Registry,
+    metrics::{CallStats, Metrics},
+};
 
-/// Calls of the last hour, of each user and of all. Recording one is a look-up and a few atomic
-/// additions.
-#[derive(Default)]
-pub struct CallStats {
-    all: Ring,
-    /// Made by a user's first call, dropped when their last is an hour ago.
-    users: RwLock<RandomKeyMap<UserId, Arc<Ring>>>,
+const HOUR: Duration = Duration::from_secs(60 * 60);
+/// More events than this are not counted: nobody reads the difference.
+const EVENTS_MAX: u32 = 10_000;
+
+/// Whose numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// What the caller made, and what they see.
+    #[default]
+    Caller,
+    Server,
 }
 
-impl CallStats {
-    /// A call has been answered.
-    pub fn record(&self, user: UserId, outcome: CallOutcome, took: Duration) {
-        let minute = minute_of(clock::now());
-        let failed = outcome != CallOutcome::Ok;
-        self.all.record(minute, failed, took);
-        if let Some(ring) = self.users.read().get(&user) {
-            return ring.record(minute, failed, took);
+#[derive(Debug, Error)]
+pub enum StatsError {
+    #[error(
+        "the numbers of the whole server need the permission `view_audit`; ask an administrator for a role with it"
+    )]
+    Denied,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Busy(#[from] PoolError),
+}
+
+pub struct Overview {
+    pub store: Store,
+    pub registry: Arc<Registry>,
+    pub directory: Arc<Directory>,
+    pub metrics: Arc<Metrics>,
+    pub calls: Arc<CallStats>,
+    /// Counts methods where there are many.
+    pub compute: FairPool,
+}
+
+impl Overview {
+    pub async fn get(&self, caller: &Caller, scope: Scope) -> Result<Stats, StatsError> {
+        let is_server = scope == Scope::Server;
+        if is_server && !caller.may(ViewAudit) {
+            return Err(StatsError::Denied);
         }
-        let ring = self.users.write().entry(user).or_default().clone();
-        ring.record(minute, failed, took);
-    }
-
-    /// The last hour minute by minute, the current one last: one user's, or everybody's.
-    pub fn minutes(&self, user: Option<UserId>, now: Timestamp) -> Vec<CallMinute> {
-        let minute = minute_of(now);
-        match user {
-            None => self.all.minutes(minute),
-            Some(user) => {
-                let ring = self.users.read().get(&user).cloned();
-                ring.unwrap_or_default().minutes(minute)
-            }
-        }
-    }
-
-    /// Drops what nobody can see any more.
-    pub fn forget_idle(&self, now: Timestamp) {
-        let minute = minute_of(now);
-        self.users.write().retain(|_, ring| !ring.is_idle(minute));
-    }
-}
-
-const MINUTE_MS: i64 = 60_000;
-
-fn minute_of(at: Timestamp) -> i64 {
-    at.0.div_euclid(MINUTE_MS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_user_sees_their_own_calls_and_is_forgotten_after_an_hour() {
-        let stats = CallStats::default();
-        let ann = UserId(uuid::Uuid::from_u128(1));
-        let bob = UserId(uuid::Uuid::from_u128(2));
-        stats.record(ann, CallOutcome::Ok, Duration::from_millis(1));
-        stats.record(ann, CallOutcome::MethodError, Duration::from_millis(1));
-        stats.record(bob, CallOutcome::NotFound, Duration::from_millis(1));
-        let now = clock::now();
-        let sums = |user| {
-            let minutes = stats.minutes(user, now);
-            assert_eq!(minutes.len(), ring::MINUTES);
-            minutes.iter().fold((0, 0), |(calls, errors), minute| {
-                (calls + minute.calls, errors + minute.errors)
-            })
+        let now = svc_clock::now();
+        let who = caller.clone();
+        let read = move |tx: &mut Tx<'_>| {
+            let owner = (!is_server).then_some(who.user.id);
+            let since = now.minus(HOUR);
+            Ok((
+                space_counts(tx, &who, is_server)?,
+                sink_counts(tx, &who, is_server)?,
+                events::count_since(tx, owner, since, EVENTS_MAX)?,
+            ))
         };
-        assert_eq!(sums(Some(ann)), (2, 1));
-        assert_eq!(sums(Some(bob)), (1, 1));
-        assert_eq!(sums(None), (3, 2));
-        stats.forget_idle(now);
-        assert_eq!(stats.users.read().len(), 2);
-        stats.forget_idle(now.plus(Duration::from_secs(61 * 60)));
-        assert!(stats.users.read().is_empty());
+        let (spaces, sinks, events_last_hour) = self.store.read(read).await?;
+        let (methods, providers) = self.count_methods(caller, is_server).await?;
+        let user = (!is_server).then_some(caller.user.id);
+        Ok(Stats {
+            scope: if is_server { "server" } else { "caller" }.to_owned(),
+            minutes: self.calls.minutes(user, now),
+            calls_in_flight: is_server.then(|| self.metrics.calls_in_flight()),
+            spaces,
+            methods,
+            providers,
+            sinks,
+            events_last_hour,
+        })
     }
+
+    /// Methods that the caller sees, or all, and spaces that can take calls of them.
+    async fn count_methods(
+        &self,
+        caller: &Caller,
+        is_server: bool,
+    ) -> Result<(usize, usize), PoolError> {
+        let (registry, directory) = (self.registry.clone(), self.directory.clone());
+        let user = caller.user.clone();
+        let count = move |_: &Cancelled| {
+            let viewer = (!is_server).then(|| user.viewer());
+            // A deactivated owner's methods are listed for nobody.
+            let is_active = |owner| {
+                let owner = directory.find_user(owner);
+                owner.is_some_and(|owner| owner.active)
+            };
+            registry.count_seen(viewer, is_active)
+        };
+        if !is_server && self.registry.is_small_for(caller.viewer()) {
+            return Ok(count(&Cancelled::default()));
+        }
+        self.compute.run(caller.user.id, count).await
+    }
+}
+
+fn space_counts(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    is_server: bool,
+) -> Result<Option<SpaceCounts>, StoreError> {
+    if !is_server
+        && !caller
+            .user
+            .permissions
+            .contains_any(&[UseSpaces, ManageSpaces])
+    {
+        return Ok(None);
+    }
+    let all = is_server || caller.may(ManageSpaces);
+    spaces::count_by_state(tx, (!all).then_some(caller.user.id)).map(Some)
+}
+
+fn sink_counts(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    is_server: bool,
+) -> Result<Option<SinkCounts>, StoreError> {
+    let manages = caller.may(ManageOwnEventSinks);
+    if !is_server && !manages {
+        return Ok(None);
+    }
+    let keys = owner_keys(caller);
+    let counts = sinks::counts(tx, (!is_server).then_some(&keys))?;
+    let failing = if manages {
+        sinks::list_failing(tx, &keys)?
+    } else {
+        Vec::new()
+    };
+    Ok(Some(SinkCounts { failing, ..counts }))
 }

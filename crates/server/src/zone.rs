@@ -16,21 +16,21 @@ use std::{
 
 use svc_core::{ServerId, Timestamp};
 use svc_protocol::api::ServerRecord;
+use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 pub(crate) use self::identity::{find_id, set_id};
+use svc_store::{
+    Store, StoreError, Tx,
+    servers::{self, ServerHolding, ServerRow},
+    zone_changes,
+};
+
 pub use self::{
     catch_up::CatchUp,
     identity::{ServerIdError, own_id},
 };
-use crate::{
-    app::App,
-    store::{
-        Store, StoreError, Tx,
-        servers::{self, ServerHolding, ServerRow},
-        zone_changes,
-    },
-};
+use crate::{events::hub::Hub, identity::Identity, links::Links, scripts::StoredTools};
 
 /// Between signs of life.
 const BEAT_EVERY: Duration = Duration::from_secs(2);
@@ -49,6 +49,24 @@ pub struct Zone {
     /// The address agents and people reach it by.
     pub url: Arc<str>,
     pub started_at: Timestamp,
+}
+
+/// The parts of this server that follow what other servers change.
+#[derive(Clone)]
+pub struct ZoneHandles {
+    pub store: Store,
+    pub identity: Identity,
+    pub tools: Arc<StoredTools>,
+    pub links: Arc<Links>,
+    pub hub: Hub,
+    /// The newest change of the zone that was in the database before anything was read into memory.
+    pub position: i64,
+    /// Ends the wait of requests for what other servers have committed.
+    pub catch_up: Arc<CatchUp>,
+    /// The same for streams of events that open.
+    pub stream_catch_up: Arc<CatchUp>,
+    /// Cancelled when the server stops.
+    pub shutdown: CancellationToken,
 }
 
 /// What became of a sign of life.
@@ -73,14 +91,18 @@ impl Zone {
     }
 
     /// The servers of the zone, those that are gone included for a day.
-    pub async fn list(&self, app: &App) -> Result<Vec<ServerRecord>, StoreError> {
-        let alone = !app.store.is_shared();
+    pub async fn list(
+        &self,
+        store: &Store,
+        links: &Links,
+    ) -> Result<Vec<ServerRecord>, StoreError> {
+        let alone = !store.is_shared();
         if alone {
-            // Nobody else writes about it, and it writes only when it starts.
-            self.beat(app, false).await?;
+            // A server that is alone gives no regular signs of life.
+            self.beat(store, links, false).await?;
         }
         let read = |tx: &mut Tx<'_>| Ok((servers::list(tx)?, tx.now()?));
-        let (listed, now) = app.store.read(read).await?;
+        let (listed, now) = store.read(read).await?;
         Ok(listed
             .into_iter()
             .map(|holding| self.present(holding, now))
@@ -108,14 +130,14 @@ impl Zone {
         }
     }
 
-    async fn beat(&self, app: &App, draining: bool) -> Result<Beat, StoreError> {
+    async fn beat(&self, store: &Store, links: &Links, draining: bool) -> Result<Beat, StoreError> {
         let mut row = ServerRow {
             id: self.id,
             url: self.url.to_string(),
             svc_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: self.started_at,
             seen_at: Timestamp::default(),
-            links: app.links.count(),
+            links: links.count(),
             draining,
         };
         let beat = move |tx: &mut Tx<'_>| {
@@ -128,32 +150,32 @@ impl Zone {
                 other.map_or_else(String::new, |other| other.url),
             ))
         };
-        app.store.write(beat).await
+        store.write(beat).await
     }
 
     /// Works with the other servers until this one stops.
-    pub async fn run(self, app: App) {
-        if !app.store.is_shared() {
+    pub async fn run(self, handles: ZoneHandles) {
+        if !handles.store.is_shared() {
             return;
         }
         tokio::join!(
-            self.give_signs_of_life(&app),
-            follow::run(&app),
-            streams::run(&app)
+            self.give_signs_of_life(&handles),
+            follow::run(&handles),
+            streams::run(&handles)
         );
     }
 
     /// Signs of life, the last of them at the beginning of a stop: agents and callers are to look
     /// for another server.
-    async fn give_signs_of_life(&self, app: &App) {
+    async fn give_signs_of_life(&self, handles: &ZoneHandles) {
         let (mut steady_since, mut last) = (Instant::now(), Timestamp::default());
         loop {
-            let draining = app.shutdown.is_cancelled();
+            let draining = handles.shutdown.is_cancelled();
             let began = Instant::now();
-            let is_steady = match self.beat(app, draining).await {
+            let is_steady = match self.beat(&handles.store, &handles.links, draining).await {
                 // By the database's clock: that of a machine that stood still did so too.
                 Ok(Beat::Given(at)) => at.since(std::mem::replace(&mut last, at)) <= GONE_AFTER / 2,
-                Ok(Beat::Superseded(url)) => return self.give_way(app, &url),
+                Ok(Beat::Superseded(url)) => return self.give_way(handles, &url),
                 Err(error) => {
                     tell("no sign of life could be given", &error);
                     false
@@ -166,35 +188,35 @@ impl Zone {
             if draining {
                 return;
             }
-            if let Err(error) = self.tidy(app, steady_since.elapsed()).await {
+            if let Err(error) = self.tidy(handles, steady_since.elapsed()).await {
                 tell("the zone could not be tidied up", &error);
             }
             tokio::select! {
                 () = tokio::time::sleep(BEAT_EVERY) => {}
-                () = app.shutdown.cancelled() => {}
+                () = handles.shutdown.cancelled() => {}
             }
         }
     }
 
     /// Stops this server, as another has its id.
-    fn give_way(&self, app: &App, url: &str) {
-        if !app.shutdown.is_cancelled() {
+    fn give_way(&self, handles: &ZoneHandles, url: &str) {
+        if !handles.shutdown.is_cancelled() {
             error!(
                 "another server, {url}, has started under the id of this one, {}; this one stops. If its data folder was copied, remove `{}` from one of the two and start it again",
                 self.id,
                 identity::FILE
             );
-            app.shutdown.cancel();
+            handles.shutdown.cancel();
         }
     }
 
     /// `steady`: for how long this server and the database have been there without a gap. Before a
     /// grace period of it is over, a server without a sign of life may merely not have been able to
     /// give one.
-    async fn tidy(&self, app: &App, steady: Duration) -> Result<(), StoreError> {
-        let grace = app.links.policy.grace.max(GONE_AFTER);
+    async fn tidy(&self, handles: &ZoneHandles, steady: Duration) -> Result<(), StoreError> {
+        let grace = handles.links.policy.grace.max(GONE_AFTER);
         if steady > grace {
-            let stopped = app.links.lifecycle.stop_orphans(grace).await?;
+            let stopped = handles.links.lifecycle.stop_orphans(grace).await?;
             if stopped > 0 {
                 info!(
                     spaces = stopped,
@@ -207,13 +229,13 @@ impl Zone {
             let oldest = zone_changes::oldest_at(tx)?;
             Ok(oldest.is_some_and(|at| at < now.minus(CHANGES_KEPT * 2)))
         };
-        if app.store.read(past).await? {
+        if handles.store.read(past).await? {
             let prune = |tx: &mut Tx<'_>| {
                 let now = tx.now()?;
                 zone_changes::prune(tx, now.minus(CHANGES_KEPT))?;
                 servers::prune(tx, now.minus(FORGET_AFTER))
             };
-            app.store.write(prune).await?;
+            handles.store.write(prune).await?;
         }
         Ok(())
     }

@@ -6,14 +6,9 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use svc_core::registration::Registration;
-use svc_protocol::link::{
-    self, Control, Frame, FrameKind, FrameReader, Hello, Register, put_frame,
-};
+use svc_link::{Control, Frame, FrameKind, FrameReader, Hello, Register, control_frame, put_frame};
 use tokio::{net::TcpStream, time::timeout};
-use tokio_tungstenite::{
-    WebSocketStream, client_async,
-    tungstenite::{Message, client::IntoClientRequest},
-};
+use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
 const STEP_LIMIT: Duration = Duration::from_secs(60);
 
@@ -32,17 +27,9 @@ impl RawLink {
         stream
             .set_nodelay(true)
             .expect("a socket takes TCP_NODELAY");
-        let mut request = format!("ws://{address}{}", link::PATH)
-            .into_client_request()
-            .expect("a well-formed address");
-        let headers = request.headers_mut();
-        let bearer = format!("Bearer {agent_token}")
-            .parse()
-            .expect("a token is a header value");
-        headers.insert("authorization", bearer);
-        let subprotocol = link::SUBPROTOCOL.parse().expect("a header value");
-        headers.insert("sec-websocket-protocol", subprotocol);
-        let (socket, _) = timeout(STEP_LIMIT, client_async(request, stream))
+        let url = format!("http://{address}{}", svc_link::PATH);
+        let connecting = svc_link::connect(stream, &url, agent_token);
+        let socket = timeout(STEP_LIMIT, connecting)
             .await
             .expect("the handshake ends")
             .expect("the link is taken");
@@ -55,7 +42,7 @@ impl RawLink {
     /// Connects, sends hello and registers methods named `{{space}}.m0`, `{{space}}.m1`…
     pub async fn publish(address: SocketAddr, agent_token: &str, methods: usize) -> Self {
         let mut link = Self::connect(address, agent_token).await;
-        let welcome = link.hello(&[link::VERSION]).await;
+        let welcome = link.hello(&[svc_link::VERSION]).await;
         assert!(matches!(welcome, Control::Welcome(_)), "{welcome:?}");
         let registered = link.register(simulated_registration(methods)).await;
         assert!(
@@ -159,9 +146,7 @@ impl RawLink {
 
     /// Sends a frame without a response, or whose response is read by [`next`](Self::next).
     pub async fn tell(&mut self, id: u64, control: &Control) -> Result<(), String> {
-        let payload = serde_json::to_vec(control).expect("a control message is JSON");
-        self.send(&[Frame::new(id, FrameKind::Control, payload)])
-            .await
+        self.send(&[control_frame(id, control)]).await
     }
 
     /// Waits until the server has ended the link.

@@ -243,11 +243,7 @@ impl TestServer {
     pub async fn edit_database(&mut self, sql: &str) {
         let status = self.terminate().await;
         assert_eq!(status.code(), Some(0), "{}", self.log());
-        let database = rusqlite::Connection::open(self.data_dir().join("svc.db"))
-            .expect("the database is where it should be");
-        database
-            .execute_batch(sql)
-            .expect("the statement fits the schema");
+        svc_store::testing::edit_file(&self.data_dir().join(svc_store::DATABASE_FILE), sql);
     }
 
     /// Makes a token expired, and starts the server again.

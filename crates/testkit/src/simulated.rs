@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use svc_protocol::link::{CALL_HEADER_BYTES, Frame, FrameKind};
+use svc_link::{CALL_HEADER_BYTES, Frame, FrameKind};
 use tokio::task::JoinSet;
 
 use crate::raw_link::RawLink;

@@ -1,9 +1,8 @@
 use rustix::process::Pid;
-use svc_protocol::link::Frame;
+use svc_link::Outgoing;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpListener,
-    sync::mpsc,
 };
 
 use super::*;
@@ -65,11 +64,10 @@ async fn a_command_needs_to_end_with_0_and_is_killed_when_it_takes_too_long() {
     }
 }
 
-async fn next_health(frames: &mut mpsc::UnboundedReceiver<Frame>) -> (Health, u32) {
-    let frame = timeout(Duration::from_secs(10), frames.recv())
+async fn next_health(frames: &mut Outgoing) -> (Health, u32) {
+    let frame = timeout(Duration::from_secs(10), frames.next())
         .await
-        .expect("in time")
-        .expect("open");
+        .expect("in time");
     match serde_json::from_slice(&frame.payload).expect("control") {
         Control::Health {
             current,
@@ -114,6 +112,6 @@ async fn only_transitions_are_reported_and_again_on_a_new_link() {
     let mut frames = outbox.open(2, true);
     link_sender.send_replace(linked(2));
     assert_eq!(next_health(&mut frames).await.0, Health::Unhealthy);
-    assert!(frames.try_recv().is_err(), "nothing else is said");
+    assert!(frames.close().is_empty(), "nothing else is said");
     running.abort();
 }

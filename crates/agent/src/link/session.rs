@@ -1,43 +1,22 @@
-//! One link while it is up: reads frames, writes frames in as few messages as possible, and
-//! notices when the other side is gone.
+//! One link while it is up: takes the server's frames, and ends with a goodbye from either side.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
-use bytes::BytesMut;
-use futures_util::{
-    SinkExt, StreamExt,
-    stream::{SplitSink, SplitStream},
+use svc_link::{
+    Closing, Control, Frame, FrameKind, FrameReader, FrameSink, FrameSource, Goodbye, LinkError,
+    MISSED_HEARTBEATS_MAX, Opened, Outgoing, WriteEnd,
 };
-use parking_lot::Mutex;
-use svc_protocol::link::{
-    Control, Frame, FrameKind, FrameReader, Goodbye, MESSAGE_BYTES_MAX, MESSAGE_BYTES_TARGET,
-    put_frame,
-};
-use tokio::{
-    sync::mpsc,
-    time::{MissedTickBehavior, interval, timeout},
-};
-use tokio_tungstenite::tungstenite::{self, Message};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    Caller, Link, Outbox,
-    connect::{Connected, Socket},
-};
-
-/// Frames taken from the outbox at a time.
-const FRAMES_MAX: usize = 256;
-/// Heartbeats without a frame after which a link is dead.
-const SILENT_HEARTBEATS_MAX: u32 = 3;
+use super::{Link, connect::ServerIo};
+use crate::outbox::Caller;
 
 /// Why a link ended.
 pub enum End {
-    /// We said goodbye.
+    /// The agent said goodbye.
     Finished,
-    /// The server did.
+    /// The server said goodbye.
     Goodbye(Goodbye),
     Lost(String),
 }
@@ -45,35 +24,33 @@ pub enum End {
 /// Runs the link until it ends. Everything is polled here: nothing of a link outlives it.
 pub async fn run(
     link: &Link,
-    connected: Connected,
+    opened: Opened<ServerIo>,
     number: u64,
-    frames: mpsc::UnboundedReceiver<Frame>,
+    outgoing: Outgoing,
     finish: &CancellationToken,
 ) -> End {
-    let (sink, stream) = connected.socket.split();
-    let heartbeat = Duration::from_secs(connected.welcome.heartbeat_seconds.max(1).into());
-    let heard = Mutex::new(Instant::now());
-    let writing = write(sink, frames, &link.outbox);
-    for frame in connected.early {
-        if let Some(reason) = take(link, number, frame) {
-            return End::Goodbye(reason);
-        }
-    }
-    let reading = read(link, stream, number, &heard);
+    let Opened {
+        sink,
+        source,
+        welcome,
+        early,
+    } = opened;
+    let heartbeat = Duration::from_secs(welcome.heartbeat_seconds.max(1).into());
+    let closing = Closing::default();
+    let writing = write(sink, outgoing, &closing, heartbeat);
+    let reading = read(link, source, early, number);
     tokio::pin!(writing, reading);
     let end = tokio::select! {
         end = &mut reading => end,
-        end = &mut writing => End::Lost(reason(end)),
-        end = beat(&link.outbox, heartbeat, &heard) => end,
+        end = &mut writing => end,
         () = link.reset.notified() => End::Lost("the link is made anew".to_owned()),
         () = finish.cancelled() => End::Finished,
     };
     if matches!(end, End::Finished) {
-        let reason = Goodbye::AgentStopping;
-        link.outbox.control(&Control::Goodbye { reason });
-        // The writer sends what is queued and closes. The reader goes on until the server has
-        // closed too: a socket closed with bytes unread would take the goodbye with it.
+        closing.end(Goodbye::AgentStopping);
         link.outbox.close();
+        // The writer sends the queued frames and closes. The reader goes on until the server has
+        // closed too: closing a socket with unread bytes would discard the goodbye.
         let closing = async { tokio::join!(writing, reading) };
         if timeout(link.policy.shutdown_close, closing).await.is_err() {
             tracing::debug!("the server did not close the link in time");
@@ -82,33 +59,42 @@ pub async fn run(
     end
 }
 
-fn reason(end: Result<(), tungstenite::Error>) -> String {
-    match end {
-        Ok(()) => "the outbox was closed".to_owned(),
-        Err(error) => format!("writing failed: {error}"),
+async fn write(
+    mut sink: FrameSink<ServerIo>,
+    mut outgoing: Outgoing,
+    closing: &Closing,
+    heartbeat: Duration,
+) -> End {
+    match svc_link::write(&mut sink, &mut outgoing, closing, heartbeat).await {
+        WriteEnd::Closing => {
+            svc_link::farewell(sink, outgoing, closing).await;
+            End::Finished
+        }
+        WriteEnd::Silent => {
+            let silent = heartbeat * MISSED_HEARTBEATS_MAX;
+            End::Lost(format!("nothing came from the server for {silent:.0?}"))
+        }
+        WriteEnd::Stuck => End::Lost("the server does not read".to_owned()),
+        WriteEnd::Failed(error) => End::Lost(format!("writing failed: {}", reason(error))),
+    }
+}
+
+fn reason(error: LinkError) -> String {
+    match error {
+        LinkError::Connection(error) => error.to_string(),
+        error => error.to_string(),
     }
 }
 
 async fn read(
     link: &Link,
-    mut stream: SplitStream<Socket>,
+    mut source: FrameSource<ServerIo>,
+    early: FrameReader,
     number: u64,
-    heard: &Mutex<Instant>,
 ) -> End {
+    let mut frames = early;
     loop {
-        let message = match stream.next().await {
-            Some(Ok(message)) => message,
-            Some(Err(error)) => return End::Lost(format!("reading failed: {error}")),
-            None => return End::Lost("the server closed the link".to_owned()),
-        };
-        *heard.lock() = Instant::now();
-        let message = match message {
-            Message::Binary(message) => message,
-            Message::Close(_) => return End::Lost("the server closed the link".to_owned()),
-            // WebSocket pings are answered by the library; text is nobody's language here.
-            _ => continue,
-        };
-        for frame in FrameReader::new(message) {
+        for frame in frames {
             let frame = match frame {
                 Ok(frame) => frame,
                 Err(error) => return End::Lost(format!("the server sent a bad frame: {error}")),
@@ -117,6 +103,11 @@ async fn read(
                 return End::Goodbye(reason);
             }
         }
+        frames = match source.next().await {
+            Ok(Some(frames)) => frames,
+            Ok(None) => return End::Lost("the server closed the link".to_owned()),
+            Err(error) => return End::Lost(format!("reading failed: {}", reason(error))),
+        };
     }
 }
 
@@ -132,9 +123,7 @@ fn take(link: &Link, number: u64, frame: Frame) -> Option<Goodbye> {
         FrameKind::Notify => link.routes.notify(frame.payload, false),
         FrameKind::UserNotify => link.routes.notify(frame.payload, true),
         FrameKind::Cancel => link.routes.cancel(caller),
-        FrameKind::Ping => {
-            link.outbox.send(Frame::empty(frame.id, FrameKind::Pong));
-        }
+        FrameKind::Ping => link.outbox.pong(),
         FrameKind::Control => return take_control(link, &frame),
         FrameKind::Pong => {}
         kind => tracing::debug!(?kind, "the server sent a frame that only agents send"),
@@ -149,69 +138,16 @@ fn take_control(link: &Link, frame: &Frame) -> Option<Goodbye> {
             link.health_check.send_replace(health_check);
         }
         Ok(Control::Displaced { methods }) => {
-            // A registrar that is gone is an agent that stops.
+            // Without a receiver, the agent is stopping.
             let _ = link.displaced.send(methods);
         }
         Ok(answer) => {
             if !link.outbox.answered(frame.id, answer) {
-                tracing::debug!(id = frame.id, "the server answered what nobody asked");
+                tracing::debug!(id = frame.id, "the server answered an unknown request");
             }
         }
-        // A newer server may say more than we understand.
+        // A newer server may send messages that this agent does not know.
         Err(error) => tracing::debug!(%error, "a control message was not understood"),
     }
     None
-}
-
-async fn write(
-    mut sink: SplitSink<Socket, Message>,
-    mut frames: mpsc::UnboundedReceiver<Frame>,
-    outbox: &Arc<Outbox>,
-) -> Result<(), tungstenite::Error> {
-    let mut batch = Vec::with_capacity(FRAMES_MAX);
-    while frames.recv_many(&mut batch, FRAMES_MAX).await > 0 {
-        let mut message = BytesMut::new();
-        for frame in batch.drain(..) {
-            if frame.len() > MESSAGE_BYTES_MAX {
-                tracing::error!(bytes = frame.len(), "a frame is too large for the link");
-                outbox.written(frame.len());
-                continue;
-            }
-            if !message.is_empty() && message.len() + frame.len() > MESSAGE_BYTES_TARGET {
-                feed(&mut sink, &mut message, outbox).await?;
-            }
-            put_frame(&mut message, &frame);
-        }
-        if !message.is_empty() {
-            feed(&mut sink, &mut message, outbox).await?;
-        }
-        sink.flush().await?;
-    }
-    sink.close().await
-}
-
-async fn feed(
-    sink: &mut SplitSink<Socket, Message>,
-    message: &mut BytesMut,
-    outbox: &Arc<Outbox>,
-) -> Result<(), tungstenite::Error> {
-    let message = message.split().freeze();
-    let bytes = message.len();
-    sink.feed(Message::Binary(message)).await?;
-    outbox.written(bytes);
-    Ok(())
-}
-
-async fn beat(outbox: &Outbox, heartbeat: Duration, heard: &Mutex<Instant>) -> End {
-    let mut beats = interval(heartbeat);
-    beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    beats.tick().await;
-    loop {
-        beats.tick().await;
-        let silent = heard.lock().elapsed();
-        if silent >= heartbeat * SILENT_HEARTBEATS_MAX {
-            return End::Lost(format!("nothing came from the server for {silent:.0?}"));
-        }
-        outbox.send(Frame::empty(0, FrameKind::Ping));
-    }
 }

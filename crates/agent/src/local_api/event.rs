@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::problem::Failure;
 use crate::{
-    link::LinkStatus,
+    link_status::LinkStatus,
     servers::{Clients, Servers},
 };
 

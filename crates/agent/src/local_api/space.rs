@@ -25,7 +25,7 @@ use super::{
     proxy::{Proxy, REQUEST_BYTES_MAX},
 };
 use crate::{
-    link::LinkStatus,
+    link_status::LinkStatus,
     registration::{AgentAddresses, Registrar},
     servers::Servers,
 };

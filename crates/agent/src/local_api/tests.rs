@@ -20,9 +20,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{socket::default_socket_path, *};
 use crate::{
-    link::{LinkStatus, Outbox},
+    link_status::LinkStatus,
     log::SpaceLog,
     method_server::Surroundings,
+    outbox::Outbox,
     packages::Packages,
     policy::Policy,
     registration::{AgentAddresses, Registrar, Routes},

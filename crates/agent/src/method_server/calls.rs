@@ -21,13 +21,13 @@ use svc_core::{
     fair_queue::{FairQueue, ItemKey, Turn},
     number_map::NumberMap,
 };
-use svc_protocol::link::FrameKind;
+use svc_link::FrameKind;
 
 use self::{
     reports::{Held, Reports},
     take::Users,
 };
-use crate::link::Caller;
+use crate::outbox::Caller;
 
 /// What a waiting line takes beside its JSON.
 const WAITING_BYTES: usize = 128;

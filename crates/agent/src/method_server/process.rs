@@ -14,7 +14,7 @@ use std::{
 use bytes::Bytes;
 use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, kill_process_group};
-use svc_protocol::link::LINE_BYTES_MAX;
+use svc_protocol::jsonrpc::LINE_BYTES_MAX;
 use thiserror::Error;
 use tokio::{
     process::{Child, ChildStderr, ChildStdin, ChildStdout},

@@ -7,9 +7,10 @@ use std::{
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use svc_link::{Control, FrameKind, PROGRESS_BYTES_MAX};
 use svc_protocol::{
+    agent_api::MethodServerState,
     jsonrpc::{ChildMessage, ResponseFault, RpcError, parse_child_line, parse_progress_line},
-    link::{Control, FrameKind, MethodServerState, PROGRESS_BYTES_MAX},
 };
 use tokio::sync::Notify;
 
@@ -17,7 +18,7 @@ use super::{
     Setup, Surroundings,
     calls::{CallTable, Effects, Line, Pipe, Reported, Take},
 };
-use crate::link::Caller;
+use crate::outbox::Caller;
 
 pub struct Shared {
     pub setup: Setup,

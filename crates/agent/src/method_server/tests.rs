@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use rustix::process::{Pid, test_kill_process};
 use svc_core::registration::{ServerDefinition, ServerType};
-use svc_protocol::link::{Frame, FrameKind};
-use tokio::{sync::mpsc, time::timeout};
+use svc_link::{FrameKind, Outgoing};
+use tokio::time::timeout;
 
 use super::*;
 use crate::backoff::Backoff;
@@ -21,7 +21,7 @@ done
 
 struct Bench {
     server: MethodServer,
-    frames: mpsc::UnboundedReceiver<Frame>,
+    frames: Outgoing,
     folder: tempfile::TempDir,
 }
 
@@ -63,7 +63,7 @@ async fn start_with(definition: ServerDefinition, policy: Policy) -> Result<Benc
         timeout: Duration::from_secs(definition.timeout.into()),
         held: false,
     };
-    let (_, link) = tokio::sync::watch::channel(crate::link::LinkStatus::default());
+    let (_, link) = tokio::sync::watch::channel(crate::link_status::LinkStatus::default());
     let nowhere = crate::local_api::tests::servers("http://127.0.0.1:1");
     let around = Surroundings {
         packages: crate::local_api::tests::packages(folder.path(), &nowhere, link),
@@ -100,7 +100,7 @@ impl Bench {
     async fn answer(&mut self) -> (u64, FrameKind, String) {
         let next = async {
             loop {
-                let frame = self.frames.recv().await.expect("the outbox is open");
+                let frame = self.frames.next().await;
                 if frame.kind != FrameKind::Control {
                     let payload = String::from_utf8_lossy(&frame.payload).into_owned();
                     return (frame.id, frame.kind, payload);

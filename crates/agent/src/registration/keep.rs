@@ -1,6 +1,6 @@
 //! Registers again by itself after a lost link.
 
-use svc_protocol::link::{Control, Register};
+use svc_link::{Control, Register};
 use tokio::time::sleep;
 
 use super::{Registrar, RegistrationError};

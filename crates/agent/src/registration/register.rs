@@ -7,9 +7,9 @@ use std::{
 };
 
 use svc_core::registration::{CheckedRegistration, Mode, Registration};
+use svc_link::{Register, SpaceIdentity};
 use svc_protocol::{
     agent_api::{FOLDER, RegisterFile, Registered},
-    link::{Register, SpaceIdentity},
     registration_file,
 };
 

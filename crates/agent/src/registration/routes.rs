@@ -7,11 +7,11 @@ use std::sync::{
 
 use bytes::{Buf, Bytes};
 use parking_lot::RwLock;
-use svc_protocol::link::{CALL_HEADER_BYTES, FrameKind, USER_BYTES};
+use svc_link::{CALL_HEADER_BYTES, FrameKind, USER_BYTES};
 
 use crate::{
-    link::{Caller, Outbox},
     method_server::MethodServer,
+    outbox::{Caller, Outbox},
 };
 
 /// The generations in use, newest last: the current registration, those it replaced while they

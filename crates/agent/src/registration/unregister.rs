@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use svc_protocol::{
-    agent_api::Unregistered,
-    link::{Control, Register},
-};
+use svc_link::{Control, Register};
+use svc_protocol::agent_api::Unregistered;
 use tokio::sync::mpsc;
 
 use super::{Change, Current, Registrar, RegistrationError};

@@ -5,14 +5,16 @@ use std::{fs, time::Instant};
 
 use rustix::process::{Pid, test_kill_process};
 use svc_core::{SpaceId, SpaceName, UserName};
-use svc_protocol::link::{Control, LogLine, LogSource};
+use svc_link::Control;
+use svc_protocol::api::{LogLine, LogSource};
 use tokio::sync::watch;
 
 use super::*;
 use crate::{
     guard::Guard,
-    link::{LinkStatus, Outbox},
+    link_status::LinkStatus,
     local_api::tests::{packages, servers},
+    outbox::Outbox,
 };
 
 struct Bench {
@@ -59,7 +61,7 @@ impl Bench {
         let mut frames = outbox.open(1, true);
         let log = Arc::clone(&self.runner.log);
         let forwarding = tokio::spawn(log.forward(outbox, Duration::ZERO));
-        let frame = frames.recv().await.expect("lines");
+        let frame = frames.next().await;
         forwarding.abort();
         let Ok(Control::Log { lines, .. }) = serde_json::from_slice(&frame.payload) else {
             panic!("no log: {frame:?}");

@@ -5,10 +5,11 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use bytes::{BufMut, BytesMut};
 use futures_util::{SinkExt, StreamExt};
 use svc_core::{ServerId, SpaceId, SpaceName, UserName, space::HealthCheck};
-use svc_protocol::link::{
-    Accepted, Control, Frame, FrameKind, FrameReader, Hello, LogSource, Register, SUBPROTOCOL,
-    SpaceIdentity, Welcome, put_frame,
+use svc_link::{
+    Accepted, Control, Frame, FrameKind, FrameReader, Hello, Register, SUBPROTOCOL, SpaceIdentity,
+    Welcome, control_frame, put_frame,
 };
+use svc_protocol::api::LogSource;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Mutex, mpsc},
@@ -158,8 +159,7 @@ impl FakeLink {
     }
 
     pub async fn control(&mut self, id: u64, control: &Control) {
-        let json = serde_json::to_vec(control).expect("JSON");
-        self.send(&[Frame::new(id, FrameKind::Control, json)]).await;
+        self.send(&[control_frame(id, control)]).await;
     }
 
     pub async fn send(&mut self, frames: &[Frame]) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use svc_agent::Exit;
 use svc_core::space::{Health, HealthCheck, Probe};
-use svc_protocol::link::{Control, Frame, FrameKind, Goodbye, Refusal};
+use svc_link::{Control, Frame, FrameKind, Goodbye, Refusal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
@@ -61,6 +61,18 @@ async fn a_lost_link_is_made_again_by_the_same_instance() {
     link.control(0, &refused("space_stopped", false)).await;
     let mut link = server.link().await;
     let reason = Goodbye::SpaceStopped;
+    link.control(0, &Control::Goodbye { reason }).await;
+    let _link = server.link().await;
+    agent.shutdown.cancel();
+    assert_eq!(agent.exit().await, Exit::Stopped);
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_a_new_link_gets_one() {
+    let server = FakeServer::start().await;
+    let agent = TestAgent::start(&server.url(), None);
+    let mut link = server.link().await;
+    let reason = Goodbye::Reconnect;
     link.control(0, &Control::Goodbye { reason }).await;
     let _link = server.link().await;
     agent.shutdown.cancel();

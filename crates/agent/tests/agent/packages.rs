@@ -7,7 +7,7 @@ use http::{HeaderMap, Method, header};
 use rustix::process::{Pid, Signal, kill_process};
 use svc_agent::Exit;
 use svc_client::{Client, Target};
-use svc_protocol::link::FrameKind;
+use svc_link::FrameKind;
 
 use crate::{
     fake_server::FakeServer,

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use svc_agent::Exit;
 use svc_core::space::HealthCheck;
-use svc_protocol::link::{FrameKind, LogSource};
+use svc_link::FrameKind;
+use svc_protocol::api::LogSource;
 
 use crate::{
     fake_server::{FakeLink, FakeServer},

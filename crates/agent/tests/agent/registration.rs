@@ -1,11 +1,8 @@
 //! Registering, replacing, registering again and unregistering, with calls in flight.
 
 use svc_agent::Exit;
-use svc_protocol::{
-    agent_api::RegisterFile,
-    link::{Control, FrameKind},
-    problem::Problem,
-};
+use svc_link::{Control, FrameKind};
+use svc_protocol::{agent_api::RegisterFile, problem::Problem};
 
 use crate::{
     fake_server::{FakeLink, FakeServer, control},

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use svc_agent::Exit;
-use svc_protocol::{agent_api::RegisterFile, link::FrameKind};
+use svc_link::FrameKind;
+use svc_protocol::agent_api::RegisterFile;
 
 use crate::{
     fake_server::{FakeLink, FakeServer},

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use svc_agent::{Backoff, Exit};
-use svc_protocol::link::{Control, Goodbye, Refusal};
+use svc_link::{Control, Goodbye, Refusal};
 use tokio::net::TcpListener;
 
 use crate::{

@@ -4,7 +4,7 @@
 use std::{fs, path::Path, time::Duration};
 
 use svc_agent::{Exit, Options};
-use svc_protocol::link::LogSource;
+use svc_protocol::api::LogSource;
 
 use crate::{
     fake_server::FakeServer,

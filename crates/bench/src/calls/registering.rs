@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::ensure;
-use svc_protocol::link::{self, Control};
+use svc_link::Control;
 use svc_testkit::{RawLink, TestServer, TestUser, simulated_registration};
 
 const REGISTRATIONS: usize = 300;
@@ -13,7 +13,7 @@ const REGISTRATIONS: usize = 300;
 pub async fn measure(server: &TestServer, owner: &TestUser) -> anyhow::Result<Vec<f64>> {
     let space = owner.space("registering").await;
     let mut link = RawLink::connect(server.address(), &space.agent_token).await;
-    let welcome = link.hello(&[link::VERSION]).await;
+    let welcome = link.hello(&[svc_link::VERSION]).await;
     ensure!(matches!(welcome, Control::Welcome(_)), "{welcome:?}");
     let mut times = Vec::new();
     for _ in 0..REGISTRATIONS {

@@ -1,21 +1,17 @@
 //! Events: emitting them, their history, and the stream of new ones.
 
 use http::{HeaderMap, HeaderValue, Method, header};
-use svc_core::{EventId, SpaceId};
+use serde_json::json;
+use svc_core::EventId;
 use svc_protocol::api;
 
-use super::{Client, Page, query::with_query, routes::page_path};
+use super::{
+    Client,
+    query::{page_path, with_query},
+};
 use crate::{error::Error, sse::EventStream, transport::Answer};
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-
-/// Which events of the past are wanted.
-#[derive(Clone, Debug, Default)]
-pub struct EventFilter {
-    /// A pattern.
-    pub r#type: Option<String>,
-    pub space_id: Option<SpaceId>,
-}
 
 impl Client {
     /// Emits an event. Sent again with the same key it is the same event.
@@ -63,13 +59,12 @@ impl Client {
     }
 
     /// Events of the past, newest first.
-    pub async fn events(&self, page: &Page, filter: &EventFilter) -> Result<api::Events, Error> {
-        let space_id = filter.space_id.map(|id| id.to_string());
-        let filters = [
-            ("type", filter.r#type.as_deref()),
-            ("space_id", space_id.as_deref()),
-        ];
-        self.get(&page_path("/api/events", page, &filters)).await
+    pub async fn events(
+        &self,
+        page: &api::PageQuery,
+        query: &api::EventQuery,
+    ) -> Result<api::Events, Error> {
+        self.get(&page_path("/api/events", page, query)).await
     }
 
     pub async fn event(&self, id: EventId) -> Result<api::EventRecord, Error> {
@@ -80,7 +75,7 @@ impl Client {
     pub async fn event_stream(&self, patterns: Option<&str>) -> Result<EventStream, Error> {
         let accept = HeaderValue::from_static("text/event-stream");
         let headers = HeaderMap::from_iter([(header::ACCEPT, accept)]);
-        let path = with_query("/api/events/stream", &[("pattern", patterns)]);
+        let path = with_query("/api/events/stream", &json!({"pattern": patterns}));
         self.open_stream(&path, headers).await
     }
 }

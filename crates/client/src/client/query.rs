@@ -2,36 +2,31 @@
 
 use std::fmt::Write;
 
-/// Which part of a list to read.
-#[derive(Clone, Debug, Default)]
-pub struct Page {
-    pub limit: Option<u32>,
-    pub cursor: Option<String>,
+use serde::Serialize;
+use serde_json::Value;
+use svc_protocol::api::PageQuery;
+
+/// One page of the list at `path`, with the list's own query.
+pub(super) fn page_path(path: &str, page: &PageQuery, query: &impl Serialize) -> String {
+    with_query(&with_query(path, page), query)
 }
 
-/// Which methods to list.
-#[derive(Clone, Debug, Default)]
-pub struct MethodFilter {
-    /// Exactly this visible name.
-    pub name: Option<String>,
-    /// Text in name, description or keywords.
-    pub q: Option<String>,
-    /// All of them, unless it names a limit or a cursor.
-    pub page: Page,
-}
-
-/// `path?name=value&…` of what is present.
-pub(crate) fn with_query(path: &str, pairs: &[(&str, Option<&str>)]) -> String {
+/// `path?name=value&…` of the fields that are present.
+pub(crate) fn with_query(path: &str, query: &impl Serialize) -> String {
     let mut out = path.to_owned();
-    let mut separator = '?';
-    for (name, value) in pairs {
-        if let Some(value) = value {
-            out.push(separator);
-            separator = '&';
-            out.push_str(name);
-            out.push('=');
-            encode(&mut out, value);
-        }
+    let mut separator = if path.contains('?') { '&' } else { '?' };
+    let fields = serde_json::to_value(query).expect("a query is always JSON");
+    for (name, value) in fields.as_object().into_iter().flatten() {
+        let value = match value {
+            Value::Null => continue,
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        out.push(separator);
+        separator = '&';
+        out.push_str(name);
+        out.push('=');
+        encode(&mut out, &value);
     }
     out
 }
@@ -51,17 +46,23 @@ fn encode(out: &mut String, value: &str) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn only_what_is_present_is_asked_for_and_values_are_encoded() {
-        assert_eq!(with_query("/a", &[("x", None)]), "/a");
+        let nothing: Option<&str> = None;
+        assert_eq!(with_query("/a", &json!({"x": nothing})), "/a");
         assert_eq!(
-            with_query(
-                "/a",
-                &[("x", Some("a b&c=é")), ("y", None), ("z", Some("1"))]
-            ),
+            with_query("/a", &json!({"x": "a b&c=é", "y": nothing, "z": 1})),
             "/a?x=a%20b%26c%3D%C3%A9&z=1"
         );
+        let page = PageQuery {
+            limit: Some(2),
+            cursor: None,
+        };
+        let path = page_path("/a", &page, &json!({"kind": "tool"}));
+        assert_eq!(path, "/a?limit=2&kind=tool");
     }
 }

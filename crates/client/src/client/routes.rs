@@ -10,7 +10,10 @@ use svc_core::SpaceId;
 use svc_protocol::{api, problem::Problem};
 use uuid::Uuid;
 
-use super::{Client, Credential, MethodFilter, Page, query::with_query};
+use super::{
+    Client, Credential,
+    query::{page_path, with_query},
+};
 use crate::{
     error::Error,
     resource::{Listing, Resource},
@@ -20,16 +23,18 @@ use crate::{
 /// On plain and on secure connections.
 const SESSION_COOKIES: [&str; 2] = ["svc_session", "__Host-svc_session"];
 
+const METHODS: &str = "/api/methods";
+
 impl Client {
     // What every resource has.
 
-    pub async fn list<L: Listing>(&self, page: &Page) -> Result<L, Error> {
-        self.get(&page_path(L::PATH, page, &[])).await
+    pub async fn list<L: Listing>(&self, page: &api::PageQuery) -> Result<L, Error> {
+        self.get(&with_query(L::PATH, page)).await
     }
 
     /// Every page of a list.
     pub async fn list_all<L: Listing>(&self) -> Result<Vec<L::Item>, Error> {
-        let mut page = Page::default();
+        let mut page = api::PageQuery::default();
         let mut all = Vec::new();
         loop {
             let (mut items, next) = self.list::<L>(&page).await?.into_page();
@@ -185,20 +190,20 @@ impl Client {
         self.read(&answer)
     }
 
-    pub async fn space_logs(&self, id: SpaceId, page: &Page) -> Result<api::Logs, Error> {
+    pub async fn space_logs(&self, id: SpaceId, query: &api::LogQuery) -> Result<api::Logs, Error> {
         let path = format!("/api/spaces/{id}/logs");
-        self.get(&page_path(&path, page, &[])).await
+        self.get(&with_query(&path, query)).await
     }
 
     // methods
 
-    pub async fn methods(&self, filter: &MethodFilter) -> Result<api::Methods, Error> {
-        self.get(&methods_path(filter)).await
+    pub async fn methods(&self, query: &api::MethodQuery) -> Result<api::Methods, Error> {
+        self.get(&with_query(METHODS, query)).await
     }
 
     /// The same document as it came.
-    pub async fn methods_raw(&self, filter: &MethodFilter) -> Result<Bytes, Error> {
-        let path = methods_path(filter);
+    pub async fn methods_raw(&self, query: &api::MethodQuery) -> Result<Bytes, Error> {
+        let path = with_query(METHODS, query);
         Ok(self.send(Method::GET, &path, None).await?.body)
     }
 
@@ -239,13 +244,13 @@ impl Client {
 
     // audit
 
-    /// One page of the audit log; `filters` are further query parameters.
+    /// One page of the audit log.
     pub async fn audit(
         &self,
-        page: &Page,
-        filters: &[(&str, Option<&str>)],
+        page: &api::PageQuery,
+        query: &api::AuditQuery,
     ) -> Result<api::Audit, Error> {
-        self.get(&page_path(<api::Audit as Listing>::PATH, page, filters))
+        self.get(&page_path(<api::Audit as Listing>::PATH, page, query))
             .await
     }
 
@@ -265,21 +270,6 @@ impl Client {
     pub async fn get_value(&self, path: &str) -> Result<Value, Error> {
         self.get(path).await
     }
-}
-
-fn methods_path(filter: &MethodFilter) -> String {
-    let pairs = [("name", filter.name.as_deref()), ("q", filter.q.as_deref())];
-    page_path("/api/methods", &filter.page, &pairs)
-}
-
-pub(super) fn page_path(path: &str, page: &Page, more: &[(&str, Option<&str>)]) -> String {
-    let limit = page.limit.map(|limit| limit.to_string());
-    let mut pairs = vec![
-        ("limit", limit.as_deref()),
-        ("cursor", page.cursor.as_deref()),
-    ];
-    pairs.extend_from_slice(more);
-    with_query(path, &pairs)
 }
 
 /// What the server says of an id that does not exist, said of a name.

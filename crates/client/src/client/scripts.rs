@@ -2,45 +2,26 @@
 
 use http::Method;
 use svc_core::ScriptId;
-use svc_protocol::api::{self, ScriptKind, ScriptOwner};
+use svc_protocol::api::{self, PageQuery, ScriptQuery};
 
-use super::{Client, Page, routes::page_path};
+use super::{Client, query::page_path};
 use crate::error::Error;
-
-/// Which scripts are wanted.
-#[derive(Clone, Debug, Default)]
-pub struct ScriptFilter {
-    pub kind: Option<ScriptKind>,
-    pub owner: Option<ScriptOwner>,
-    pub name: Option<String>,
-}
 
 impl Client {
     /// One page of the caller's own scripts and the global ones.
-    pub async fn scripts(&self, page: &Page, filter: &ScriptFilter) -> Result<api::Scripts, Error> {
-        let kind = filter.kind.map(|kind| match kind {
-            ScriptKind::Startup => "startup",
-            ScriptKind::Library => "library",
-            ScriptKind::Sink => "sink",
-            ScriptKind::Tool => "tool",
-        });
-        let owner = filter.owner.map(|owner| match owner {
-            ScriptOwner::User => "user",
-            ScriptOwner::Global => "global",
-        });
-        let filters = [
-            ("kind", kind),
-            ("owner", owner),
-            ("name", filter.name.as_deref()),
-        ];
-        self.get(&page_path("/api/scripts", page, &filters)).await
+    pub async fn scripts(
+        &self,
+        page: &PageQuery,
+        query: &ScriptQuery,
+    ) -> Result<api::Scripts, Error> {
+        self.get(&page_path("/api/scripts", page, query)).await
     }
 
-    /// Every script that passes the filter.
-    pub async fn all_scripts(&self, filter: &ScriptFilter) -> Result<Vec<api::Script>, Error> {
-        let (mut page, mut all) = (Page::default(), Vec::new());
+    /// Every script that the query selects.
+    pub async fn all_scripts(&self, query: &ScriptQuery) -> Result<Vec<api::Script>, Error> {
+        let (mut page, mut all) = (PageQuery::default(), Vec::new());
         loop {
-            let mut found = self.scripts(&page, filter).await?;
+            let mut found = self.scripts(&page, query).await?;
             all.append(&mut found.scripts);
             match found.next_cursor {
                 // A cursor that does not move would be read for ever.

@@ -6,10 +6,7 @@ use svc_core::SinkId;
 use svc_protocol::api;
 use uuid::Uuid;
 
-use super::{
-    Client, Page,
-    routes::{no_such, page_path},
-};
+use super::{Client, query::with_query, routes::no_such};
 use crate::error::Error;
 
 /// Before a name: the global sink is meant, not the caller's own.
@@ -67,11 +64,10 @@ impl Client {
     pub async fn deliveries(
         &self,
         id: SinkId,
-        page: &Page,
-        state: Option<&str>,
+        query: &api::DeliveryQuery,
     ) -> Result<api::Deliveries, Error> {
         let path = format!("/api/event-sinks/{id}/deliveries");
-        self.get(&page_path(&path, page, &[("state", state)])).await
+        self.get(&with_query(&path, query)).await
     }
 
     /// Puts the event of a delivery at the end of the queue once more.

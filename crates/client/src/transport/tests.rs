@@ -12,7 +12,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::{AgentClient, Client, Credential, Page};
+use crate::{AgentClient, Client, Credential};
 
 /// Serves each connection with a script of whole answers, one per request.
 struct Fake {
@@ -120,7 +120,10 @@ async fn a_connection_is_used_again_and_a_closed_one_is_replaced() {
     let fake = Fake::start(vec![ok.clone(), ok]).await;
     let client = fake.client().with_token("svc_pat_1");
     for _ in 0..4 {
-        let groups: api::Groups = client.list(&Page::default()).await.expect("answered");
+        let groups: api::Groups = client
+            .list(&api::PageQuery::default())
+            .await
+            .expect("answered");
         assert!(groups.groups.is_empty());
     }
     assert_eq!(fake.connections.load(Ordering::SeqCst), 2);

@@ -13,7 +13,7 @@ use crate::{
     name::{CanonicalName, SpaceName, TOOL_NAME_ADVISED, TOOL_NAME_MAX, UserName, tool_name},
     pattern::Pattern,
     schema,
-    visibility::{MethodScope, name_for_others},
+    visibility::{MethodScope, shared_name},
 };
 
 const DESCRIPTION_MAX: usize = 4_096;
@@ -59,8 +59,8 @@ pub struct CheckedRegistration {
     pub warnings: Vec<Warning>,
 }
 
-/// A method with its name expanded. Equality is D1's: all that discovery shows, and nothing else,
-/// once groups are resolved by the server.
+/// A method with its name expanded; its groups are as written. The server resolves them and makes a
+/// [`Definition`](super::Definition) of it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CheckedMethod {
     pub name: CanonicalName,
@@ -356,7 +356,7 @@ fn check_tool(
     // The longest form anyone sees decides.
     let tool = match method.scope {
         MethodScope::Private => name.tool_name(),
-        MethodScope::Shared => tool_name(&name_for_others(owner, name)),
+        MethodScope::Shared => tool_name(&shared_name(owner, name)),
     };
     if tool.len() > TOOL_NAME_MAX {
         faults.in_method(

@@ -22,3 +22,16 @@ pub struct Audit {
     pub audit: Vec<AuditEntry>,
     pub next_cursor: Option<String>,
 }
+
+/// Query parameters of `GET /api/audit`; every one that is given must match.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct AuditQuery {
+    pub actor: Option<String>,
+    pub action: Option<String>,
+    pub target_type: Option<String>,
+    pub target_id: Option<String>,
+    /// This moment included.
+    pub since: Option<Timestamp>,
+    /// This moment included.
+    pub until: Option<Timestamp>,
+}

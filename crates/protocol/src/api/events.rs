@@ -112,3 +112,11 @@ impl From<DeliveryState> for EventDeliveryState {
         }
     }
 }
+
+/// Query parameters of `GET /api/events`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct EventQuery {
+    /// Patterns, separated by commas.
+    pub r#type: Option<String>,
+    pub space_id: Option<SpaceId>,
+}

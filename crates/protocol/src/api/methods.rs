@@ -56,3 +56,14 @@ pub struct CallResponse {
     pub error: Option<Box<RawValue>>,
     pub id: Box<RawValue>,
 }
+
+/// Query parameters of `GET /api/methods`. Without limit and cursor, the answer is the whole list.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct MethodQuery {
+    /// Exactly this visible name.
+    pub name: Option<String>,
+    /// Words in name, description or keywords.
+    pub q: Option<String>,
+    pub limit: Option<u32>,
+    pub cursor: Option<String>,
+}

@@ -130,3 +130,11 @@ pub struct ScriptFault {
     /// The whole of it, as Python prints it.
     pub traceback: String,
 }
+
+/// Query parameters of `GET /api/scripts`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ScriptQuery {
+    pub kind: Option<ScriptKind>,
+    pub owner: Option<ScriptOwner>,
+    pub name: Option<String>,
+}

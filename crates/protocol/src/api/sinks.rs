@@ -281,3 +281,12 @@ pub struct Previewed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
 }
+
+/// Query parameters of `GET /api/event-sinks/{id}/deliveries`.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct DeliveryQuery {
+    pub state: Option<DeliveryState>,
+    pub limit: Option<u32>,
+    /// The number of the last delivery of the page before.
+    pub cursor: Option<String>,
+}

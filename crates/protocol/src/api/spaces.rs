@@ -8,8 +8,6 @@ use svc_core::{
     space::{Health, HealthCheck, Runtime, State},
 };
 
-use crate::link::LogLine;
-
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Space {
     pub id: SpaceId,
@@ -109,4 +107,32 @@ pub struct NumberedLine {
     pub n: u64,
     #[serde(flatten)]
     pub line: LogLine,
+}
+
+/// Query parameters of `GET /api/spaces/{id}/logs`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct LogQuery {
+    pub limit: Option<u64>,
+    /// The number of the last line of the page before.
+    pub cursor: Option<u64>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LogLine {
+    pub at: Timestamp,
+    pub source: LogSource,
+    pub line: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogSource {
+    /// The method server's stderr.
+    Stderr,
+    /// Lines on its stdout that are no JSON-RPC responses.
+    Stdout,
+    /// What the agent says about it.
+    Agent,
+    /// Output of a script the agent runs: a startup script, a registration in Python.
+    Script,
 }

@@ -6,8 +6,9 @@ use std::{
     },
 };
 
+use svc_store::{Store, meta};
+
 use super::*;
-use crate::store::{Store, meta};
 
 async fn set(store: &Store, key: String, value: &'static str) {
     store

@@ -5,11 +5,12 @@
 
 use serde_json::json;
 use svc_core::event::Event;
-
-use crate::store::{
+use svc_store::{
     StoreError, Tx, audit, events,
     lanes::{self, Candidate},
 };
+
+use super::audit::target_of;
 
 /// What dispatching an event came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -46,7 +47,7 @@ pub fn emit_in(tx: &mut Tx<'_>, event: &Event) -> Result<Dispatched, StoreError>
 /// Counts, audits and logs that a full lane did not take an event.
 fn drop_event(tx: &mut Tx<'_>, candidate: &Candidate, event: &Event) -> Result<(), StoreError> {
     lanes::note_drop(tx, candidate.lane)?;
-    let (target_type, target_id) = candidate.receiver.audit_target();
+    let (target_type, target_id) = target_of(&candidate.receiver);
     tracing::warn!(
         event.id = %event.id,
         event_type = %event.r#type,

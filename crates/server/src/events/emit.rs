@@ -11,12 +11,14 @@ use std::{
 
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
+use svc_clock::Clock;
 use svc_core::{
     EventId, SpaceId, UserId,
     event::{self, EmitError, Event},
     quota::{Quota, QuotaExceeded, Quotas},
 };
 use svc_protocol::api::{Emit, Emitted};
+use svc_store::{Hash, Store, StoreError, Tx, events::usage, idempotency};
 use thiserror::Error;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -26,10 +28,8 @@ use super::{
     hub::Hub,
 };
 use crate::{
-    clock::Clock,
     identity::{Caller, Credential, Directory, IdentityError},
-    methods::rate_limit::{OverLimit, RateLimit},
-    store::{Hash, Store, StoreError, Tx, events::usage, idempotency},
+    limits::{OverLimit, RateLimit},
 };
 
 /// How long an idempotency key stands for its first use.

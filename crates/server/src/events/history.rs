@@ -7,27 +7,29 @@
 use std::{sync::Arc, time::Duration};
 
 use svc_core::{
-    EventId, Permission, Permissions, SpaceId, UserId, event::Event, pattern::Pattern, power,
+    EventId, Permission, Permissions, UserId,
+    event::Event,
+    pattern::{Pattern, PatternError},
+    power,
     quota::QuotaExceeded,
 };
-use svc_protocol::api::{EventDelivery, EventDeliveryState, EventReceiver, SinkOwner};
+use svc_protocol::api::{EventDelivery, EventDeliveryState, EventQuery, EventReceiver, SinkOwner};
+use svc_store::{
+    Page, PageRequest, Store, StoreError, Tx,
+    event_deliveries::{self, Reach, Received},
+    events::{self, StoredEvent},
+    users,
+};
 use thiserror::Error;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     hub::{Hub, Missed, Reader, Streamed},
-    sinks_service::owner_keys,
+    sinks::owner_keys,
 };
 use crate::{
-    clock,
     identity::{Caller, Directory},
-    store::{
-        Page, PageRequest, Store, StoreError, Tx,
-        event_deliveries::{self, Reach, Received},
-        events::{self, StoredEvent},
-        users,
-    },
     streams::{OpenStream, Streams},
 };
 
@@ -51,6 +53,8 @@ pub struct History {
 pub enum HistoryError {
     #[error("event `{0}` does not exist, or is past its retention")]
     NotFound(EventId),
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
     #[error("{0} patterns; at most {PATTERNS_MAX} are allowed")]
     TooManyPatterns(usize),
     #[error(transparent)]
@@ -59,27 +63,21 @@ pub enum HistoryError {
     Store(#[from] StoreError),
 }
 
-/// Narrows the history.
-#[derive(Clone, Default, Debug)]
-pub struct Narrow {
-    /// One of them matches; none match everything.
-    pub patterns: Vec<Pattern>,
-    pub space_id: Option<SpaceId>,
-}
-
 impl History {
     /// Newest first.
     pub async fn list(
         &self,
         caller: &Caller,
-        narrow: Narrow,
+        query: EventQuery,
         page: PageRequest,
     ) -> Result<Page<StoredEvent>, HistoryError> {
-        check_patterns(&narrow.patterns)?;
+        let patterns = query.r#type.as_deref().map(Pattern::parse_list);
+        let patterns = patterns.transpose()?.unwrap_or_default();
+        check_patterns(&patterns)?;
         let filter = events::Filter {
             owner: only_of(caller),
-            space: narrow.space_id,
-            patterns: narrow.patterns,
+            space: query.space_id,
+            patterns,
             ..events::Filter::default()
         };
         let reading = move |tx: &mut Tx<'_>| events::list(tx, &filter, page);
@@ -178,7 +176,7 @@ impl Stream {
                 () = self.shutdown.cancelled() => return None,
                 _ = self.recheck.tick() => {
                     let before = only_of(&self.caller);
-                    self.caller = self.directory.readmit(&self.caller, clock::now()).ok()?;
+                    self.caller = self.directory.readmit(&self.caller, svc_clock::now()).ok()?;
                     if only_of(&self.caller) != before {
                         self.begin_now();
                     }

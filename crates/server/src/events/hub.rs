@@ -7,10 +7,7 @@ mod feed;
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{
-        Arc, Weak,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Weak},
 };
 
 use parking_lot::Mutex;
@@ -20,7 +17,7 @@ use tokio::sync::Notify;
 
 use self::feed::Feed;
 pub use self::feed::{Missed, Reader};
-use crate::clock;
+use crate::metrics::EventCounters;
 
 /// An event as streams carry it: written out, because a payload in memory can take thirty times
 /// its JSON, and a reader that does not read makes the buffer keep it.
@@ -79,26 +76,6 @@ pub(super) struct Woken {
     pub(super) failures: u32,
 }
 
-/// What happened since the start, for metrics. Drops are counted durably, in the lanes.
-#[derive(Debug, Default)]
-pub struct EventCounters {
-    pub emitted: AtomicU64,
-    /// Attempts that delivered.
-    pub delivered: AtomicU64,
-    /// Attempts that failed, the last ones of dead deliveries included.
-    pub failed: AtomicU64,
-    /// Deliveries given up.
-    pub dead: AtomicU64,
-    /// Deliveries that nobody could take just then.
-    pub paused: AtomicU64,
-}
-
-impl EventCounters {
-    pub(super) fn add(counter: &AtomicU64, count: usize) {
-        counter.fetch_add(count as u64, Ordering::Relaxed);
-    }
-}
-
 impl Hub {
     pub fn new() -> Self {
         Self(Arc::new(Shared {
@@ -133,7 +110,7 @@ impl Hub {
     /// Shows an event to the streams, unless it has been shown.
     pub fn show(&self, event: &Event) {
         if let Some(shown) = &mut *self.0.shown.lock()
-            && shown.insert(event.id, clock::now()).is_some()
+            && shown.insert(event.id, svc_clock::now()).is_some()
         {
             return;
         }
@@ -165,7 +142,7 @@ impl Hub {
     pub fn not_shown(&self, newest: Vec<EventId>, forget: Timestamp) -> Vec<EventId> {
         let mut kept = self.0.shown.lock();
         let Some(shown) = &mut *kept else {
-            let now = clock::now();
+            let now = svc_clock::now();
             *kept = Some(newest.into_iter().map(|id| (id, now)).collect());
             return Vec::new();
         };

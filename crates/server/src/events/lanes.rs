@@ -33,7 +33,7 @@ pub use self::{
     retention::{Pruned, Retention, prune},
     schedule::Slots,
 };
-use crate::store;
+use crate::metrics::AttemptOutcome;
 
 /// One attempt to be made.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,7 +51,7 @@ pub struct Job {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Target {
     /// Boxed: it is by far the larger.
-    Sink(Box<store::sinks::SinkRow>),
+    Sink(Box<svc_store::sinks::SinkRow>),
     Method {
         owner_id: UserId,
         /// Its canonical name.
@@ -73,6 +73,18 @@ pub enum Sent {
     /// It may not be attempted, for this reason, until somebody changes that. No attempt is spent;
     /// it is looked at again after a while.
     Withheld(String),
+}
+
+impl Sent {
+    /// `None` when no attempt was made.
+    pub fn outcome(&self) -> Option<AttemptOutcome> {
+        match self {
+            Self::Delivered(_) => Some(AttemptOutcome::Delivered),
+            Self::Failed(_) => Some(AttemptOutcome::Failed),
+            Self::Dead(_) => Some(AttemptOutcome::Unrenderable),
+            Self::Paused | Self::Withheld(_) => None,
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

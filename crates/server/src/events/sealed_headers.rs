@@ -11,13 +11,13 @@ use std::{
 };
 
 use svc_core::{ServerId, SinkId};
-use thiserror::Error;
-
-use super::secrets::{SecretError, SecretKey};
-use crate::store::{
+use svc_store::{
     Store, StoreError, Tx, servers,
     sinks::{self, SinkConfig, SinkRow},
 };
+use thiserror::Error;
+
+use super::secrets::{SecretError, SecretKey};
 
 /// Shown in place of a value.
 pub const MASK: &str = "********";

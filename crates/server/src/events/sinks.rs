@@ -1,282 +1,411 @@
-//! Delivers one event to one receiver: by type of sink, or to a subscribed method.
+//! Sinks as people manage them: create, change, delete, try, look at deliveries, send again.
+//!
+//! A user manages their own sinks; with `manage_global_event_sinks` also the global ones, and
+//! nobody another user's (spec 6.6). A global sink acts for the user who made it: other users need
+//! every permission of that user to change it, try it, send with it or read what it did. Every change and its audit entry are one transaction; a
+//! secret is in no entry and in no answer but the one that makes it. Nothing here delivers from a
+//! lane: what is queued is the engine's.
 
-mod maker;
-pub mod method;
-pub mod script;
-pub mod webhook;
+pub mod check;
+mod error;
+mod queue;
+mod record;
+mod script;
+mod trying;
 
-use std::{collections::BTreeMap, sync::Arc, time::Instant};
+#[cfg(test)]
+mod tests;
 
-use svc_core::{SpaceId, Timestamp, UserId, event::Event};
+use std::{sync::Arc, time::Duration};
 
-use self::{method::MethodDelivery, webhook::Webhook};
+use serde_json::{Value, json};
+use svc_core::{Permission, Quota, Quotas, SinkId, power::SavedPower};
+use svc_protocol::api::{
+    NewSink, RotateSecret, RotatedSecret, Sink, SinkOwner, SinkPatch, SinkType,
+};
+use svc_store::{
+    Page, PageRequest, Store, StoreError, Tx,
+    audit::{self, Entry},
+    sinks::{self, GLOBAL, SinkConfig, SinkRow},
+};
+use uuid::Uuid;
+
+pub use self::error::SinkError;
+use self::record::{describe, record};
 use super::{
-    lanes::{AttemptDetail, Deliver, Job, Sent, Target},
-    sealed_headers::{self, Sealing},
-    secrets::SecretKey,
-    sinks_service::sample,
-    template::{self, Scope, SpaceScope},
+    deliver::Deliverers,
+    hub::Hub,
+    sealed_headers::{self, SealError},
+    secrets,
 };
 use crate::{
-    clock,
-    fair_pool::{Cancelled, FairPool, PoolError},
-    metrics::Metrics,
-    scripts::{ScriptRunner, Waiting},
-    store::{
-        Store, StoreError,
-        sinks::{SinkConfig, SinkRow},
-        spaces, templates,
-    },
+    fair_pool::Cancelled,
+    identity::{Actor, Caller, CallerWriter, check_one_more, delete_sink},
+    limits::TestLimit,
 };
 
-pub struct Deliverers {
+/// How long an old secret signs beside the new one, unless the caller says otherwise.
+const OVERLAP_HOURS: u32 = 24;
+const OVERLAP_HOURS_MAX: u32 = 30 * 24;
+
+pub struct SinksService {
     pub store: Store,
-    pub secrets: Arc<SecretKey>,
-    /// Whether new header values are encrypted.
-    pub sealing: Sealing,
-    pub webhook: Webhook,
-    pub methods: MethodDelivery,
-    pub scripts: Arc<ScriptRunner>,
-    /// What was said of sinks from which nothing is delivered.
-    pub withheld: script::Told,
-    /// Renders templates.
-    pub compute: FairPool,
-    pub metrics: Arc<Metrics>,
+    pub writer: CallerWriter,
+    pub hub: Hub,
+    /// Renders and sends; also holds the key that secrets are stored under.
+    pub deliverers: Arc<Deliverers>,
+    pub tests: TestLimit,
+    pub quotas: Quotas,
 }
 
-impl Deliver for Deliverers {
-    async fn deliver(&self, job: Job) -> Sent {
-        let (receiver, owner) = match &job.target {
-            Target::Sink(sink) => (sink.name.clone(), sink.owner_key.clone()),
-            Target::Method {
-                method, owner_id, ..
-            } => (method.clone(), owner_id.to_string()),
-        };
-        let sent = self.attempt(job).await;
-        self.metrics.events.attempted(&receiver, &owner, &sent);
-        sent
-    }
-}
-
-impl Deliverers {
-    async fn attempt(&self, job: Job) -> Sent {
-        match job.target {
-            Target::Sink(sink) => {
-                let waiting = Waiting {
-                    lane: job.lane,
-                    failures: job.attempt.saturating_sub(1),
-                };
-                self.to_sink(&sink, &job.event, Some(waiting)).await
-            }
-            Target::Method {
-                owner_id,
-                method,
-                formatters,
-            } => {
-                let body = match self.format(owner_id, &formatters, &job.event).await {
-                    Ok(body) => body,
-                    Err(unrendered) => return unrendered.into(),
-                };
-                self.methods
-                    .deliver(owner_id, &method, job.event.id, &body)
-                    .await
-            }
-        }
-    }
-}
-
-/// Why there is no body to send.
-pub enum Unrendered {
-    /// Trying again cannot help.
-    Template(String),
-    Store(StoreError),
-    /// The user has too much else in progress.
-    Busy(PoolError),
-}
-
-/// Who waits for a rendering.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rendering {
-    /// A delivery for this user. It waits for its turn: the engine bounds how many there are.
-    Delivery(UserId),
-    /// A request of this user, which is refused when there are too many of them.
-    Request(UserId),
-}
-
-impl From<Unrendered> for Sent {
-    fn from(unrendered: Unrendered) -> Self {
-        match unrendered {
-            Unrendered::Template(error) => Self::Dead(detail(error)),
-            Unrendered::Store(error) => Self::Failed(detail(error.to_string())),
-            Unrendered::Busy(error) => Self::Failed(detail(error.to_string())),
-        }
-    }
-}
-
-impl From<PoolError> for Unrendered {
-    fn from(error: PoolError) -> Self {
-        match error {
-            PoolError::Failed => Self::Template("rendering the template failed".to_owned()),
-            busy => Self::Busy(busy),
-        }
-    }
-}
-
-impl From<StoreError> for Unrendered {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-fn detail(error: String) -> AttemptDetail {
-    AttemptDetail {
-        status: None,
-        ms: 0,
-        error: Some(error),
-        output: None,
-    }
-}
-
-impl Deliverers {
-    /// `waiting` for a delivery from its lane; a try has none, and waits for its turn.
-    pub(super) async fn to_sink(
-        &self,
-        sink: &SinkRow,
-        event: &Event,
-        waiting: Option<Waiting>,
-    ) -> Sent {
-        let began = Instant::now();
-        match &sink.config {
-            SinkConfig::Webhook {
-                url, body_template, ..
-            } => {
-                if let Some(why) = self.withheld_webhook(sink, waiting).await {
-                    return Sent::Withheld(why);
-                }
-                let rendering = Rendering::Delivery(sink.owner_id);
-                let body = match self
-                    .render(body_template.as_deref(), event, rendering)
-                    .await
-                {
-                    Ok(body) => body,
-                    Err(unrendered) => return unrendered.into(),
-                };
-                let secrets = match self.secrets_of(sink, clock::now()) {
-                    Ok(secrets) => secrets,
-                    Err(error) => return Sent::Failed(detail(error)),
-                };
-                let headers = match self.headers_of(sink) {
-                    Ok(headers) => headers,
-                    Err(error) => return Sent::Failed(detail(error)),
-                };
-                let (mut attempt, delivered) = self
-                    .webhook
-                    .send(
-                        sink.owner_id,
-                        url,
-                        &headers,
-                        body,
-                        event,
-                        &secrets,
-                        clock::now(),
-                    )
-                    .await;
-                attempt.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-                if delivered {
-                    Sent::Delivered(attempt)
-                } else {
-                    Sent::Failed(attempt)
-                }
-            }
-            SinkConfig::Script { .. } => self.run_script(sink, event, waiting).await,
-            // A formatter has no lane, so nothing is ever queued for it.
-            SinkConfig::JsonRpc { .. } => Sent::Dead(detail(
-                "a json-rpc sink formats events and receives none".to_owned(),
-            )),
-        }
-    }
-
-    /// The secrets that sign, the current one first; the one before it while it overlaps.
-    pub fn secrets_of(&self, sink: &SinkRow, now: Timestamp) -> Result<Vec<Vec<u8>>, String> {
-        let previous = sink.previous_secret.as_ref();
-        let previous = previous.filter(|_| sink.previous_until.is_some_and(|until| until > now));
-        sink.secret
-            .iter()
-            .chain(previous)
-            .map(|sealed| self.secrets.decrypt(sealed, sink.id.0.as_bytes()))
-            .collect::<Result<_, _>>()
-            .map_err(|error| error.to_string())
-    }
-
-    /// The headers that a webhook adds, with their values.
-    pub fn headers_of(&self, sink: &SinkRow) -> Result<BTreeMap<String, String>, String> {
-        sealed_headers::open(&self.secrets, sink).map_err(|error| error.to_string())
-    }
-
-    /// The body a template makes of an event; the default body without a template. A template is a
-    /// user's program, bounded but not short: it runs on the threads for computations.
-    pub async fn render(
-        &self,
-        source: Option<&str>,
-        event: &Event,
-        rendering: Rendering,
-    ) -> Result<String, Unrendered> {
-        let Some(source) = source.map(str::to_owned) else {
-            return Ok(template::default_body(event));
-        };
-        let surroundings = self.surroundings_of(event).await?;
-        let event = event.clone();
-        let render = move |_: &Cancelled| {
-            let scope = Scope {
-                event: &event,
-                space: surroundings.space,
-                custom: &surroundings.custom,
-            };
-            template::load(&source)?.render(&scope)
-        };
-        let rendered = match rendering {
-            Rendering::Delivery(owner) => self.compute.run_unbounded(owner, render).await,
-            Rendering::Request(user) => self.compute.run(user, render).await,
-        };
-        rendered?.map_err(|error| Unrendered::Template(error.to_string()))
-    }
-
-    async fn surroundings_of(&self, event: &Event) -> Result<Surroundings, StoreError> {
-        let space = event.space_id;
-        if space == SpaceId::NIL {
-            return Ok(Surroundings {
-                space: sample::space_of(event),
-                custom: BTreeMap::new(),
-            });
-        }
-        self.store
-            .read(move |tx| {
-                let Some(row) = spaces::find(tx, space)? else {
-                    return Ok(Surroundings::default());
-                };
-                let template = row
-                    .template_id
-                    .map(|id| templates::find(tx, id))
-                    .transpose()?;
-                Ok(Surroundings {
-                    custom: template
-                        .flatten()
-                        .map(|t| t.custom_fields)
-                        .unwrap_or_default(),
-                    space: Some(SpaceScope {
-                        id: row.id,
-                        name: row.name.to_string(),
-                        urls: row.space_urls,
-                    }),
-                })
+impl SinksService {
+    pub async fn list(&self, caller: &Caller, page: PageRequest) -> Result<Page<Sink>, SinkError> {
+        let keys = owner_keys(caller);
+        let page = self.store.read_list(caller.user.id, move |tx| {
+            let page = sinks::list(tx, &keys, page)?;
+            let next_cursor = page.next_cursor;
+            let items = page.items.into_iter().map(|row| record(tx, row));
+            Ok(Page {
+                items: items.collect::<Result<_, _>>()?,
+                next_cursor,
             })
-            .await
+        });
+        Ok(page.await?)
+    }
+
+    pub async fn get(&self, caller: &Caller, id: SinkId) -> Result<Sink, SinkError> {
+        let who = caller.clone();
+        let found = self.store.read(move |tx| {
+            let row = find_managed(tx, &who, id)?;
+            row.map(|row| record(tx, row)).transpose()
+        });
+        found.await?.ok_or(SinkError::NotFound)
+    }
+
+    /// The answer is the only one that holds the webhook's secret.
+    pub async fn create(&self, caller: &Caller, new: NewSink) -> Result<Sink, SinkError> {
+        if new.owner == SinkOwner::Global && !caller.may(Permission::ManageGlobalEventSinks) {
+            return Err(SinkError::GlobalDenied);
+        }
+        check::name_and_description(&new.name, &new.description)?;
+        let patterns = check::patterns(&new.patterns)?;
+        let check::NewConfig { config, secret } = check::new_config(&new)?;
+        self.check_template(caller, new.r#type, config.body_template())
+            .await?;
+        if let SinkConfig::Script { source, .. } = &config {
+            self.check_source(caller, &new.name, source.as_deref())
+                .await?;
+        }
+        let id = SinkId(Uuid::now_v7());
+        let secret = match new.r#type {
+            SinkType::Webhook => Some(secret.unwrap_or_else(secrets::new_webhook_secret)),
+            SinkType::Script | SinkType::JsonRpc => None,
+        };
+        let mut row = SinkRow {
+            id,
+            owner_key: match new.owner {
+                SinkOwner::User => sinks::owner_key(caller.user.id),
+                SinkOwner::Global => GLOBAL.to_owned(),
+            },
+            owner_id: caller.user.id,
+            name: new.name,
+            description: new.description,
+            patterns,
+            kind: new.r#type,
+            active: new.active,
+            config,
+            secret: secret
+                .as_deref()
+                .map(|text| self.seal(id, text))
+                .transpose()?,
+            previous_secret: None,
+            previous_until: None,
+            sealed_headers: None,
+            created_at: svc_clock::now(),
+        };
+        self.seal_headers(&mut row)?;
+        let entry = entry(caller, "event_sink.created", &row, describe(&row));
+        let quotas = self.quotas;
+        let mut sink = self
+            .write_as(caller, move |tx, who| {
+                let actor = Actor::read(tx, who)?;
+                check_may_own(&actor, &row)?;
+                check_name_free(tx, &row)?;
+                check_quota(tx, &quotas, &row)?;
+                script::stored_script(tx, &row)?;
+                sinks::insert(tx, &row)?;
+                sinks::set_saved_power(tx, row.id, SavedPower::of(actor.permissions))?;
+                audit::append(tx, &entry)?;
+                Ok::<_, SinkError>(record(tx, row)?)
+            })
+            .await?;
+        if let Some(webhook) = &mut sink.webhook {
+            webhook.secret = secret;
+        }
+        Ok(sink)
+    }
+
+    /// Applies to what is queued as well (a merge patch).
+    pub async fn patch(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        patch: SinkPatch,
+    ) -> Result<Sink, SinkError> {
+        if let Some(script) = &patch.script {
+            let name = patch.name.as_deref().unwrap_or("sink");
+            let source = script.get("source").and_then(Value::as_str);
+            self.check_source(caller, name, source).await?;
+        }
+        self.check_new_template(caller, id, &patch).await?;
+        let deliverers = self.deliverers.clone();
+        let changed = self
+            .write_as(caller, move |tx, who| {
+                let (actor, before) = managed(tx, who, id)?;
+                let mut after = patched(&before, patch)?;
+                if after.config.headers() != before.config.headers() && deliverers.sealing.is_on() {
+                    sealed_headers::seal(&deliverers.secrets, &mut after)
+                        .map_err(unreadable_headers)?;
+                }
+                check_name_free(tx, &after)?;
+                script::check_script_change(tx, who, &before, &after)?;
+                sinks::update(tx, &after)?;
+                sinks::set_saved_power(tx, id, SavedPower::of(actor.permissions))?;
+                if is_edited(&before, &after) {
+                    let updated = entry(who, "event_sink.updated", &after, describe(&after));
+                    audit::append(tx, &updated)?;
+                }
+                if before.active != after.active {
+                    let action = match after.active {
+                        true => "event_sink.enabled",
+                        false => "event_sink.disabled",
+                    };
+                    audit::append(tx, &entry(who, action, &after, name_of(&after)))?;
+                }
+                Ok::<_, SinkError>(record(tx, after)?)
+            })
+            .await?;
+        self.hub.wake();
+        Ok(changed)
+    }
+
+    /// The template that a patch brings. Checked here and not in the transaction: that would hold
+    /// up every other change. What another patch changes meanwhile was checked by that one.
+    async fn check_new_template(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        patch: &SinkPatch,
+    ) -> Result<(), SinkError> {
+        let parts = [&patch.webhook, &patch.json_rpc];
+        let parts = parts.into_iter().flatten();
+        let mut templates = parts.filter_map(|part| part.get("body_template")?.as_str());
+        let Some(source) = templates.next() else {
+            return Ok(());
+        };
+        let kind = self.get(caller, id).await?.r#type;
+        self.check_template(caller, kind, Some(source)).await
+    }
+
+    /// Tries a template out, on the threads for computations.
+    async fn check_template(
+        &self,
+        caller: &Caller,
+        kind: SinkType,
+        source: Option<&str>,
+    ) -> Result<(), SinkError> {
+        let Some(source) = source.map(str::to_owned) else {
+            return Ok(());
+        };
+        let check = move |_: &Cancelled| check::body_template(&source, kind);
+        self.deliverers.compute.run(caller.user.id, check).await?
+    }
+
+    /// What was queued goes with it; the audit log says how much that was.
+    pub async fn delete(&self, caller: &Caller, id: SinkId) -> Result<(), SinkError> {
+        self.write_as(caller, move |tx, who| {
+            let (_, row) = managed(tx, who, id)?;
+            delete_sink(tx, row.id, who.user.name.as_str(), svc_clock::now())?;
+            Ok::<_, SinkError>(())
+        })
+        .await?;
+        self.hub.wake();
+        Ok(())
+    }
+
+    /// A new secret; the old one goes on signing beside it for a while.
+    pub async fn rotate_secret(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        asked: RotateSecret,
+    ) -> Result<RotatedSecret, SinkError> {
+        let hours = asked.overlap_hours.unwrap_or(OVERLAP_HOURS);
+        if hours > OVERLAP_HOURS_MAX {
+            return Err(SinkError::invalid(
+                "invalid",
+                format!("`overlap_hours` is {hours}; at most {OVERLAP_HOURS_MAX} are allowed"),
+            ));
+        }
+        let previous_until = svc_clock::now().plus(Duration::from_secs(u64::from(hours) * 3_600));
+        let secret = secrets::new_webhook_secret();
+        let sealed = self.seal(id, &secret)?;
+        self.write_as(caller, move |tx, who| {
+            let (_, mut row) = managed(tx, who, id)?;
+            if row.kind != SinkType::Webhook {
+                return Err(SinkError::Conflict(format!(
+                    "sink `{}` is no webhook; only webhooks have a secret",
+                    row.name
+                )));
+            }
+            row.previous_secret = row.secret.replace(sealed);
+            row.previous_until = Some(previous_until);
+            sinks::update(tx, &row)?;
+            let detail = json!({"name": row.name, "previous_until": previous_until});
+            audit::append(tx, &entry(who, "event_sink.secret_rotated", &row, detail))?;
+            Ok(())
+        })
+        .await?;
+        Ok(RotatedSecret {
+            secret,
+            previous_until,
+        })
+    }
+
+    /// Encrypts the header values of a new webhook.
+    fn seal_headers(&self, row: &mut SinkRow) -> Result<(), SinkError> {
+        match self.deliverers.sealing.is_on() {
+            true => sealed_headers::seal(&self.deliverers.secrets, row).map_err(unreadable_headers),
+            false => Ok(()),
+        }
+    }
+
+    /// A transaction on behalf of a caller.
+    async fn write_as<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<T, SinkError> + Send + 'static,
+    ) -> Result<T, SinkError> {
+        self.writer.write(caller, work).await
+    }
+
+    /// A webhook secret as it is stored: its key, encrypted, tied to its sink.
+    fn seal(&self, id: SinkId, text: &str) -> Result<Vec<u8>, SinkError> {
+        let key = secrets::parse_webhook_secret(text)
+            .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
+        Ok(self.deliverers.secrets.encrypt(&key, id.0.as_bytes()))
     }
 }
 
-/// What a template sees besides the event.
-#[derive(Default)]
-struct Surroundings {
-    space: Option<SpaceScope>,
-    custom: BTreeMap<String, String>,
+/// The stored values do not open, because the key was lost.
+fn unreadable_headers(error: SealError) -> SinkError {
+    let message = format!("{error}; give the value of every header anew");
+    SinkError::Conflict(message)
+}
+
+/// Whose sinks a caller manages.
+pub fn owner_keys(caller: &Caller) -> Vec<String> {
+    let own = sinks::owner_key(caller.user.id);
+    if caller.may(Permission::ManageGlobalEventSinks) {
+        vec![own, GLOBAL.to_owned()]
+    } else {
+        vec![own]
+    }
+}
+
+/// A sink the caller manages; any other does not exist for them.
+fn find_managed(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    id: SinkId,
+) -> Result<Option<SinkRow>, StoreError> {
+    let keys = owner_keys(caller);
+    Ok(sinks::find(tx, id)?.filter(|row| keys.contains(&row.owner_key)))
+}
+
+/// A sink the caller may act on.
+fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SinkId) -> Result<(Actor, SinkRow), SinkError> {
+    let row = find_managed(tx, caller, id)?.ok_or(SinkError::NotFound)?;
+    let actor = Actor::read(tx, caller)?;
+    check_may_own(&actor, &row)?;
+    actor.check_user(tx, row.owner_id)?;
+    Ok((actor, row))
+}
+
+fn check_may_own(actor: &Actor, row: &SinkRow) -> Result<(), SinkError> {
+    match row.is_global() && !actor.may(Permission::ManageGlobalEventSinks) {
+        true => Err(SinkError::GlobalDenied),
+        false => Ok(()),
+    }
+}
+
+/// Every sink costs each event of its owner a look, and a write where it matches. The global sinks
+/// are counted together, against the server's own value.
+fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, row: &SinkRow) -> Result<(), SinkError> {
+    let has = sinks::count(tx, &row.owner_key)?;
+    match row.owner_key == GLOBAL {
+        true => Ok(quotas.check(Quota::Sinks, has + 1)?),
+        false => check_one_more(tx, quotas, row.owner_id, Quota::Sinks, has),
+    }
+}
+
+fn check_name_free(tx: &mut Tx<'_>, row: &SinkRow) -> Result<(), SinkError> {
+    match sinks::find_by_name(tx, &row.owner_key, &row.name)? {
+        Some(other) if other.id != row.id => Err(SinkError::NameTaken(row.name.clone())),
+        _ => Ok(()),
+    }
+}
+
+/// Whether more than `active` changed.
+fn is_edited(before: &SinkRow, after: &SinkRow) -> bool {
+    let active = after.active;
+    SinkRow {
+        active,
+        ..before.clone()
+    } != *after
+}
+
+fn patched(before: &SinkRow, patch: SinkPatch) -> Result<SinkRow, SinkError> {
+    let mut after = before.clone();
+    if let Some(name) = patch.name {
+        after.name = name;
+    }
+    if let Some(description) = patch.description {
+        after.description = description;
+    }
+    check::name_and_description(&after.name, &after.description)?;
+    if let Some(patterns) = patch.patterns {
+        after.patterns = check::patterns(&patterns)?;
+    }
+    if let Some(active) = patch.active {
+        after.active = active;
+    }
+    let parts = [
+        ("webhook", patch.webhook, SinkType::Webhook),
+        ("script", patch.script, SinkType::Script),
+        ("json_rpc", patch.json_rpc, SinkType::JsonRpc),
+    ];
+    for (part, change, kind) in parts {
+        let Some(change) = change else { continue };
+        if kind != before.kind {
+            return Err(check::wrong_part(part, before.kind));
+        }
+        after.config = check::merged_config(&before.config, &change)?;
+    }
+    Ok(after)
+}
+
+fn name_of(row: &SinkRow) -> Value {
+    json!({"name": row.name})
+}
+
+fn entry(caller: &Caller, action: &'static str, row: &SinkRow, detail: Value) -> Entry {
+    Entry {
+        at: svc_clock::now(),
+        actor: caller.user.name.to_string(),
+        action,
+        target_type: "event_sink",
+        target_id: row.id.to_string(),
+        detail,
+    }
 }

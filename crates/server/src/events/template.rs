@@ -12,8 +12,8 @@ use minijinja::{
 };
 use serde::Serialize;
 use svc_core::{
-    EventId, SpaceId, Timestamp,
-    event::{Actor, Event},
+    EventId, Timestamp,
+    event::{Actor, Event, EventSpace},
 };
 use thiserror::Error;
 
@@ -67,16 +67,9 @@ pub enum TemplateError {
 /// What a template sees.
 pub struct Scope<'a> {
     pub event: &'a Event,
-    pub space: Option<SpaceScope>,
+    pub space: Option<EventSpace>,
     /// The space's values of its template's custom fields.
     pub custom: &'a BTreeMap<String, String>,
-}
-
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct SpaceScope {
-    pub id: SpaceId,
-    pub name: String,
-    pub urls: BTreeMap<String, String>,
 }
 
 /// A template that passed every check that does not need an event.
@@ -173,7 +166,7 @@ fn values(scope: &Scope<'_>) -> Value {
 #[derive(Serialize)]
 struct Values<'a> {
     event: EventValues<'a>,
-    space: Option<&'a SpaceScope>,
+    space: Option<&'a EventSpace>,
     actor: &'a Actor,
     custom: &'a BTreeMap<String, String>,
 }

@@ -8,8 +8,7 @@ use axum::{
     response::Response,
 };
 use http::{HeaderMap, StatusCode, header};
-use svc_protocol::link::SUBPROTOCOL;
-use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use svc_link::{SUBPROTOCOL, UpgradeError};
 use tracing::debug;
 
 use super::{
@@ -61,31 +60,20 @@ pub async fn upgrade(
 }
 
 fn check_handshake(headers: &HeaderMap) -> ApiResult<String> {
-    let has = |name: header::HeaderName, word: &str| {
-        headers
-            .get_all(name)
-            .iter()
-            .filter_map(|value| value.to_str().ok())
-            .any(|value| {
-                value
-                    .split(',')
-                    .any(|part| part.trim().eq_ignore_ascii_case(word))
-            })
-    };
-    if !has(header::UPGRADE, "websocket") || !has(header::SEC_WEBSOCKET_VERSION, "13") {
-        return Err(ApiError::new(
+    svc_link::check_upgrade(headers).map_err(|error| match error {
+        UpgradeError::NotWebSocket => ApiError::new(
             StatusCode::UPGRADE_REQUIRED,
             "upgrade_required",
             "this is a WebSocket for agents; `svc agent start` opens it",
-        ));
-    }
-    if !has(header::SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
-        let detail = format!(
-            "the agent does not offer `{SUBPROTOCOL}`; install the svc version of this server"
-        );
-        return Err(ApiError::bad_request("unsupported_link", detail));
-    }
-    let key = headers.get(header::SEC_WEBSOCKET_KEY);
-    key.map(|key| derive_accept_key(key.as_bytes()))
-        .ok_or_else(|| ApiError::bad_request("invalid_handshake", "Sec-WebSocket-Key is missing"))
+        ),
+        UpgradeError::Subprotocol => {
+            let detail = format!(
+                "the agent does not offer `{SUBPROTOCOL}`; install the svc version of this server"
+            );
+            ApiError::bad_request("unsupported_link", detail)
+        }
+        UpgradeError::NoKey => {
+            ApiError::bad_request("invalid_handshake", "Sec-WebSocket-Key is missing")
+        }
+    })
 }

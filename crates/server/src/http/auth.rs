@@ -20,13 +20,13 @@ use axum::{
 };
 use http::{Extensions, HeaderMap, Method, Uri, header, request::Parts};
 use svc_core::{Permission, Scopes, credential::CredentialKind};
+use svc_store::StoreError;
 
 use super::{
     connections::Slot,
     cookies::find_session,
     error::{ApiError, protect},
     host::names_this_machine,
-    internal::ActsFor,
     listen::{self, Peer},
     methods::CALL_PATH,
     router::{Agents, Needs, routes},
@@ -36,7 +36,7 @@ use super::{
 use crate::{
     app::App,
     identity::{Caller, Credential, Denied, hash_secret},
-    store::StoreError,
+    scripts::ActsFor,
 };
 
 /// Where agents that speak MCP come in.
@@ -352,8 +352,9 @@ fn challenge(error: ApiError, path: &str) -> ApiError {
 /// Who presents what: a bearer token wins over a cookie. A script presents nothing: that it acts
 /// for a user is said by an extension that no request from outside can hold.
 fn identify(gate: &Gate, head: Head<'_>) -> Result<Option<Caller>, Denied> {
-    if let Some(&ActsFor(user)) = head.extensions.get() {
-        return gate.app.directory.script_caller(user).map(Some);
+    if let Some(acts_for) = head.extensions.get::<ActsFor>() {
+        let caller = gate.app.directory.script_caller(acts_for.user());
+        return caller.map(Some);
     }
     let Some(presented) = presented(gate, head)? else {
         return Ok(None);

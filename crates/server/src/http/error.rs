@@ -4,15 +4,16 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::{event::EmitError, pattern::PatternError, quota::QuotaExceeded};
 use svc_protocol::problem::{CONTENT_TYPE, Problem};
+use svc_store::{InvalidPage, StoreError};
 
 use crate::{
-    events::{emit::EmitServiceError, history::HistoryError, sinks_service::SinkError},
+    events::{emit::EmitServiceError, history::HistoryError, sinks::SinkError},
     fair_pool::PoolError,
     identity::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds},
+    limits::BodiesFull,
     scripts::{ScriptsError, Unavailable, Untaken},
     spaces::SpaceError,
     stats::StatsError,
-    store::{InvalidPage, StoreError},
 };
 
 #[derive(Debug)]
@@ -197,6 +198,13 @@ impl From<EmitServiceError> for ApiError {
     }
 }
 
+impl From<BodiesFull> for ApiError {
+    fn from(error: BodiesFull) -> Self {
+        let status = StatusCode::SERVICE_UNAVAILABLE;
+        Self::new(status, "too_many_unfinished_bodies", error.to_string()).retry_after(1)
+    }
+}
+
 impl From<SinkError> for ApiError {
     fn from(error: SinkError) -> Self {
         let detail = error.to_string();
@@ -293,6 +301,7 @@ impl From<HistoryError> for ApiError {
             HistoryError::NotFound(_) => {
                 Self::new(StatusCode::NOT_FOUND, "not_found", error.to_string())
             }
+            HistoryError::Pattern(error) => error.into(),
             HistoryError::TooManyPatterns(_) => {
                 Self::bad_request("invalid_pattern", error.to_string())
             }

@@ -2,22 +2,18 @@
 
 use axum::extract::{Path, State};
 use http::StatusCode;
-use serde::Deserialize;
 use svc_core::SinkId;
 use svc_protocol::api::{
-    Deliveries, Delivery, DeliveryState, NewSink, Preview, Previewed, Replay, Replayed,
+    Deliveries, Delivery, DeliveryQuery, NewSink, Preview, Previewed, Replay, Replayed,
     RotateSecret, RotatedSecret, Sink, SinkPatch, Sinks,
 };
+use svc_store::{PageRequest, deliveries::DeliveryPage};
 
 use super::{
     error::{ApiError, ApiResult},
     extract::{Created, Json, PathId, Query, Submitted},
 };
-use crate::{
-    app::App,
-    identity::Caller,
-    store::{PageRequest, deliveries::DeliveryPage},
-};
+use crate::{app::App, identity::Caller};
 
 pub async fn list(
     State(app): State<App>,
@@ -100,27 +96,15 @@ pub async fn replay(
     Ok(Json(app.event_sinks.replay(&caller, id, asked).await?))
 }
 
-#[derive(Deserialize)]
-pub struct Narrow {
-    state: Option<DeliveryState>,
-    /// The number of the last delivery already seen.
-    cursor: Option<String>,
-    limit: Option<u32>,
-}
-
 pub async fn deliveries(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<SinkId>,
-    Query(narrow): Query<Narrow>,
+    Query(query): Query<DeliveryQuery>,
 ) -> ApiResult<Json<Deliveries>> {
-    let Narrow {
-        state,
-        cursor,
-        limit,
-    } = narrow;
-    let page = DeliveryPage::parse(cursor.as_deref(), limit)?;
-    let page = app.event_sinks.deliveries(&caller, id, state, page).await?;
+    let page = DeliveryPage::parse(query.cursor.as_deref(), query.limit)?;
+    let listed = app.event_sinks.deliveries(&caller, id, query.state, page);
+    let page = listed.await?;
     Ok(Json(Deliveries {
         deliveries: page.items,
         next_cursor: page.next_cursor,

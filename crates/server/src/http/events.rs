@@ -13,8 +13,9 @@ use futures_util::stream;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
-use svc_core::{EventId, SpaceId, pattern::Pattern};
-use svc_protocol::api::{Emit, EventDeliveries, EventRecord, Events};
+use svc_core::{EventId, pattern::Pattern};
+use svc_protocol::api::{Emit, EventDeliveries, EventQuery, EventRecord, Events};
+use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
@@ -22,12 +23,8 @@ use super::{
 };
 use crate::{
     app::App,
-    events::{
-        emit::EmitServiceError,
-        history::{Message, Narrow},
-    },
+    events::{emit::EmitServiceError, history::Message},
     identity::Caller,
-    store::PageRequest,
 };
 
 /// Between comments that keep an idle stream alive through proxies.
@@ -48,24 +45,13 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, EmitServiceError
     key.transpose().map_err(|_| EmitServiceError::InvalidKey)
 }
 
-#[derive(Deserialize)]
-pub struct Asked {
-    r#type: Option<String>,
-    space_id: Option<SpaceId>,
-}
-
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
-    Query(asked): Query<Asked>,
+    Query(query): Query<EventQuery>,
     page: PageRequest,
 ) -> ApiResult<Json<Events<Box<RawValue>>>> {
-    let patterns = asked.r#type.as_deref().map(Pattern::parse_list);
-    let narrow = Narrow {
-        patterns: patterns.transpose()?.unwrap_or_default(),
-        space_id: asked.space_id,
-    };
-    let page = app.history.list(&caller, narrow, page).await?;
+    let page = app.history.list(&caller, query, page).await?;
     Ok(Json(Events {
         events: page.items,
         next_cursor: page.next_cursor,

@@ -19,15 +19,18 @@ use http_body_util::BodyExt;
 use hyper::body::Frame;
 use serde::{Serialize, de::DeserializeOwned};
 use svc_core::UserId;
-use svc_protocol::jsonrpc::{self, JSON_DEPTH_MAX};
-
-use super::{
-    auth::Admission,
-    body_budget::{Account, Reservation},
-    connections::Slot,
-    error::ApiError,
+use svc_protocol::{
+    api::PageQuery,
+    jsonrpc::{self, JSON_DEPTH_MAX},
 };
-use crate::{app::App, identity::Caller, store::PageRequest};
+use svc_store::PageRequest;
+
+use super::{auth::Admission, connections::Slot, error::ApiError};
+use crate::{
+    app::App,
+    identity::Caller,
+    limits::{Account, Reservation},
+};
 
 /// Bodies of every route but calls: records, not payloads.
 const RECORD_BYTES_MAX: usize = 1024 * 1024;
@@ -206,13 +209,8 @@ impl FromRequestParts<App> for PageRequest {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        #[derive(serde::Deserialize)]
-        struct Asked {
-            cursor: Option<String>,
-            limit: Option<u32>,
-        }
-        let Query(asked) = Query::<Asked>::from_request_parts(parts, app).await?;
-        Ok(Self::parse(asked.cursor.as_deref(), asked.limit)?)
+        let Query(query) = Query::<PageQuery>::from_request_parts(parts, app).await?;
+        Ok(Self::parse(query.cursor.as_deref(), query.limit)?)
     }
 }
 
@@ -358,7 +356,7 @@ mod tests {
     use http_body_util::{Full, StreamBody};
 
     use super::*;
-    use crate::http::body_budget::BodyBudget;
+    use crate::limits::BodyBudget;
 
     const MAX: usize = 10;
 

@@ -4,41 +4,12 @@
 //! then reach a loopback listener as their own origin; only the `Host` tells them apart. So a
 //! loopback listener takes requests under names of this machine and under configured ones.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use http::{HeaderMap, Request, Version, header};
 
 use super::error::ApiError;
-
-/// Names that a loopback listener takes beside those of this machine.
-#[derive(Clone, Debug, Default)]
-pub struct AllowedHosts {
-    /// Lowercase, with or without a port.
-    names: Vec<String>,
-    any: bool,
-}
-
-impl AllowedHosts {
-    /// `public` is the authority of the public URL: its host counts, whatever the port.
-    pub fn new(public: Option<&str>, allowed: &[String]) -> Self {
-        let public = public.map(|public| split_port(public).0);
-        Self {
-            names: public
-                .into_iter()
-                .chain(allowed.iter().map(String::as_str))
-                .map(str::to_ascii_lowercase)
-                .collect(),
-            any: allowed.iter().any(|name| name == "*"),
-        }
-    }
-
-    fn contains(&self, host: &str) -> bool {
-        let is = |name: &String| {
-            name.eq_ignore_ascii_case(host) || name.eq_ignore_ascii_case(split_port(host).0)
-        };
-        self.any || self.names.iter().any(is)
-    }
-}
+use crate::host_names::{AllowedHosts, is_this_machine, split_port};
 
 /// The rule of one listener.
 #[derive(Clone, Debug)]
@@ -129,73 +100,9 @@ pub fn names_this_machine(headers: &HeaderMap) -> bool {
     }
 }
 
-/// `localhost`, a name under it, or a loopback address; with any port.
-pub fn is_this_machine(host: &str) -> bool {
-    let (name, port) = split_port(host);
-    if port.is_some_and(|port| port.parse::<u16>().is_err()) {
-        return false;
-    }
-    if let Some(address) = name.strip_prefix('[') {
-        let address = address.strip_suffix(']').map(str::parse::<Ipv6Addr>);
-        return matches!(address, Some(Ok(address)) if IpAddr::V6(address).to_canonical().is_loopback());
-    }
-    if name.starts_with(|first: char| first.is_ascii_digit()) {
-        return name.parse::<Ipv4Addr>().is_ok_and(|ip| ip.is_loopback());
-    }
-    let name = name.strip_suffix('.').unwrap_or(name);
-    let Some(at) = name.len().checked_sub("localhost".len()) else {
-        return false;
-    };
-    let is_localhost = name.is_char_boundary(at) && name[at..].eq_ignore_ascii_case("localhost");
-    is_localhost && (at == 0 || name[..at].ends_with('.'))
-}
-
-/// `name` and `80` of `name:80`.
-fn split_port(host: &str) -> (&str, Option<&str>) {
-    match host.rsplit_once(':') {
-        Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
-        _ => (host, None),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_of_this_machine() {
-        for own in [
-            "localhost",
-            "LocalHost:12200",
-            "localhost.",
-            "app.localhost:1",
-            "127.0.0.1:12200",
-            "127.1.2.3",
-            "[::1]:80",
-            "[::1]",
-            "[::ffff:127.0.0.1]:80",
-        ] {
-            assert!(is_this_machine(own), "{own}");
-        }
-        for foreign in [
-            "",
-            "evil.example",
-            "localhost.evil.example",
-            "evillocalhost",
-            "127.0.0.1.evil.example",
-            "10.0.0.1",
-            "[::2]:80",
-            "[::1",
-            "localhost:",
-            "localhost:x",
-            "localhost:80:80",
-            "user@localhost",
-            "localhost,evil.example",
-            "äocalhost",
-        ] {
-            assert!(!is_this_machine(foreign), "{foreign}");
-        }
-    }
 
     fn request(target: &str, hosts: &[&str], version: Version) -> Request<()> {
         let mut request = Request::builder().uri(target).version(version);

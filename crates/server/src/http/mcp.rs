@@ -26,7 +26,6 @@ use hyper::body::{Frame, SizeHint};
 use serde::Deserialize;
 
 use super::{
-    body_budget::Account,
     error::{ApiError, ApiResult},
     extract::{PAYLOAD_TIME_MAX, Query, read_body, readmit_after, require_json},
     listen::Peer,
@@ -34,6 +33,7 @@ use super::{
 use crate::{
     app::App,
     identity::Caller,
+    limits::Account,
     mcp::{Answer, Era, Mode},
 };
 

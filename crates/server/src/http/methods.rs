@@ -8,37 +8,26 @@ use axum::{
 };
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode, header};
-use serde::Deserialize;
+use svc_protocol::api::MethodQuery;
 
 use super::{
-    body_budget::Account,
     error::{ApiError, ApiResult, protect},
     extract::{PAYLOAD_TIME_MAX, Query, Received, read_body, require_json},
 };
 use crate::{
     app::App,
     identity::Caller,
-    methods::{
-        discovery::{Filter, MethodPage},
-        rate_limit::OverLimit,
-    },
+    limits::{Account, OverLimit},
+    methods::discovery::{Filter, MethodPage},
 };
-
-#[derive(Deserialize)]
-pub struct Narrow {
-    name: Option<String>,
-    q: Option<String>,
-    limit: Option<u32>,
-    cursor: Option<String>,
-}
 
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
-    Query(narrow): Query<Narrow>,
+    Query(query): Query<MethodQuery>,
 ) -> ApiResult<Response> {
-    let page = MethodPage::parse(narrow.cursor, narrow.limit)?;
-    let filter = Filter::new(narrow.name, narrow.q.as_deref())
+    let page = MethodPage::parse(query.cursor, query.limit)?;
+    let filter = Filter::new(query.name, query.q.as_deref())
         .map_err(|error| ApiError::bad_request("too_many_words", error.to_string()))?;
     Ok(json(app.discovery.list_json(&caller, filter, page).await?))
 }

@@ -2,13 +2,13 @@
 
 use http::Method;
 use serde_json::{Map, Value, json};
+use svc_store::PAGE_MAX;
 
 use super::{
     extract::Json,
     router::{Needs, routes},
     web::ANY_PATH,
 };
-use crate::store::PAGE_MAX;
 
 pub async fn document() -> Json<Value> {
     let mut paths: Map<String, Value> = Map::new();

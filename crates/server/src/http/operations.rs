@@ -6,17 +6,14 @@ use axum::{
 };
 use http::{Method, StatusCode, header};
 use serde_json::json;
+use svc_store::{StoreError, Tx, lanes};
 
 use super::{
     error::{ApiError, ApiResult},
     extract::Json,
     web::ANY_PATH,
 };
-use crate::{
-    app::App,
-    clock,
-    store::{self, StoreError, Tx, lanes},
-};
+use crate::app::App;
 
 /// How long a probe waits for the database.
 const DATABASE_MAX: std::time::Duration = std::time::Duration::from_secs(1);
@@ -36,7 +33,7 @@ pub async fn readyz(State(app): State<App>) -> Response {
     if app.shutdown.is_cancelled() {
         return unready("the server is stopping");
     }
-    let asking = app.store.read(|tx| store::meta::find(tx, "server_id"));
+    let asking = app.store.read(|tx| svc_store::meta::find(tx, "server_id"));
     // A database that is silent is one that is away.
     let asked = tokio::time::timeout(DATABASE_MAX, asking)
         .await
@@ -56,7 +53,7 @@ pub async fn metrics(State(app): State<App>) -> ApiResult<Response> {
     let (totals, backlog) = app.store.read(read).await?;
     app.metrics
         .events
-        .update(app.hub.counters(), totals, &backlog, clock::now());
+        .update(app.hub.counters(), totals, &backlog, svc_clock::now());
     let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     let text = app.metrics.encode(app.registry.method_count());
     Ok(([(header::CONTENT_TYPE, content_type)], text).into_response())

@@ -4,12 +4,13 @@ use axum::extract::State;
 use http::StatusCode;
 use svc_core::{Permissions, RoleId};
 use svc_protocol::api::{NewRole, PermissionList, Role, RolePatch, Roles};
+use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
     extract::{Created, Json, PathId},
 };
-use crate::{app::App, identity::Caller, store::PageRequest};
+use crate::{app::App, identity::Caller};
 
 pub async fn list(State(app): State<App>, page: PageRequest) -> ApiResult<Json<Roles>> {
     Ok(Json(app.identity.list_roles(page).await?))

@@ -2,37 +2,25 @@
 
 use axum::extract::State;
 use http::StatusCode;
-use serde::Deserialize;
 use svc_core::ScriptId;
 use svc_protocol::api::{
-    NewScript, RanScript, RunScript, Script, ScriptKind, ScriptOwner, ScriptPatch, Scripts,
+    NewScript, RanScript, RunScript, Script, ScriptPatch, ScriptQuery, Scripts,
 };
+use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
     extract::{Created, Json, PathId, Query, Submitted},
 };
-use crate::{app::App, identity::Caller, scripts::Narrow, store::PageRequest};
-
-#[derive(Deserialize)]
-pub struct Asked {
-    kind: Option<ScriptKind>,
-    owner: Option<ScriptOwner>,
-    name: Option<String>,
-}
+use crate::{app::App, identity::Caller};
 
 pub async fn list(
     State(app): State<App>,
     caller: Caller,
-    Query(asked): Query<Asked>,
+    Query(query): Query<ScriptQuery>,
     page: PageRequest,
 ) -> ApiResult<Json<Scripts>> {
-    let narrow = Narrow {
-        kind: asked.kind,
-        owner: asked.owner,
-        name: asked.name,
-    };
-    let page = app.scripts.list(&caller, narrow, page).await?;
+    let page = app.scripts.list(&caller, query, page).await?;
     Ok(Json(Scripts {
         scripts: page.items,
         next_cursor: page.next_cursor,

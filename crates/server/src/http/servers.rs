@@ -8,6 +8,6 @@ use crate::app::App;
 
 pub async fn list(State(app): State<App>) -> ApiResult<Json<Servers>> {
     Ok(Json(Servers {
-        servers: app.zone.list(&app).await?,
+        servers: app.zone.list(&app.store, &app.links).await?,
     }))
 }

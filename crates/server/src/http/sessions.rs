@@ -7,6 +7,7 @@ use axum::{
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::SessionId;
 use svc_protocol::api::{self, AuthState, ChangePassword, Login, Me, Sessions};
+use svc_store::PageRequest;
 
 use super::{
     cookies::{remove_sessions, set_session},
@@ -17,7 +18,6 @@ use super::{
 use crate::{
     app::App,
     identity::{Caller, ClientDetails},
-    store::PageRequest,
 };
 
 pub async fn login(

@@ -2,15 +2,15 @@
 
 use axum::extract::State;
 use http::StatusCode;
-use serde::Deserialize;
 use svc_core::SpaceId;
-use svc_protocol::api::{AgentToken, Logs, NewSpace, Space, SpacePatch, Spaces};
+use svc_protocol::api::{AgentToken, LogQuery, Logs, NewSpace, Space, SpacePatch, Spaces};
+use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
     extract::{Created, Json, PathId, Query},
 };
-use crate::{app::App, identity::Caller, store::PageRequest};
+use crate::{app::App, identity::Caller};
 
 pub async fn list(
     State(app): State<App>,
@@ -83,23 +83,16 @@ pub async fn rotate_agent_token(
     Ok(Json(AgentToken { agent_token }))
 }
 
-#[derive(Deserialize)]
-pub struct Tail {
-    /// The number of the last line already seen.
-    cursor: Option<u64>,
-    limit: Option<usize>,
-}
-
 pub async fn logs(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<SpaceId>,
-    Query(tail): Query<Tail>,
+    Query(query): Query<LogQuery>,
 ) -> ApiResult<Json<Logs>> {
-    let limit = tail.limit.unwrap_or(100).clamp(1, 1_000);
-    let logs = app.spaces.logs(&caller, id, tail.cursor, limit).await?;
+    let limit = query.limit.unwrap_or(100).clamp(1, 1_000) as usize;
+    let logs = app.spaces.logs(&caller, id, query.cursor, limit).await?;
     // Reading on is always possible: a log never ends.
-    let last = logs.last().map(|line| line.n).or(tail.cursor);
+    let last = logs.last().map(|line| line.n).or(query.cursor);
     Ok(Json(Logs {
         logs,
         next_cursor: last.map(|n| n.to_string()),

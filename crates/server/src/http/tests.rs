@@ -8,7 +8,8 @@ use http::{Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use svc_core::{Id, Permission};
-use svc_protocol::api::{NewToken, NewUser, UserPatch};
+use svc_protocol::api::{AuditQuery, NewToken, NewUser, UserPatch};
+use svc_store::{PageRequest, audit};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
@@ -19,10 +20,8 @@ use super::{
 use crate::{
     Server,
     app::App,
-    clock,
     identity::{Caller, Credential},
     scripts::tests::{options, worker_program},
-    store::{PageRequest, audit},
 };
 
 const PASSWORD: &str = "a long enough password";
@@ -103,7 +102,10 @@ impl Fixture {
             Needs::Any(permissions) => permissions,
             _ => &[],
         };
-        let caller = self.app.directory.authenticate(&self.token, clock::now());
+        let caller = self
+            .app
+            .directory
+            .authenticate(&self.token, svc_clock::now());
         caller.expect("let in").with_needs(needs)
     }
 
@@ -174,7 +176,7 @@ impl Fixture {
 
     /// The newest entry of the audit log: every change writes one.
     async fn last_change(&self) -> Option<Id> {
-        let filter = audit::Filter::default();
+        let filter = AuditQuery::default();
         let page = PageRequest::default();
         let read = self
             .app

@@ -4,12 +4,13 @@ use axum::extract::State;
 use http::StatusCode;
 use svc_core::TokenId;
 use svc_protocol::api::{NewToken, Token, Tokens};
+use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
     extract::{Created, Json, PathId},
 };
-use crate::{app::App, identity::Caller, store::PageRequest};
+use crate::{app::App, identity::Caller};
 
 pub async fn list(
     State(app): State<App>,

@@ -6,8 +6,7 @@
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-
-use crate::store::Hash;
+use svc_store::Hash;
 
 /// How long a credential is remembered.
 const REMEMBERED: Duration = Duration::from_secs(5);

@@ -4,15 +4,13 @@ use axum::extract::State;
 use http::StatusCode;
 use svc_core::UserId;
 use svc_protocol::api::{NewUser, User, UserAccess, UserPatch, Users};
+use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
     extract::{Created, Json, PathId},
 };
-use crate::{
-    app::App, fair_pool::Cancelled, identity::Caller, methods::discovery::Discovery,
-    store::PageRequest,
-};
+use crate::{app::App, fair_pool::Cancelled, identity::Caller, methods::discovery::Discovery};
 
 pub async fn list(State(app): State<App>, page: PageRequest) -> ApiResult<Json<Users>> {
     Ok(Json(app.identity.list_users(page).await?))

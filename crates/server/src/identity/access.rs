@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use svc_core::{Permission, UserId};
 use svc_protocol::api::HeldPermission;
+use svc_store::roles;
 
 use super::{Identity, IdentityError, User};
-use crate::store::roles;
 
 impl Identity {
     /// Every permission there is, each with the roles that give it to the user.

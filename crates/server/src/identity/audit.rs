@@ -3,24 +3,24 @@
 use serde_json::Value;
 use svc_core::{Timestamp, UserId};
 use svc_protocol::api;
+use svc_store::{
+    PageRequest,
+    audit::{self, Entry},
+};
 
 use super::{Identity, caller::Caller, error::IdentityError};
-use crate::store::{
-    PageRequest,
-    audit::{self, Entry, Filter},
-};
 
 impl Identity {
     /// Newest first, for a reader.
     pub async fn list_audit(
         &self,
         reader: UserId,
-        filter: Filter,
+        query: api::AuditQuery,
         page: PageRequest,
     ) -> Result<api::Audit, IdentityError> {
         let page = self
             .store
-            .read_list(reader, move |tx| audit::list(tx, &filter, page))
+            .read_list(reader, move |tx| audit::list(tx, &query, page))
             .await?;
         Ok(api::Audit {
             audit: page.items,

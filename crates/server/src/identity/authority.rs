@@ -9,7 +9,9 @@
 
 use std::sync::Arc;
 
+use svc_clock::Clock;
 use svc_core::Timestamp;
+use svc_store::{Store, StoreError, Tx, agent_tokens, sessions, tokens, users};
 
 use super::{
     Identity,
@@ -17,10 +19,6 @@ use super::{
     change::Affected,
     directory::Denied,
     error::IdentityError,
-};
-use crate::{
-    clock::Clock,
-    store::{Store, StoreError, Tx, agent_tokens, sessions, tokens, users},
 };
 
 impl Identity {
@@ -123,10 +121,7 @@ fn resolve_credential(
                 .iter()
                 .find(|token| token.owner_id == user && token.hash == caller.key)
                 .ok_or(Denied::Unknown)?;
-            return Ok(Credential::Agent {
-                space_id,
-                stopped: token.stopped,
-            });
+            return Ok(Credential::agent(token));
         }
         Credential::Script | Credential::Process => None,
     };

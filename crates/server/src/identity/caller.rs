@@ -6,12 +6,13 @@ use svc_core::{
     GroupId, Permission, Permissions, QuotaOverrides, Quotas, Scopes, SessionId, SpaceId,
     Timestamp, TokenId, UserId, UserName,
     event::{Actor, ActorKind},
-    visibility::Viewer,
+    space::StopReason,
+    visibility::{Owner, Viewer},
 };
 use svc_protocol::api;
+use svc_store::{Hash, agent_tokens::OwnedAgentToken, users::Profile};
 
 use super::error::IdentityError;
-use crate::store::{Hash, users::Profile};
 
 /// A user as the directory knows them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +39,13 @@ impl User {
     /// The quotas of this user on a server whose configuration says `defaults`.
     pub fn quotas(&self, defaults: &Quotas) -> Quotas {
         defaults.with(&self.quota_overrides)
+    }
+
+    pub fn as_owner(&self) -> Owner<'_> {
+        Owner {
+            id: self.id,
+            name: &self.name,
+        }
     }
 
     pub fn viewer(&self) -> Viewer<'_> {
@@ -105,6 +113,14 @@ pub enum Credential {
 }
 
 impl Credential {
+    /// An agent token. A space that was asked to stop refuses its agent until it is started.
+    pub fn agent(token: &OwnedAgentToken) -> Self {
+        Self::Agent {
+            space_id: token.space_id,
+            stopped: token.stop_reason == Some(StopReason::Requested),
+        }
+    }
+
     /// `token`, `session`, `agent`, `script` or `process`.
     pub fn name(&self) -> &'static str {
         match self {

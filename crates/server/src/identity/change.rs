@@ -1,16 +1,16 @@
 //! How a change is made: one transaction, then the directory takes it in, then the answer.
 
 use svc_core::{SpaceId, UserId};
+use svc_store::{
+    StoreError, Tx, agent_tokens, groups,
+    zone_changes::{self, ZoneChange},
+};
 
 use super::{
     Identity,
     caller::Caller,
     directory::{DirectoryChange, Snapshot, UserRecords},
     error::IdentityError,
-};
-use crate::store::{
-    StoreError, Tx, agent_tokens, groups,
-    zone_changes::{self, ZoneChange},
 };
 
 /// What of the directory a change touches.

@@ -16,6 +16,7 @@ use std::{
 
 use parking_lot::RwLock;
 use svc_core::{GroupId, SpaceId, Timestamp, UserId, UserName, credential::CredentialKind};
+use svc_store::{Hash, agent_tokens::OwnedAgentToken, groups::GroupRow};
 use thiserror::Error;
 use tokio::sync::broadcast;
 
@@ -24,10 +25,7 @@ use super::{
     error::IdentityError,
     secret::hash_secret,
 };
-use crate::{
-    random_key::RandomKeyMap,
-    store::{Hash, agent_tokens::OwnedAgentToken, groups::GroupRow},
-};
+use crate::random_key::RandomKeyMap;
 use credentials::{Credentials, Record};
 
 pub(super) use credentials::{Used, write_used};
@@ -202,6 +200,14 @@ impl Directory {
         let state = self.state.read();
         let id = state.user_ids.get(name)?;
         state.users.get(id).cloned()
+    }
+
+    /// The id of the active user with this name. Methods of inactive users do not exist.
+    pub fn find_active_user(&self, name: &str) -> Option<UserId> {
+        let state = self.state.read();
+        let id = state.user_ids.get(name)?;
+        let user = state.users.get(id)?;
+        user.active.then_some(user.id)
     }
 
     /// The group with this name, or else with this id.

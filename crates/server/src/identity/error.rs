@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use svc_core::{name::NameError, quota::QuotaExceeded};
+use svc_store::StoreError;
 use thiserror::Error;
 
 use super::directory::Denied;
-use crate::store::StoreError;
 
 /// The code of a request whose credential does not let in.
 pub const UNAUTHORIZED: &str = "unauthorized";

@@ -5,13 +5,13 @@
 use serde_json::json;
 use svc_core::{GroupId, name::check_free_name};
 use svc_protocol::api;
-use uuid::Uuid;
-
-use super::{Identity, caller::Caller, change::Affected, error::IdentityError, power::Actor};
-use crate::store::{
+use svc_store::{
     PageRequest, Tx, audit,
     groups::{self, GroupRow},
 };
+use uuid::Uuid;
+
+use super::{Identity, caller::Caller, change::Affected, error::IdentityError, power::Actor};
 
 /// On the whole server: every group is kept in memory or read with each user.
 const GROUPS_MAX: u64 = 10_000;

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use svc_core::UserId;
 use tokio::sync::oneshot;
 
-use super::login_limit::network;
+use crate::limits::network;
 
 /// For whom a password is hashed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,9 +1,9 @@
 //! The roles and groups that a request names, and whether the actor may give and take them.
 
 use svc_core::{GroupId, RoleId};
+use svc_store::{Tx, groups, roles};
 
 use super::{error::IdentityError, power::Actor};
-use crate::store::{Tx, groups, roles};
 
 pub(super) fn find_roles(
     tx: &mut Tx<'_>,

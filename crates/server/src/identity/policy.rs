@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use svc_core::login::SlowDown;
+use crate::limits::LoginPolicy;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -51,28 +51,6 @@ impl Default for PasswordPolicy {
             concurrency: 2,
             waiting_max: 64,
             waiting_per_payer: 8,
-        }
-    }
-}
-
-/// How failed logins slow down further ones.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LoginPolicy {
-    pub slow_down: SlowDown,
-    /// Counters of pairs of user and address; there are never more or fewer.
-    pub tracked: usize,
-}
-
-impl Default for LoginPolicy {
-    fn default() -> Self {
-        Self {
-            slow_down: SlowDown {
-                free: 10,
-                wait_max: Duration::from_secs(60),
-                suspicious: 50,
-                forget_after: Duration::from_secs(15 * 60),
-            },
-            tracked: 65_536,
         }
     }
 }

@@ -7,12 +7,12 @@ use svc_core::{
     GroupId, Permission, Permissions, RoleId, ScriptId, TemplateId, UserId, UserName,
     power::{self, ExceedsOwnPower, SavedPower},
 };
-
-use super::{caller::Caller, error::IdentityError};
-use crate::store::{
+use svc_store::{
     Tx, groups, scripts,
     users::{self, UserPower, UsersWith},
 };
+
+use super::{caller::Caller, error::IdentityError};
 
 /// The user who makes a request, as the transaction reads them.
 #[derive(Clone, PartialEq, Eq, Debug)]

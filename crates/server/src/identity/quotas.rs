@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use svc_core::{
     Quota, QuotaExceeded, QuotaOverrides, Quotas, UserId, permission::ROLE_ADMIN, quota::QUOTA_MAX,
 };
-
-use super::{caller::Caller, error::IdentityError};
-use crate::store::{
+use svc_store::{
     StoreError, Tx,
     users::{self, Profile},
 };
+
+use super::{caller::Caller, error::IdentityError};
 
 /// Refuses one more when the owner already `has` as many as allowed. To be called in the
 /// transaction that adds it: writers take turns, so that two requests cannot both take the last

@@ -7,14 +7,14 @@
 use serde_json::json;
 use svc_core::{RoleId, name::check_free_name};
 use svc_protocol::api;
+use svc_store::{
+    PageRequest, Tx, audit,
+    roles::{self, RoleRow},
+};
 use uuid::Uuid;
 
 use super::{
     Identity, caller::Caller, change::Affected, error::IdentityError, power::Actor, settle::settle,
-};
-use crate::store::{
-    PageRequest, Tx, audit,
-    roles::{self, RoleRow},
 };
 
 /// On the whole server: every role is kept in memory or read with each user.

@@ -4,9 +4,9 @@
 
 use sha2::{Digest, Sha256};
 use svc_core::credential::{CredentialKind, SECRET_BYTES};
+use svc_store::Hash;
 
 use super::error::IdentityError;
-use crate::store::Hash;
 
 /// A new secret. Deliberately without `Debug`.
 pub struct Secret {

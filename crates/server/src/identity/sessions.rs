@@ -5,6 +5,12 @@ use std::{net::IpAddr, sync::Arc};
 use serde_json::json;
 use svc_core::{SessionId, Timestamp, UserName, credential::CredentialKind};
 use svc_protocol::api;
+use svc_store::{
+    PageRequest,
+    audit::{self, SYSTEM},
+    sessions::{self, SessionRow},
+    users,
+};
 use uuid::Uuid;
 
 use super::{
@@ -14,12 +20,6 @@ use super::{
     error::IdentityError,
     hash_queue::Payer,
     secret::Secret,
-};
-use crate::store::{
-    PageRequest,
-    audit::{self, SYSTEM},
-    sessions::{self, SessionRow},
-    users,
 };
 
 /// Characters of a user agent that are kept.

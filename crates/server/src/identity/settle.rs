@@ -8,8 +8,7 @@ use std::collections::HashMap;
 
 use serde_json::json;
 use svc_core::{Permission, SpaceId, Timestamp, UserId, power};
-
-use crate::store::{
+use svc_store::{
     StoreError, Tx, agent_tokens,
     audit::{self, Entry},
     spaces::{self, SetByAnother},

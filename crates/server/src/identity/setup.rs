@@ -8,6 +8,12 @@ use svc_core::{
     QuotaOverrides, UserId, UserName, credential::CredentialKind, permission::ROLE_ADMIN,
 };
 use svc_protocol::api;
+use svc_store::{
+    Hash, StoreError, Tx,
+    audit::{self, SYSTEM},
+    meta, roles,
+    users::{self, UserRow},
+};
 use uuid::Uuid;
 
 use super::{
@@ -17,12 +23,6 @@ use super::{
     error::IdentityError,
     hash_queue::Payer,
     secret::{Secret, hash_secret},
-};
-use crate::store::{
-    Hash, StoreError, Tx,
-    audit::{self, SYSTEM},
-    meta, roles,
-    users::{self, UserRow},
 };
 
 const SETUP_TOKEN_HASH: &str = "setup_token_hash";

@@ -14,15 +14,14 @@ use std::{
     time::Duration,
 };
 
+use svc_clock::Clock;
 use svc_core::{Permission, Quotas, SpaceId, SpaceName, Timestamp, UserId, login::SlowDown, space};
 use svc_protocol::api;
+use svc_store::{PageRequest, Store, spaces};
 use uuid::Uuid;
 
-use super::{Caller, ClientDetails, Identity, IdentityError, LoginPolicy, PasswordPolicy, Policy};
-use crate::{
-    clock::Clock,
-    store::{PageRequest, Store, audit, spaces},
-};
+use super::{Caller, ClientDetails, Identity, IdentityError, PasswordPolicy, Policy};
+use crate::limits::LoginPolicy;
 
 const PASSWORD: &str = "correct horse";
 
@@ -163,7 +162,7 @@ impl Fixture {
             .identity
             .list_audit(
                 UserId::NIL,
-                audit::Filter::default(),
+                api::AuditQuery::default(),
                 PageRequest::default(),
             )
             .await;

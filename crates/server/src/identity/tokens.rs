@@ -7,16 +7,16 @@ use svc_core::{
     Quota, Scopes, TokenId, credential::CredentialKind, name::check_free_name, token::child_expiry,
 };
 use svc_protocol::api;
+use svc_store::{
+    PageRequest,
+    audit::{self, Entry},
+    tokens::{self, TokenRow},
+};
 use uuid::Uuid;
 
 use super::{
     Identity, caller::Caller, change::Affected, error::IdentityError, quotas::check_one_more,
     secret::Secret,
-};
-use crate::store::{
-    PageRequest,
-    audit::{self, Entry},
-    tokens::{self, TokenRow},
 };
 
 const EXPIRY_DAYS_MAX: u32 = 3_650;

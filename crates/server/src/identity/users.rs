@@ -10,6 +10,10 @@ use svc_core::{
     permission::{ROLE_ADMIN, ROLE_USER},
 };
 use svc_protocol::api;
+use svc_store::{
+    PageRequest, Tx, audit, groups, lanes, roles, scripts, sessions, sinks,
+    users::{self, Profile, UserRow},
+};
 use uuid::Uuid;
 
 use super::{
@@ -24,10 +28,7 @@ use super::{
     power::Actor,
     quotas::{self, QuotaPatch},
     settle::settle,
-};
-use crate::store::{
-    PageRequest, Tx, audit, groups, lanes, roles, scripts, sessions, sinks,
-    users::{self, Profile, UserRow},
+    user_sinks::delete_sinks_of,
 };
 
 /// Sinks named in the refusal to delete a user.
@@ -234,7 +235,7 @@ impl Identity {
                 ));
             }
             check_no_global_scripts(tx, &user)?;
-            sinks::delete_of_owner(tx, id, caller.user.name.as_str(), entry.at)?;
+            delete_sinks_of(tx, id, caller.user.name.as_str(), entry.at)?;
             scripts::delete_of_owner(tx, id)?;
             users::delete(tx, id)?;
             entry.detail = json!({"username": user.username});

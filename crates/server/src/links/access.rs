@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use svc_core::SpaceId;
-use svc_protocol::link::Goodbye;
+use svc_link::Goodbye;
 use tokio::sync::broadcast::error::RecvError;
 use tracing::error;
 
-use super::{Links, LiveSpace};
-use crate::{clock, identity::DirectoryChange};
+use super::Links;
+use crate::{identity::DirectoryChange, live::LiveSpace};
 
 impl Links {
     /// Follows the directory until the server stops.
     pub async fn watch_directory(self: Arc<Self>) {
         let mut changes = self.publisher.directory.subscribe();
-        // What changed before we listened.
+        // Changes from before the subscription.
         self.recheck_all().await;
         loop {
             let change = tokio::select! {
@@ -54,6 +54,6 @@ impl Links {
     pub(super) fn is_denied(&self, live: &LiveSpace) -> bool {
         let directory = &self.publisher.directory;
         live.link()
-            .is_some_and(|link| directory.recheck(&link.caller, clock::now()).is_err())
+            .is_some_and(|link| directory.recheck(&link.caller, svc_clock::now()).is_err())
     }
 }

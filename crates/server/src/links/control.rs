@@ -1,14 +1,18 @@
-//! What an agent says besides answers: registrations, its method server's state, health, logs.
+//! The control messages of an agent: registrations, its method server's state, health, logs.
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use svc_core::{CanonicalName, SpaceId};
-use svc_protocol::link::{Control, Goodbye, MethodServerState, Register};
+use svc_link::{Control, Goodbye, Register};
+use svc_protocol::agent_api::MethodServerState;
 use tokio::{sync::mpsc, time::timeout_at};
 use tracing::{info, warn};
 
-use super::{Availability, Link, Links, LiveSpace, health_pace::HealthReport};
-use crate::methods::publish::{CheckedPublication, Refused};
+use super::Links;
+use crate::{
+    live::{Availability, HealthReport, Link, LiveSpace},
+    methods::publish::{CheckedPublication, Refused},
+};
 
 /// Bytes of an agent's own words that are kept.
 const REASON_BYTES_MAX: usize = 4 * 1024;
@@ -33,7 +37,7 @@ impl Links {
             .await
         {
             let (id, message) = *message;
-            // What takes much room is made when it is needed: most links are idle most of the time.
+            // Large futures are boxed when they are needed: most links are idle most of the time.
             match message {
                 Control::Register(register) => {
                     Box::pin(self.register(&live, &link, id, *register)).await;
@@ -41,7 +45,7 @@ impl Links {
                 Control::Log { lines, dropped } => self.logs.append(live.id, lines, dropped),
                 Control::Goodbye { reason } => {
                     link.set_agent_goodbye(reason);
-                    link.ending().cancel();
+                    link.closing().end_silently();
                 }
                 Control::Health {
                     current,
@@ -56,7 +60,7 @@ impl Links {
                     Box::pin(self.pace_health(&live, &link, report, &mut postponed)).await;
                 }
                 message => {
-                    // What a replaced link still says is no news of the space.
+                    // Messages of a replaced link are stale.
                     let _transition = live.transition.lock().await;
                     if live.is_current(&link) {
                         Box::pin(self.hear(&live, &link, id, message)).await;
@@ -84,7 +88,7 @@ impl Links {
             }
             other => {
                 warn!(space.id = %live.id, message = ?std::mem::discriminant(&other), "unexpected control message");
-                link.end(Goodbye::Protocol);
+                link.closing().end(Goodbye::Protocol);
             }
         }
     }
@@ -169,7 +173,7 @@ impl Links {
         checked: CheckedPublication,
     ) -> Result<Vec<(SpaceId, CanonicalName)>, Refused> {
         let _transition = live.transition.lock().await;
-        if !live.is_current(link) || link.ending().is_cancelled() {
+        if !live.is_current(link) || link.closing().is_ended() {
             return Ok(Vec::new());
         }
         self.publisher.check_conflicts(&checked)?;
@@ -188,7 +192,7 @@ impl Links {
                 Ok(displaced)
             }
             Err(refused) => {
-                // Another space came first, in the moment of the writing: what stood, stands.
+                // Another space registered first, during the write: the old registration stays.
                 self.declare(live, self.registry.subscriptions_of(live.id))
                     .await?;
                 Err(refused)
@@ -196,7 +200,7 @@ impl Links {
         }
     }
 
-    /// Tells the agents whose methods another space has taken over.
+    /// Informs the agents whose methods another space has taken over.
     async fn displace(&self, displaced: Vec<(SpaceId, CanonicalName)>) {
         let mut by_space: BTreeMap<SpaceId, Vec<String>> = BTreeMap::new();
         for (space, name) in displaced {

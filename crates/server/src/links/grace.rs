@@ -1,15 +1,16 @@
-//! What happens when a link is gone: the space waits for it within the grace period, then stops.
+//! After a link is lost: its space waits for a new one within the grace period, then stops.
 
 use std::{sync::Arc, time::Duration};
 
 use svc_core::{SpaceId, UserId, space::StopReason};
-use svc_protocol::link::{Goodbye, SpaceIdentity};
+use svc_link::{Goodbye, SpaceIdentity};
+use svc_store::StoreError;
 use tracing::{error, info};
 
-use super::{Availability, Link, Links, LiveSpace};
-use crate::store::StoreError;
+use super::Links;
+use crate::live::{Availability, Link, LiveSpace};
 
-/// Between attempts to write what the database could not be reached for.
+/// Between attempts to write while the database cannot be reached.
 const AGAIN: Duration = Duration::from_millis(500);
 
 impl Links {
@@ -59,7 +60,7 @@ impl Links {
             if live.link().is_some() || live.link_number() != lost {
                 return;
             }
-            // Without the database no agent could come back: the wait begins anew.
+            // Without the database no agent could reconnect: the wait starts again.
             if links.lifecycle.is_away().await {
                 links.wait_for(Arc::clone(&live));
             } else {
@@ -91,8 +92,8 @@ impl Links {
         });
     }
 
-    /// A link that does not bring back what the space had registered (a new agent, say) has the
-    /// grace period for it; then the methods are gone.
+    /// A new link has the grace period to register the space's methods again; then they are
+    /// removed. A new agent, for example, may not register them.
     pub(super) fn expect_registration(self: &Arc<Self>, live: &Arc<LiveSpace>) {
         if self.registry.count_of(live.id) == 0 && !self.declares(live.id) {
             return;
@@ -104,7 +105,7 @@ impl Links {
                 () = links.shutdown.cancelled() => return,
             }
             let _transition = live.transition.lock().await;
-            // A link that is gone again has a grace period of its own.
+            // A link that was lost again has a grace period of its own.
             let waits = live.link().is_some() && live.availability() == Availability::Unlinked;
             if live.link_number() == expected && waits {
                 let methods = links.registry.withdraw(live.id);
@@ -128,7 +129,7 @@ impl Links {
         self.forget(live.id);
     }
 
-    /// Tries again until the database can be reached: nobody else would do it later.
+    /// Retries until the database can be reached: no other task would write this later.
     async fn insist<T, F>(&self, write: impl Fn() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,

@@ -1,52 +1,39 @@
 //! The life of one link: hello, frames both ways, goodbye.
 
-use std::{
-    sync::{Arc, atomic::AtomicBool},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use svc_core::{SpaceId, UserId, space::HealthCheck};
-use svc_protocol::link::{
-    Control, FEATURE_PROGRESS, FEATURE_USERS, Frame, FrameKind, FrameReader, Goodbye, Hello,
-    Refusal, SpaceIdentity, VERSION, Welcome,
+use svc_link::{
+    Control, FEATURE_PROGRESS, FEATURE_USERS, FrameSink, FrameSource, Goodbye, Hello,
+    MISSED_HEARTBEATS_MAX, Outgoing, Refusal, RefusalCode, SpaceIdentity, VERSION, Welcome,
+    WriteEnd,
 };
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use super::{
-    Link, Links, LiveSpace,
-    outbox::Outgoing,
-    socket::{self, FrameSink, FrameSource},
-    wire::{WRITE_MAX, read, write},
+    Links,
+    reader::{AgentIo, read},
 };
 use crate::{
-    clock,
     identity::Caller,
-    spaces::lifecycle::{LinkRefused, Linked},
+    lifecycle::{LinkRefused, Linked},
+    live::{Link, LiveSpace},
 };
 
-/// How long an agent may take to say hello.
-const HELLO_MAX: Duration = Duration::from_secs(10);
-/// Characters of an agent's instance, which it makes up itself.
-const INSTANCE_MAX: usize = 64;
 /// Control messages that may wait to be handled; past it the link is not read any further.
 const CONTROL_QUEUE: usize = 16;
 
 impl Links {
     /// Serves one link until it ends.
     pub async fn serve(self: Arc<Self>, upgraded: Upgraded, caller: Caller, space: SpaceId) {
-        let (mut sink, mut source) = socket::accept(upgraded).await;
-        // Boxed, here and below, is what a link does once: it would take its room for good.
-        let hello = tokio::time::timeout(HELLO_MAX, read_hello(&mut source));
-        let hello = match Box::pin(hello).await {
-            Ok(Ok(hello)) => hello,
-            Ok(Err(refusal)) => return Box::pin(refuse(&mut sink, refusal)).await,
-            Err(_) => {
-                let refusal = refusal("protocol", "no hello in time", true);
-                return Box::pin(refuse(&mut sink, refusal)).await;
-            }
+        let (mut sink, mut source) = svc_link::accept(TokioIo::new(upgraded)).await;
+        // Steps that a link takes once are boxed: inline, they would take memory until it ends.
+        let hello = match Box::pin(svc_link::read_hello(&mut source)).await {
+            Ok(hello) => hello,
+            Err(refusal) => return Box::pin(refuse(&mut sink, refusal)).await,
         };
         match Box::pin(self.admit(&hello, caller, space)).await {
             Ok((live, link, outgoing)) => {
@@ -64,9 +51,12 @@ impl Links {
         caller: Caller,
         space: SpaceId,
     ) -> Result<(Arc<LiveSpace>, Arc<Link>, Outgoing), Refusal> {
-        check_hello(hello)?;
         if self.shutdown.is_cancelled() {
-            return Err(refusal("draining", "the server is stopping", true));
+            return Err(Refusal::new(
+                RefusalCode::Draining,
+                "the server is stopping",
+                true,
+            ));
         }
         let identity = self
             .lifecycle
@@ -78,8 +68,8 @@ impl Links {
         // must then neither deploy the space nor replace its agent.
         let directory = &self.publisher.directory;
         directory
-            .recheck(&caller, clock::now())
-            .map_err(|denied| refusal("unauthorized", denied.to_string(), false))?;
+            .recheck(&caller, svc_clock::now())
+            .map_err(|denied| Refusal::new(RefusalCode::Unauthorized, denied.to_string(), false))?;
         let linked = self.lifecycle.link_up(space, &hello.instance).await;
         let Linked {
             health_check,
@@ -97,22 +87,20 @@ impl Links {
             hello.instance.clone(),
             caller,
             hello.has_feature(FEATURE_USERS),
-            CancellationToken::new(),
         );
         let welcome = self.welcome(&live, health_check);
         // The channel is new and empty, so the welcome is the first frame on it.
         let _ = link.control(0, &Control::Welcome(Box::new(welcome)));
         if let Some(old) = live.attach(Arc::clone(&link)) {
-            let second_agent = old.instance != link.instance;
-            old.end(if second_agent {
-                Goodbye::Replaced
-            } else {
-                Goodbye::Protocol
+            let is_same_agent = old.instance == link.instance;
+            old.closing().end(match is_same_agent {
+                true => Goodbye::Reconnect,
+                false => Goodbye::Replaced,
             });
         }
         // And once more, now that a revocation finds the link.
         if self.is_denied(&live) {
-            link.end(Goodbye::Revoked);
+            link.closing().end(Goodbye::Revoked);
         }
         self.expect_registration(&live);
         info!(space.id = %space, space.name = %live.name, started, "agent linked");
@@ -133,8 +121,8 @@ impl Links {
         }
     }
 
-    /// The live form of a space, its transitions held still. A space that is forgotten while we
-    /// wait for that is entered anew.
+    /// The live form of a space, with its transition lock held. A space that is forgotten during
+    /// the wait for the lock is entered again.
     async fn enter_locked(
         &self,
         (owner, identity): (UserId, SpaceIdentity),
@@ -157,17 +145,15 @@ impl Links {
         live: &Arc<LiveSpace>,
         link: &Arc<Link>,
         outgoing: Outgoing,
-        sink: FrameSink,
-        source: FrameSource,
+        sink: FrameSink<AgentIo>,
+        source: FrameSource<AgentIo>,
     ) {
         let _counted = self.metrics.link_up();
-        let heard = Arc::new(AtomicBool::new(true));
         let (control, messages) = mpsc::channel(CONTROL_QUEUE);
         let writing = tokio::spawn(write(
             sink,
             outgoing,
             Arc::clone(link),
-            Arc::clone(&heard),
             self.policy.heartbeat,
         ));
         let handling = tokio::spawn(Arc::clone(self).handle_control(
@@ -176,79 +162,69 @@ impl Links {
             messages,
         ));
         let parsing = (&self.publisher.compute, live.owner);
-        match read(source, link, &heard, control, parsing).await {
+        match read(source, link, control, parsing).await {
             Ok(()) => debug!(space.id = %live.id, "link closed"),
             Err(error) => warn!(space.id = %live.id, "link broken: {error}"),
         }
-        link.ending().cancel();
+        link.closing().end_silently();
         link.interrupt_calls();
-        // Both end by themselves now: the writer sees `ending`, the handler a closed channel.
+        // Both end by themselves now: the writer sees the end, the handler a closed channel.
         let _ = tokio::join!(writing, handling);
     }
 }
 
-async fn read_hello(source: &mut FrameSource) -> Result<Hello, Refusal> {
-    let message = source.next().await.ok().flatten();
-    let frame = message.and_then(|message| FrameReader::new(message).next()?.ok());
-    match frame.and_then(|frame| serde_json::from_slice(&frame.payload).ok()) {
-        Some(Control::Hello(hello)) => Ok(hello),
-        _ => Err(refusal(
-            "protocol",
-            "the first frame of a link must be a hello",
-            false,
-        )),
+/// Writes the frames of a link until it ends, then its goodbye.
+async fn write(
+    mut sink: FrameSink<AgentIo>,
+    mut outgoing: Outgoing,
+    link: Arc<Link>,
+    heartbeat: Duration,
+) {
+    let closing = link.closing();
+    match svc_link::write(&mut sink, &mut outgoing, closing, heartbeat).await {
+        WriteEnd::Closing | WriteEnd::Failed(_) => {}
+        WriteEnd::Silent => {
+            warn!("link dead: nothing heard for {MISSED_HEARTBEATS_MAX} heartbeats");
+        }
+        WriteEnd::Stuck => warn!("link dead: the agent does not read"),
     }
+    closing.end_silently();
+    Box::pin(svc_link::farewell(sink, outgoing, closing)).await;
 }
 
-/// Whether an agent can be understood at all.
-fn check_hello(hello: &Hello) -> Result<(), Refusal> {
-    if !hello.versions.contains(&VERSION) {
-        let detail = format!(
-            "the agent (svc {}) speaks link versions {:?}, this server {VERSION}; install the same svc on both",
-            hello.svc_version, hello.versions
-        );
-        return Err(refusal("version", detail, false));
-    }
-    if hello.instance.len() > INSTANCE_MAX {
-        return Err(refusal(
-            "protocol",
-            "the agent's instance is too long",
-            false,
-        ));
-    }
-    Ok(())
-}
-
-async fn refuse(sink: &mut FrameSink, refusal: Refusal) {
-    debug!(code = refusal.code, "link refused: {}", refusal.detail);
-    let payload = serde_json::to_vec(&Control::Refused(refusal)).expect("always JSON");
-    let frame = Frame::new(0, FrameKind::Control, payload);
-    let _ = tokio::time::timeout(WRITE_MAX, sink.write(&[frame])).await;
-    sink.close().await;
-}
-
-fn refusal(code: &str, detail: impl Into<String>, retry: bool) -> Refusal {
-    Refusal {
-        code: code.to_owned(),
-        detail: detail.into(),
-        retry,
-    }
+async fn refuse(sink: &mut FrameSink<AgentIo>, refusal: Refusal) {
+    debug!(
+        code = refusal.code.as_str(),
+        "link refused: {}", refusal.detail
+    );
+    svc_link::refuse(sink, refusal).await;
 }
 
 fn link_refusal(refused: LinkRefused) -> Refusal {
-    match refused {
-        LinkRefused::Gone => refusal("unauthorized", "the space does not exist any more", false),
-        LinkRefused::OwnerInactive => {
-            refusal("unauthorized", "the space's owner is deactivated", false)
-        }
-        LinkRefused::Stopped => refusal(
-            "space_stopped",
+    let (code, detail, retry) = match refused {
+        LinkRefused::Gone => (
+            RefusalCode::Unauthorized,
+            "the space does not exist any more",
+            false,
+        ),
+        LinkRefused::OwnerInactive => (
+            RefusalCode::Unauthorized,
+            "the space's owner is deactivated",
+            false,
+        ),
+        LinkRefused::Stopped => (
+            RefusalCode::SpaceStopped,
             "the space was stopped; start it with `svc space start`",
             true,
         ),
         LinkRefused::Store(error) => {
             warn!("a link was refused: {error}");
-            refusal("busy", "the server cannot reach its database", true)
+            (
+                RefusalCode::Busy,
+                "the server cannot reach its database",
+                true,
+            )
         }
-    }
+    };
+    Refusal::new(code, detail, retry)
 }

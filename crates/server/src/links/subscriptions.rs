@@ -3,13 +3,11 @@
 
 use std::sync::Arc;
 
-use svc_core::{LaneId, SpaceId, space::State};
+use svc_core::{LaneId, SpaceId, space::State, subscription::Subscription};
+use svc_store::{StoreError, spaces};
 
-use super::{Links, LiveSpace};
-use crate::{
-    methods::registry::Subscription,
-    store::{StoreError, lanes, spaces},
-};
+use super::Links;
+use crate::{events, live::LiveSpace};
 
 impl Links {
     /// Declares what a space subscribes to, in place of what it declared before. Most spaces
@@ -30,7 +28,7 @@ impl Links {
             if !none && row.is_none_or(|row| row.state != State::Deployed) {
                 return Ok(Vec::new());
             }
-            lanes::declare(tx, owner, space, &subscriptions)
+            events::subscriptions::declare(tx, owner, space, &subscriptions)
         });
         let lanes = declaring.await?;
         self.note_declaring(space, !none);

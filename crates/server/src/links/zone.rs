@@ -1,13 +1,13 @@
-//! What another server of the zone did to a space that this one has, or had.
+//! Follows what another server of the zone did to a space that is or was linked here.
 
 use svc_core::{
     SpaceId,
     space::{Health, State, StopReason},
 };
-use svc_protocol::link::{Control, Goodbye};
+use svc_link::{Control, Goodbye};
+use svc_store::{StoreError, spaces::SpaceRow};
 
 use super::Links;
-use crate::store::{StoreError, spaces::SpaceRow};
 
 impl Links {
     /// Looks at a space again: it may be deleted, stopped, or linked to another server by now.
@@ -15,7 +15,7 @@ impl Links {
         let Some(live) = self.find(space) else {
             return Ok(());
         };
-        // Held while looking: what is read is about the link that is here, not one before it.
+        // Held during the read: its result is about the current link, not an earlier one.
         let transition = live.transition.lock().await;
         let (row, instance) = self.lifecycle.whereabouts(space).await?;
         let row = row.filter(|row| row.state != State::Deleted);
@@ -35,17 +35,17 @@ impl Links {
             return Ok(());
         };
         if row.state == State::Stopped {
-            // This server was taken for gone. The agent links again, and deploys the space again.
-            link.ending().cancel();
+            // Another server declared this one dead. The new link deploys the space again.
+            link.closing().end(Goodbye::Reconnect);
         } else if row.health == Health::Unknown {
-            // Another check, perhaps: whoever changes it makes the health unknown.
+            // The health check may have changed: a change makes the health unknown.
             let health_check = row.health_check;
             let _ = link.control(0, &Control::HealthCheckChanged { health_check });
         }
         Ok(())
     }
 
-    /// What to tell the agent of a space that may not be linked to this server.
+    /// The goodbye to the agent of a space that may not be linked to this server.
     fn why_not_here(&self, row: Option<&SpaceRow>, is_same_agent: bool) -> Option<Goodbye> {
         let Some(row) = row else {
             return Some(Goodbye::Revoked);
@@ -55,8 +55,8 @@ impl Links {
         }
         let is_elsewhere = row.node_id.is_some_and(|node| node != self.server_id);
         is_elsewhere.then_some(match is_same_agent {
-            // A server it had given up on linked it late. It links again, to whichever it likes.
-            true => Goodbye::Protocol,
+            // The agent had given up this link when the other server recorded it late.
+            true => Goodbye::Reconnect,
             false => Goodbye::Replaced,
         })
     }

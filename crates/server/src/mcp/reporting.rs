@@ -13,9 +13,8 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::{Answer, Exchange, Mcp, Mode, read, stream::RECHECK_EVERY};
 use crate::{
-    clock,
     identity::{Caller, Directory},
-    links::{Listener, Reports},
+    live::{Listener, Reports},
 };
 
 /// What a call takes along that outlives the request that made it.
@@ -62,14 +61,21 @@ impl Admission {
 
     fn is_revoked(&self) -> bool {
         self.directory.has_changed_since(&self.caller)
-            && self.directory.readmit(&self.caller, clock::now()).is_err()
+            && self
+                .directory
+                .readmit(&self.caller, svc_clock::now())
+                .is_err()
     }
 
     /// Waits until the caller is revoked.
     async fn revoked(&mut self) {
         loop {
             self.recheck.tick().await;
-            if self.directory.readmit(&self.caller, clock::now()).is_err() {
+            if self
+                .directory
+                .readmit(&self.caller, svc_clock::now())
+                .is_err()
+            {
                 return;
             }
         }

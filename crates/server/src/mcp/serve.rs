@@ -137,7 +137,7 @@ impl Mcp {
                     .await
             }
             Target::Script(script) => {
-                let reply = self.scripts.run(caller, script, arguments).await;
+                let reply = Box::pin(self.scripts.run(caller, script, arguments)).await;
                 let took = exchange.arrived.elapsed();
                 let outcome = outcome_of(&reply);
                 self.calls.stats.record(caller.user.id, outcome, took);

@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Mode, era::Era, modern, view::Views};
 use crate::{
-    clock,
     fair_pool::PoolError,
     identity::{Caller, Directory, DirectoryChange},
     metrics::StreamCounted,
@@ -188,7 +187,11 @@ impl Stream {
 
     /// Whether the caller would be let in now, and as whom.
     fn is_let_in(&mut self) -> bool {
-        match self.sources.directory.readmit(&self.caller, clock::now()) {
+        match self
+            .sources
+            .directory
+            .readmit(&self.caller, svc_clock::now())
+        {
             Ok(caller) if caller.may(Permission::UseMcp) => {
                 self.caller = caller;
                 true

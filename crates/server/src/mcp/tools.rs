@@ -10,11 +10,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use svc_core::{UserId, name::tool_name, visibility::name_for_others};
+use svc_core::{UserId, name::tool_name, visibility::visible_name};
 
 use self::param_headers::ParamHeader;
-use super::scripts::ScriptTool;
-use crate::{identity::User, methods::registry::Definition};
+use crate::{identity::User, methods::registry::Definition, scripts::ScriptTool};
 
 /// One tool as one user sees it.
 pub struct Tool {
@@ -114,13 +113,8 @@ pub fn of_method(
     if !is_own && !owner.active {
         return None;
     }
-    let visible = if is_own {
-        definition.name.to_string()
-    } else {
-        name_for_others(&owner.name, &definition.name)
-    };
     let target = Target::Method {
-        visible,
+        visible: visible_name(viewer, owner.as_owner(), &definition.name).into_owned(),
         definition: Arc::clone(definition),
     };
     Some(project(

@@ -13,7 +13,7 @@ use futures_util::{
     poll,
     stream::{FuturesOrdered, StreamExt},
 };
-use svc_core::{UserId, visibility::Reference};
+use svc_core::{UserId, visibility::resolve};
 use svc_protocol::jsonrpc::{
     Body, Invalid, Request, RpcError, error_response, parse_body, result_response,
 };
@@ -25,14 +25,13 @@ use tokio::{
 use super::{
     openrpc,
     provider::Provider,
-    rate_limit::{OverLimit, RateLimit},
     registry::{PickError, Registry},
 };
 use crate::{
     identity::{Caller, Directory},
-    links::{Answer, Reports},
-    metrics::{CallOutcome, Metrics},
-    stats::CallStats,
+    limits::{OverLimit, RateLimit},
+    live::{Answer, Reports},
+    metrics::{CallOutcome, CallStats, Metrics},
 };
 
 /// How long an agent may take to say whether a timed-out call had been sent.
@@ -266,20 +265,9 @@ impl Calls {
         method: &str,
         tried: &[Arc<Provider>],
     ) -> Result<Arc<Provider>, PickError> {
-        let (owner, canonical) = match Reference::parse(method) {
-            Reference::Own(canonical) => (caller.user.id, canonical),
-            Reference::Others { owner, canonical } => {
-                let owner = self
-                    .directory
-                    .find_user_by_name(owner)
-                    .ok_or(PickError::NotFound)?;
-                // The owner never uses the prefix (V5); a deactivated owner's methods are gone.
-                if owner.id == caller.user.id || !owner.active {
-                    return Err(PickError::NotFound);
-                }
-                (owner.id, canonical)
-            }
-        };
+        let find_owner = |name: &str| self.directory.find_active_user(name);
+        let (owner, canonical) =
+            resolve(caller.user.id, method, find_owner).ok_or(PickError::NotFound)?;
         self.registry.pick(caller.viewer(), owner, canonical, tried)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, atomic::Ordering};
 use svc_core::{
     GroupId, Permission, UserId,
     name::tool_name,
-    visibility::{Reference, name_for_others},
+    visibility::{resolve, visible_name},
 };
 use svc_protocol::api::{AccessibleMethod, Method, Methods, Provider, SharedThrough};
 use thiserror::Error;
@@ -17,7 +17,7 @@ use super::registry::{Definition, Entry, Registry};
 use crate::{
     fair_pool::{Cancelled, FairPool, PoolError},
     identity::{Caller, Directory, User},
-    links::Availability,
+    live::Availability,
 };
 
 /// Words of one search.
@@ -141,25 +141,16 @@ impl Discovery {
             return true;
         }
         let definition = &entry.definition;
-        let name = match self.directory.find_user(owner) {
-            Some(owner) if owner.id != caller.user.id => {
-                name_for_others(&owner.name, &definition.name)
-            }
-            _ => definition.name.to_string(),
-        };
-        mentions(&name, definition, words)
+        let owner = self.directory.find_user(owner);
+        owner.is_some_and(|owner| {
+            let name = visible_name(caller.user.id, owner.as_owner(), &definition.name);
+            mentions(&name, definition, words)
+        })
     }
 
     fn find(&self, caller: &Caller, name: &str) -> Option<(UserId, Entry)> {
-        let (owner, canonical) = match Reference::parse(name) {
-            Reference::Own(canonical) => (caller.user.id, canonical),
-            Reference::Others { owner, canonical } => {
-                (self.directory.find_user_by_name(owner)?.id, canonical)
-            }
-        };
-        if owner == caller.user.id && matches!(Reference::parse(name), Reference::Others { .. }) {
-            return None;
-        }
+        let find_owner = |name: &str| self.directory.find_active_user(name);
+        let (owner, canonical) = resolve(caller.user.id, name, find_owner)?;
         let entry = self
             .registry
             .find_visible(caller.viewer(), owner, canonical)?;
@@ -189,7 +180,7 @@ impl Discovery {
                     return None;
                 }
                 Some(AccessibleMethod {
-                    name: name_for_others(&owner.name, &definition.name),
+                    name: visible_name(user.id, owner.as_owner(), &definition.name).into_owned(),
                     owner: owner.name.clone(),
                     through: match definition.groups {
                         Some(_) => SharedThrough::Group,
@@ -213,11 +204,7 @@ impl Discovery {
             .find_user(owner)
             .filter(|owner| owner.active)?;
         let is_own = owner.id == caller.user.id;
-        let name = if is_own {
-            definition.name.to_string()
-        } else {
-            name_for_others(&owner.name, &definition.name)
-        };
+        let name = visible_name(caller.user.id, owner.as_owner(), &definition.name).into_owned();
         let able = |p: &&Arc<super::provider::Provider>| p.availability() == Availability::Ready;
         let groups = definition.groups.iter().flatten();
         Some(Method {

@@ -10,12 +10,10 @@ use std::{
 
 use bytes::{BufMut, Bytes, BytesMut};
 use svc_core::{UserId, registration::Mode, target::Candidate};
-use svc_protocol::{
-    jsonrpc::fold_lines,
-    link::{CALL_HEADER_BYTES, USER_BYTES},
-};
+use svc_link::{CALL_HEADER_BYTES, USER_BYTES};
+use svc_protocol::jsonrpc::fold_lines;
 
-use crate::links::{Availability, Link, LiveSpace, NotSent, PendingCall, Reports, UserNumber};
+use crate::live::{Availability, Link, LiveSpace, NotSent, PendingCall, Reports, UserNumber};
 
 pub struct Provider {
     pub space: Arc<LiveSpace>,

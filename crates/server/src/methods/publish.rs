@@ -5,20 +5,18 @@ use std::{collections::HashSet, sync::Arc};
 
 use svc_core::{
     CanonicalName, GroupId, Quota, QuotaExceeded, Quotas, SpaceId, UserId, registration::Warning,
+    subscription::Subscription,
 };
-use svc_protocol::{
-    link::{Accepted, Register},
-    problem::Problem,
-};
+use svc_link::{Accepted, Register};
+use svc_protocol::problem::Problem;
+use svc_store::{Store, StoreError, sinks};
 use thiserror::Error;
 
-use super::registry::{Conflict, Definition, Publication, Registry, Subscription};
+use super::registry::{Conflict, Definition, Publication, Registry};
 use crate::{
-    clock,
     fair_pool::{FairPool, PoolError},
     identity::Directory,
-    links::LiveSpace,
-    store::{Store, StoreError, sinks},
+    live::LiveSpace,
 };
 
 pub struct Publisher {
@@ -95,7 +93,7 @@ impl CheckedPublication {
     pub fn subscriptions(&self) -> Vec<Subscription> {
         let methods = self.publication.methods.iter();
         methods
-            .filter_map(|(definition, _)| Subscription::of(definition))
+            .filter_map(|(definition, _)| definition.subscription())
             .collect()
     }
 }
@@ -183,7 +181,7 @@ impl Publisher {
         let methods = publication.methods.len();
         let displaced = self
             .registry
-            .publish(&publication, clock::now_micros(), |place| {
+            .publish(&publication, svc_clock::now_micros(), |place| {
                 accepted(Accepted {
                     place,
                     methods,

@@ -21,20 +21,21 @@ use std::{
 use parking_lot::RwLock;
 use svc_core::{
     CanonicalName, QuotaExceeded, Quotas, SpaceId, UserId,
-    pattern::Pattern,
-    registration::{CheckedMethod, ServerDefinition},
+    registration::ServerDefinition,
+    subscription::Subscription,
     target,
     visibility::{Viewer, is_visible},
 };
 use thiserror::Error;
 use tokio::sync::watch;
 
+pub use state::Entry;
 use state::State;
-pub use state::{Definition, Entry};
+pub use svc_core::registration::Definition;
 pub use tool_versions::ToolsVersion;
 
 use super::provider::Provider;
-use crate::links::{Availability, LiveSpace};
+use crate::live::{Availability, LiveSpace};
 
 /// A list of this many methods, with definitions of this many bytes together, is made at once.
 /// Larger ones are made on threads for computations.
@@ -83,26 +84,6 @@ pub enum Conflict {
         "the definitions of your methods would take {wanted} bytes in total, and at most {limit} are allowed (4 KiB for each method of the setting `quotas.methods`, and not less than 4 MiB); shorten schemas and descriptions, or unregister the methods of another space first"
     )]
     DefinitionBytes { wanted: u64, limit: u64 },
-}
-
-/// A method that wants events, as a registration declares it (spec 6.4).
-#[derive(Clone, PartialEq, Debug)]
-pub struct Subscription {
-    pub method: CanonicalName,
-    pub patterns: Vec<Pattern>,
-    /// Names of json-rpc sinks, in the order they are asked.
-    pub formatters: Vec<String>,
-}
-
-impl Subscription {
-    /// `None` for a method without `events`: formatters alone subscribe to nothing.
-    pub fn of(definition: &Definition) -> Option<Self> {
-        (!definition.events.is_empty()).then(|| Self {
-            method: definition.name.clone(),
-            patterns: definition.events.clone(),
-            formatters: definition.event_sinks.clone(),
-        })
-    }
 }
 
 /// Why no target was picked.
@@ -296,57 +277,4 @@ fn is_entry_visible(viewer: Viewer<'_>, owner: UserId, entry: &Entry) -> bool {
         entry.definition.scope,
         entry.definition.groups.as_deref(),
     )
-}
-
-/// About how many bytes a definition takes, in memory and in a list.
-fn size_of_definition(method: &CheckedMethod) -> usize {
-    let schemas = [&method.params_schema, &method.result_schema];
-    let schemas = schemas.into_iter().flatten().map(json_bytes);
-    let words = method.keywords.iter().chain(&method.event_sinks);
-    let words = words.map(String::len);
-    method.name.len() + method.description.len() + words.sum::<usize>() + schemas.sum::<usize>()
-}
-
-fn json_bytes(value: &serde_json::Value) -> usize {
-    /// Counts what is written.
-    struct Counter(usize);
-
-    impl std::io::Write for Counter {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    let mut counter = Counter(0);
-    // A counter takes everything, and a JSON value is always JSON.
-    let _ = serde_json::to_writer(&mut counter, value);
-    counter.0
-}
-
-impl Definition {
-    /// What discovery shows of a checked method once its groups are resolved.
-    pub fn new(
-        method: CheckedMethod,
-        groups: Option<Vec<svc_core::GroupId>>,
-    ) -> (Arc<Self>, String) {
-        let definition = Self {
-            bytes: size_of_definition(&method),
-            tool_name: method.mcp_tool.then(|| method.name.tool_name()),
-            name: method.name,
-            description: method.description,
-            keywords: method.keywords,
-            scope: method.scope,
-            groups,
-            params_schema: method.params_schema,
-            result_schema: method.result_schema,
-            events: method.events,
-            event_sinks: method.event_sinks,
-        };
-        (Arc::new(definition), method.local_name)
-    }
 }

@@ -8,11 +8,7 @@ use prometheus_client::{
     registry::Registry,
 };
 use svc_core::Timestamp;
-
-use crate::{
-    events::{hub::EventCounters, lanes::Sent},
-    store::lanes::{Backlog, Totals},
-};
+use svc_store::lanes::{Backlog, Totals};
 
 /// A sink's name, or that of a subscribed method; names are an owner's own business, so the owner
 /// (an id, or `global`) stands beside it.
@@ -27,6 +23,44 @@ struct AttemptLabel {
     receiver: String,
     owner: String,
     outcome: &'static str,
+}
+
+/// What happened since the start, for metrics. Drops are counted durably, in the lanes.
+#[derive(Debug, Default)]
+pub struct EventCounters {
+    pub emitted: AtomicU64,
+    /// Attempts that delivered.
+    pub delivered: AtomicU64,
+    /// Attempts that failed, the last ones of dead deliveries included.
+    pub failed: AtomicU64,
+    /// Deliveries given up.
+    pub dead: AtomicU64,
+    /// Deliveries put off without an attempt.
+    pub paused: AtomicU64,
+}
+
+impl EventCounters {
+    pub fn add(counter: &AtomicU64, count: usize) {
+        counter.fetch_add(count as u64, Ordering::Relaxed);
+    }
+}
+
+/// How an attempt at a delivery ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AttemptOutcome {
+    Delivered,
+    Failed,
+    Unrenderable,
+}
+
+impl AttemptOutcome {
+    fn label(self) -> &'static str {
+        match self {
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+            Self::Unrenderable => "unrenderable",
+        }
+    }
 }
 
 #[derive(Default)]
@@ -72,18 +106,11 @@ impl EventMetrics {
     }
 
     /// Counts one attempt.
-    pub fn attempted(&self, receiver: &str, owner: &str, sent: &Sent) {
-        let outcome = match sent {
-            Sent::Delivered(_) => "delivered",
-            Sent::Failed(_) => "failed",
-            Sent::Dead(_) => "unrenderable",
-            // Nobody attempted it.
-            Sent::Paused | Sent::Withheld(_) => return,
-        };
+    pub fn attempted(&self, receiver: &str, owner: &str, outcome: AttemptOutcome) {
         let label = AttemptLabel {
             receiver: receiver.to_owned(),
             owner: owner.to_owned(),
-            outcome,
+            outcome: outcome.label(),
         };
         self.attempts.get_or_create(&label).inc();
     }

@@ -4,11 +4,11 @@ mod refusals;
 
 use std::{collections::BTreeMap, path::Path};
 
+use svc_store::{DATABASE_FILE, DatabaseUrl, Store, testing::edit_file};
 use svc_testkit::{TestDatabase, TestPostgres};
 use tempfile::TempDir;
 
 use super::{MigrateError, Progress, Report, Step, run};
-use crate::store::{DATABASE_FILE, DatabaseUrl, Store};
 
 const SERVER_ID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
@@ -34,12 +34,8 @@ impl Source {
         self.0.path()
     }
 
-    fn database(&self) -> rusqlite::Connection {
-        rusqlite::Connection::open(self.path().join(DATABASE_FILE)).expect("a database")
-    }
-
     fn edit(&self, sql: &str) {
-        self.database().execute_batch(sql).expect("valid");
+        edit_file(&self.path().join(DATABASE_FILE), sql);
     }
 
     fn bytes(&self) -> Vec<u8> {

@@ -3,13 +3,11 @@
 use std::time::Duration;
 
 use svc_core::{event::EmitError, name::NameError, quota::QuotaExceeded};
+use svc_store::StoreError;
 use thiserror::Error;
 
 use super::{Untaken, runner::Unavailable};
-use crate::{
-    events::sinks_service::TooOften, fair_pool::PoolError, identity::IdentityError,
-    store::StoreError,
-};
+use crate::{fair_pool::PoolError, identity::IdentityError, limits::TooOften};
 
 #[derive(Debug, Error)]
 pub enum ScriptsError {

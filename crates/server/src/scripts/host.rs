@@ -11,14 +11,15 @@ use serde_json::{json, value::RawValue};
 use svc_core::UserId;
 use svc_protocol::{api::ScriptKind, problem::Problem};
 use svc_script::{Exception, Raise, Source, worker::JobHost};
+use svc_store::{Store, scripts, sinks::GLOBAL};
 use tracing::error;
 
-use super::{power::withheld_from, runner::Libraries};
-use crate::{
-    http::{Asked, InternalApi, Reply},
-    identity::Directory,
-    store::{Store, scripts, sinks::GLOBAL},
+use super::{
+    api::{ApiReply, ApiRequest, InternalApi},
+    power::withheld_from,
+    runner::Libraries,
 };
+use crate::identity::Directory;
 
 const EMIT: &str = "/api/events/emit";
 const SINKS: &str = "/api/event-sinks/";
@@ -123,7 +124,7 @@ impl RunHost {
         let body = call
             .body
             .map(|body| Box::<str>::from(body).into_string().into_bytes());
-        let reply = self.ask(Asked { method, uri, body }).await?;
+        let reply = self.ask(ApiRequest { method, uri, body }).await?;
         Ok(format!(
             r#"{{"status":{},"body":{}}}"#,
             reply.status,
@@ -137,7 +138,7 @@ impl RunHost {
             return Err(no_emit());
         }
         let reply = self
-            .ask(Asked {
+            .ask(ApiRequest {
                 method: Method::POST,
                 uri: Uri::from_static(EMIT),
                 body: Some(argument.as_bytes().to_vec()),
@@ -149,9 +150,9 @@ impl RunHost {
         }
     }
 
-    async fn ask(&self, asked: Asked) -> Result<Reply, Raise> {
+    async fn ask(&self, request: ApiRequest) -> Result<ApiReply, Raise> {
         self.api
-            .ask(self.user, asked)
+            .ask(self.user, request)
             .await
             .map_err(|error| Raise::runtime(error.to_string()))
     }
@@ -198,7 +199,7 @@ fn parse_path(path: &str) -> Result<Uri, String> {
 }
 
 /// The bytes themselves where they are JSON, so that numbers and the order of keys survive.
-fn body_of(reply: &Reply) -> String {
+fn body_of(reply: &ApiReply) -> String {
     let text = String::from_utf8_lossy(&reply.body);
     if text.is_empty() {
         return "null".to_owned();
@@ -209,7 +210,7 @@ fn body_of(reply: &Reply) -> String {
     json!(text).to_string()
 }
 
-fn refused(reply: &Reply) -> Raise {
+fn refused(reply: &ApiReply) -> Raise {
     let detail = serde_json::from_slice::<Problem>(&reply.body).map_or_else(
         |_| format!("the server answered {}", reply.status),
         |problem| problem.detail,

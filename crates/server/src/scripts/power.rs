@@ -5,11 +5,9 @@
 
 use svc_core::{Permissions, UserId, power::SavedPower};
 use svc_protocol::api::{Script, ScriptOwner};
+use svc_store::{StoreError, Tx, scripts, users};
 
-use crate::{
-    identity::{Actor, IdentityError, power::check_saved},
-    store::{StoreError, Tx, scripts, users},
-};
+use crate::identity::{Actor, IdentityError, power::check_saved};
 
 /// Why a stored script does not run for a user; `None` if it does.
 pub fn withheld_from(

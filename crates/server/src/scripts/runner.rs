@@ -7,19 +7,19 @@ use svc_script::{
     Abilities, ErrorKind, Flavour, Limits, ScriptError, Setting, Source,
     worker::{Job, Outcome, Pool, PoolOptions, Program},
 };
+use svc_store::Store;
 use thiserror::Error;
 use tracing::{error, info};
 
 use super::{
+    api::InternalApi,
     host::RunHost,
+    options::ScriptOptions,
     proof::Proof,
     report::{OUTPUT_BYTES_MAX, cut},
     turns::{Turn, Turns, Waiting},
 };
-use crate::{
-    events::hub::Hub, http::InternalApi, identity::Directory, metrics::Metrics,
-    options::ScriptOptions, store::Store,
-};
+use crate::{identity::Directory, metrics::Metrics};
 
 /// Bytes of what a tool returns.
 const RESULT_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -93,7 +93,8 @@ pub struct ScriptRunner {
 }
 
 impl ScriptRunner {
-    /// `program` is this binary, whose command `script-worker` is a worker.
+    /// `program` is this binary, whose command `script-worker` is a worker. `wake` resumes a lane
+    /// that waits for a slot.
     pub fn new(
         program: PathBuf,
         options: ScriptOptions,
@@ -101,7 +102,7 @@ impl ScriptRunner {
         directory: Arc<Directory>,
         api: Arc<InternalApi>,
         metrics: Arc<Metrics>,
-        hub: Hub,
+        wake: impl Fn(Waiting) + Send + Sync + 'static,
     ) -> Self {
         let options = ScriptOptions {
             workers: options.workers.max(1),
@@ -122,9 +123,7 @@ impl ScriptRunner {
         Self {
             pool,
             proof: Proof::default(),
-            turns: Turns::new(options.workers, move |waiting: Waiting| {
-                hub.wake_attempt(waiting.lane, waiting.failures);
-            }),
+            turns: Turns::new(options.workers, wake),
             store,
             directory,
             api,

@@ -12,29 +12,26 @@ use std::sync::Arc;
 
 use serde_json::json;
 use svc_core::{Permission, Permissions, Quota, Quotas, ScriptId};
-use svc_protocol::api::{NewScript, Script, ScriptKind, ScriptOwner, ScriptPatch};
+use svc_protocol::api::{NewScript, Script, ScriptKind, ScriptOwner, ScriptPatch, ScriptQuery};
 use svc_script::Source;
+use svc_store::{
+    Page, PageRequest, Store, StoreError, Tx,
+    audit::{self, Entry},
+    scripts::{self, Use},
+    zone_changes::{self, ZoneChange},
+};
 use uuid::Uuid;
 
 use super::{
-    Libraries, ScriptRunner, check,
+    Libraries, ScriptRunner, StoredTools, check,
     error::ScriptsError,
     power::{saved_by, withheld_from},
     report::kind_name,
 };
 use crate::{
-    clock,
-    events::sinks_service::TestLimit,
     fair_pool::{Cancelled, FairPool},
     identity::{Actor, Caller, CallerWriter, Credential, check_one_more},
-    mcp::scripts::StoredTools,
-    store::{
-        Page, PageRequest, Store, StoreError, Tx,
-        audit::{self, Entry},
-        scripts::{self, Filter, Use},
-        sinks::GLOBAL,
-        zone_changes::{self, ZoneChange},
-    },
+    limits::TestLimit,
 };
 
 /// Names in the refusal to delete a script that is used.
@@ -53,37 +50,22 @@ pub struct Scripts {
     pub quotas: Quotas,
 }
 
-/// Which of the visible scripts to list.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Narrow {
-    pub kind: Option<ScriptKind>,
-    pub owner: Option<ScriptOwner>,
-    pub name: Option<String>,
-}
-
 impl Scripts {
     pub async fn list(
         &self,
         caller: &Caller,
-        narrow: Narrow,
+        query: ScriptQuery,
         page: PageRequest,
     ) -> Result<Page<Script>, ScriptsError> {
-        let owner_keys = match narrow.owner {
-            Some(ScriptOwner::User) => vec![caller.user.id.to_string()],
-            Some(ScriptOwner::Global) => vec![GLOBAL.to_owned()],
-            None => scripts::visible_keys(caller.user.id),
-        };
-        let filter = Filter {
-            owner_keys,
-            kind: narrow.kind,
-            name: narrow.name,
-        };
         let who = caller.clone();
         let list = self.store.read_list(caller.user.id, move |tx| {
-            let mut page = scripts::list(tx, &filter, page)?;
+            let mut page = scripts::list(tx, who.user.id, &query, page)?;
             if runs_what_it_reads(&who) {
-                let withheld = scripts::list_withheld(tx, who.user.permissions)?;
-                page.items.retain(|script| !withheld.contains(&script.id));
+                let held = who.user.permissions;
+                let mut withheld = scripts::list_global_powers(tx)?;
+                withheld.retain(|(_, power)| power.check(held).is_err());
+                let is_withheld = |script: &Script| withheld.iter().any(|(id, _)| *id == script.id);
+                page.items.retain(|script| !is_withheld(script));
             }
             Ok(page)
         });
@@ -108,7 +90,7 @@ impl Scripts {
     pub async fn create(&self, caller: &Caller, new: NewScript) -> Result<Script, ScriptsError> {
         check_may_own(caller.user.permissions, new.owner)?;
         check::name(new.kind, &new.name)?;
-        let now = clock::now();
+        let now = svc_clock::now();
         let script = Script {
             id: ScriptId(Uuid::now_v7()),
             name: new.name,
@@ -290,7 +272,7 @@ fn patched(before: Script, patch: ScriptPatch) -> Script {
         description: patch.description.unwrap_or(before.description),
         source: patch.source.unwrap_or(before.source),
         params_schema: patch.params_schema.unwrap_or(before.params_schema),
-        updated_at: clock::now(),
+        updated_at: svc_clock::now(),
         ..before
     }
 }
@@ -333,7 +315,7 @@ fn name_uses(caller: &Caller, uses: &[Use]) -> String {
 
 fn entry(caller: &Caller, action: &'static str, script: &Script) -> Entry {
     Entry {
-        at: clock::now(),
+        at: svc_clock::now(),
         actor: caller.user.name.to_string(),
         action,
         target_type: "script",

@@ -3,21 +3,20 @@
 use std::{collections::BTreeMap, time::Instant};
 
 use serde_json::{json, value::RawValue};
-use svc_core::ScriptId;
+use svc_core::{EventId, ScriptId, event::sample};
 use svc_protocol::api::{RanScript, RunScript, Script, ScriptKind};
+use uuid::Uuid;
 
 use super::{
     Run, Scripts, What,
     error::ScriptsError,
+    event::event_json,
     libraries_of,
     power::withheld_from,
     report::{fault, kind_name},
     source_of,
 };
-use crate::{
-    events::{sinks, sinks_service::sample},
-    identity::{Caller, Credential},
-};
+use crate::identity::{Caller, Credential};
 
 impl Scripts {
     /// Runs a tool or a sink's script as the caller. A script that fails is an answer.
@@ -86,9 +85,18 @@ fn what_to_run(caller: &Caller, kind: ScriptKind, asked: RunScript) -> Result<Wh
                     "`params` is for tools; a sink script gets an event (`event_type`)",
                 );
             }
-            let event = sample::made_up_by(&caller.user, asked.event_type, None)?;
+            let (user, id) = (&caller.user, EventId(Uuid::now_v7()));
+            let event_type = asked.event_type;
+            let event = sample::event_by(
+                user.id,
+                user.name.as_str(),
+                event_type,
+                None,
+                id,
+                svc_clock::now(),
+            )?;
             let space = sample::space_of(&event);
-            let event = sinks::script::event_json(&event, space.as_ref(), &BTreeMap::new());
+            let event = event_json(&event, space.as_ref(), &BTreeMap::new());
             Ok(What::Sink { event })
         }
         ScriptKind::Startup | ScriptKind::Library => {

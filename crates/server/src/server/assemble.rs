@@ -2,50 +2,47 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
+use svc_clock::Clock;
 use svc_core::ServerId;
+use svc_store::Store;
 use tokio_util::sync::CancellationToken;
 
 use super::{StartError, open::Opened};
 use crate::{
     app::{App, Parts},
-    clock::Clock,
     events::{
+        deliver::{
+            Deliverers,
+            method::MethodDelivery,
+            webhook::{AddressGuard, Lookups, Webhook},
+        },
         emit::{Emitter, StorageLimits},
         history::History,
         hub::Hub,
         lanes::{Engine, LanePolicy, Retention, Slots},
         sealed_headers::Sealing,
         secrets::SecretKey,
-        sinks::{
-            Deliverers,
-            method::MethodDelivery,
-            webhook::{AddressGuard, Lookups, Webhook},
-        },
-        sinks_service::{SinksService, TestLimit},
+        sinks::SinksService,
     },
     fair_pool::FairPool,
-    http::{AllowedHosts, BodyBudget, InternalApi},
+    host_names::AllowedHosts,
     identity::{Directory, Identity},
+    lifecycle::Lifecycle,
+    limits::{BodyBudget, RateLimit, SCRIPT_RUNS_PER_MINUTE, SINK_TESTS_PER_MINUTE, TestLimit},
     links::Links,
-    mcp::{Mcp, scripts::StoredTools},
+    live::SpaceLogs,
+    mcp::Mcp,
     methods::{
-        calls::Calls, discovery::Discovery, openrpc, publish::Publisher, rate_limit::RateLimit,
-        registry::Registry,
+        calls::Calls, discovery::Discovery, openrpc, publish::Publisher, registry::Registry,
     },
     metrics::Metrics,
     options::Options,
-    scripts::{ScriptRunner, Scripts},
-    spaces::{
-        Spaces, lifecycle::Lifecycle, local::LocalRuntime, logs::SpaceLogs, templates::Templates,
-    },
+    scripts::{InternalApi, ScriptRunner, Scripts, StoredTools, Waiting},
+    spaces::{Spaces, local::LocalRuntime, templates::Templates},
     stats::Overview,
-    store::Store,
     streams::Streams,
-    zone::{CatchUp, Zone},
+    zone::Zone,
 };
-
-/// Tries of scripts that one user may have within a minute.
-const SCRIPT_RUNS_PER_MINUTE: usize = 60;
 
 /// A server that is put together and not yet running.
 pub struct Assembled {
@@ -92,8 +89,8 @@ pub fn assemble(
         server_id: opened.server_id,
         zone,
         zone_position: opened.zone_position,
-        catch_up: CatchUp::default(),
-        stream_catch_up: CatchUp::default(),
+        catch_up: Arc::default(),
+        stream_catch_up: Arc::default(),
         folder: opened.folder,
         templates: Templates {
             store: base.store.clone(),
@@ -284,7 +281,7 @@ fn event_sinks(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> S
         writer: base.identity.writer(),
         hub: base.hub.clone(),
         deliverers,
-        tests: TestLimit::default(),
+        tests: TestLimit::new(SINK_TESTS_PER_MINUTE),
         quotas: options.quotas,
     }
 }
@@ -302,6 +299,7 @@ fn scripts(base: &Base, options: &Options, runner: Arc<ScriptRunner>) -> Scripts
 }
 
 fn runner(base: &Base, options: &Options, api: Arc<InternalApi>) -> Arc<ScriptRunner> {
+    let hub = base.hub.clone();
     Arc::new(ScriptRunner::new(
         options.agent_program.clone(),
         options.scripts,
@@ -309,7 +307,7 @@ fn runner(base: &Base, options: &Options, api: Arc<InternalApi>) -> Arc<ScriptRu
         base.directory.clone(),
         api,
         base.metrics.clone(),
-        base.hub.clone(),
+        move |waiting: Waiting| hub.wake_attempt(waiting.lane, waiting.failures),
     ))
 }
 

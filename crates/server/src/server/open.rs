@@ -1,12 +1,12 @@
 //! Opens the database: the embedded one of the data folder, or one that servers share.
 
 use svc_core::ServerId;
+use svc_store::{FolderLock, Store, StoreOptions, zone_changes};
 use uuid::Uuid;
 
 use super::StartError;
 use crate::{
     options::{Options, SharedDatabase},
-    store::{self, FolderLock, Store, StoreOptions, zone_changes},
     zone,
 };
 
@@ -30,7 +30,7 @@ pub(super) async fn open(options: &Options) -> Result<Opened, StartError> {
 async fn embedded(options: &Options) -> Result<Opened, StartError> {
     let store = Store::open(&options.data_dir)?;
     let server_id = store
-        .write(|tx| store::meta::ensure_server_id(tx, ServerId(Uuid::now_v7())))
+        .write(|tx| svc_store::meta::ensure_server_id(tx, ServerId(Uuid::now_v7())))
         .await?;
     Ok(Opened {
         store,
@@ -44,7 +44,7 @@ async fn shared(options: &Options, database: &SharedDatabase) -> Result<Opened, 
     if options.events.secret_key.is_none() {
         return Err(StartError::NoSecretKey);
     }
-    store::prepare_folder(&options.data_dir)?;
+    svc_store::prepare_folder(&options.data_dir)?;
     let folder = FolderLock::acquire(&options.data_dir)?;
     let server_id = zone::own_id(&options.data_dir)?;
     let store_options = StoreOptions {

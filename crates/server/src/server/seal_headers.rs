@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
+use svc_store::StoreError;
 use tracing::{info, warn};
 
-use crate::{app::App, events::sealed_headers::seal_stored, store::StoreError};
+use crate::{app::App, events::sealed_headers::seal_stored};
 
 /// How often to look whether servers of an earlier version are gone.
 const LOOK_EVERY: Duration = Duration::from_secs(10);

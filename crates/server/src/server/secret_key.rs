@@ -1,12 +1,10 @@
 //! The key of secrets at rest is the right one, or the server does not start.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use svc_store::Tx;
 
 use super::StartError;
-use crate::{
-    app::App,
-    store::{self, Tx},
-};
+use crate::app::App;
 
 /// Text that is kept encrypted, to tell the right key from a wrong one.
 const CHECK: &[u8] = b"svc";
@@ -20,7 +18,7 @@ pub(super) async fn check(app: &App, accept_new_key: bool) -> Result<(), StartEr
     let is_shared = app.store.is_shared();
     app.store
         .try_write(move |tx: &mut Tx<'_>| {
-            let kept = store::meta::find(tx, CHECK_NAME)?;
+            let kept = svc_store::meta::find(tx, CHECK_NAME)?;
             let is_right = kept.as_ref().is_some_and(|kept| {
                 let decoded = BASE64_STANDARD.decode(kept).unwrap_or_default();
                 secrets
@@ -33,11 +31,11 @@ pub(super) async fn check(app: &App, accept_new_key: bool) -> Result<(), StartEr
             if !accept_new_key && is_shared && kept.is_some() {
                 return Err(StartError::OtherSecretKey);
             }
-            if !accept_new_key && store::sinks::any_secret(tx)? {
+            if !accept_new_key && svc_store::sinks::any_secret(tx)? {
                 return Err(StartError::WrongSecretKey);
             }
             let encrypted = BASE64_STANDARD.encode(secrets.encrypt(CHECK, CHECK));
-            Ok(store::meta::set(tx, CHECK_NAME, &encrypted)?)
+            Ok(svc_store::meta::set(tx, CHECK_NAME, &encrypted)?)
         })
         .await
 }

@@ -2,16 +2,14 @@
 
 use svc_core::{Permission, Permissions, SpaceId, UserId};
 use svc_protocol::api::{NewSpace, Template};
+use svc_store::{
+    StoreError, Tx, agent_tokens,
+    spaces::{self, SpaceRow},
+    templates,
+};
 
 use super::SpaceError;
-use crate::{
-    identity::{Actor, Caller, Credential, power::check_saved},
-    store::{
-        StoreError, Tx, agent_tokens,
-        spaces::{self, SpaceRow},
-        templates,
-    },
-};
+use crate::identity::{Actor, Caller, Credential, power::check_saved};
 
 /// A space the caller may act on: their own, or that of a user who holds no more than they do.
 pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow, SpaceError> {

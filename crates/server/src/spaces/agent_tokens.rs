@@ -2,21 +2,20 @@
 
 use serde_json::json;
 use svc_core::{Id, Permission, SpaceId, UserId, credential::CredentialKind};
+use svc_store::{
+    agent_tokens::{self, AgentTokenKind, AgentTokenRow},
+    spaces,
+    users::{self, UserPower},
+};
 use uuid::Uuid;
 
 use super::{
     SpaceError,
     access::{managed, set_by},
-    lifecycle::append,
 };
 use crate::{
-    clock,
     identity::{Affected, Caller, Identity, IdentityError, Secret},
-    store::{
-        agent_tokens::{self, AgentTokenKind, AgentTokenRow},
-        spaces,
-        users::{self, UserPower},
-    },
+    lifecycle::append,
 };
 
 /// A new token and its record, to be written in a transaction that says [`Affected::space`].
@@ -32,7 +31,7 @@ pub fn new_agent_token(
         space_id,
         hash: secret.hash,
         kind,
-        created_at: clock::now(),
+        created_at: svc_clock::now(),
         made_by,
     };
     Ok((secret.text, row))

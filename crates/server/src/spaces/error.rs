@@ -1,9 +1,10 @@
 //! Why a request about spaces or templates is refused.
 
 use svc_core::{ServerId, Timestamp, name::NameError, quota::QuotaExceeded};
+use svc_store::StoreError;
 use thiserror::Error;
 
-use crate::{identity::IdentityError, store::StoreError};
+use crate::identity::IdentityError;
 
 #[derive(Debug, Error)]
 pub enum SpaceError {

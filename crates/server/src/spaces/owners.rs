@@ -4,21 +4,19 @@
 use futures_util::future::join_all;
 use serde_json::json;
 use svc_core::{Permission, SpaceId, UserId, event::Actor as EventActor, space::StopReason};
-use svc_protocol::link::Goodbye;
+use svc_link::Goodbye;
+use svc_store::{
+    audit, spaces,
+    zone_changes::{self, ZoneChange},
+};
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, warn};
 
-use super::{
-    SpaceError, Spaces,
-    lifecycle::{self, append},
-};
+use super::{SpaceError, Spaces};
 use crate::{
     identity::DirectoryChange,
-    store::{
-        audit, spaces,
-        zone_changes::{self, ZoneChange},
-    },
+    lifecycle::{self, append},
 };
 
 impl Spaces {

@@ -5,13 +5,10 @@ use svc_core::{
     space::{Health, HealthCheck, Probe, Runtime, State, space_urls},
 };
 use svc_protocol::api::{NewSpace, ScriptKind, Template};
+use svc_store::{Tx, scripts, spaces::SpaceRow, templates};
 
 use super::SpaceError;
-use crate::{
-    clock,
-    identity::User,
-    store::{Tx, scripts, spaces::SpaceRow, templates},
-};
+use crate::identity::User;
 
 /// Bytes of the address or the command of a health check.
 const PROBE_BYTES_MAX: usize = 4_096;
@@ -99,7 +96,7 @@ pub fn new_row(
         node_id: None,
         space_urls: space_urls(&owner.name, &name, &ports, domain),
         name,
-        created_at: clock::now(),
+        created_at: svc_clock::now(),
         started_at: None,
         stopped_at: None,
         deleted_at: None,

@@ -7,9 +7,13 @@ use svc_core::{
     Permission, Quota, SpaceId, SpaceName,
     space::{Health, Runtime, StopReason, Transition},
 };
-use svc_protocol::{
-    api::{NewSpace, NumberedLine, Space, SpacePatch},
-    link::{Control, Goodbye},
+use svc_link::{Control, Goodbye};
+use svc_protocol::api::{NewSpace, NumberedLine, Space, SpacePatch};
+use svc_store::{
+    Page, PageRequest, Store,
+    agent_tokens::{self, AgentTokenKind},
+    spaces::{self, SpaceRow},
+    users,
 };
 use uuid::Uuid;
 
@@ -17,25 +21,20 @@ use super::{
     SpaceError,
     access::{check_local, check_template_power, managed, set_by},
     agent_tokens::{self as tokens, new_agent_token},
-    announce::announce,
-    lifecycle::{self, append},
     local::LocalRuntime,
-    logs::SpaceLogs,
     record::{check_health_check, check_startup_script, find_template, new_row},
 };
 use crate::{
-    clock,
-    events::hub::Hub,
+    events::{hub::Hub, subscriptions},
     identity::{Actor, Affected, Caller, Directory, Identity, check_one_more},
+    lifecycle::{self, announce, append},
     links::Links,
-    store::{
-        Page, PageRequest, Store,
-        agent_tokens::{self, AgentTokenKind},
-        lanes,
-        spaces::{self, SpaceRow},
-        users,
-    },
+    live::SpaceLogs,
 };
+
+/// Records of deleted spaces that are kept for each owner: without a limit, creating and deleting
+/// spaces would fill the database.
+const DELETED_KEPT: u32 = 1_000;
 
 pub struct Spaces {
     pub store: Store,
@@ -235,9 +234,10 @@ impl Spaces {
             .identity
             .change_as(caller, move |tx, caller| {
                 let row = managed(tx, caller, id)?;
-                let at = clock::now();
+                let at = svc_clock::now();
                 spaces::mark_deleted(tx, id, at)?;
-                lanes::withdraw_space(tx, id)?;
+                spaces::prune_deleted(tx, id, DELETED_KEPT)?;
+                subscriptions::withdraw_space(tx, id)?;
                 let by = caller.actor();
                 let event = announce(tx, &row, &Transition::Deleted { at }, by)?;
                 append(

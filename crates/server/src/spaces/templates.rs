@@ -9,18 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::json;
 use svc_core::{Id, ScriptId, TemplateId, name::check_free_name, power::SavedPower};
 use svc_protocol::api::{NewTemplate, ScriptKind, ScriptOwner, Template};
+use svc_store::{
+    Page, PageRequest, Store, StoreError, Tx,
+    audit::{self, Entry},
+    scripts, templates,
+};
 use uuid::Uuid;
 
 use super::{SpaceError, record::check_health_check};
-use crate::{
-    clock,
-    identity::{Actor, Caller, CallerWriter},
-    store::{
-        Page, PageRequest, Store, StoreError, Tx,
-        audit::{self, Entry},
-        scripts, templates,
-    },
-};
+use crate::identity::{Actor, Caller, CallerWriter};
 
 const PORTS_MAX: usize = 100;
 const FIELDS_MAX: usize = 100;
@@ -52,7 +49,7 @@ impl Templates {
             startup_script_id: new.startup_script_id,
             health_check: new.health_check,
             custom_fields: new.custom_fields,
-            created_at: clock::now(),
+            created_at: svc_clock::now(),
         };
         let kept = template.clone();
         self.writer
@@ -234,7 +231,7 @@ fn append(
     template: &Template,
 ) -> Result<(), StoreError> {
     let entry = Entry {
-        at: clock::now(),
+        at: svc_clock::now(),
         actor: actor.to_owned(),
         action,
         target_type: "template",

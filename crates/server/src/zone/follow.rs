@@ -8,17 +8,15 @@ use std::{collections::HashSet, time::Duration};
 
 use parking_lot::Mutex;
 use svc_core::SpaceId;
+use svc_store::{
+    StoreError, Tx,
+    zone_changes::{self, ZoneChange},
+};
 use tokio::{sync::Notify, time::Instant};
 use tracing::{error, warn};
 
-use crate::{
-    app::App,
-    identity::Affected,
-    store::{
-        StoreError, Tx,
-        zone_changes::{self, ZoneChange},
-    },
-};
+use super::ZoneHandles;
+use crate::identity::Affected;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Between looks that requests ask for: strangers can ask too.
@@ -41,20 +39,23 @@ impl Changed {
 }
 
 /// Until the server stops.
-pub(super) async fn run(app: &App) {
+pub(super) async fn run(handles: &ZoneHandles) {
     let changed = Changed::default();
-    tokio::join!(follow_records(app, &changed), follow_spaces(app, &changed));
+    tokio::join!(
+        follow_records(handles, &changed),
+        follow_spaces(handles, &changed)
+    );
 }
 
-/// Looking begins from `zone_position`, which was taken before the server read anything into
+/// Looking begins from `position`, which was taken before the server read anything into
 /// memory.
-async fn follow_records(app: &App, changed: &Changed) {
-    let mut position = app.zone_position;
+async fn follow_records(handles: &ZoneHandles, changed: &Changed) {
+    let mut position = handles.position;
     loop {
-        let (number, began) = (app.catch_up.begin(), Instant::now());
-        let looked = look(app, &mut position, changed).await;
+        let (number, began) = (handles.catch_up.begin(), Instant::now());
+        let looked = look(handles, &mut position, changed).await;
         // Whoever waits knows everything only if there is nothing more to take in.
-        app.catch_up.done(number, matches!(looked, Ok(false)));
+        handles.catch_up.done(number, matches!(looked, Ok(false)));
         match looked {
             Ok(true) => continue,
             Ok(false) => {}
@@ -62,21 +63,25 @@ async fn follow_records(app: &App, changed: &Changed) {
             Err(error) => super::tell("changes of other servers could not be read", &error),
         }
         tokio::select! {
-            () = app.store.hinted() => app.hub.wake(),
-            () = asked(app, began) => {}
+            () = handles.store.hinted() => handles.hub.wake(),
+            () = asked(handles, began) => {}
             () = tokio::time::sleep(LOOK_EVERY) => {}
-            () = app.shutdown.cancelled() => return,
+            () = handles.shutdown.cancelled() => return,
         }
     }
 }
 
-async fn asked(app: &App, began: Instant) {
-    app.catch_up.asked().await;
+async fn asked(handles: &ZoneHandles, began: Instant) {
+    handles.catch_up.asked().await;
     tokio::time::sleep_until(began + LOOK_PAUSE).await;
 }
 
 /// Whether there may be more to take in. `position` moves only past what has been taken in.
-async fn look(app: &App, position: &mut i64, changed: &Changed) -> Result<bool, StoreError> {
+async fn look(
+    handles: &ZoneHandles,
+    position: &mut i64,
+    changed: &Changed,
+) -> Result<bool, StoreError> {
     let after = *position;
     let read = move |tx: &mut Tx<'_>| {
         let (changes, last) = zone_changes::list_after(tx, after, CHANGES_MAX)?;
@@ -90,33 +95,38 @@ async fn look(app: &App, position: &mut i64, changed: &Changed) -> Result<bool, 
         };
         Ok((changes, from, is_back || is_cut))
     };
-    let (changes, last, must_reload) = app.store.read(read).await?;
+    let (changes, last, must_reload) = handles.store.read(read).await?;
     if must_reload {
         warn!("changes of other servers were missed; everything is read again");
-        app.identity.reload().await?;
-        app.scripts.tools.load().await?;
-        changed.add(app.links.spaces());
+        handles.identity.reload().await?;
+        handles.tools.load().await?;
+        changed.add(handles.links.spaces());
     }
     let more = changes.len() >= CHANGES_MAX as usize;
-    take_in(app, changes, changed).await?;
+    take_in(handles, changes, changed).await?;
     *position = last;
     Ok(more)
 }
 
-async fn take_in(app: &App, changes: Vec<ZoneChange>, changed: &Changed) -> Result<(), StoreError> {
+async fn take_in(
+    handles: &ZoneHandles,
+    changes: Vec<ZoneChange>,
+    changed: &Changed,
+) -> Result<(), StoreError> {
     if changes.is_empty() {
         return Ok(());
     }
     // The same record changed often is read once.
     let changes: HashSet<_> = changes.into_iter().collect();
-    app.identity
+    handles
+        .identity
         .take_in(changes.iter().cloned().collect::<Affected>())
         .await?;
     let mut spaces = Vec::new();
     for change in changes {
         match change {
             // What could not be read stays to be taken in.
-            ZoneChange::Tools(owner) => app.scripts.tools.reread(owner).await?,
+            ZoneChange::Tools(owner) => handles.tools.reread(owner).await?,
             ZoneChange::Space(space) => spaces.push(space),
             ZoneChange::User(_) | ZoneChange::Groups => {}
         }
@@ -126,13 +136,13 @@ async fn take_in(app: &App, changes: Vec<ZoneChange>, changed: &Changed) -> Resu
 }
 
 /// A link that must end, ends, however long the database was away meanwhile.
-async fn follow_spaces(app: &App, changed: &Changed) {
+async fn follow_spaces(handles: &ZoneHandles, changed: &Changed) {
     loop {
         let spaces = std::mem::take(&mut *changed.spaces.lock());
         // Gathers what comes at once; with the database away, it is not asked all the time.
         let mut pause = LOOK_PAUSE;
         for space in spaces {
-            match app.links.follow(space).await {
+            match handles.links.follow(space).await {
                 Ok(()) => {}
                 Err(StoreError::Closed) => return,
                 Err(error) if error.is_outage() => {
@@ -146,7 +156,7 @@ async fn follow_spaces(app: &App, changed: &Changed) {
         }
         tokio::select! {
             () = changed.added.notified() => {}
-            () = app.shutdown.cancelled() => return,
+            () = handles.shutdown.cancelled() => return,
         }
         tokio::time::sleep(pause).await;
     }

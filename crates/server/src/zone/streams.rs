@@ -4,12 +4,9 @@
 use std::time::Duration;
 
 use svc_core::EventId;
+use svc_store::{StoreError, Tx, events};
 
-use crate::{
-    app::App,
-    clock,
-    store::{StoreError, Tx, events},
-};
+use super::ZoneHandles;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How far back to look: the ids of events tell the time of the server that made them, whose clock
@@ -21,29 +18,29 @@ const EVENTS_MAX: u32 = 1_000;
 const PAGES_MAX: u32 = 20;
 
 /// Until the server stops.
-pub(super) async fn run(app: &App) {
+pub(super) async fn run(handles: &ZoneHandles) {
     loop {
         tokio::select! {
             () = tokio::time::sleep(LOOK_EVERY) => {}
-            () = app.stream_catch_up.asked() => {}
-            () = app.shutdown.cancelled() => return,
+            () = handles.stream_catch_up.asked() => {}
+            () = handles.shutdown.cancelled() => return,
         }
-        let number = app.stream_catch_up.begin();
-        if app.hub.has_streams() {
-            match look(app).await {
+        let number = handles.stream_catch_up.begin();
+        if handles.hub.has_streams() {
+            match look(handles).await {
                 Ok(()) => {}
                 Err(StoreError::Closed) => return,
                 Err(error) => super::tell("events of other servers could not be read", &error),
             }
         } else {
-            app.hub.forget_shown();
+            handles.hub.forget_shown();
         }
-        app.stream_catch_up.done(number, true);
+        handles.stream_catch_up.done(number, true);
     }
 }
 
-async fn look(app: &App) -> Result<(), StoreError> {
-    let now = clock::now();
+async fn look(handles: &ZoneHandles) -> Result<(), StoreError> {
+    let now = svc_clock::now();
     let filter = events::Filter {
         since: Some(now.minus(LOOK_BACK)),
         ..events::Filter::default()
@@ -58,9 +55,9 @@ async fn look(app: &App) -> Result<(), StoreError> {
         }
         Ok(listed)
     };
-    let listed = app.store.read(read).await?;
+    let listed = handles.store.read(read).await?;
     let newest = listed.into_iter().map(|(id, _)| id).collect();
-    let fresh = app.hub.not_shown(newest, now.minus(LOOK_BACK * 3));
+    let fresh = handles.hub.not_shown(newest, now.minus(LOOK_BACK * 3));
     if fresh.is_empty() {
         return Ok(());
     }
@@ -68,7 +65,10 @@ async fn look(app: &App) -> Result<(), StoreError> {
         let found = fresh.iter().map(|id| events::find(tx, *id));
         found.collect::<Result<Vec<_>, _>>()
     };
-    let found = app.store.read(find).await?;
-    found.iter().flatten().for_each(|event| app.hub.show(event));
+    let found = handles.store.read(find).await?;
+    found
+        .iter()
+        .flatten()
+        .for_each(|event| handles.hub.show(event));
     Ok(())
 }

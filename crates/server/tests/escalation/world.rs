@@ -13,13 +13,13 @@ use axum::{Router, body::Body};
 use http::{Request, header};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
+use svc_clock::Clock;
 use svc_core::{SpaceId, Timestamp, UserId};
 use svc_server::{
     App, EventOptions, Limits, Options, Policy, ScriptOptions, Server,
-    clock::{self, Clock},
     http::{listen::Peer, router},
     identity::PasswordPolicy,
-    links::LiveSpace,
+    live::LiveSpace,
     methods::publish::Publisher,
 };
 use tokio_util::sync::CancellationToken;
@@ -78,7 +78,7 @@ impl World {
         let offset = Arc::new(AtomicI64::new(0));
         let clock = Clock::from_fn({
             let offset = offset.clone();
-            move || Timestamp(clock::now().0 + offset.load(Ordering::Relaxed))
+            move || Timestamp(svc_clock::now().0 + offset.load(Ordering::Relaxed))
         });
         let shutdown = CancellationToken::new();
         let options = options(folder.path());
@@ -135,7 +135,7 @@ impl World {
     }
 
     pub fn now(&self) -> i64 {
-        clock::now().0 + self.offset.load(Ordering::Relaxed)
+        svc_clock::now().0 + self.offset.load(Ordering::Relaxed)
     }
 
     pub fn pass_days(&self, days: i64) {

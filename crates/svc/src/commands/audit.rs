@@ -1,7 +1,7 @@
 //! `svc audit`
 
 use clap::Subcommand;
-use svc_protocol::api::Audit;
+use svc_protocol::api::{Audit, AuditQuery};
 
 use super::{Shell, records::ListArgs};
 use crate::{
@@ -49,13 +49,14 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
     let Command::List { page, filter } = command;
     let mut page = page.page();
     page.limit.get_or_insert(LIMIT_DEFAULT);
-    let filters = [
-        ("actor", filter.actor.as_deref()),
-        ("action", filter.action.as_deref()),
-        ("target_type", filter.target_type.as_deref()),
-        ("target_id", filter.target_id.as_deref()),
-    ];
-    let document: Audit = shell.client()?.audit(&page, &filters).await?;
+    let query = AuditQuery {
+        actor: filter.actor,
+        action: filter.action,
+        target_type: filter.target_type,
+        target_id: filter.target_id,
+        ..AuditQuery::default()
+    };
+    let document: Audit = shell.client()?.audit(&page, &query).await?;
     shell.output.document(&document, || {
         let mut table = Table::new(&["AT", "ACTOR", "ACTION", "TARGET", "DETAIL"]);
         for entry in &document.audit {

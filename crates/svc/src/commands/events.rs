@@ -4,9 +4,8 @@ mod listen;
 mod tail;
 
 use clap::Subcommand;
-use svc_client::EventFilter;
 use svc_core::{EventId, SpaceId, pattern::Pattern};
-use svc_protocol::api::{EventRecord, Events};
+use svc_protocol::api::{EventQuery, EventRecord, Events};
 
 use super::{Shell, records::ListArgs, space};
 use crate::{
@@ -84,13 +83,13 @@ async fn list(
         Some(reference) => Some(space::find(&client, reference).await?.id),
         None => None,
     };
-    let filter = EventFilter {
+    let query = EventQuery {
         r#type: pattern,
         space_id,
     };
     let mut page = args.page();
     page.limit.get_or_insert(LIMIT_DEFAULT);
-    let document: Events = client.events(&page, &filter).await?;
+    let document: Events = client.events(&page, &query).await?;
     shell.output.document(&document, || {
         let mut table = Table::new(&["AT", "TYPE", "ACTOR", "ID", "DATA"])
             .or_when_empty("no events; raise one with: svc event <type> '{\"key\": \"value\"}'");

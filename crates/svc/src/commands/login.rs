@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use svc_client::{Client, Error, MethodFilter, Target};
+use svc_client::{Client, Error, Target};
 use svc_core::credential::CredentialKind;
-use svc_protocol::api::{Login, NewToken, Setup, Token};
+use svc_protocol::api::{Login, MethodQuery, NewToken, Setup, Token};
 
 use super::Shell;
 use crate::{
@@ -183,7 +183,7 @@ async fn check_token(target: Target, token: &str) -> Result<Option<String>, Fail
     match client.me().await {
         Ok(me) => Ok(Some(me.username.to_string())),
         Err(error) if error.problem_code() == Some("scope_denied") => {
-            match client.methods(&MethodFilter::default()).await {
+            match client.methods(&MethodQuery::default()).await {
                 Ok(_) => Ok(None),
                 Err(error) if error.problem_code() == Some("scope_denied") => Ok(None),
                 Err(error) => Err(error.into()),

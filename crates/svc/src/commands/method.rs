@@ -6,8 +6,7 @@ mod call_response;
 
 use clap::Subcommand;
 use serde_json::Value;
-use svc_client::MethodFilter;
-use svc_protocol::api::{Method, Methods};
+use svc_protocol::api::{Method, MethodQuery, Methods};
 
 use super::{Shell, records::ListArgs};
 use crate::{
@@ -50,12 +49,13 @@ async fn list(
     page: &ListArgs,
 ) -> Outcome {
     let connection = context::for_calls(shell.globals.context.as_deref(), &shell.environment)?;
-    let filter = MethodFilter {
+    let query = MethodQuery {
         name: name.clone(),
         q: search,
-        page: page.page(),
+        limit: page.limit,
+        cursor: page.cursor.clone(),
     };
-    let bytes = connection.client.methods_raw(&filter).await?;
+    let bytes = connection.client.methods_raw(&query).await?;
     let document: Methods = serde_json::from_slice(&bytes).map_err(|error| {
         Failure::new(Exit::Failure, "the list of methods cannot be read").why(error)
     })?;

@@ -6,10 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use svc_server::{
-    migrate::{self, MigrateError, Progress, Report, Step, TransferError},
-    store::{DatabaseUrl, OpenError, StoreError},
-};
+use svc_store::{DatabaseUrl, OpenError, StoreError};
+
+use svc_server::migrate::{self, MigrateError, Progress, Report, Step, TransferError};
 
 use super::{Shell, server};
 use crate::{

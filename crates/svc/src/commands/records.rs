@@ -1,6 +1,7 @@
 //! What the commands of all resources do alike.
 
-use svc_client::{Listing, Page, Resource};
+use svc_client::{Listing, Resource};
+use svc_protocol::api::PageQuery;
 
 use super::Shell;
 use crate::{
@@ -20,8 +21,8 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
-    pub fn page(&self) -> Page {
-        Page {
+    pub fn page(&self) -> PageQuery {
+        PageQuery {
             limit: self.limit,
             cursor: self.cursor.clone(),
         }

@@ -7,8 +7,8 @@ mod trying;
 pub use find::find_id;
 
 use clap::{Subcommand, ValueEnum};
-use svc_client::{Listing, Resource, ScriptFilter};
-use svc_protocol::api::{Script, ScriptKind, ScriptOwner, Scripts};
+use svc_client::{Listing, Resource};
+use svc_protocol::api::{Script, ScriptKind, ScriptOwner, ScriptQuery, Scripts};
 
 use super::{
     Shell,
@@ -103,14 +103,14 @@ pub async fn run(shell: &Shell, command: Command) -> Outcome {
 
 async fn list(shell: &Shell, kind: Option<ScriptKind>, page: &ListArgs) -> Outcome {
     let client = shell.client()?;
-    let filter = ScriptFilter {
+    let query = ScriptQuery {
         kind,
-        ..ScriptFilter::default()
+        ..ScriptQuery::default()
     };
     let scripts = if page.is_whole() {
-        Scripts::whole(client.all_scripts(&filter).await?)
+        Scripts::whole(client.all_scripts(&query).await?)
     } else {
-        client.scripts(&page.page(), &filter).await?
+        client.scripts(&page.page(), &query).await?
     };
     shell.output.document(&scripts, || {
         let mut table = Table::new(&["NAME", "KIND", "OWNER", "UPDATED", "DESCRIPTION"]);

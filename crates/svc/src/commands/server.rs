@@ -14,8 +14,9 @@ use svc_core::lane::RetryPolicy;
 use svc_protocol::{api::Servers, env};
 use svc_server::{
     EventOptions, Limits, Options, Policy, Quotas, ScriptOptions, Server, SharedDatabase,
-    StartError, TlsFiles, events::lanes::Slots, store::DatabaseUrl, web::Web,
+    StartError, TlsFiles, events::lanes::Slots, web::Web,
 };
+use svc_store::DatabaseUrl;
 
 use super::Shell;
 use crate::{

@@ -20,7 +20,7 @@ pub fn run(shell: &Shell) -> Outcome {
         _ => {
             let document = json!({
                 "version": version,
-                "link_version": svc_protocol::link::VERSION,
+                "link_version": svc_link::VERSION,
             });
             shell
                 .output

@@ -4,10 +4,10 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use svc_protocol::link::FrameKind;
+use svc_link::FrameKind;
 
 use super::{Answer, CallTable, Effects};
-use crate::link::Caller;
+use crate::outbox::Caller;
 
 /// Reports pass at this distance once a call has used up its first few. With those, and with the
 /// one that goes out before the answer, a second has at most 20 of them.

@@ -1,11 +1,11 @@
-//! Attacks by an agent that the attacker wrote.
+//! Attacks by an agent of the attacker's own making.
 
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 use svc_core::{Timestamp, registration::Registration, space::Health};
-use svc_protocol::link::{self, Control};
+use svc_link::Control;
 use svc_testkit::{RawLink, SimulatedAgents};
 use tokio::{sync::oneshot, time::interval};
 
@@ -15,11 +15,11 @@ const STUCK_METHODS: usize = 300;
 const LARGE_BYTES: usize = 4 * 1024 * 1024;
 const REGISTERED_METHODS: usize = 1_000;
 
-/// Links, and registers a registration as in a file.
+/// Links, and registers a registration as a file would hold it.
 async fn linked(brief: &Brief, registration: Option<Value>) -> anyhow::Result<RawLink> {
     let token = brief.agent_tokens.first().context("it has a space")?;
     let mut raw = RawLink::connect(brief.address, token).await;
-    let welcome = raw.hello(&[link::VERSION]).await;
+    let welcome = raw.hello(&[svc_link::VERSION]).await;
     ensure!(matches!(welcome, Control::Welcome(_)), "{welcome:?}");
     if let Some(registration) = registration {
         let registered = raw.register(serde_json::from_value(registration)?).await;
@@ -35,7 +35,7 @@ fn registration(methods: Vec<Value>) -> Value {
     json!({"server": {"command": "none", "timeout": 3_600}, "methods": methods})
 }
 
-/// Subscribed methods whose calls never get a response.
+/// Subscribed methods whose calls are taken and never answered.
 pub async fn stuck_methods(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow::Result<()> {
     let methods = (0..STUCK_METHODS).map(|n| {
         json!({
@@ -50,9 +50,9 @@ pub async fn stuck_methods(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow:
         tokio::select! {
             frame = raw.next() => {
                 let frame = frame.map_err(anyhow::Error::msg)?;
-                // Without responses to pings the link would end.
-                if frame.kind == link::FrameKind::Ping {
-                    let pong = link::Frame::empty(frame.id, link::FrameKind::Pong);
+                // Without an answer to pings the link would end.
+                if frame.kind == svc_link::FrameKind::Ping {
+                    let pong = svc_link::Frame::empty(frame.id, svc_link::FrameKind::Pong);
                     raw.send(&[pong]).await.map_err(anyhow::Error::msg)?;
                 }
             }
@@ -102,7 +102,7 @@ pub async fn registrations(brief: &Brief, ready: oneshot::Sender<()>) -> anyhow:
             })
         });
         let next: Registration = serde_json::from_value(registration(methods.collect()))?;
-        // A refusal is a response too.
+        // A refusal is an answer too.
         raw.register(next).await;
         if let Some(ready) = ready.take() {
             let _ = ready.send(());

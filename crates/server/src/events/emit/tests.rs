@@ -7,18 +7,17 @@ use svc_core::{
     Permissions, SinkId, Timestamp, UserId, UserName,
     event::{Actor, ActorKind},
     pattern::Pattern,
+    subscription::Subscription,
 };
 use svc_protocol::api::SinkType;
+use svc_store::{
+    PageRequest, events,
+    sinks::{self, SinkConfig, SinkRow},
+    testing,
+};
 
 use super::*;
-use crate::{
-    identity::User,
-    methods::registry::Subscription,
-    store::{
-        PageRequest, events, lanes,
-        sinks::{self, SinkConfig, SinkRow},
-    },
-};
+use crate::{events::subscriptions, identity::User};
 
 struct Fixture {
     _folder: tempfile::TempDir,
@@ -265,8 +264,10 @@ async fn an_emit_is_refused_when_lanes_need_everything() {
     assert_eq!(fixture.stored().await.len(), before + 1);
     // Delivered, they give way.
     let delivering = fixture.store.write(|tx| {
-        tx.execute("UPDATE deliveries SET state = 'delivered'", &[])?;
-        tx.execute("UPDATE lanes SET depth = 0", &[])
+        testing::execute_script(
+            tx,
+            "UPDATE deliveries SET state = 'delivered'; UPDATE lanes SET depth = 0",
+        )
     });
     delivering.await.expect("committed");
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -302,7 +303,7 @@ async fn an_event_for_many_lanes_costs_more() {
     let space = SpaceId(Uuid::now_v7());
     let declaring = fixture
         .store
-        .write(move |tx| lanes::declare(tx, owner, space, &subscriptions));
+        .write(move |tx| subscriptions::declare(tx, owner, space, &subscriptions));
     declaring.await.expect("committed");
     fixture.emit("x", json!({}), None).await.expect("emitted");
     let refused = fixture.emit("x", json!({}), None).await;

@@ -1,12 +1,12 @@
 use serde_json::json;
-use svc_core::{Quotas, event::Actor};
+use svc_clock::Clock;
+use svc_core::{Quotas, SpaceId, event::Actor};
 use svc_protocol::api::{NewToken, NewUser};
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::*;
 use crate::{
-    clock::Clock,
     events::dispatch::emit_in,
     identity::{Identity, PasswordPolicy, Policy},
 };
@@ -71,7 +71,7 @@ impl Fixture {
         let token = self.identity.create_token(&owner, new).await;
         let token = token.expect("created").token.expect("shown");
         directory
-            .authenticate(&token, clock::now())
+            .authenticate(&token, svc_clock::now())
             .expect("let in")
     }
 
@@ -79,7 +79,7 @@ impl Fixture {
         let event = Event {
             id: EventId(Uuid::now_v7()),
             r#type: event_type.to_owned(),
-            ts: clock::now(),
+            ts: svc_clock::now(),
             owner_id: owner.user.id,
             space_id: SpaceId::NIL,
             actor: Actor::system(),
@@ -105,12 +105,11 @@ async fn everyone_sees_their_own_events_and_auditors_all() {
     let of_admin = fixture.emit(&admin, "custom.a").await;
     let of_ann = fixture.emit(&ann, "custom.b").await;
     let list = async |caller: &Caller, pattern: Option<&str>| {
-        let narrow = Narrow {
-            patterns: pattern
-                .map_or_else(Vec::new, |text| Pattern::parse_list(text).expect("valid")),
+        let query = EventQuery {
+            r#type: pattern.map(str::to_owned),
             space_id: None,
         };
-        let page = fixture.history.list(caller, narrow, PageRequest::default());
+        let page = fixture.history.list(caller, query, PageRequest::default());
         let events = page.await.expect("listed").items;
         events
             .iter()

@@ -9,6 +9,11 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use svc_core::{LaneId, ServerId, Timestamp};
+use svc_store::{
+    Store, StoreError, Tx,
+    lanes::{self, DeliveryKind},
+    sinks::{GLOBAL, owner_key},
+};
 use tokio::{
     task::{JoinError, JoinSet},
     time::{Instant, sleep, timeout},
@@ -21,14 +26,7 @@ use super::{
     turn::{self, Moment, Turn},
     worker::{Shared, Slot},
 };
-use crate::{
-    events::hub::{Hub, Woken},
-    store::{
-        Store, StoreError, Tx,
-        lanes::{self, DeliveryKind},
-        sinks::{GLOBAL, owner_key},
-    },
-};
+use crate::events::hub::{Hub, Woken};
 
 /// Lanes woken in one transaction, so that it stays short.
 const ROUSE_MAX: usize = 128;

@@ -3,12 +3,8 @@
 use std::time::Duration;
 
 use svc_core::Timestamp;
+use svc_store::{Store, StoreError, deliveries, events, idempotency};
 use tokio::time::sleep;
-
-use crate::{
-    clock,
-    store::{Store, StoreError, deliveries, events, idempotency},
-};
 
 /// Rows removed in one transaction.
 const BATCH: u32 = 500;
@@ -99,7 +95,7 @@ async fn prune_keys(store: &Store, keep: u32) -> Result<usize, StoreError> {
 pub(super) async fn run(store: Store, retention: Retention) {
     loop {
         sleep(retention.every).await;
-        match prune(&store, retention, clock::now()).await {
+        match prune(&store, retention, svc_clock::now()).await {
             Ok(pruned) if pruned == Pruned::default() => {}
             Ok(pruned) => tracing::info!(
                 deliveries = pruned.deliveries,
@@ -116,10 +112,10 @@ pub(super) async fn run(store: Store, retention: Retention) {
 mod tests {
     use svc_core::{EventId, UserId};
     use svc_protocol::api::Emitted;
+    use svc_store::Hash;
     use uuid::Uuid;
 
     use super::*;
-    use crate::store::Hash;
 
     #[tokio::test]
     async fn only_the_newest_idempotency_keys_of_a_user_are_kept() {

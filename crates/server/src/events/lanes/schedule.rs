@@ -17,9 +17,8 @@ use std::{
 };
 
 use svc_core::fair::{FairSlots, Share};
+use svc_store::lanes::DeliveryKind;
 use tokio::time::Instant;
-
-use crate::store::lanes::DeliveryKind;
 
 /// The `owner_key` of a lane.
 pub(super) type OwnerKey = Arc<str>;

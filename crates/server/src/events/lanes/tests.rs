@@ -17,27 +17,25 @@ use std::{
 
 use parking_lot::Mutex;
 use serde_json::json;
+use svc_clock::Clock;
 use svc_core::{
     EventId, LaneId, ServerId, SinkId, SpaceId, Timestamp, UserId,
     event::{Actor, Event},
     pattern::Pattern,
 };
-use svc_protocol::api::{Delivery, SinkType};
+use svc_protocol::api::{AuditQuery, Delivery, SinkType};
+use svc_store::{
+    PageRequest, Store, StoreOptions, audit,
+    deliveries::{self, DeliveryPage},
+    lanes::{self, DeliveryKind, Held},
+    sinks::{self, GLOBAL, SinkConfig, SinkRow},
+};
 use tokio::{sync::watch, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{AttemptDetail, Deliver, Engine, Job, LanePolicy, Sent};
-use crate::{
-    clock::Clock,
-    events::{dispatch::emit_in, hub::Hub},
-    store::{
-        PageRequest, Store, StoreOptions, audit,
-        deliveries::{self, DeliveryPage},
-        lanes::{self, DeliveryKind, Held},
-        sinks::{self, GLOBAL, SinkConfig, SinkRow},
-    },
-};
+use crate::events::{dispatch::emit_in, hub::Hub};
 
 const DEADLINE: Duration = Duration::from_secs(20);
 const START: i64 = 1_700_000_000_000;
@@ -304,9 +302,7 @@ impl Fixture {
 
     async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut crate::store::Tx<'_>) -> Result<T, crate::store::StoreError>
-        + Send
-        + 'static,
+        work: impl FnOnce(&mut svc_store::Tx<'_>) -> Result<T, svc_store::StoreError> + Send + 'static,
     ) -> T {
         self.store.write(work).await.expect("committed")
     }
@@ -391,9 +387,9 @@ impl Fixture {
     }
 
     async fn audited(&self, action: &str) -> usize {
-        let filter = audit::Filter {
+        let filter = AuditQuery {
             action: Some(action.to_owned()),
-            ..audit::Filter::default()
+            ..AuditQuery::default()
         };
         let page = PageRequest::parse(None, Some(1_000)).expect("valid");
         let listed = self.write(move |tx| audit::list(tx, &filter, page)).await;

@@ -6,14 +6,15 @@ use std::time::Duration;
 use serde_json::json;
 use svc_core::{EventId, LaneId, Timestamp, lane::STARTS_MAX};
 use svc_protocol::api::{Attempt, DeliveryState};
-
-use super::{AttemptDetail, Job, Target};
-use crate::store::{
+use svc_store::{
     StoreError, Tx, audit,
     deliveries::{self, Head},
     lanes::{self, Held, HeldLane, Receiver},
     sinks,
 };
+
+use super::{AttemptDetail, Job, Target};
+use crate::events::audit::target_of;
 
 /// A delivery whose start is written: what is to be sent.
 #[derive(Clone, Debug)]
@@ -235,7 +236,7 @@ fn bury(
         (None, Some(status)) => format!("the receiver answered {status}"),
         (None, None) => "the attempt failed".to_owned(),
     };
-    let (target_type, target_id) = lane.receiver.audit_target();
+    let (target_type, target_id) = target_of(&lane.receiver);
     audit::append(
         tx,
         &audit::Entry {

@@ -4,6 +4,10 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use svc_core::{LaneId, ServerId, lane::AfterFailure};
+use svc_store::{
+    Store, StoreError,
+    lanes::{self, DeliveryKind, Held},
+};
 use tokio::time::{Instant, interval_at, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -13,11 +17,8 @@ use super::{
     turn::{self, Begun, Buried, Ending, Moment, Turn},
 };
 use crate::{
-    events::hub::{EventCounters, Hub},
-    store::{
-        Store, StoreError,
-        lanes::{self, DeliveryKind, Held},
-    },
+    events::{audit::target_of, hub::Hub},
+    metrics::EventCounters,
 };
 
 /// How long to wait before writing again what the store could not take.
@@ -215,7 +216,7 @@ impl<D: Deliver> Shared<D> {
     pub(super) fn tell_buried(&self, buried: &[Buried]) {
         EventCounters::add(&self.hub.counters().dead, buried.len());
         for delivery in buried {
-            let (target_type, target_id) = delivery.receiver.audit_target();
+            let (target_type, target_id) = target_of(&delivery.receiver);
             tracing::warn!(
                 event.id = %delivery.event_id,
                 event_type = %delivery.event_type,

@@ -3,13 +3,10 @@ use std::sync::Arc;
 use serde_json::json;
 use svc_core::{Timestamp, UserId, pattern::Pattern};
 use svc_protocol::api::SinkType;
+use svc_store::{servers::ServerRow, testing::execute_script};
 use uuid::Uuid;
 
 use super::*;
-use crate::store::{
-    servers::ServerRow,
-    testing::{Place, on_each_engine},
-};
 
 fn headers(pairs: &[(&str, &str)]) -> Headers {
     let pairs = pairs.iter();
@@ -79,9 +76,55 @@ fn values_are_sealed_for_their_sink_and_opened_again() {
     assert_eq!(sealed.sealed_headers, None);
 }
 
-on_each_engine! {
-    rows_in_clear_are_sealed_once_and_by_any_number_of_servers,
-    values_stay_in_clear_while_an_earlier_version_is_in_the_zone,
+mod embedded {
+    use super::Store;
+
+    fn open() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let store = Store::open(folder.path()).expect("the store opens");
+        (folder, store)
+    }
+
+    #[tokio::test]
+    async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers() {
+        let (_folder, store) = open();
+        super::rows_in_clear_are_sealed_once_and_by_any_number_of_servers(store).await;
+    }
+
+    #[tokio::test]
+    async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone() {
+        let (_folder, store) = open();
+        super::values_stay_in_clear_while_an_earlier_version_is_in_the_zone(store).await;
+    }
+}
+
+mod postgres {
+    use svc_store::{DatabaseUrl, StoreOptions};
+    use svc_testkit::{TestDatabase, TestPostgres};
+
+    use super::Store;
+
+    /// `None` where PostgreSQL is not installed; the testkit reports that.
+    async fn open() -> Option<(TestDatabase, Store)> {
+        let database = TestPostgres::find()?.database();
+        let url = DatabaseUrl::parse(&database.url).expect("a URL");
+        let store = Store::connect(url, StoreOptions::default()).await;
+        Some((database, store.expect("the store opens")))
+    }
+
+    #[tokio::test]
+    async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers() {
+        if let Some((_database, store)) = open().await {
+            super::rows_in_clear_are_sealed_once_and_by_any_number_of_servers(store).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone() {
+        if let Some((_database, store)) = open().await {
+            super::values_stay_in_clear_while_an_earlier_version_is_in_the_zone(store).await;
+        }
+    }
 }
 
 fn key() -> Arc<SecretKey> {
@@ -89,8 +132,8 @@ fn key() -> Arc<SecretKey> {
     Arc::new(SecretKey::load_or_create(folder.path(), None).expect("a key"))
 }
 
-async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone(place: &Place) {
-    let (store, key) = (place.open().await, key());
+async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone(store: Store) {
+    let key = key();
     let clear = row(1, &[("Authorization", "Bearer abc")]);
     let other = |seen_at| ServerRow {
         id: ServerId(Uuid::from_u128(7)),
@@ -106,7 +149,8 @@ async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone(place: &Pl
         sinks::insert(tx, &stored)?;
         let seen_at = tx.now()?;
         servers::beat(tx, &other(seen_at))?;
-        servers::age_all(tx)
+        // As servers of an earlier version write it.
+        execute_script(tx, "UPDATE servers SET reads_sealed_headers = 0")
     };
     store.write(write).await.expect("stored");
     let (sealing, server) = (Sealing::default(), ServerId::NIL);
@@ -130,8 +174,8 @@ async fn values_stay_in_clear_while_an_earlier_version_is_in_the_zone(place: &Pl
     store.close().await;
 }
 
-async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers(place: &Place) {
-    let (store, key) = (place.open().await, key());
+async fn rows_in_clear_are_sealed_once_and_by_any_number_of_servers(store: Store) {
+    let key = key();
     let rows = [
         row(1, &[("Authorization", "Bearer abc")]),
         row(2, &[]),

@@ -1,208 +1,64 @@
-//! The script sink: runs a script for an event, as the sink's owner and without `emit` (spec 6.3).
+//! What a script sink may hold: a source the engine can run, or a stored script of the right kind
+//! that its owner may use; and who may change it.
 
-use std::collections::{BTreeMap, HashMap};
-
-use parking_lot::Mutex;
-use serde_json::json;
-use svc_core::{Permission, SinkId, event::Event};
-use svc_script::{Source, worker::Outcome};
-
-use super::{Deliverers, detail};
-use crate::{
-    clock,
-    events::{
-        lanes::{AttemptDetail, Sent},
-        template::SpaceScope,
-    },
-    scripts::{
-        Libraries, Run, Unavailable, Waiting, What, libraries_of, outline, source_of, withheld_from,
-    },
-    store::{
-        StoreError, audit, scripts,
-        sinks::{SinkConfig, SinkRow},
-    },
+use svc_protocol::api::{ScriptKind, SinkType};
+use svc_store::{
+    Tx, scripts,
+    sinks::{SinkConfig, SinkRow},
 };
 
-impl Deliverers {
-    /// One attempt: the sink's script, fresh, for one event.
-    pub(super) async fn run_script(
+use super::{SinksService, error::SinkError};
+use crate::identity::Caller;
+
+impl SinksService {
+    /// The source that a sink is to get, if it gets one. Slow: done before anything is written.
+    pub(super) async fn check_source(
         &self,
-        sink: &SinkRow,
-        event: &Event,
-        waiting: Option<Waiting>,
-    ) -> Sent {
-        let attempted = self.attempt_script(sink, event, waiting).await;
-        let sent = attempted.unwrap_or_else(|unavailable| match unavailable {
-            Unavailable::Busy | Unavailable::Stopping => Sent::Paused,
-            why => Sent::Withheld(why.to_string()),
-        });
-        match &sent {
-            Sent::Withheld(why) if waiting.is_some() => self.tell_withheld(sink, why).await,
-            Sent::Withheld(_) | Sent::Paused => {}
-            _ => self.withheld.forget(sink.id),
-        }
-        sent
-    }
-
-    /// An error if the script was not run at all: nothing was tried.
-    async fn attempt_script(
-        &self,
-        sink: &SinkRow,
-        event: &Event,
-        waiting: Option<Waiting>,
-    ) -> Result<Sent, Unavailable> {
-        // A global sink sees everyone's events: whoever may not make one any more sees none.
-        let needs = sink
-            .is_global()
-            .then_some(Permission::ManageGlobalEventSinks);
-        self.scripts.check_user(sink.owner_id, needs)?;
-        let turn = match waiting {
-            Some(waiting) => self.scripts.enter(sink.owner_id, waiting).await?,
-            None => self.scripts.wait(sink.owner_id).await?,
+        caller: &Caller,
+        name: &str,
+        source: Option<&str>,
+    ) -> Result<(), SinkError> {
+        let Some(source) = source else {
+            return Ok(());
         };
-        let (script, libraries) = match self.script_of(sink).await {
-            Ok(Ok(found)) => found,
-            Ok(Err(NoScript::Missing(why))) => return Ok(Sent::Failed(detail(why))),
-            Ok(Err(NoScript::Withheld(why))) => return Err(Unavailable::User(why)),
-            Err(error) => return Ok(Sent::Failed(detail(error.to_string()))),
-        };
-        let event = match self.event_of(event).await {
-            Ok(event) => event,
-            Err(error) => return Ok(Sent::Failed(detail(error.to_string()))),
-        };
-        let run = Run {
-            what: What::Sink { event },
-            user: sink.owner_id,
-            libraries,
-            script,
-        };
-        self.scripts.run_in(turn, run).await.map(judge)
-    }
-
-    /// Says once why nothing is delivered from a sink, where its managers look for it.
-    pub(super) async fn tell_withheld(&self, sink: &SinkRow, why: &str) {
-        if !self.withheld.is_news(sink.id, why) {
-            return;
-        }
-        tracing::warn!(
-            sink.id = %sink.id,
-            sink.name = %sink.name,
-            "deliveries of a sink wait: {why}"
-        );
-        let entry = audit::Entry {
-            at: clock::now(),
-            actor: audit::SYSTEM.to_owned(),
-            action: "event_sink.withheld",
-            target_type: "event_sink",
-            target_id: sink.id.to_string(),
-            detail: json!({"name": sink.name, "reason": why}),
-        };
-        let append = self.store.write(move |tx| audit::append(tx, &entry));
-        if let Err(error) = append.await {
-            tracing::error!(%error, "an audit entry could not be written");
-        }
-    }
-
-    /// What a script sees of an event, as JSON.
-    pub async fn event_of(&self, event: &Event) -> Result<String, StoreError> {
-        let around = self.surroundings_of(event).await?;
-        Ok(event_json(event, around.space.as_ref(), &around.custom))
-    }
-
-    /// The text to run and where its imports are; or why there is none.
-    async fn script_of(
-        &self,
-        sink: &SinkRow,
-    ) -> Result<Result<(Source, Libraries), NoScript>, StoreError> {
-        let (id, owner) = match &sink.config {
-            SinkConfig::Script {
-                source: Some(text), ..
-            } => {
-                let source = Source {
-                    file: format!("{}.py", sink.name),
-                    text: text.clone(),
-                };
-                return Ok(Ok((source, Libraries::Of(sink.owner_id))));
-            }
-            SinkConfig::Script {
-                script_id: Some(id),
-                ..
-            } => (*id, sink.owner_id),
-            _ => return Ok(Err(NoScript::Missing("this sink has no script".to_owned()))),
-        };
-        let found = self.store.read(move |tx| {
-            let Some(script) = scripts::find_visible(tx, id, owner)? else {
-                let why = "does not exist any more; give the sink another one";
-                return Ok(Err(NoScript::Missing(format!("script `{id}` {why}"))));
-            };
-            match withheld_from(tx, &script, owner)? {
-                Some(why) => Ok(Err(NoScript::Withheld(why.to_string()))),
-                None => Ok(Ok(script)),
-            }
-        });
-        Ok(found.await?.map(|script| {
-            let libraries = libraries_of(&script);
-            (source_of(script), libraries)
-        }))
+        let scripts = &self.deliverers.scripts;
+        let checking = scripts.check_source(caller, format!("{name}.py"), source.to_owned());
+        Ok(checking.await?)
     }
 }
 
-/// Why there is nothing to run.
-enum NoScript {
-    Missing(String),
-    /// A script that does not run for the sink's owner.
-    Withheld(String),
-}
-
-/// Sinks of which it has been said why nothing is delivered from them.
-#[derive(Debug, Default)]
-pub struct Told(Mutex<HashMap<SinkId, String>>);
-
-impl Told {
-    fn is_news(&self, sink: SinkId, why: &str) -> bool {
-        let before = self.0.lock().insert(sink, why.to_owned());
-        before.as_deref() != Some(why)
+/// A script acts for whoever made the sink, so nobody else puts words into it.
+pub(super) fn check_script_change(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    before: &SinkRow,
+    after: &SinkRow,
+) -> Result<(), SinkError> {
+    if before.kind != SinkType::Script || before.config == after.config {
+        return Ok(());
     }
-
-    /// It runs again.
-    pub(super) fn forget(&self, sink: SinkId) {
-        self.0.lock().remove(&sink);
+    if caller.user.id != before.owner_id {
+        return Err(SinkError::ScriptOfAnother);
     }
+    stored_script(tx, after)
 }
 
-/// An event as `svc.event` shows it to a sink's script.
-pub fn event_json(
-    event: &Event,
-    space: Option<&SpaceScope>,
-    custom: &BTreeMap<String, String>,
-) -> String {
-    json!({
-        "id": event.id,
-        "type": event.r#type,
-        "ts": event.ts,
-        "data": event.data,
-        "space": space,
-        "actor": event.actor,
-        "custom": custom,
-    })
-    .to_string()
-}
-
-fn judge(outcome: Outcome) -> Sent {
-    let error = outcome.result.err().map(|error| match &error.hint {
-        Some(hint) => format!("{}; {hint}", outline(&error)),
-        None => outline(&error),
-    });
-    let delivered = error.is_none();
-    let attempt = AttemptDetail {
-        status: None,
-        ms: u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
-        error,
-        output: Some(outcome.output).filter(|output| !output.is_empty()),
+/// The stored script of a sink is one that its owner may use, and of the right kind.
+pub(super) fn stored_script(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), SinkError> {
+    let SinkConfig::Script {
+        script_id: Some(id),
+        ..
+    } = sink.config
+    else {
+        return Ok(());
     };
-    if delivered {
-        Sent::Delivered(attempt)
-    } else {
-        Sent::Failed(attempt)
+    let unknown = |message| SinkError::invalid("unknown_script", message);
+    match scripts::find_visible(tx, id, sink.owner_id)? {
+        Some(script) if script.kind == ScriptKind::Sink => Ok(()),
+        Some(script) => Err(unknown(format!(
+            "script `{}` is no script for sinks; make one of kind `sink`",
+            script.name
+        ))),
+        None => Err(unknown(format!("script `{id}` does not exist"))),
     }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use svc_core::{
     EventId, SpaceId, Timestamp, UserId,
-    event::{Actor, ActorKind, Event},
+    event::{Actor, ActorKind, Event, EventSpace},
 };
 
-use super::{Scope, SpaceScope, Template, TemplateError};
+use super::{Scope, Template, TemplateError};
 
 pub(super) fn try_out(template: &Template) -> Result<(), TemplateError> {
     let rich = event(
@@ -23,7 +23,7 @@ pub(super) fn try_out(template: &Template) -> Result<(), TemplateError> {
     );
     template.render(&Scope {
         event: &rich,
-        space: Some(SpaceScope {
+        space: Some(EventSpace {
             id: SpaceId::NIL,
             name: "lab".to_owned(),
             urls: BTreeMap::from([(

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
-use svc_core::{UserId, event::ActorKind};
+use svc_core::{SpaceId, UserId, event::ActorKind};
 
 use super::*;
 
@@ -26,7 +26,7 @@ fn render_text(source: &str, data: Json) -> Result<String, TemplateError> {
     let custom = BTreeMap::from([("team".to_owned(), "blue".to_owned())]);
     compile(source)?.render(&Scope {
         event: &event("custom.x", data),
-        space: Some(SpaceScope {
+        space: Some(EventSpace {
             id: SpaceId::NIL,
             name: "lab".to_owned(),
             urls: BTreeMap::from([("web".to_owned(), "https://x".to_owned())]),
@@ -285,7 +285,7 @@ proptest! {
         let fields = BTreeMap::from([("team".to_owned(), custom.clone())]);
         let scope = || Scope {
             event: &event,
-            space: Some(SpaceScope { id: SpaceId::NIL, name: name.clone(), urls: BTreeMap::new() }),
+            space: Some(EventSpace { id: SpaceId::NIL, name: name.clone(), urls: BTreeMap::new() }),
             custom: &fields,
         };
         for source in [

@@ -9,13 +9,10 @@ use std::{
 };
 
 use svc_core::{SpaceId, Timestamp, UserId};
+use svc_store::{Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, sessions, tokens};
 
 use super::snapshot::UserRecords;
-use crate::{
-    identity::caller::Credential,
-    random_key::RandomKeyMap,
-    store::{Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, sessions, tokens},
-};
+use crate::{identity::caller::Credential, random_key::RandomKeyMap};
 
 /// "Never": before any time there is.
 const NEVER: i64 = i64::MIN;
@@ -97,10 +94,7 @@ impl Record {
         tokens
             .iter()
             .map(|token| {
-                let credential = Credential::Agent {
-                    space_id: token.space_id,
-                    stopped: token.stopped,
-                };
+                let credential = Credential::agent(token);
                 let record = Self::new(token.owner_id, credential, None, None);
                 (token.hash, record)
             })

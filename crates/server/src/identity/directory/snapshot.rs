@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use svc_core::{SpaceId, UserId};
-
-use crate::store::{
+use svc_store::{
     StoreError, Tx,
     agent_tokens::{self, OwnedAgentToken},
     groups::{self, GroupRow},

@@ -2,17 +2,15 @@ use std::time::Duration;
 
 use svc_core::{Id, Scope, Timestamp, credential::CredentialKind};
 use svc_protocol::api;
+use svc_store::{
+    PageRequest, StoreError,
+    agent_tokens::{self, AgentTokenKind, AgentTokenRow},
+    spaces,
+};
 use uuid::Uuid;
 
 use super::{Fixture, assert_code};
-use crate::{
-    identity::{Affected, Credential, Denied, DirectoryChange, Identity, Secret},
-    store::{
-        PageRequest, StoreError,
-        agent_tokens::{self, AgentTokenKind, AgentTokenRow},
-        spaces,
-    },
-};
+use crate::identity::{Affected, Credential, Denied, DirectoryChange, Identity, Secret};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -207,7 +205,7 @@ async fn an_agent_token_acts_as_the_owner_until_it_is_replaced() {
             kind: AgentTokenKind::Shown,
             created_at: fixture.now(),
         };
-        let replace = move |tx: &mut crate::store::Tx<'_>| {
+        let replace = move |tx: &mut svc_store::Tx<'_>| {
             agent_tokens::replace(tx, &row)?;
             Ok::<_, StoreError>(((), Affected::space(space_id)))
         };
@@ -233,7 +231,7 @@ async fn an_agent_token_acts_as_the_owner_until_it_is_replaced() {
     );
     assert!(directory.authenticate(&second, fixture.now()).is_ok());
     let at = fixture.now();
-    let delete = move |tx: &mut crate::store::Tx<'_>| {
+    let delete = move |tx: &mut svc_store::Tx<'_>| {
         spaces::mark_deleted(tx, space_id, at)?;
         Ok::<_, StoreError>(((), Affected::space(space_id)))
     };

@@ -1,12 +1,10 @@
 use svc_core::{Permission, Permissions};
 use svc_protocol::api;
+use svc_store::PageRequest;
 use uuid::Uuid;
 
 use super::{Fixture, assert_code};
-use crate::{
-    identity::DirectoryChange,
-    store::{PageRequest, audit},
-};
+use crate::identity::DirectoryChange;
 
 fn group(name: &str) -> api::GroupBody {
     api::GroupBody { name: name.into() }
@@ -178,7 +176,7 @@ async fn every_change_is_audited_by_name_without_secrets() {
         .identity
         .list_audit(
             svc_core::UserId::NIL,
-            audit::Filter::default(),
+            api::AuditQuery::default(),
             PageRequest::default(),
         )
         .await
@@ -211,22 +209,22 @@ async fn a_server_has_a_limited_number_of_groups_and_roles() {
         let created_at = svc_core::Timestamp(0);
         // Two roles are built in; one of each kind is left.
         for n in 0..997 {
-            let role = crate::store::roles::RoleRow {
+            let role = svc_store::roles::RoleRow {
                 id: svc_core::RoleId(Uuid::now_v7()),
                 name: format!("r{n}"),
                 permissions: Permissions::NONE,
                 builtin: false,
                 created_at,
             };
-            crate::store::roles::insert(tx, &role)?;
+            svc_store::roles::insert(tx, &role)?;
         }
         for n in 0..9_999 {
-            let group = crate::store::groups::GroupRow {
+            let group = svc_store::groups::GroupRow {
                 id: svc_core::GroupId(Uuid::now_v7()),
                 name: format!("g{n}"),
                 created_at,
             };
-            crate::store::groups::insert(tx, &group)?;
+            svc_store::groups::insert(tx, &group)?;
         }
         Ok(())
     });

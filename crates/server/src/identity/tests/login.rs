@@ -2,12 +2,10 @@ use std::time::Duration;
 
 use svc_core::credential::CredentialKind;
 use svc_protocol::api;
+use svc_store::PageRequest;
 
 use super::{Fixture, PASSWORD, assert_code, client, credentials, fresh, log_in};
-use crate::{
-    identity::{Caller, Denied, ErrorKind, IdentityError, Secret},
-    store::PageRequest,
-};
+use crate::identity::{Caller, Denied, ErrorKind, IdentityError, Secret};
 
 #[tokio::test]
 async fn a_setup_token_makes_the_first_administrator_once() {

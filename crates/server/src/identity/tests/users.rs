@@ -1,16 +1,14 @@
 use svc_core::{Permission, SinkId, pattern::Pattern};
 use svc_protocol::api;
+use svc_store::{
+    PageRequest,
+    sinks::{self, SinkConfig, SinkRow},
+    spaces,
+};
 use uuid::Uuid;
 
 use super::{Fixture, assert_code, new_user};
-use crate::{
-    identity::{Denied, DirectoryChange},
-    store::{
-        PageRequest,
-        sinks::{self, SinkConfig, SinkRow},
-        spaces,
-    },
-};
+use crate::identity::{Denied, DirectoryChange, delete_sink};
 
 fn roles(names: &[&str]) -> api::UserPatch {
     api::UserPatch {
@@ -226,7 +224,7 @@ async fn a_user_for_whom_a_global_script_sink_runs_is_not_deleted() {
     let at = fixture.now();
     let remove = fixture
         .store
-        .write(move |tx| sinks::delete(tx, id, "admin", at));
+        .write(move |tx| delete_sink(tx, id, "admin", at));
     remove.await.expect("committed");
     delete().await.expect("deleted");
 }

@@ -144,7 +144,7 @@ mod tests {
     use svc_core::ScriptId;
 
     use super::*;
-    use crate::mcp::{scripts::ScriptTool, tools::of_script};
+    use crate::{mcp::tools::of_script, scripts::ScriptTool};
 
     fn tool(name: &str, description: &str) -> Tool {
         let script = ScriptTool {

@@ -16,11 +16,9 @@ use super::{Shadowed, Stamp, View};
 use crate::{
     fair_pool::{FairPool, PoolError},
     identity::{Directory, User},
-    mcp::{
-        scripts::ToolScripts,
-        tools::{self, Projected},
-    },
+    mcp::tools::{self, Projected},
     methods::registry::Registry,
+    scripts::StoredTools,
 };
 
 /// Users whose views are kept, and bytes of all views together; then the least recently used go.
@@ -32,7 +30,7 @@ const REPORTS_MAX: usize = 10_000;
 pub struct Views {
     registry: Arc<Registry>,
     directory: Arc<Directory>,
-    scripts: Arc<dyn ToolScripts>,
+    scripts: Arc<StoredTools>,
     kept: RwLock<Kept>,
     /// Counts uses, to tell which view was used last.
     clock: AtomicU64,
@@ -56,7 +54,7 @@ impl Views {
     pub fn new(
         registry: Arc<Registry>,
         directory: Arc<Directory>,
-        scripts: Arc<dyn ToolScripts>,
+        scripts: Arc<StoredTools>,
         compute: FairPool,
     ) -> Self {
         Self {

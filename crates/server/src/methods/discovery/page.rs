@@ -9,15 +9,12 @@ use std::{
     collections::{BinaryHeap, HashMap},
 };
 
-use svc_core::visibility::name_for_others;
+use svc_core::visibility::visible_name;
 use svc_protocol::api::Methods;
+use svc_store::{InvalidPage, PAGE_DEFAULT, PAGE_MAX};
 
 use super::{Discovery, Filter, mentions};
-use crate::{
-    fair_pool::Cancelled,
-    identity::Caller,
-    store::{InvalidPage, PAGE_DEFAULT, PAGE_MAX},
-};
+use crate::{fair_pool::Cancelled, identity::Caller};
 
 /// Which page of the list.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -126,10 +123,7 @@ impl Discovery {
                 owner.filter(|owner| owner.active)
             });
             let Some(owner) = owner else { continue };
-            let name = match owner.id == caller.user.id {
-                true => Cow::Borrowed(definition.name.as_str()),
-                false => name_for_others(&owner.name, &definition.name).into(),
-            };
+            let name = visible_name(caller.user.id, owner.as_owner(), &definition.name);
             if mentions(&name, &definition, &filter.words) {
                 selection.add(name);
             }

@@ -7,7 +7,7 @@ use svc_core::{
     visibility::{MethodScope, Viewer},
 };
 
-use super::state::Definition;
+use super::Definition;
 
 type Key = (UserId, CanonicalName);
 

@@ -4,37 +4,15 @@ mod limits;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use serde_json::Value;
 use svc_core::{
-    CanonicalName, GroupId, SpaceId, UserId,
-    pattern::Pattern,
-    visibility::{MethodScope, Viewer},
+    CanonicalName, SpaceId, UserId, registration::Definition, subscription::Subscription,
+    visibility::Viewer,
 };
 
 use super::{
-    Conflict, Publication, Subscription, index::SharedIndex, is_entry_visible,
-    tool_versions::ToolVersions,
+    Conflict, Publication, index::SharedIndex, is_entry_visible, tool_versions::ToolVersions,
 };
 use crate::{methods::provider::Provider, random_key::RandomKeyMap};
-
-/// All that discovery shows of a method. Spaces of one owner may offer the same name only with
-/// equal definitions (D1); the local name is each space's own business.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Definition {
-    pub name: CanonicalName,
-    pub description: String,
-    pub keywords: Vec<String>,
-    pub scope: MethodScope,
-    /// Sorted; `None` when published without a list.
-    pub groups: Option<Vec<GroupId>>,
-    pub tool_name: Option<String>,
-    pub params_schema: Option<Value>,
-    pub result_schema: Option<Value>,
-    pub events: Vec<Pattern>,
-    pub event_sinks: Vec<String>,
-    /// About how many bytes it takes, in memory and in a list.
-    pub bytes: usize,
-}
 
 /// One method and who offers it, in the order of registration. Never without a provider.
 #[derive(Clone)]
@@ -72,7 +50,7 @@ impl State {
         };
         let entries = names.iter().filter_map(|name| self.find(*owner, name));
         entries
-            .filter_map(|entry| Subscription::of(&entry.definition))
+            .filter_map(|entry| entry.definition.subscription())
             .collect()
     }
 
@@ -189,7 +167,7 @@ impl State {
         let mut in_the_way = Vec::new();
         for (definition, _) in &publication.methods {
             if let Some(entry) = namespace.methods.get(&definition.name)
-                && entry.definition != *definition
+                && !entry.definition.is_identical(definition)
                 && let others = others_of(entry)
                 && let Some(other) = others.first()
             {

@@ -4,7 +4,7 @@ use serde_json::json;
 use svc_core::{
     GroupId, Permission, Permissions, Quota, SpaceName, UserName, registration::Registration,
 };
-use svc_protocol::link::SpaceIdentity;
+use svc_link::SpaceIdentity;
 use uuid::Uuid;
 
 use super::*;

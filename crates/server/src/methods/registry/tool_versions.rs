@@ -10,7 +10,7 @@ use svc_core::{
     visibility::{MethodScope, Viewer},
 };
 
-use super::state::Definition;
+use super::Definition;
 
 #[derive(Default)]
 pub struct ToolVersions {

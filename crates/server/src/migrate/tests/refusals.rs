@@ -2,11 +2,12 @@
 
 use std::fs;
 
-use super::{Source, moved, tables_in, target};
-use crate::{
-    migrate::{MigrateError, TransferError},
-    store::{DATABASE_FILE, DatabaseUrl, FolderLock, OpenError, SCHEMA_VERSION, Store},
+use svc_store::{
+    DATABASE_FILE, DatabaseUrl, FolderLock, OpenError, SCHEMA_VERSION, Store, testing::edit_file,
 };
+
+use super::{Source, moved, tables_in, target};
+use crate::migrate::{MigrateError, TransferError};
 
 /// Nobody listens there.
 const NOWHERE: &str = "postgres://svc@127.0.0.1:1/svc";
@@ -41,9 +42,7 @@ async fn a_source_that_cannot_be_used_is_refused_and_left_alone() {
     let error = moved(other.path(), NOWHERE).await.0.expect_err("a text");
     assert!(said(&error).contains("is not a database"), "{error}");
     fs::remove_file(&file).expect("removed");
-    rusqlite::Connection::open(&file)
-        .and_then(|database| database.execute_batch("CREATE TABLE users (id TEXT)"))
-        .expect("valid");
+    edit_file(&file, "CREATE TABLE users (id TEXT)");
     let before = fs::read(&file).expect("readable");
     let error = moved(other.path(), NOWHERE).await.0.expect_err("foreign");
     assert!(said(&error).contains("not one that svc made"), "{error}");

@@ -159,7 +159,7 @@ async fn a_user_who_is_deactivated_meanwhile_is_refused() {
         "{unstarted:?}"
     );
     // The middleware looks for itself.
-    let asked = crate::http::Asked {
+    let asked = crate::scripts::api::ApiRequest {
         method: http::Method::GET,
         uri: http::Uri::from_static("/api/methods"),
         body: None,

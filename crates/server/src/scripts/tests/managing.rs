@@ -1,19 +1,17 @@
 //! Who sees and changes which scripts, and what is refused.
 
 use serde_json::{Value, json};
-use svc_protocol::api::{RunScript, ScriptPatch};
+use svc_protocol::api::{AuditQuery, RunScript, ScriptPatch, ScriptQuery};
+use svc_store::{PageRequest, audit};
 
 use super::*;
-use crate::{
-    scripts::{Narrow, Untaken},
-    store::{self, PageRequest, audit},
-};
+use crate::scripts::Untaken;
 
 fn tool(name: &str) -> Value {
     json!({"name": name, "kind": "tool", "source": "def main(params):\n    return params\n"})
 }
 
-async fn names(fixture: &Fixture, caller: &Caller, narrow: Narrow) -> Vec<String> {
+async fn names(fixture: &Fixture, caller: &Caller, narrow: ScriptQuery) -> Vec<String> {
     let page = PageRequest::default();
     let listed = fixture.app.scripts.list(caller, narrow, page).await;
     let items = listed.expect("listed").items;
@@ -34,11 +32,14 @@ async fn own_and_global_scripts_are_seen_and_others_do_not_exist() {
 
     let scripts = &fixture.app.scripts;
     assert_eq!(
-        names(&fixture, &ann, Narrow::default()).await,
+        names(&fixture, &ann, ScriptQuery::default()).await,
         ["mine", "notes", "shared"]
     );
-    assert_eq!(names(&fixture, &ben, Narrow::default()).await, ["shared"]);
-    let narrow: Narrow = Narrow {
+    assert_eq!(
+        names(&fixture, &ben, ScriptQuery::default()).await,
+        ["shared"]
+    );
+    let narrow = ScriptQuery {
         kind: Some(svc_protocol::api::ScriptKind::Library),
         owner: Some(svc_protocol::api::ScriptOwner::User),
         name: Some("notes".to_owned()),
@@ -87,9 +88,9 @@ async fn own_and_global_scripts_are_seen_and_others_do_not_exist() {
     assert_eq!(changed.description, "x");
     scripts.delete(&ann, mine.id).await.expect("deleted");
     let entries = fixture.app.store.read(|tx| {
-        let filter = audit::Filter {
+        let filter = AuditQuery {
             target_type: Some("script".to_owned()),
-            ..audit::Filter::default()
+            ..AuditQuery::default()
         };
         audit::list(tx, &filter, PageRequest::default())
     });
@@ -194,7 +195,7 @@ async fn an_owner_has_room_for_so_many() {
                 source: "#".repeat(40 * 1024),
                 ..first.clone()
             };
-            store::scripts::insert(tx, &script)?;
+            svc_store::scripts::insert(tx, &script)?;
         }
         Ok(())
     });
@@ -208,7 +209,7 @@ async fn an_owner_has_room_for_so_many() {
         let listed = fixture
             .app
             .scripts
-            .list(&ann, Narrow::default(), page)
+            .list(&ann, ScriptQuery::default(), page)
             .await;
         let listed = listed.expect("listed");
         let bytes: usize = listed.items.iter().map(|script| script.source.len()).sum();
@@ -278,14 +279,14 @@ async fn without_workers_nothing_is_stored_and_nothing_runs() {
         description: String::new(),
         source: "def main(params):\n    return 1\n".to_owned(),
         params_schema: None,
-        created_at: crate::clock::now(),
-        updated_at: crate::clock::now(),
+        created_at: svc_clock::now(),
+        updated_at: svc_clock::now(),
     };
     let id = stored.id;
     let insert = fixture
         .app
         .store
-        .write(move |tx| store::scripts::insert(tx, &stored));
+        .write(move |tx| svc_store::scripts::insert(tx, &stored));
     insert.await.expect("inserted");
     let ran = fixture
         .app

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_protocol::api::{NewSpace, NewTemplate};
+use svc_protocol::api::{NewSpace, NewTemplate, ScriptQuery};
+use svc_store::PageRequest;
 
 use super::*;
-use crate::{mcp::scripts::ToolScripts, scripts::Narrow, spaces::SpaceError, store::PageRequest};
+use crate::spaces::SpaceError;
 
 fn new_space(name: &str, script: &Script, with_template: bool) -> NewSpace {
     let mut body = json!({"name": name});
@@ -167,7 +168,7 @@ async fn the_scripts_of_a_deleted_user_go_with_them_and_global_ones_stay() {
     let listed = fixture
         .app
         .scripts
-        .list(&admin, Narrow::default(), page)
+        .list(&admin, ScriptQuery::default(), page)
         .await;
     assert_eq!(listed.expect("listed").items.len(), 1);
     let forgotten = async {

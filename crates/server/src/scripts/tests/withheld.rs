@@ -3,20 +3,17 @@
 use std::time::Duration;
 
 use svc_core::{LaneId, Permission, SinkId, SpaceId, event::Event, pattern::Pattern};
-use svc_protocol::api::{Delivery, SinkType};
+use svc_protocol::api::{AuditQuery, Delivery, SinkType};
+use svc_store::{
+    PageRequest, audit,
+    deliveries::{self, DeliveryPage},
+    sinks::{self, GLOBAL, SinkConfig, SinkRow},
+};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    clock,
-    events::dispatch::emit_in,
-    store::{
-        PageRequest, audit,
-        deliveries::{self, DeliveryPage},
-        sinks::{self, GLOBAL, SinkConfig, SinkRow},
-    },
-};
+use crate::events::dispatch::emit_in;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -40,12 +37,12 @@ impl Fixture {
             previous_secret: None,
             previous_until: None,
             sealed_headers: None,
-            created_at: clock::now(),
+            created_at: svc_clock::now(),
         };
         let event = Event {
             id: svc_core::EventId(Uuid::now_v7()),
             r#type: "custom.x".to_owned(),
-            ts: clock::now(),
+            ts: svc_clock::now(),
             owner_id: owner.user.id,
             space_id: SpaceId::NIL,
             actor: owner.actor(),
@@ -66,9 +63,9 @@ impl Fixture {
     async fn reason(&self, sink: SinkId) -> String {
         let deadline = Instant::now() + SOON;
         loop {
-            let filter = audit::Filter {
+            let filter = AuditQuery {
                 action: Some("event_sink.withheld".to_owned()),
-                ..audit::Filter::default()
+                ..AuditQuery::default()
             };
             let read = self
                 .app

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::{Value, json, value::RawValue};
-use svc_client::MethodFilter;
+use svc_protocol::api::MethodQuery;
 
 use super::speak::Speaker;
 use crate::{
@@ -35,7 +35,7 @@ pub struct Args {
 pub async fn list(shell: &Shell) -> Outcome {
     let connection = shell.connect()?;
     // Names that are taken stand in no list of tools, only in that of methods.
-    let methods = connection.client.methods(&MethodFilter::default()).await;
+    let methods = connection.client.methods(&MethodQuery::default()).await;
     let tools = Speaker::new(connection.client).tools().await?;
     let text = |tool: &Value, key: &str| tool[key].as_str().unwrap_or_default().to_owned();
     shell.output.document(&json!({ "tools": tools }), || {

@@ -3,9 +3,8 @@
 use std::io::Write;
 
 use serde_json::json;
-use svc_protocol::{
-    jsonrpc::{ErrorObject, INTERNAL_ERROR, RpcError, error_response, result_response},
-    link::LINE_BYTES_MAX,
+use svc_protocol::jsonrpc::{
+    ErrorObject, INTERNAL_ERROR, LINE_BYTES_MAX, RpcError, error_response, result_response,
 };
 use svc_script::{ErrorKind, ScriptError};
 use tokio::sync::mpsc;

@@ -5,10 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use svc_protocol::{
-    jsonrpc::{Progress, progress_line},
-    link::LINE_BYTES_MAX,
-};
+use svc_protocol::jsonrpc::{LINE_BYTES_MAX, Progress, progress_line};
 use svc_script::{
     ErrorKind, Raise, ScriptError, Source,
     worker::{

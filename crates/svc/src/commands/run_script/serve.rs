@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use svc_protocol::link::LINE_BYTES_MAX;
+use svc_protocol::jsonrpc::LINE_BYTES_MAX;
 use svc_script::worker::Program as WorkerProgram;
 use tokio::{
     sync::{mpsc, oneshot, watch},

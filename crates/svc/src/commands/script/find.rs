@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use svc_client::{Client, ScriptFilter};
+use svc_client::Client;
 use svc_core::ScriptId;
-use svc_protocol::api::{Script, ScriptKind, ScriptOwner};
+use svc_protocol::api::{Script, ScriptKind, ScriptOwner, ScriptQuery};
 use uuid::Uuid;
 
 use super::{kind_name, owner_name};
@@ -36,11 +36,11 @@ pub async fn find(
             _ => Ok(script),
         };
     }
-    let filter = ScriptFilter {
+    let query = ScriptQuery {
         name: Some(bare_name(reference).to_owned()),
-        ..ScriptFilter::default()
+        ..ScriptQuery::default()
     };
-    let found = client.all_scripts(&filter).await?;
+    let found = client.all_scripts(&query).await?;
     choose(found, reference, kind).map_err(hinted)
 }
 

@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use clap::ValueEnum;
-use svc_client::{Client, Page};
+use svc_client::Client;
 use svc_core::SinkId;
-use svc_protocol::api::{Delivery, DeliveryState};
+use svc_protocol::api::{Delivery, DeliveryQuery, DeliveryState};
 
 use super::{One, find};
 use crate::{
@@ -71,11 +71,12 @@ pub async fn run(shell: &Shell, args: &Args) -> Outcome {
     if args.follow {
         return follow(shell, &client, sink.id, state, args.page.limit).await;
     }
-    let mut page = args.page.page();
-    page.limit.get_or_insert(LIMIT_DEFAULT);
-    let document = client
-        .deliveries(sink.id, &page, state.map(state_name))
-        .await?;
+    let query = DeliveryQuery {
+        state,
+        limit: Some(args.page.limit.unwrap_or(LIMIT_DEFAULT)),
+        cursor: args.page.cursor.clone(),
+    };
+    let document = client.deliveries(sink.id, &query).await?;
     shell.output.document(&document, || {
         let mut table = Table::new(&["N", "STATE", "TYPE", "EVENT", "ATTEMPTS", "LAST ATTEMPT"])
             .or_when_empty("no deliveries");
@@ -133,15 +134,15 @@ async fn follow(
     state: Option<DeliveryState>,
     shown_first: Option<u32>,
 ) -> Outcome {
-    let page = Page {
+    // Without the state: a delivery that leaves a state must be noticed.
+    let query = DeliveryQuery {
         limit: Some(FOLLOW_LIMIT),
-        cursor: None,
+        ..DeliveryQuery::default()
     };
     let mut seen = Seen::default();
     let mut first = true;
     loop {
-        // Without the filter: a delivery that leaves a state must be noticed.
-        let latest = client.deliveries(sink, &page, None).await?.deliveries;
+        let latest = client.deliveries(sink, &query).await?.deliveries;
         let mut changed = seen.changes(latest);
         changed.retain(|delivery| state.is_none_or(|state| delivery.state == state));
         if std::mem::take(&mut first) {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use svc_client::{Client, Page};
+use svc_client::Client;
 use svc_core::{SpaceId, text::is_unsafe};
-use svc_protocol::{api::NumberedLine, link::LogSource};
+use svc_protocol::api::{LogQuery, LogSource, NumberedLine};
 
 use crate::{
     commands::Shell,
@@ -26,11 +26,11 @@ pub struct LogArgs {
 }
 
 pub async fn print_logs(shell: &Shell, client: &Client, space: SpaceId, args: &LogArgs) -> Outcome {
-    let mut page = Page {
-        limit: args.limit,
+    let mut query = LogQuery {
+        limit: args.limit.map(u64::from),
         cursor: None,
     };
-    let first = client.space_logs(space, &page).await?;
+    let first = client.space_logs(space, &query).await?;
     if !args.follow {
         if shell.output.format == Format::Table {
             for line in &first.logs {
@@ -53,13 +53,12 @@ pub async fn print_logs(shell: &Shell, client: &Client, space: SpaceId, args: &L
                 last = Some(line.n);
             }
         }
-        if logs.next_cursor.is_some() {
-            page.cursor = logs.next_cursor;
-        }
+        let next = logs.next_cursor.and_then(|cursor| cursor.parse().ok());
+        query.cursor = next.or(query.cursor);
         if logs.logs.is_empty() {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
         }
-        logs = client.space_logs(space, &page).await?;
+        logs = client.space_logs(space, &query).await?;
     }
 }
 

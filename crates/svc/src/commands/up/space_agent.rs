@@ -6,8 +6,11 @@ use std::{
 };
 
 use serde_json::json;
-use svc_client::{AgentClient, Client, MethodFilter, Target};
-use svc_protocol::agent_api::{DISCOVERY_FILE, Discovery, FOLDER};
+use svc_client::{AgentClient, Client, Target};
+use svc_protocol::{
+    agent_api::{DISCOVERY_FILE, Discovery, FOLDER},
+    api::MethodQuery,
+};
 use tokio::time::sleep;
 
 use super::{Ready, UpPolicy, registering};
@@ -125,7 +128,7 @@ pub async fn wait_for_calls(ready: &Ready, policy: UpPolicy) -> Result<(), Failu
 }
 
 async fn try_calls(client: &Client, ready: &Ready) -> Result<(), Failure> {
-    let listed = client.methods(&MethodFilter::default()).await?;
+    let listed = client.methods(&MethodQuery::default()).await?;
     for name in &ready.methods {
         let provided = listed
             .methods

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::json;
 use svc_core::{Timestamp, space::Health};
-use svc_protocol::link::{self, Control};
+use svc_link::Control;
 use svc_testkit::{
     Cli, Process, RawLink, RegistrationToml, TestServer, eventually, fixture, get_eventually,
     is_running, result, svc_program, under,
@@ -209,7 +209,7 @@ async fn s3_health_changes_are_paced_and_the_newest_is_recorded() {
     let ann = server.user("ann").await;
     let space = ann.space("lab").await;
     let mut raw = RawLink::connect(server.address(), &space.agent_token).await;
-    let welcome = raw.hello(&[link::VERSION]).await;
+    let welcome = raw.hello(&[svc_link::VERSION]).await;
     assert!(matches!(welcome, Control::Welcome(_)), "{welcome:?}");
     for n in 0..1_001 {
         let current = match n % 2 {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_core::registration::Registration;
-use svc_protocol::link::{CALL_HEADER_BYTES, Control, FEATURE_USERS, FrameKind, VERSION};
+use svc_link::{CALL_HEADER_BYTES, Control, FEATURE_USERS, FrameKind, VERSION};
 use svc_testkit::{
     RawLink, RegistrationToml, TestAgent, TestServer, TestUser, error_code, eventually, fixture,
     method, result,

@@ -2,7 +2,7 @@
 //! are not affected.
 
 use serde_json::{Value, json};
-use svc_protocol::link::Control;
+use svc_link::Control;
 use svc_testkit::{
     Answer, RawLink, TestPostgres, TestServer, TestUser, TestZone, eventually, fixture, method,
     simulated_registration,
@@ -296,7 +296,7 @@ async fn registrations_at_the_same_time_cannot_exceed_the_quota_together() {
         let address = server.address();
         registering.spawn(async move {
             let mut link = RawLink::connect(address, &token).await;
-            link.hello(&[svc_protocol::link::VERSION]).await;
+            link.hello(&[svc_link::VERSION]).await;
             let answer = link.register(simulated_registration(2)).await;
             // The link stays open until all have responded.
             (link, answer)

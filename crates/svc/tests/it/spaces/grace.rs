@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use svc_protocol::link::{Control, VERSION};
+use svc_link::{Control, VERSION};
 use svc_testkit::{
     RawLink, TestServer, TestServerBuilder, error_code, eventually, fixture, get_eventually, result,
 };

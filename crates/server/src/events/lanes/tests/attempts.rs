@@ -4,13 +4,13 @@ use std::{sync::atomic::Ordering, time::Duration};
 
 use svc_core::ServerId;
 use svc_protocol::api::DeliveryState;
-use uuid::Uuid;
-
-use super::{Answer, Fixture, Receiver, START, until};
-use crate::store::{
+use svc_store::{
     lanes::{self, DeliveryKind},
     sinks,
 };
+use uuid::Uuid;
+
+use super::{Answer, Fixture, Receiver, START, until};
 
 #[tokio::test]
 async fn attempts_are_5_and_15_seconds_apart_and_the_third_failure_is_dead() {

@@ -3,21 +3,17 @@
 use std::{sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use svc_core::{CanonicalName, LaneId, SpaceId, UserId, pattern::Pattern};
+use svc_core::{
+    CanonicalName, LaneId, SpaceId, UserId, pattern::Pattern, subscription::Subscription,
+};
 use svc_protocol::api::SinkType;
+use svc_store::sinks::{self, GLOBAL, SinkConfig, SinkRow};
 use tokio::{sync::watch, time::Instant};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{AttemptDetail, Deliver, Engine, Fixture, Job, LanePolicy, Running, Sent, until};
-use crate::{
-    events::lanes::Target,
-    methods::registry::Subscription,
-    store::{
-        lanes,
-        sinks::{self, GLOBAL, SinkConfig, SinkRow},
-    },
-};
+use crate::events::{lanes::Target, subscriptions};
 
 /// Answers at once, but never for one owner.
 struct NeverFor {
@@ -91,18 +87,16 @@ async fn subscriber(fixture: &Fixture, methods: usize) -> UserId {
     let server = fixture.server;
     fixture
         .write(move |tx| {
-            tx.execute(
+            let owner_and_space = format!(
                 "INSERT INTO users (id, username, password_hash, active, created_at)
-                 VALUES (?1, ?1, '', 1, 0)",
-                &[owner.into()],
-            )?;
-            tx.execute(
-                "INSERT INTO spaces (id, name, owner_id, state, health, runtime, health_check,
+                     VALUES ('{owner}', '{owner}', '', 1, 0);
+                 INSERT INTO spaces (id, name, owner_id, state, health, runtime, health_check,
                      node_id, space_urls, created_at)
-                 VALUES (?1, 'lab', ?2, 'deployed', 'unknown', 'external', '{}', ?3, '{}', 0)",
-                &[space.into(), owner.into(), server.into()],
-            )?;
-            lanes::declare(tx, owner, space, &subscriptions)
+                     VALUES ('{space}', 'lab', '{owner}', 'deployed', 'unknown', 'external', '{{}}',
+                         '{server}', '{{}}', 0)"
+            );
+            svc_store::testing::execute_script(tx, &owner_and_space)?;
+            subscriptions::declare(tx, owner, space, &subscriptions)
         })
         .await;
     owner

@@ -7,14 +7,12 @@ use svc_core::{
     lane::{LEASE, STARTS_MAX},
 };
 use svc_protocol::api::DeliveryState;
+use svc_store::lanes::Held;
 
 use super::{Answer, Fixture, Receiver, until};
-use crate::{
-    events::lanes::{
-        AttemptDetail,
-        turn::{self, Begun, Buried, Ending, Moment},
-    },
-    store::lanes::Held,
+use crate::events::lanes::{
+    AttemptDetail,
+    turn::{self, Begun, Buried, Ending, Moment},
 };
 
 /// Renewed three times while it lasts, by the clock of the machine.
@@ -156,10 +154,11 @@ async fn steal(fixture: &Fixture, lane: LaneId) {
     let far = fixture.now().plus(Duration::from_secs(1_000_000_000));
     fixture
         .write(move |tx| {
-            tx.execute(
-                "UPDATE lanes SET fence = fence + 1, lease_until = ?2 WHERE id = ?1",
-                &[lane.into(), far.into()],
-            )
+            let steal = format!(
+                "UPDATE lanes SET fence = fence + 1, lease_until = {} WHERE id = '{lane}'",
+                far.0
+            );
+            svc_store::testing::execute_script(tx, &steal)
         })
         .await;
 }

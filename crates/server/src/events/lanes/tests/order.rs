@@ -6,10 +6,10 @@ use std::{
 };
 
 use svc_core::LaneId;
+use svc_store::sinks;
 use uuid::Uuid;
 
 use super::{Answer, DEADLINE, Fixture, Receiver, until};
-use crate::store::sinks;
 
 #[tokio::test]
 async fn every_lane_is_in_order_and_has_one_in_flight() {

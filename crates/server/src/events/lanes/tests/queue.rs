@@ -4,16 +4,17 @@ use std::{collections::HashSet, sync::atomic::Ordering, time::Duration};
 
 use svc_core::{UserId, lane::QUEUE_CAPACITY};
 use svc_protocol::api::{DeliveryState, SinkType};
+use svc_store::{
+    events,
+    lanes::{self, EnqueueError},
+    sinks::{self, GLOBAL, SinkConfig},
+};
 use uuid::Uuid;
 
 use super::{Answer, Fixture, Receiver, START, until};
 use crate::{
     events::lanes::{Pruned, Retention, prune},
-    store::{
-        events,
-        lanes::{self, EnqueueError},
-        sinks::{self, GLOBAL, SinkConfig},
-    },
+    identity::delete_sink,
 };
 
 #[tokio::test]
@@ -124,7 +125,7 @@ async fn deleting_a_sink_drops_its_queue_and_tells_how_much() {
     fixture.emit_many(3).await;
     let now = fixture.now();
     let queued = fixture
-        .write(move |tx| sinks::delete(tx, sink.id, "ada", now))
+        .write(move |tx| delete_sink(tx, sink.id, "ada", now))
         .await;
     assert_eq!(queued, 3);
     assert_eq!(fixture.audited("event_sink.deleted").await, 1);
@@ -149,7 +150,7 @@ async fn a_full_queue_refuses_to_resend() {
 async fn what_is_past_its_time_goes_but_never_what_waits() {
     let fixture = Fixture::new();
     // The ids of events carry the real time.
-    let real = crate::clock::now();
+    let real = svc_clock::now();
     fixture.now.store(real.0, Ordering::SeqCst);
     let (sink, lane) = fixture.sink("s", "custom.delivered,custom.waiting").await;
     let receiver = Receiver::new(Answer::Deliver);

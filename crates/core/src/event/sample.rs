@@ -1,0 +1,120 @@
+//! Events that never happened, to try a template, a receiver or a script with.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{Actor, ActorKind, EmitError, Event, EventSpace, check_payload};
+use crate::{
+    id::{EventId, ServerId, SpaceId, UserId},
+    pattern::is_event_type,
+    space::{Health, Subject, Transition},
+    timestamp::Timestamp,
+};
+
+const TYPE: &str = "custom.test";
+const SPACE_NAME: &str = "lab";
+
+/// An event of no user.
+pub fn event(id: EventId, at: Timestamp) -> Event {
+    Event {
+        id,
+        r#type: TYPE.to_owned(),
+        ts: at,
+        owner_id: UserId::NIL,
+        space_id: SpaceId::NIL,
+        actor: Actor::system(),
+        data: json!({}),
+    }
+}
+
+/// An event as if a user had emitted it. The type is used as given, so that system events can be
+/// tried.
+pub fn event_by(
+    user: UserId,
+    username: &str,
+    event_type: Option<String>,
+    data: Option<Value>,
+    id: EventId,
+    at: Timestamp,
+) -> Result<Event, EmitError> {
+    let event_type = event_type.unwrap_or_else(|| TYPE.to_owned());
+    // Stored types are longer than emitted ones by the prefix.
+    let bare = event_type.strip_prefix("custom.").unwrap_or(&event_type);
+    if !is_event_type(bare) {
+        return Err(EmitError::Type(event_type.chars().take(128).collect()));
+    }
+    let data = data.or_else(|| system_data(&event_type, at));
+    let data = data.unwrap_or_else(|| json!({"message": "a test of this sink"}));
+    check_payload(&data)?;
+    Ok(Event {
+        r#type: event_type,
+        owner_id: user,
+        actor: Actor {
+            id: Some(user),
+            username: username.to_owned(),
+            kind: ActorKind::User,
+        },
+        data,
+        ..event(id, at)
+    })
+}
+
+/// The space that a sample of a system event is about. A system event that happened has a real
+/// space.
+pub fn space_of(event: &Event) -> Option<EventSpace> {
+    system_data(&event.r#type, event.ts).map(|_| EventSpace {
+        id: SpaceId::NIL,
+        name: SPACE_NAME.to_owned(),
+        urls: BTreeMap::new(),
+    })
+}
+
+/// What a system event of this type carries (spec 6.1).
+fn system_data(event_type: &str, at: Timestamp) -> Option<Value> {
+    let health = |previous, current| Transition::HealthChanged {
+        previous,
+        current,
+        consecutive_failures: 3,
+        at,
+    };
+    let transitions = [
+        Transition::Created {
+            template_id: None,
+            startup_script_id: None,
+        },
+        Transition::Started {
+            node_id: ServerId::NIL,
+            at,
+        },
+        Transition::Stopped { at },
+        Transition::Deleted { at },
+        health(Health::Unhealthy, Health::Healthy),
+        health(Health::Healthy, Health::Unhealthy),
+    ];
+    let subject = Subject {
+        id: SpaceId::NIL,
+        name: SPACE_NAME,
+        urls: &BTreeMap::new(),
+    };
+    transitions
+        .iter()
+        .find(|transition| transition.event_type() == event_type)
+        .map(|transition| transition.payload(&subject))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Timestamp = Timestamp(0);
+
+    #[test]
+    fn system_events_are_made_up_with_their_fields() {
+        let data = system_data("space.unhealthy", AT).expect("a system event");
+        assert_eq!(data["consecutive_failures"], 3);
+        let data = system_data("space.created", AT).expect("a system event");
+        assert!(data.get("startup_script_id").is_some_and(Value::is_null));
+        assert_eq!(system_data("custom.space.created", AT), None);
+    }
+}

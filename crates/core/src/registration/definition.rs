@@ -1,0 +1,172 @@
+//! What discovery shows of a published method, and when two spaces may publish the same one (D1).
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::CheckedMethod;
+use crate::{
+    id::GroupId, name::CanonicalName, pattern::Pattern, subscription::Subscription,
+    visibility::MethodScope,
+};
+
+/// All that discovery shows of a method, with its groups resolved. The local name is not part of it:
+/// each space chooses its own.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    pub name: CanonicalName,
+    pub description: String,
+    pub keywords: Vec<String>,
+    pub scope: MethodScope,
+    /// Sorted; `None` when published without a list.
+    pub groups: Option<Vec<GroupId>>,
+    pub tool_name: Option<String>,
+    pub params_schema: Option<Value>,
+    pub result_schema: Option<Value>,
+    pub events: Vec<Pattern>,
+    pub event_sinks: Vec<String>,
+    /// About how many bytes it takes, in memory and in a list.
+    pub bytes: usize,
+}
+
+impl Definition {
+    /// What discovery shows of a checked method once its groups are resolved.
+    pub fn new(method: CheckedMethod, groups: Option<Vec<GroupId>>) -> (Arc<Self>, String) {
+        let definition = Self {
+            bytes: size_of_definition(&method),
+            tool_name: method.mcp_tool.then(|| method.name.tool_name()),
+            name: method.name,
+            description: method.description,
+            keywords: method.keywords,
+            scope: method.scope,
+            groups,
+            params_schema: method.params_schema,
+            result_schema: method.result_schema,
+            events: method.events,
+            event_sinks: method.event_sinks,
+        };
+        (Arc::new(definition), method.local_name)
+    }
+
+    /// `None` for a method that receives no events.
+    pub fn subscription(&self) -> Option<Subscription> {
+        Subscription::new(&self.name, &self.events, &self.event_sinks)
+    }
+
+    /// D1: several spaces of one owner may register the same name if all that discovery shows of it
+    /// is identical.
+    pub fn is_identical(&self, other: &Self) -> bool {
+        // Taken apart, so that a new field has to be decided on.
+        let Self {
+            name,
+            description,
+            keywords,
+            scope,
+            groups,
+            tool_name,
+            params_schema,
+            result_schema,
+            events,
+            event_sinks,
+            bytes: _,
+        } = self;
+        *name == other.name
+            && *description == other.description
+            && *keywords == other.keywords
+            && *scope == other.scope
+            && *groups == other.groups
+            && *tool_name == other.tool_name
+            && *params_schema == other.params_schema
+            && *result_schema == other.result_schema
+            && *events == other.events
+            && *event_sinks == other.event_sinks
+    }
+}
+
+/// About how many bytes a definition takes, in memory and in a list.
+fn size_of_definition(method: &CheckedMethod) -> usize {
+    let schemas = [&method.params_schema, &method.result_schema];
+    let schemas = schemas.into_iter().flatten().map(json_bytes);
+    let words = method.keywords.iter().chain(&method.event_sinks);
+    let words = words.map(String::len);
+    method.name.len() + method.description.len() + words.sum::<usize>() + schemas.sum::<usize>()
+}
+
+fn json_bytes(value: &Value) -> usize {
+    /// Counts what is written.
+    struct Counter(usize);
+
+    impl std::io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut counter = Counter(0);
+    // A counter takes everything, and a JSON value is always JSON.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn definition() -> Definition {
+        let method = CheckedMethod {
+            name: CanonicalName::parse("notes.search").expect("valid"),
+            local_name: "search".to_owned(),
+            description: "searches".to_owned(),
+            keywords: vec!["find".to_owned()],
+            scope: MethodScope::Shared,
+            groups: vec!["ops".to_owned()],
+            mcp_tool: true,
+            params_schema: Some(json!({"type": "object", "title": "a"})),
+            result_schema: Some(json!(true)),
+            events: Pattern::parse_list("custom.*").expect("valid"),
+            event_sinks: vec!["brief".to_owned()],
+        };
+        let (definition, local_name) = Definition::new(method, Some(vec![GroupId::NIL]));
+        assert_eq!(local_name, "search");
+        Arc::unwrap_or_clone(definition)
+    }
+
+    #[test]
+    fn d1_definitions_are_identical_in_all_that_discovery_shows() {
+        type Change = fn(&mut Definition);
+        let changes: [(&str, Change); 10] = [
+            ("name", |d| {
+                d.name = CanonicalName::parse("notes.find").expect("valid")
+            }),
+            ("description", |d| d.description.push('!')),
+            ("keywords", |d| d.keywords.clear()),
+            ("scope", |d| d.scope = MethodScope::Private),
+            ("groups", |d| d.groups = None),
+            ("mcp_tool", |d| d.tool_name = None),
+            ("params_schema", |d| d.params_schema = None),
+            ("result_schema", |d| d.result_schema = Some(json!(false))),
+            ("events", |d| d.events.clear()),
+            ("event_sinks", |d| d.event_sinks.clear()),
+        ];
+        for (field, change) in changes {
+            let mut other = definition();
+            change(&mut other);
+            assert!(!definition().is_identical(&other), "{field}");
+        }
+    }
+
+    #[test]
+    fn d1_the_order_of_keys_in_a_schema_does_not_matter() {
+        let mut other = definition();
+        other.params_schema = Some(json!({"title": "a", "type": "object"}));
+        other.bytes += 1;
+        assert!(definition().is_identical(&other));
+    }
+}

@@ -1,0 +1,45 @@
+//! The subscription of a method to events (spec 6.4).
+
+use crate::{CanonicalName, pattern::Pattern};
+
+/// A method that receives events, as a registration declares it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Subscription {
+    pub method: CanonicalName,
+    pub patterns: Vec<Pattern>,
+    /// Names of json-rpc sinks, in the order they are asked.
+    pub formatters: Vec<String>,
+}
+
+impl Subscription {
+    /// `None` for a method without `events`: formatters alone subscribe to nothing.
+    pub fn new(
+        method: &CanonicalName,
+        patterns: &[Pattern],
+        formatters: &[String],
+    ) -> Option<Self> {
+        (!patterns.is_empty()).then(|| Self {
+            method: method.clone(),
+            patterns: patterns.to_vec(),
+            formatters: formatters.to_vec(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spec_6_4_formatters_without_patterns_subscribe_to_nothing() {
+        let method = CanonicalName::parse("notes.on_event").expect("valid");
+        let formatters = ["brief".to_owned()];
+        assert_eq!(Subscription::new(&method, &[], &formatters), None);
+        let patterns = Pattern::parse_list("custom.*").expect("valid");
+        let subscription = Subscription::new(&method, &patterns, &formatters);
+        assert_eq!(
+            subscription.map(|subscription| subscription.patterns),
+            Some(patterns)
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! Control messages: everything on a link that is not a call.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use svc_core::{
+    ServerId, SpaceId, SpaceName, Timestamp, UserName,
+    registration::Registration,
+    space::{Health, HealthCheck},
+};
+
+use svc_protocol::{agent_api::MethodServerState, api::LogLine, problem::Problem};
+
+use crate::{
+    frame::{Frame, FrameKind},
+    refusal::Refusal,
+};
+
+/// One control message. `→` agent to server, `←` server to agent.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Control {
+    /// → The first frame of a link.
+    Hello(Hello),
+    /// ← The answer to hello: the link is up.
+    Welcome(Box<Welcome>),
+    /// ← The answer to hello: no link, for this reason. The connection closes after it.
+    Refused(Refusal),
+    /// → Replace the space's registration. Answered under the same frame id.
+    Register(Box<Register>),
+    /// ← The registration is in effect.
+    Registered(Accepted),
+    /// ← The registration is refused; the registration before it stays in effect.
+    RegisterRefused { problem: Problem },
+    /// → Remove the space's registration. Answered by `Unregistered` under the same frame id.
+    Unregister,
+    /// ← The answer to `Unregister`.
+    Unregistered,
+    /// ← Another space of the owner has taken over these methods (canonical names): this space no
+    /// longer registers them.
+    Displaced { methods: Vec<String> },
+    /// → The registration from before a lost link was refused on re-registration.
+    RegistrationLost { error: String },
+    /// → The method server went up or down.
+    MethodServer {
+        state: MethodServerState,
+        restarts: u64,
+    },
+    /// → A health check changed the space's health, as the agent sees it.
+    Health {
+        current: Health,
+        consecutive_failures: u32,
+        checked_at: Timestamp,
+    },
+    /// ← The space's health check changed.
+    HealthCheckChanged { health_check: HealthCheck },
+    /// → Lines for the space's log; `dropped` more exceeded the rate limit.
+    Log { lines: Vec<LogLine>, dropped: u64 },
+    /// Either way: the sender ends the link for this reason.
+    Goodbye { reason: Goodbye },
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Hello {
+    /// Versions of the control messages the agent speaks, best first.
+    pub versions: Vec<u32>,
+    /// The agent's `svc` version, for logs.
+    pub svc_version: String,
+    /// Made anew at each start of an agent: tells a reconnect from a second agent.
+    pub instance: String,
+    /// Features of the agent beyond the version's first form, such as [`crate::FEATURE_USERS`]. An
+    /// older agent sends none, an older server ignores them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<String>,
+}
+
+impl Hello {
+    pub fn has_feature(&self, name: &str) -> bool {
+        self.features.iter().any(|feature| feature == name)
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Welcome {
+    pub version: u32,
+    pub server_id: ServerId,
+    pub svc_version: String,
+    pub space: SpaceIdentity,
+    pub health_check: HealthCheck,
+    /// Seconds between pings; a link with no frame for three of these is dead.
+    pub heartbeat_seconds: u32,
+    /// Features of the server beyond the version's first form, such as
+    /// [`crate::FEATURE_PROGRESS`]. An older server sends none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub features: Vec<String>,
+}
+
+impl Welcome {
+    pub fn has_feature(&self, name: &str) -> bool {
+        self.features.iter().any(|feature| feature == name)
+    }
+}
+
+/// The space of an agent.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SpaceIdentity {
+    pub id: SpaceId,
+    pub name: SpaceName,
+    pub owner: UserName,
+    #[serde(default)]
+    pub urls: BTreeMap<String, String>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Register {
+    pub registration: Registration,
+    /// Counts the registrations of an agent. Call frames carry it, so that a call reaches the right
+    /// process while one replaces the other.
+    pub generation: u32,
+    /// Remove other spaces' conflicting methods instead of refusing (the owner only).
+    #[serde(default)]
+    pub replace_conflicting: bool,
+    /// The place from an earlier `Registered`. Present when the agent registers again by itself
+    /// after a lost link, or with fewer methods.
+    #[serde(default)]
+    pub place: Option<u64>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Accepted {
+    /// Place of the registration in the order that breaks ties (D2).
+    pub place: u64,
+    pub methods: usize,
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Goodbye {
+    /// The agent stops; its space is stopped.
+    AgentStopping,
+    /// Another agent has taken this space: exit with 6.
+    Replaced,
+    /// The space was stopped on request: close, and retry at long intervals.
+    SpaceStopped,
+    /// The space or its token is gone: exit with 4.
+    Revoked,
+    /// The server shuts down: reconnect, to another server if there is one.
+    ServerStopping,
+    /// The other side broke the protocol or did not read.
+    Protocol,
+    /// The link is not valid here any more, and a new one will be: reconnect. An older agent does
+    /// not know this reason and ignores the message; it reconnects when the connection closes.
+    Reconnect,
+}
+
+/// The frame of a control message.
+pub fn control_frame(id: u64, control: &Control) -> Frame {
+    let json = serde_json::to_vec(control).expect("a control message is always JSON");
+    Frame::new(id, FrameKind::Control, json)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_goodbye_is_not_a_control_message() {
+        let reason = serde_json::to_string(&Goodbye::Reconnect).expect("JSON");
+        assert_eq!(reason, r#""reconnect""#);
+        let newer = r#"{"type":"goodbye","reason":"some_newer_reason"}"#;
+        assert!(serde_json::from_str::<Control>(newer).is_err());
+    }
+}

@@ -1,0 +1,224 @@
+//! Frames on the wire.
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use thiserror::Error;
+
+/// Length, id and kind.
+pub const HEADER_BYTES: usize = 13;
+/// Bytes before the JSON of a `Call` or `Notify`: the registration's generation.
+pub const CALL_HEADER_BYTES: usize = 4;
+/// Bytes after the generation in a `UserCall` or `UserNotify`: the number of the user.
+pub const USER_BYTES: usize = 4;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum FrameKind {
+    /// Server to agent. Payload: `u32` generation, then a JSON-RPC request that ends in `"id":`;
+    /// the agent appends its own id and `}`.
+    Call = 1,
+    /// Server to agent. Payload: `u32` generation, then a whole JSON-RPC notification.
+    Notify = 2,
+    /// Server to agent: the caller does not wait for this call any more. The agent answers
+    /// `Cancelled…`, unless it has already sent the answer to the call.
+    Cancel = 3,
+    /// Agent to server: the `result` member, byte for byte.
+    Result = 4,
+    /// Agent to server: the `error` member, byte for byte.
+    Error = 5,
+    /// Agent to server: the call was not sent to the method server, and will not be.
+    Unavailable = 6,
+    /// Agent to server: the call was sent, then the method server died.
+    Interrupted = 7,
+    /// Agent to server: cancelled before it was sent to the method server.
+    CancelledUnsent = 8,
+    /// Agent to server: cancelled after it was sent. In serial mode the call still counts as in
+    /// flight until its `Result`, `Error` or `Interrupted` follows.
+    CancelledSent = 9,
+    /// Either way: a [`crate::Control`] message in JSON.
+    Control = 10,
+    /// Either way, id 0: a heartbeat. Answered by `Pong`.
+    Ping = 11,
+    Pong = 12,
+    /// Agent to server, and only to a server with [`crate::FEATURE_PROGRESS`]: the progress of the
+    /// call. Payload: a JSON object of at most [`crate::PROGRESS_BYTES_MAX`].
+    Progress = 13,
+    /// Server to agent, and only to an agent with [`crate::FEATURE_USERS`]. As `Call`, with a `u32`
+    /// after the generation that identifies the calling user on this link, so that users can take
+    /// turns. The number is not the user's id, and means nothing on another link.
+    UserCall = 14,
+    /// The same for `Notify`.
+    UserNotify = 15,
+}
+
+impl FrameKind {
+    fn from_byte(byte: u8) -> Option<Self> {
+        Some(match byte {
+            1 => Self::Call,
+            2 => Self::Notify,
+            3 => Self::Cancel,
+            4 => Self::Result,
+            5 => Self::Error,
+            6 => Self::Unavailable,
+            7 => Self::Interrupted,
+            8 => Self::CancelledUnsent,
+            9 => Self::CancelledSent,
+            10 => Self::Control,
+            11 => Self::Ping,
+            12 => Self::Pong,
+            13 => Self::Progress,
+            14 => Self::UserCall,
+            15 => Self::UserNotify,
+            _ => return None,
+        })
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Frame {
+    pub id: u64,
+    pub kind: FrameKind,
+    pub payload: Bytes,
+}
+
+impl Frame {
+    pub fn new(id: u64, kind: FrameKind, payload: impl Into<Bytes>) -> Self {
+        Self {
+            id,
+            kind,
+            payload: payload.into(),
+        }
+    }
+
+    pub fn empty(id: u64, kind: FrameKind) -> Self {
+        Self {
+            id,
+            kind,
+            payload: Bytes::new(),
+        }
+    }
+
+    /// Bytes on the wire.
+    pub fn len(&self) -> usize {
+        HEADER_BYTES + self.payload.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum FrameError {
+    #[error("a frame is cut off: {missing} bytes are missing")]
+    CutOff { missing: usize },
+    #[error("a frame of {0} bytes is shorter than its header")]
+    TooShort(usize),
+    #[error("frame kind {0} is not known")]
+    UnknownKind(u8),
+}
+
+pub fn put_frame(out: &mut BytesMut, frame: &Frame) {
+    out.reserve(frame.len());
+    let rest = HEADER_BYTES - 4 + frame.payload.len();
+    out.put_u32_le(u32::try_from(rest).expect("a frame is bounded by the message size"));
+    out.put_u64_le(frame.id);
+    out.put_u8(frame.kind as u8);
+    out.put_slice(&frame.payload);
+}
+
+/// Takes frames from one message. A message always ends with a whole frame.
+pub struct FrameReader(Bytes);
+
+impl FrameReader {
+    pub fn new(message: Bytes) -> Self {
+        Self(message)
+    }
+}
+
+impl Iterator for FrameReader {
+    type Item = Result<Frame, FrameError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let result = take_frame(&mut self.0);
+        if result.is_err() {
+            self.0.clear();
+        }
+        Some(result)
+    }
+}
+
+fn take_frame(bytes: &mut Bytes) -> Result<Frame, FrameError> {
+    if bytes.len() < HEADER_BYTES {
+        return Err(FrameError::CutOff {
+            missing: HEADER_BYTES - bytes.len(),
+        });
+    }
+    let rest = bytes.get_u32_le() as usize;
+    if rest < HEADER_BYTES - 4 {
+        return Err(FrameError::TooShort(rest));
+    }
+    if bytes.len() < rest {
+        return Err(FrameError::CutOff {
+            missing: rest - bytes.len(),
+        });
+    }
+    let mut frame = bytes.split_to(rest);
+    let id = frame.get_u64_le();
+    let kind = frame.get_u8();
+    let kind = FrameKind::from_byte(kind).ok_or(FrameError::UnknownKind(kind))?;
+    Ok(Frame {
+        id,
+        kind,
+        payload: frame,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(message: &[u8]) -> Vec<Result<Frame, FrameError>> {
+        FrameReader::new(Bytes::copy_from_slice(message)).collect()
+    }
+
+    #[test]
+    fn many_frames_per_message_come_back_as_they_were() {
+        let frames = [
+            Frame::new(1, FrameKind::Call, "abc"),
+            Frame::empty(u64::MAX, FrameKind::Ping),
+            Frame::new(7, FrameKind::Control, vec![b'x'; 100_000]),
+        ];
+        let mut message = BytesMut::new();
+        frames
+            .iter()
+            .for_each(|frame| put_frame(&mut message, frame));
+        let back: Vec<_> = read(&message)
+            .into_iter()
+            .map(|frame| frame.expect("whole"))
+            .collect();
+        assert_eq!(back, frames);
+    }
+
+    #[test]
+    fn hostile_bytes_are_errors_never_panics() {
+        let mut message = BytesMut::new();
+        put_frame(&mut message, &Frame::new(1, FrameKind::Call, "abcdef"));
+        for cut in 1..message.len() {
+            assert!(
+                matches!(read(&message[..cut])[..], [Err(FrameError::CutOff { .. })]),
+                "{cut}"
+            );
+        }
+        let mut huge = message.clone();
+        huge[0..4].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(matches!(read(&huge)[..], [Err(FrameError::CutOff { .. })]));
+        let mut short = message.clone();
+        short[0..4].copy_from_slice(&3u32.to_le_bytes());
+        assert_eq!(read(&short), [Err(FrameError::TooShort(3))]);
+        message[12] = 99;
+        assert_eq!(read(&message), [Err(FrameError::UnknownKind(99))]);
+    }
+}

@@ -1,0 +1,97 @@
+//! Finds out that the other end is gone: each heartbeat sends a ping, and a link without a frame
+//! for several heartbeats is dead.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+
+use crate::MISSED_HEARTBEATS_MAX;
+
+/// Whether a message has arrived since the last heartbeat; the reader sets it, the writer clears it.
+#[derive(Clone, Debug)]
+pub struct Heard(Arc<AtomicBool>);
+
+impl Heard {
+    /// A new link counts as heard.
+    pub fn new() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// Heartbeats without a message, in a row.
+#[derive(Debug, Default)]
+struct Silence(u32);
+
+impl Silence {
+    /// Counts one heartbeat; whether the link is dead.
+    fn count(&mut self, heard: bool) -> bool {
+        self.0 = if heard { 0 } else { self.0 + 1 };
+        self.0 >= MISSED_HEARTBEATS_MAX
+    }
+}
+
+pub struct Heartbeat {
+    ticks: Interval,
+    silence: Silence,
+}
+
+impl Heartbeat {
+    pub fn new(period: Duration) -> Self {
+        let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
+        // Late heartbeats are not made up for: each one needs a whole period of silence.
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            ticks,
+            silence: Silence::default(),
+        }
+    }
+
+    /// Waits for the next heartbeat. Cancel safe.
+    pub async fn tick(&mut self) {
+        self.ticks.tick().await;
+    }
+
+    /// Whether the link is dead at this heartbeat.
+    pub fn is_dead(&mut self, heard: &Heard) -> bool {
+        self.silence.count(heard.take())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_silent_heartbeats_in_a_row_end_a_link() {
+        let mut silence = Silence::default();
+        let dead: Vec<bool> = [true, false, false, true, false, false, false]
+            .into_iter()
+            .map(|heard| silence.count(heard))
+            .collect();
+        assert_eq!(dead, [false, false, false, false, false, false, true]);
+    }
+
+    #[test]
+    fn a_message_counts_for_one_heartbeat() {
+        let (heard, mut silence) = (Heard::new(), Silence::default());
+        assert!(!silence.count(heard.take()), "a new link counts as heard");
+        heard.set();
+        assert!(!silence.count(heard.take()));
+        assert!(!silence.count(heard.take()));
+        assert_eq!(silence.0, 1);
+    }
+}

@@ -1,0 +1,410 @@
+//! Frames that wait to be written: any number of senders, one writer. Users take turns, so that one
+//! user's large calls do not delay another's. An idle link keeps no memory for frames.
+
+use std::{
+    collections::VecDeque,
+    future::poll_fn,
+    num::NonZeroUsize,
+    sync::Arc,
+    task::{Poll, Waker},
+};
+
+use parking_lot::Mutex;
+use svc_core::fair_queue::{FairQueue, Turn};
+use tokio::sync::Notify;
+
+use crate::frame::{Frame, FrameKind};
+
+/// Bytes a user sends before it is another user's turn.
+const TURN_BYTES: NonZeroUsize = NonZeroUsize::new(64 * 1024).expect("not zero");
+
+/// Capacity that an empty queue may keep, in frames.
+const KEPT_FRAMES: usize = 256;
+
+/// Bytes that may wait to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct OutboxLimits {
+    /// Of users' frames. One user may take as much as is free: alone half of it.
+    pub users: usize,
+    /// Of all frames.
+    pub total: usize,
+    /// Of all frames, those being written included, from which [`Outbox::room`] waits.
+    pub room: usize,
+}
+
+impl OutboxLimits {
+    /// The server's: an agent that does not read must not make the server buffer without bound.
+    /// Past `users`, a user's calls go to another provider or fail. Frames without a payload may
+    /// exceed it: a cancel must not be lost to a burst of calls.
+    pub const SERVER: Self = Self {
+        users: 64 * 1024 * 1024,
+        total: 128 * 1024 * 1024,
+        room: usize::MAX,
+    };
+
+    /// The agent's: nothing is refused, and producers of many bytes wait for [`Outbox::room`].
+    pub const fn agent(room: usize) -> Self {
+        Self {
+            users: usize::MAX,
+            total: usize::MAX,
+            room,
+        }
+    }
+}
+
+/// Where frames are put.
+#[derive(Clone)]
+pub struct Outbox(Arc<Shared>);
+
+/// Where the writer takes them from; closes the outbox when dropped.
+pub struct Outgoing(Arc<Shared>);
+
+/// Why a frame was not queued.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NotQueued {
+    /// The writer has ended, or takes no more.
+    Closed,
+    /// The user has no share left of the bytes that may wait.
+    Full,
+    /// Not even frames without a payload have room any more: the other end does not read.
+    Overflow,
+}
+
+struct Shared {
+    queue: Mutex<Queue>,
+    /// Wakes the producers that wait for room.
+    room: Notify,
+}
+
+struct Queue {
+    limits: OutboxLimits,
+    /// Frames that belong to no user.
+    urgent: VecDeque<Frame>,
+    urgent_bytes: usize,
+    /// Calls, notifications and cancellations, by user.
+    frames: FairQueue<Frame>,
+    /// Bytes that the writer took last and may still be writing.
+    writing_bytes: usize,
+    /// A pong is queued: one answers any number of pings.
+    has_pong: bool,
+    is_closed: bool,
+    /// The writer, while it waits for a frame.
+    writer: Option<Waker>,
+}
+
+impl Queue {
+    fn is_empty(&self) -> bool {
+        self.urgent.is_empty() && self.frames.is_empty()
+    }
+
+    fn waiting_bytes(&self) -> usize {
+        self.urgent_bytes + self.frames.bytes()
+    }
+
+    fn has_room(&self) -> bool {
+        self.is_closed || self.waiting_bytes() + self.writing_bytes < self.limits.room
+    }
+
+    fn pop(&mut self) -> Option<Frame> {
+        match self.urgent.pop_front() {
+            Some(frame) => {
+                self.urgent_bytes -= cost(&frame);
+                if frame.kind == FrameKind::Pong {
+                    self.has_pong = false;
+                }
+                Some(frame)
+            }
+            None => self.frames.pop(),
+        }
+    }
+
+    fn push(&mut self, user: Option<u32>, frame: Frame) -> Result<(), NotQueued> {
+        let cost = cost(&frame);
+        let is_over = self.waiting_bytes() + cost > self.limits.total;
+        if frame.payload.is_empty() && is_over {
+            return Err(NotQueued::Overflow);
+        }
+        match user {
+            Some(user) if frame.payload.is_empty() => {
+                self.frames.push(user, frame, cost);
+            }
+            Some(user) => {
+                let left = self.limits.users.saturating_sub(self.urgent_bytes);
+                let pushed = self.frames.push_within(user, frame, cost, left);
+                pushed.map_err(|_| NotQueued::Full)?;
+            }
+            None if is_over => return Err(NotQueued::Full),
+            None => {
+                self.urgent_bytes += cost;
+                self.urgent.push_back(frame);
+            }
+        }
+        Ok(())
+    }
+
+    /// An idle link keeps no memory for a burst that is over.
+    fn shrink_empty(&mut self) {
+        self.frames.shrink_empty(KEPT_FRAMES);
+        if self.urgent.is_empty() && self.urgent.capacity() > KEPT_FRAMES {
+            self.urgent = VecDeque::new();
+        }
+    }
+}
+
+/// The memory of a queued frame: its bytes, and the frame itself.
+fn cost(frame: &Frame) -> usize {
+    frame.len() + size_of::<Frame>()
+}
+
+pub fn outbox(limits: OutboxLimits) -> (Outbox, Outgoing) {
+    let queue = Queue {
+        limits,
+        urgent: VecDeque::new(),
+        urgent_bytes: 0,
+        frames: FairQueue::new(Turn::Bytes(TURN_BYTES)),
+        writing_bytes: 0,
+        has_pong: false,
+        is_closed: false,
+        writer: None,
+    };
+    let shared = Arc::new(Shared {
+        queue: Mutex::new(queue),
+        room: Notify::new(),
+    });
+    (Outbox(shared.clone()), Outgoing(shared))
+}
+
+impl Outbox {
+    /// Queues a frame of a user behind the user's others, or one that belongs to no user ahead of
+    /// all that do.
+    pub fn put(&self, user: Option<u32>, frame: Frame) -> Result<(), NotQueued> {
+        let mut queue = self.0.queue.lock();
+        if queue.is_closed {
+            return Err(NotQueued::Closed);
+        }
+        queue.push(user, frame)?;
+        let writer = queue.writer.take();
+        drop(queue);
+        if let Some(writer) = writer {
+            writer.wake();
+        }
+        Ok(())
+    }
+
+    /// Queues the answer to a ping, unless one is queued already.
+    pub fn put_pong(&self) -> Result<(), NotQueued> {
+        if std::mem::replace(&mut self.0.queue.lock().has_pong, true) {
+            return Ok(());
+        }
+        self.put(None, Frame::empty(0, FrameKind::Pong))
+    }
+
+    /// Whether a producer of many bytes may go on.
+    pub fn has_room(&self) -> bool {
+        self.0.queue.lock().has_room()
+    }
+
+    /// Waits while too many bytes are queued; not for an outbox that is closed.
+    pub async fn room(&self) {
+        loop {
+            let notified = self.0.room.notified();
+            if self.has_room() {
+                return;
+            }
+            notified.await;
+        }
+    }
+}
+
+impl Outgoing {
+    /// Waits until there are frames, and moves some of them to the end of `batch`: at most
+    /// `frames_max`, and no more once they have `bytes_max` together. These frames are ahead of
+    /// all later ones, and count as written at the next call.
+    pub async fn take(&mut self, batch: &mut Vec<Frame>, frames_max: usize, bytes_max: usize) {
+        poll_fn(|context| {
+            let mut queue = self.0.queue.lock();
+            let had_room = queue.has_room();
+            let (mut frames, mut bytes) = (0, 0);
+            while frames < frames_max
+                && bytes < bytes_max
+                && let Some(frame) = queue.pop()
+            {
+                frames += 1;
+                bytes += frame.len();
+                batch.push(frame);
+            }
+            queue.writing_bytes = bytes;
+            if frames == 0 {
+                queue.writer = Some(context.waker().clone());
+            } else if queue.is_empty() {
+                queue.shrink_empty();
+            }
+            if !had_room && queue.has_room() {
+                self.0.room.notify_waiters();
+            }
+            match frames {
+                0 => Poll::Pending,
+                _ => Poll::Ready(()),
+            }
+        })
+        .await;
+    }
+
+    /// The next frame.
+    pub async fn next(&mut self) -> Frame {
+        let mut batch = Vec::with_capacity(1);
+        self.take(&mut batch, 1, usize::MAX).await;
+        batch.remove(0)
+    }
+
+    /// Takes no more frames, and returns those that still wait.
+    pub fn close(&mut self) -> Vec<Frame> {
+        let mut queue = self.0.queue.lock();
+        queue.is_closed = true;
+        self.0.room.notify_waiters();
+        std::iter::from_fn(|| queue.pop()).collect()
+    }
+}
+
+impl Drop for Outgoing {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn server_outbox() -> (Outbox, Outgoing) {
+        outbox(OutboxLimits::SERVER)
+    }
+
+    fn frame(id: u64) -> Frame {
+        Frame::empty(id, FrameKind::Ping)
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn every_frame_reaches_the_writer_in_the_order_of_its_sender() {
+        const FRAMES: u64 = 10_000;
+        let (outbox, mut outgoing) = server_outbox();
+        let outbox = Arc::new(outbox);
+        for sender in 0..2_u64 {
+            let outbox = outbox.clone();
+            tokio::spawn(async move {
+                for n in 0..FRAMES {
+                    outbox.put(None, frame(2 * n + sender)).expect("it is open");
+                    tokio::task::yield_now().await;
+                }
+            });
+        }
+        let (mut batch, mut next) = (Vec::new(), [0, 1]);
+        while next != [2 * FRAMES, 2 * FRAMES + 1] {
+            batch.clear();
+            outgoing.take(&mut batch, 7, 1_000).await;
+            assert!((1..=7).contains(&batch.len()));
+            for frame in &batch {
+                let next = &mut next[(frame.id % 2) as usize];
+                assert_eq!(frame.id, *next);
+                *next += 2;
+            }
+        }
+    }
+
+    #[test]
+    fn a_closed_outbox_gives_what_waited_and_takes_nothing() {
+        let (outbox, mut outgoing) = server_outbox();
+        outbox.put(None, frame(1)).expect("it is open");
+        let left: Vec<u64> = outgoing.close().iter().map(|frame| frame.id).collect();
+        assert_eq!(left, [1]);
+        assert!(outbox.put(None, frame(2)).is_err());
+    }
+
+    #[test]
+    fn an_outbox_is_closed_when_its_writer_ends() {
+        let (outbox, outgoing) = server_outbox();
+        drop(outgoing);
+        assert!(outbox.put(None, frame(1)).is_err());
+    }
+
+    fn call(id: u64, bytes: usize) -> Frame {
+        Frame::new(id, FrameKind::UserCall, vec![b'x'; bytes])
+    }
+
+    #[tokio::test]
+    async fn a_users_large_calls_do_not_delay_another_user() {
+        const MIB: usize = 1024 * 1024;
+        let (outbox, mut outgoing) = server_outbox();
+        for id in 0..3 {
+            outbox.put(Some(1), call(id, 8 * MIB)).expect("room");
+        }
+        outbox.put(Some(2), call(100, 50)).expect("room");
+        outbox.put(None, frame(200)).expect("room");
+        let mut batch = Vec::new();
+        outgoing.take(&mut batch, 256, 64 * 1024).await;
+        let ids: Vec<u64> = batch.iter().map(|frame| frame.id).collect();
+        assert_eq!(ids, [200, 100, 0], "one large frame at a time");
+    }
+
+    #[test]
+    fn a_user_who_fills_the_outbox_leaves_room_for_others() {
+        const MIB: usize = 1024 * 1024;
+        let (outbox, mut outgoing) = server_outbox();
+        let fill = |user, size| {
+            let queued = (0..1_000)
+                .take_while(|_| outbox.put(Some(user), call(1, size)).is_ok())
+                .count();
+            queued * size
+        };
+        assert_eq!(fill(1, MIB) / MIB, 32, "half of 64 MiB");
+        assert_eq!(outbox.put(Some(1), call(2, MIB)), Err(NotQueued::Full));
+        assert_eq!(fill(2, MIB) / MIB, 16);
+        assert!(outbox.put(Some(3), call(2, 8 * MIB)).is_ok());
+        // A cancel is never lost to a burst of calls.
+        let cancel = Frame::empty(1, FrameKind::Cancel);
+        assert_eq!(outbox.put(Some(1), cancel), Ok(()));
+        assert!(outgoing.close().len() > 48);
+    }
+
+    #[tokio::test]
+    async fn a_cancel_stays_behind_the_call_it_cancels() {
+        let (outbox, mut outgoing) = server_outbox();
+        outbox.put(Some(1), call(1, 100_000)).expect("room");
+        outbox.put(Some(2), call(2, 10)).expect("room");
+        let cancel = Frame::empty(1, FrameKind::Cancel);
+        outbox.put(Some(1), cancel).expect("room");
+        let mut batch = Vec::new();
+        outgoing.take(&mut batch, 256, usize::MAX).await;
+        let sent: Vec<_> = batch.iter().map(|frame| (frame.id, frame.kind)).collect();
+        let (call, cancel) = (FrameKind::UserCall, FrameKind::Cancel);
+        assert_eq!(sent, [(2, call), (1, call), (1, cancel)]);
+    }
+
+    #[test]
+    fn one_pong_answers_any_number_of_pings() {
+        let (outbox, mut outgoing) = server_outbox();
+        for _ in 0..3 {
+            outbox.put_pong().expect("it is open");
+        }
+        assert_eq!(outgoing.close().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_full_outbox_has_no_room_until_it_is_written() {
+        let (outbox, mut outgoing) = outbox(OutboxLimits::agent(100));
+        outbox.room().await;
+        let frame = Frame::new(1, FrameKind::Control, vec![0; 100]);
+        outbox.put(None, frame).expect("it is open");
+        let mut batch = Vec::new();
+        for _ in 0..2 {
+            let waited = tokio::time::timeout(Duration::from_millis(20), outbox.room()).await;
+            assert!(waited.is_err(), "there is no room");
+            // The frame is being written: it still takes its room.
+            let take = outgoing.take(&mut batch, 256, usize::MAX);
+            let _ = tokio::time::timeout(Duration::ZERO, take).await;
+        }
+        outbox.room().await;
+    }
+}

@@ -1,0 +1,106 @@
+//! Why a server refuses a link.
+
+use serde::{Deserialize, Serialize};
+
+/// The server's answer to a hello that it does not accept.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Refusal {
+    pub code: RefusalCode,
+    pub detail: String,
+    /// Whether a later attempt can succeed.
+    pub retry: bool,
+}
+
+impl Refusal {
+    pub fn new(code: RefusalCode, detail: impl Into<String>, retry: bool) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            retry,
+        }
+    }
+}
+
+/// Sent as a string.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum RefusalCode {
+    /// No version of the control messages that both ends speak.
+    Version,
+    /// The space was stopped on request.
+    SpaceStopped,
+    /// The agent token is not valid any more, or its space is gone.
+    Unauthorized,
+    /// The server is stopping.
+    Draining,
+    /// The server cannot reach its database.
+    Busy,
+    /// The agent broke the protocol.
+    Protocol,
+    /// A code of a newer server: `Refusal::retry` decides.
+    Other(String),
+}
+
+impl RefusalCode {
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Version => "version",
+            Self::SpaceStopped => "space_stopped",
+            Self::Unauthorized => "unauthorized",
+            Self::Draining => "draining",
+            Self::Busy => "busy",
+            Self::Protocol => "protocol",
+            Self::Other(code) => code,
+        }
+    }
+}
+
+impl From<&str> for RefusalCode {
+    fn from(code: &str) -> Self {
+        match code {
+            "version" => Self::Version,
+            "space_stopped" => Self::SpaceStopped,
+            "unauthorized" => Self::Unauthorized,
+            "draining" => Self::Draining,
+            "busy" => Self::Busy,
+            "protocol" => Self::Protocol,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
+impl From<String> for RefusalCode {
+    fn from(code: String) -> Self {
+        Self::from(code.as_str())
+    }
+}
+
+impl From<RefusalCode> for String {
+    fn from(code: RefusalCode) -> Self {
+        code.as_str().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_keep_their_strings_and_unknown_ones_are_kept() {
+        for code in [
+            "version",
+            "space_stopped",
+            "unauthorized",
+            "draining",
+            "busy",
+            "protocol",
+            "quota_of_a_newer_server",
+        ] {
+            let json = serde_json::json!({"code": code, "detail": "why", "retry": true});
+            let refusal: Refusal = serde_json::from_value(json.clone()).expect("a refusal");
+            let is_unknown = matches!(refusal.code, RefusalCode::Other(_));
+            assert_eq!(is_unknown, code == "quota_of_a_newer_server", "{code}");
+            assert_eq!(serde_json::to_value(&refusal).expect("JSON"), json);
+        }
+    }
+}

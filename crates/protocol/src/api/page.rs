@@ -1,0 +1,11 @@
+//! Query parameters that every list takes.
+
+use serde::{Deserialize, Serialize};
+
+/// One page of a list.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct PageQuery {
+    pub limit: Option<u32>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}

@@ -1,0 +1,285 @@
+//! Delivers one event to one receiver: by type of sink, or to a subscribed method.
+
+mod maker;
+pub mod method;
+pub mod script;
+pub mod webhook;
+
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
+
+use svc_core::{
+    SpaceId, Timestamp, UserId,
+    event::{Event, EventSpace, sample},
+};
+use svc_store::{
+    Store, StoreError,
+    sinks::{SinkConfig, SinkRow},
+    spaces, templates,
+};
+
+use self::{method::MethodDelivery, webhook::Webhook};
+use super::{
+    lanes::{AttemptDetail, Deliver, Job, Sent, Target},
+    sealed_headers::{self, Sealing},
+    secrets::SecretKey,
+    template::{self, Scope},
+};
+use crate::{
+    fair_pool::{Cancelled, FairPool, PoolError},
+    metrics::Metrics,
+    scripts::{ScriptRunner, Waiting},
+};
+
+pub struct Deliverers {
+    pub store: Store,
+    pub secrets: Arc<SecretKey>,
+    /// Whether new header values are encrypted.
+    pub sealing: Sealing,
+    pub webhook: Webhook,
+    pub methods: MethodDelivery,
+    pub scripts: Arc<ScriptRunner>,
+    /// What was said of sinks from which nothing is delivered.
+    pub withheld: script::Told,
+    /// Renders templates.
+    pub compute: FairPool,
+    pub metrics: Arc<Metrics>,
+}
+
+impl Deliver for Deliverers {
+    async fn deliver(&self, job: Job) -> Sent {
+        let (receiver, owner) = match &job.target {
+            Target::Sink(sink) => (sink.name.clone(), sink.owner_key.clone()),
+            Target::Method {
+                method, owner_id, ..
+            } => (method.clone(), owner_id.to_string()),
+        };
+        let sent = self.attempt(job).await;
+        if let Some(outcome) = sent.outcome() {
+            self.metrics.events.attempted(&receiver, &owner, outcome);
+        }
+        sent
+    }
+}
+
+impl Deliverers {
+    async fn attempt(&self, job: Job) -> Sent {
+        match job.target {
+            Target::Sink(sink) => {
+                let waiting = Waiting {
+                    lane: job.lane,
+                    failures: job.attempt.saturating_sub(1),
+                };
+                self.to_sink(&sink, &job.event, Some(waiting)).await
+            }
+            Target::Method {
+                owner_id,
+                method,
+                formatters,
+            } => {
+                let body = match self.format(owner_id, &formatters, &job.event).await {
+                    Ok(body) => body,
+                    Err(unrendered) => return unrendered.into(),
+                };
+                self.methods
+                    .deliver(owner_id, &method, job.event.id, &body)
+                    .await
+            }
+        }
+    }
+}
+
+/// Why there is no body to send.
+pub enum Unrendered {
+    /// Trying again cannot help.
+    Template(String),
+    Store(StoreError),
+    /// The user has too much else in progress.
+    Busy(PoolError),
+}
+
+/// Who waits for a rendering.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Rendering {
+    /// A delivery for this user. It waits for its turn: the engine bounds how many there are.
+    Delivery(UserId),
+    /// A request of this user, which is refused when there are too many of them.
+    Request(UserId),
+}
+
+impl From<Unrendered> for Sent {
+    fn from(unrendered: Unrendered) -> Self {
+        match unrendered {
+            Unrendered::Template(error) => Self::Dead(detail(error)),
+            Unrendered::Store(error) => Self::Failed(detail(error.to_string())),
+            Unrendered::Busy(error) => Self::Failed(detail(error.to_string())),
+        }
+    }
+}
+
+impl From<PoolError> for Unrendered {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Failed => Self::Template("rendering the template failed".to_owned()),
+            busy => Self::Busy(busy),
+        }
+    }
+}
+
+impl From<StoreError> for Unrendered {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+fn detail(error: String) -> AttemptDetail {
+    AttemptDetail {
+        status: None,
+        ms: 0,
+        error: Some(error),
+        output: None,
+    }
+}
+
+impl Deliverers {
+    /// `waiting` for a delivery from its lane; a try has none, and waits for its turn.
+    pub(super) async fn to_sink(
+        &self,
+        sink: &SinkRow,
+        event: &Event,
+        waiting: Option<Waiting>,
+    ) -> Sent {
+        let began = Instant::now();
+        match &sink.config {
+            SinkConfig::Webhook {
+                url, body_template, ..
+            } => {
+                if let Some(why) = self.withheld_webhook(sink, waiting).await {
+                    return Sent::Withheld(why);
+                }
+                let rendering = Rendering::Delivery(sink.owner_id);
+                let body = match self
+                    .render(body_template.as_deref(), event, rendering)
+                    .await
+                {
+                    Ok(body) => body,
+                    Err(unrendered) => return unrendered.into(),
+                };
+                let secrets = match self.secrets_of(sink, svc_clock::now()) {
+                    Ok(secrets) => secrets,
+                    Err(error) => return Sent::Failed(detail(error)),
+                };
+                let headers = match self.headers_of(sink) {
+                    Ok(headers) => headers,
+                    Err(error) => return Sent::Failed(detail(error)),
+                };
+                let (mut attempt, delivered) = self
+                    .webhook
+                    .send(
+                        sink.owner_id,
+                        url,
+                        &headers,
+                        body,
+                        event,
+                        &secrets,
+                        svc_clock::now(),
+                    )
+                    .await;
+                attempt.ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+                if delivered {
+                    Sent::Delivered(attempt)
+                } else {
+                    Sent::Failed(attempt)
+                }
+            }
+            SinkConfig::Script { .. } => self.run_script(sink, event, waiting).await,
+            // A formatter has no lane, so nothing is ever queued for it.
+            SinkConfig::JsonRpc { .. } => Sent::Dead(detail(
+                "a json-rpc sink formats events and receives none".to_owned(),
+            )),
+        }
+    }
+
+    /// The secrets that sign, the current one first; the one before it while it overlaps.
+    pub fn secrets_of(&self, sink: &SinkRow, now: Timestamp) -> Result<Vec<Vec<u8>>, String> {
+        let previous = sink.previous_secret.as_ref();
+        let previous = previous.filter(|_| sink.previous_until.is_some_and(|until| until > now));
+        sink.secret
+            .iter()
+            .chain(previous)
+            .map(|sealed| self.secrets.decrypt(sealed, sink.id.0.as_bytes()))
+            .collect::<Result<_, _>>()
+            .map_err(|error| error.to_string())
+    }
+
+    /// The headers that a webhook adds, with their values.
+    pub fn headers_of(&self, sink: &SinkRow) -> Result<BTreeMap<String, String>, String> {
+        sealed_headers::open(&self.secrets, sink).map_err(|error| error.to_string())
+    }
+
+    /// The body a template makes of an event; the default body without a template. A template is a
+    /// user's program, bounded but not short: it runs on the threads for computations.
+    pub async fn render(
+        &self,
+        source: Option<&str>,
+        event: &Event,
+        rendering: Rendering,
+    ) -> Result<String, Unrendered> {
+        let Some(source) = source.map(str::to_owned) else {
+            return Ok(template::default_body(event));
+        };
+        let surroundings = self.surroundings_of(event).await?;
+        let event = event.clone();
+        let render = move |_: &Cancelled| {
+            let scope = Scope {
+                event: &event,
+                space: surroundings.space,
+                custom: &surroundings.custom,
+            };
+            template::load(&source)?.render(&scope)
+        };
+        let rendered = match rendering {
+            Rendering::Delivery(owner) => self.compute.run_unbounded(owner, render).await,
+            Rendering::Request(user) => self.compute.run(user, render).await,
+        };
+        rendered?.map_err(|error| Unrendered::Template(error.to_string()))
+    }
+
+    async fn surroundings_of(&self, event: &Event) -> Result<Surroundings, StoreError> {
+        let space = event.space_id;
+        if space == SpaceId::NIL {
+            return Ok(Surroundings {
+                space: sample::space_of(event),
+                custom: BTreeMap::new(),
+            });
+        }
+        self.store
+            .read(move |tx| {
+                let Some(row) = spaces::find(tx, space)? else {
+                    return Ok(Surroundings::default());
+                };
+                let template = row
+                    .template_id
+                    .map(|id| templates::find(tx, id))
+                    .transpose()?;
+                Ok(Surroundings {
+                    custom: template
+                        .flatten()
+                        .map(|t| t.custom_fields)
+                        .unwrap_or_default(),
+                    space: Some(EventSpace {
+                        id: row.id,
+                        name: row.name.to_string(),
+                        urls: row.space_urls,
+                    }),
+                })
+            })
+            .await
+    }
+}
+
+/// What a template sees besides the event.
+#[derive(Default)]
+struct Surroundings {
+    space: Option<EventSpace>,
+    custom: BTreeMap<String, String>,
+}

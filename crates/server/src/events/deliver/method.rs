@@ -1,0 +1,187 @@
+//! Method subscriptions (spec 6.4): the event as params of a call, by the way every call goes.
+
+use std::{collections::HashMap, sync::Arc, time::Instant};
+
+use parking_lot::Mutex;
+use svc_core::{EventId, Permissions, UserId, event::Event, pattern::Pattern, visibility::Viewer};
+use svc_protocol::jsonrpc::{PARAMS_DEPTH_MAX, RpcError, nests_deeper_than};
+use svc_store::{
+    StoreError, Tx,
+    sinks::{self, SinkConfig, SinkRow},
+    users,
+};
+
+use super::{Deliverers, Rendering, Unrendered};
+use crate::{
+    events::lanes::{AttemptDetail, Sent},
+    live::Availability,
+    methods::{
+        calls::{Reply, attempt},
+        provider::Provider,
+        registry::{PickError, Registry},
+    },
+};
+
+/// Bytes of a method's answer that the delivery log keeps.
+const OUTPUT_MAX: usize = 16 * 1024;
+
+pub struct MethodDelivery {
+    registry: Arc<Registry>,
+    /// Who failed the event a method is at, so that the next attempt goes elsewhere if it can. A
+    /// method has one delivery in flight, so this is one entry each.
+    failed: Mutex<HashMap<(UserId, String), Failed>>,
+}
+
+/// An event, and the providers that failed it.
+type Failed = (EventId, Vec<Arc<Provider>>);
+
+impl MethodDelivery {
+    pub fn new(registry: Arc<Registry>) -> Self {
+        Self {
+            registry,
+            failed: Mutex::default(),
+        }
+    }
+
+    /// One attempt, at the provider D2 picks among those that have not failed this event yet. A
+    /// space whose link is lost within its grace is waited for, and spends none.
+    pub async fn deliver(&self, owner: UserId, method: &str, event: EventId, params: &str) -> Sent {
+        let key = (owner, method.to_owned());
+        let failed = self
+            .failed
+            .lock()
+            .remove(&key)
+            .filter(|(failed, _)| *failed == event);
+        let mut failed = failed.map(|(_, providers)| providers).unwrap_or_default();
+        let began = Instant::now();
+        let mut unsent = Vec::new();
+        let error = loop {
+            let provider = match self.pick(owner, method, &failed, &unsent) {
+                Ok(provider) => provider,
+                // Not one attempt was made: nobody is linked, or not yet registered again.
+                // Likewise if all of them went away before anything was sent.
+                Err(_) if unsent.iter().all(is_unlinked) => return Sent::Paused,
+                Err(PickError::NotFound | PickError::Unavailable) => {
+                    break (RpcError::Unavailable.message().to_owned(), None);
+                }
+            };
+            let now = tokio::time::Instant::now();
+            match attempt(&provider, owner, Some(params), now, None).await {
+                Ok(Some(Reply::Result(result))) => {
+                    return Sent::Delivered(detail(began, None, Some(&result)));
+                }
+                Ok(Some(Reply::Error(error))) => {
+                    failed.push(provider);
+                    break ("the method answered an error".to_owned(), Some(error));
+                }
+                Ok(None) => unsent.push(provider),
+                Err(error) => {
+                    failed.push(provider);
+                    break (error.message().to_owned(), None);
+                }
+            }
+        };
+        self.failed.lock().insert(key, (event, failed));
+        let (error, output) = error;
+        Sent::Failed(detail(began, Some(error), output.as_deref()))
+    }
+
+    fn pick(
+        &self,
+        owner: UserId,
+        method: &str,
+        failed: &[Arc<Provider>],
+        unsent: &[Arc<Provider>],
+    ) -> Result<Arc<Provider>, PickError> {
+        let viewer = Viewer {
+            id: owner,
+            permissions: Permissions::NONE,
+            groups: &[],
+        };
+        let both: Vec<_> = failed.iter().chain(unsent).cloned().collect();
+        let elsewhere = self.registry.pick(viewer, owner, method, &both);
+        elsewhere.or_else(|_| self.registry.pick(viewer, owner, method, unsent))
+    }
+}
+
+fn is_unlinked(provider: &Arc<Provider>) -> bool {
+    provider.availability() == Availability::Unlinked
+}
+
+fn detail(began: Instant, error: Option<String>, output: Option<&[u8]>) -> AttemptDetail {
+    let excerpt =
+        |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(OUTPUT_MAX)]).into_owned();
+    AttemptDetail {
+        status: None,
+        ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+        error,
+        output: output.map(excerpt),
+    }
+}
+
+impl Deliverers {
+    /// The params of a subscribed method: formatted by the first of its `event_sinks`, in the
+    /// order they are declared, whose own patterns match; else the default form.
+    pub(super) async fn format(
+        &self,
+        owner: UserId,
+        formatters: &[String],
+        event: &Event,
+    ) -> Result<String, Unrendered> {
+        let (names, event_type) = (formatters.to_vec(), event.r#type.clone());
+        let source = self
+            .store
+            .read(move |tx| {
+                for name in &names {
+                    // The owner's own come before global ones of the same name.
+                    let keys = [owner.to_string(), sinks::GLOBAL.to_owned()];
+                    for key in &keys {
+                        let Some(sink) = sinks::find_by_name(tx, key, name)? else {
+                            continue;
+                        };
+                        let SinkConfig::JsonRpc { body_template } = &sink.config else {
+                            continue;
+                        };
+                        let applies = sink.active
+                            && matches(&sink.patterns, &event_type)
+                            && may_format(tx, &sink, owner)?;
+                        if applies {
+                            return Ok(body_template.clone());
+                        }
+                        break;
+                    }
+                }
+                Ok(None)
+            })
+            .await?;
+        let rendering = Rendering::Delivery(owner);
+        let params = self.render(source.as_deref(), event, rendering).await?;
+        // Params of a method are an object, whatever a template makes of an unforeseen event.
+        if !params.trim_start().starts_with('{') {
+            return Err(Unrendered::Template(
+                "the template does not give a JSON object".to_owned(),
+            ));
+        }
+        if nests_deeper_than(&params, PARAMS_DEPTH_MAX) {
+            return Err(Unrendered::Template(format!(
+                "the params nest more than {PARAMS_DEPTH_MAX} levels deep"
+            )));
+        }
+        Ok(params)
+    }
+}
+
+/// A formatter decides the params of a call. A global one applies only if the user who saved it
+/// last held all that the owner of the method holds.
+fn may_format(tx: &mut Tx<'_>, sink: &SinkRow, method_owner: UserId) -> Result<bool, StoreError> {
+    if !sink.is_global() {
+        return Ok(true);
+    }
+    let owner = users::find_power(tx, method_owner)?;
+    let held = owner.map_or(Permissions::NONE, |owner| owner.permissions);
+    Ok(sinks::saved_power(tx, sink.id)?.check(held).is_ok())
+}
+
+fn matches(patterns: &[Pattern], event_type: &str) -> bool {
+    patterns.iter().any(|pattern| pattern.matches(event_type))
+}

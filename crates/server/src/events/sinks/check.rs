@@ -1,0 +1,328 @@
+//! Is what a person asks for a sink that can work? Everything is refused here, with the reason,
+//! rather than found out at the first delivery.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+use svc_core::{EventId, event::sample, name::check_free_name, pattern::Pattern};
+use svc_protocol::api::{
+    JsonRpcConfig, NewSink, PatternsInput, ScriptConfig, SinkType, WebhookConfig,
+};
+use svc_store::sinks::SinkConfig;
+use uuid::Uuid;
+
+use super::error::SinkError;
+use crate::events::{
+    deliver::webhook,
+    sealed_headers::MASK,
+    secrets,
+    template::{self, Scope, TemplateError},
+};
+
+/// Patterns one sink may have.
+const PATTERNS_MAX: usize = 100;
+/// Characters of a description.
+const DESCRIPTION_MAX: usize = 1_000;
+
+pub fn name_and_description(name: &str, description: &str) -> Result<(), SinkError> {
+    check_free_name("event sink", name)?;
+    let length = description.chars().count();
+    if length > DESCRIPTION_MAX {
+        return Err(SinkError::invalid(
+            "invalid",
+            format!(
+                "the description has {length} characters; at most {DESCRIPTION_MAX} are allowed"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+/// Patterns from an array, or from one text with commas.
+pub fn patterns(input: &PatternsInput) -> Result<Vec<Pattern>, SinkError> {
+    let patterns = match input {
+        PatternsInput::Text(text) => Pattern::parse_list(text)?,
+        PatternsInput::List(list) => list
+            .iter()
+            .enumerate()
+            .map(|(index, text)| Pattern::parse(text, index + 1))
+            .collect::<Result<_, _>>()?,
+    };
+    if patterns.is_empty() || patterns.len() > PATTERNS_MAX {
+        return Err(SinkError::invalid(
+            "invalid_pattern",
+            format!(
+                "{} patterns; a sink has between 1 and {PATTERNS_MAX} (`*` matches every event)",
+                patterns.len()
+            ),
+        ));
+    }
+    Ok(patterns)
+}
+
+/// What a new sink sends with: the part of its type, and no other.
+pub struct NewConfig {
+    pub config: SinkConfig,
+    /// The webhook secret that was given, decoded.
+    pub secret: Option<String>,
+}
+
+pub fn new_config(new: &NewSink) -> Result<NewConfig, SinkError> {
+    let given = [
+        ("webhook", new.webhook.is_some(), SinkType::Webhook),
+        ("script", new.script.is_some(), SinkType::Script),
+        ("json_rpc", new.json_rpc.is_some(), SinkType::JsonRpc),
+    ];
+    if let Some((part, ..)) = given
+        .iter()
+        .find(|(_, is, kind)| *is && *kind != new.r#type)
+    {
+        return Err(wrong_part(part, new.r#type));
+    }
+    match new.r#type {
+        SinkType::Webhook => {
+            let given = new.webhook.clone().ok_or_else(|| {
+                SinkError::invalid(
+                    "invalid_config",
+                    "a webhook sink needs `webhook` with at least `url`",
+                )
+            })?;
+            if let Some(secret) = &given.secret {
+                secrets::parse_webhook_secret(secret)
+                    .map_err(|error| SinkError::invalid("invalid_secret", error.to_string()))?;
+            }
+            let secret = given.secret.clone();
+            no_masks(&given.headers)?;
+            let config = checked(of_webhook(given))?;
+            Ok(NewConfig { config, secret })
+        }
+        SinkType::Script => {
+            let given = new.script.clone().ok_or_else(no_script)?;
+            Ok(NewConfig {
+                config: checked(of_script(given))?,
+                secret: None,
+            })
+        }
+        SinkType::JsonRpc => {
+            let JsonRpcConfig { body_template } = new.json_rpc.clone().unwrap_or_default();
+            Ok(NewConfig {
+                config: checked(SinkConfig::JsonRpc { body_template })?,
+                secret: None,
+            })
+        }
+    }
+}
+
+/// A sink's configuration after a merge patch of the part of its type.
+pub fn merged_config(current: &SinkConfig, patch: &Value) -> Result<SinkConfig, SinkError> {
+    let Value::Object(patch) = patch else {
+        return Err(SinkError::invalid(
+            "invalid_config",
+            "the part of the sink's type is changed member by member; give an object",
+        ));
+    };
+    let unreadable = |error: serde_json::Error| {
+        SinkError::invalid(
+            "invalid_config",
+            format!("this is not what the sink takes: {error}"),
+        )
+    };
+    match current {
+        SinkConfig::Webhook {
+            url,
+            headers,
+            body_template,
+        } => {
+            if patch.contains_key("secret") {
+                return Err(SinkError::invalid(
+                    "invalid_secret",
+                    "a secret is not changed by a patch; POST to `rotate-secret`, which lets the old one sign on for a while",
+                ));
+            }
+            let current = WebhookConfig {
+                url: url.clone(),
+                headers: headers.clone(),
+                body_template: body_template.clone(),
+                secret: None,
+            };
+            let merged = merge(&current, patch).map_err(unreadable)?;
+            let mut merged: WebhookConfig = serde_json::from_value(merged).map_err(unreadable)?;
+            keep_masked(&mut merged.headers, headers)?;
+            checked(of_webhook(merged))
+        }
+        SinkConfig::Script { script_id, source } => {
+            let current = ScriptConfig {
+                script_id: *script_id,
+                source: source.clone(),
+            };
+            let merged = merge(&current, &switched(patch)).map_err(unreadable)?;
+            checked(of_script(
+                serde_json::from_value(merged).map_err(unreadable)?,
+            ))
+        }
+        SinkConfig::JsonRpc { body_template } => {
+            let current = JsonRpcConfig {
+                body_template: body_template.clone(),
+            };
+            let merged = merge(&current, patch).map_err(unreadable)?;
+            let JsonRpcConfig { body_template } =
+                serde_json::from_value(merged).map_err(unreadable)?;
+            checked(SinkConfig::JsonRpc { body_template })
+        }
+    }
+}
+
+/// A value that is the mask stands for the stored one: who reads a sink and writes it back changes
+/// nothing.
+fn keep_masked(
+    headers: &mut BTreeMap<String, String>,
+    stored: &BTreeMap<String, String>,
+) -> Result<(), SinkError> {
+    for (name, value) in headers.iter_mut().filter(|(_, value)| *value == MASK) {
+        match stored.get(name) {
+            Some(stored) => value.clone_from(stored),
+            None => return Err(only_a_mask(name)),
+        }
+    }
+    Ok(())
+}
+
+fn no_masks(headers: &BTreeMap<String, String>) -> Result<(), SinkError> {
+    match headers.iter().find(|(_, value)| *value == MASK) {
+        Some((name, _)) => Err(only_a_mask(name)),
+        None => Ok(()),
+    }
+}
+
+fn only_a_mask(name: &str) -> SinkError {
+    SinkError::invalid(
+        "invalid_header",
+        format!("`{MASK}` stands for a stored value, and header `{name}` has none; give its value"),
+    )
+}
+
+pub fn wrong_part(part: &str, kind: SinkType) -> SinkError {
+    let kind = match kind {
+        SinkType::Webhook => "webhook",
+        SinkType::Script => "script",
+        SinkType::JsonRpc => "json-rpc",
+    };
+    SinkError::invalid(
+        "invalid_config",
+        format!("`{part}` does not belong to a sink of type `{kind}`"),
+    )
+}
+
+/// Tries a template out on made-up events: it must render JSON, and an object where it makes the
+/// params of a method. What depends on an event's own data shows at its delivery only.
+pub fn body_template(source: &str, kind: SinkType) -> Result<(), SinkError> {
+    let refused = |error: TemplateError| SinkError::invalid("invalid_template", error.to_string());
+    let compiled = template::compile(source).map_err(refused)?;
+    if kind == SinkType::JsonRpc {
+        let event = sample::event(EventId(Uuid::now_v7()), svc_clock::now());
+        let scope = Scope {
+            event: &event,
+            space: None,
+            custom: &BTreeMap::new(),
+        };
+        compiled.render_object(&scope).map_err(refused)?;
+    }
+    Ok(())
+}
+
+/// The params of a subscribed method are an object (spec 2.2).
+pub fn object_body(rendered: &str) -> Result<(), SinkError> {
+    if rendered.trim_start().starts_with('{') {
+        return Ok(());
+    }
+    let message = TemplateError::NotAnObject.to_string();
+    Err(SinkError::invalid("invalid_template", message))
+}
+
+fn of_webhook(given: WebhookConfig) -> SinkConfig {
+    SinkConfig::Webhook {
+        url: given.url,
+        headers: given.headers,
+        body_template: given.body_template,
+    }
+}
+
+fn of_script(given: ScriptConfig) -> SinkConfig {
+    SinkConfig::Script {
+        script_id: given.script_id,
+        source: given.source,
+    }
+}
+
+fn no_script() -> SinkError {
+    SinkError::invalid(
+        "invalid_config",
+        "a script sink needs `script` with either `script_id` or `source`",
+    )
+}
+
+/// A stored script takes the place of a source, and the other way round: whoever gives the one
+/// need not take back the other.
+fn switched(patch: &Map<String, Value>) -> Map<String, Value> {
+    let mut patch = patch.clone();
+    let given = |key| patch.get(key).is_some_and(|value: &Value| !value.is_null());
+    match (given("script_id"), given("source")) {
+        (true, false) => patch.insert("source".to_owned(), Value::Null),
+        (false, true) => patch.insert("script_id".to_owned(), Value::Null),
+        _ => None,
+    };
+    patch
+}
+
+/// All but the template, which takes long to check: see [`body_template`].
+fn checked(config: SinkConfig) -> Result<SinkConfig, SinkError> {
+    match &config {
+        SinkConfig::Webhook { url, headers, .. } => {
+            webhook::check_url(url)
+                .map_err(|error| SinkError::invalid("invalid_url", error.to_string()))?;
+            webhook::check_headers(headers)
+                .map_err(|error| SinkError::invalid("invalid_header", error.to_string()))?;
+        }
+        SinkConfig::Script { script_id, source } => match (script_id, source) {
+            (Some(_), None) | (None, Some(_)) => {}
+            _ => return Err(no_script()),
+        },
+        SinkConfig::JsonRpc { .. } => {}
+    }
+    Ok(config)
+}
+
+/// A JSON Merge Patch (RFC 7396) of a record's own members.
+fn merge(
+    current: &impl serde::Serialize,
+    patch: &Map<String, Value>,
+) -> Result<Value, serde_json::Error> {
+    let mut merged = serde_json::to_value(current)?;
+    merge_into(&mut merged, patch);
+    Ok(merged)
+}
+
+fn merge_into(target: &mut Value, patch: &Map<String, Value>) {
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Value::Object(members) = target else {
+        return;
+    };
+    for (key, change) in patch {
+        match change {
+            Value::Null => {
+                members.shift_remove(key);
+            }
+            Value::Object(change) => {
+                merge_into(members.entry(key.clone()).or_insert(Value::Null), change);
+            }
+            other => {
+                members.insert(key.clone(), other.clone());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

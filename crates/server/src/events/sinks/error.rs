@@ -1,0 +1,105 @@
+//! Why a request about a sink is refused, with a stable code for programs.
+
+use std::time::Duration;
+
+use svc_core::{event::EmitError, name::NameError, pattern::PatternError, quota::QuotaExceeded};
+use svc_store::StoreError;
+use thiserror::Error;
+
+use crate::{
+    events::deliver::Unrendered, fair_pool::PoolError, identity::IdentityError, limits::TooOften,
+    scripts::Untaken,
+};
+
+#[derive(Debug, Error)]
+pub enum SinkError {
+    /// Also for sinks the caller may not manage: nobody learns of another's.
+    #[error("the event sink does not exist")]
+    NotFound,
+    #[error("delivery {0} of this sink does not exist, or is past its retention")]
+    DeliveryNotFound(u64),
+    #[error("event `{0}` does not exist, or is past its retention")]
+    EventNotFound(String),
+    #[error(transparent)]
+    Name(#[from] NameError),
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+    #[error("{message}")]
+    Invalid { code: &'static str, message: String },
+    #[error(transparent)]
+    Source(#[from] Untaken),
+    #[error(
+        "the script of this sink runs with the permissions of whoever made the sink, and only they change it; make a sink of your own instead"
+    )]
+    ScriptOfAnother,
+    #[error("a script neither starts another one nor has events delivered again")]
+    Nested,
+    #[error(
+        "a global sink needs the permission `manage_global_event_sinks`; leave `owner` out for a sink of your own"
+    )]
+    GlobalDenied,
+    #[error("an event sink named `{0}` exists already")]
+    NameTaken(String),
+    #[error(transparent)]
+    Quota(#[from] QuotaExceeded),
+    #[error("the sink's queue is full; try again when some of it has been delivered")]
+    QueueFull,
+    #[error("{0}")]
+    Conflict(String),
+    #[error("at most {per_minute} test requests a minute; try again in {} seconds", retry_after.as_secs() + 1)]
+    TooManyTests {
+        per_minute: usize,
+        retry_after: Duration,
+    },
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    #[error(transparent)]
+    Store(StoreError),
+    #[error(transparent)]
+    Busy(#[from] PoolError),
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl SinkError {
+    pub(super) fn invalid(code: &'static str, message: impl Into<String>) -> Self {
+        Self::Invalid {
+            code,
+            message: message.into(),
+        }
+    }
+}
+
+impl From<StoreError> for SinkError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Missing { .. } => Self::NotFound,
+            other => Self::Store(other),
+        }
+    }
+}
+
+impl From<TooOften> for SinkError {
+    fn from(over: TooOften) -> Self {
+        Self::TooManyTests {
+            per_minute: over.per_minute,
+            retry_after: over.retry_after,
+        }
+    }
+}
+
+impl From<Unrendered> for SinkError {
+    fn from(unrendered: Unrendered) -> Self {
+        match unrendered {
+            Unrendered::Template(message) => Self::invalid("invalid_template", message),
+            Unrendered::Store(error) => error.into(),
+            Unrendered::Busy(error) => error.into(),
+        }
+    }
+}
+
+impl From<EmitError> for SinkError {
+    fn from(error: EmitError) -> Self {
+        Self::invalid("invalid_event", error.to_string())
+    }
+}

@@ -1,0 +1,203 @@
+//! What is queued for a sink and what became of it; sending past events again.
+
+use std::time::Duration;
+
+use serde_json::json;
+use svc_core::{EventId, LaneId, SinkId, lane::QUEUE_CAPACITY, pattern::Pattern};
+use svc_protocol::api::{Delivery, DeliveryState, Replay, Replayed};
+use svc_store::{
+    Page, Tx, audit,
+    deliveries::{self, DeliveryPage},
+    events, lanes,
+    sinks::{self, SinkRow},
+};
+
+use super::{SinksService, entry, error::SinkError, managed};
+use crate::identity::{Caller, Credential};
+
+/// How far a replay reaches back unless the caller says.
+const REPLAY_SINCE: Duration = Duration::from_secs(24 * 60 * 60);
+/// Events of the history looked at in one go.
+const REPLAY_STEP: u32 = 500;
+
+impl SinksService {
+    /// Newest first. A json-rpc sink has none: it only formats.
+    pub async fn deliveries(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        state: Option<DeliveryState>,
+        page: DeliveryPage,
+    ) -> Result<Page<Delivery>, SinkError> {
+        let who = caller.clone();
+        let found = self.store.read_list(caller.user.id, move |tx| {
+            let row = match managed(tx, &who, id) {
+                Ok((_, row)) => row,
+                Err(refused) => return Ok(Err(refused)),
+            };
+            match sinks::status(tx, row.id)?.lane {
+                Some(lane) => deliveries::list(tx, lane, state, page).map(Ok),
+                None => Ok(Ok(Page {
+                    items: Vec::new(),
+                    next_cursor: None,
+                })),
+            }
+        });
+        found.await?
+    }
+
+    /// Puts the event of a finished delivery at the end of the queue; the answer is its new place.
+    pub async fn resend(&self, caller: &Caller, id: SinkId, n: u64) -> Result<Delivery, SinkError> {
+        check_no_script(caller)?;
+        let delivery = self
+            .write_as(caller, move |tx, who| {
+                let (_, row) = managed(tx, who, id)?;
+                let lane = lane_of(tx, &row)?;
+                let past = deliveries::find(tx, lane, n)?.ok_or(SinkError::DeliveryNotFound(n))?;
+                if past.state == DeliveryState::Pending {
+                    return Err(SinkError::Conflict(format!(
+                        "delivery {n} is still in the queue"
+                    )));
+                }
+                let event = events::find(tx, past.event_id)?
+                    .ok_or_else(|| SinkError::EventNotFound(past.event_id.to_string()))?;
+                let detail = json!({
+                    "name": row.name, "event_id": event.id, "event_type": &event.r#type,
+                    "delivery": n,
+                });
+                let event = (event.id, event.r#type);
+                let place = enqueue(tx, lane, &event)?.ok_or(SinkError::QueueFull)?;
+                audit::append(tx, &entry(who, "event_sink.resent", &row, detail))?;
+                deliveries::find(tx, lane, place)?.ok_or(SinkError::DeliveryNotFound(place))
+            })
+            .await?;
+        self.hub.wake();
+        Ok(delivery)
+    }
+
+    /// Queues past events that match the sink's patterns, oldest first, as far as there is room.
+    pub async fn replay(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        asked: Replay,
+    ) -> Result<Replayed, SinkError> {
+        check_no_script(caller)?;
+        let now = svc_clock::now();
+        let since = asked.since.unwrap_or_else(|| now.minus(REPLAY_SINCE));
+        let until = asked.until.unwrap_or(now);
+        if since > until {
+            return Err(SinkError::invalid("invalid", "`since` lies after `until`"));
+        }
+        let who = caller.clone();
+        let found = self.store.read(move |tx| Ok(managed(tx, &who, id))).await?;
+        let (_, row) = found?;
+        let filter = events::Filter {
+            owner: (!row.is_global()).then_some(row.owner_id),
+            since: Some(since),
+            until: Some(until),
+            ..events::Filter::default()
+        };
+        let past = self.matching(&row.patterns, filter).await?;
+        let replayed = self
+            .write_as(caller, move |tx, who| {
+                let (_, row) = managed(tx, who, id)?;
+                let lane = lane_of(tx, &row)?;
+                if !row.active {
+                    return Err(SinkError::Conflict(format!(
+                        "sink `{}` is switched off; enable it first",
+                        row.name
+                    )));
+                }
+                let mut queued = 0;
+                for event in &past.first {
+                    match enqueue(tx, lane, event)? {
+                        Some(_) => queued += 1,
+                        // Room made from here on is for later events: nothing overtakes.
+                        None => break,
+                    }
+                }
+                let dropped = past.count - queued;
+                let detail = json!({
+                    "name": row.name, "since": since, "until": until,
+                    "queued": queued, "dropped": dropped,
+                });
+                audit::append(tx, &entry(who, "event_sink.replayed", &row, detail))?;
+                Ok(Replayed { queued, dropped })
+            })
+            .await?;
+        self.hub.wake();
+        Ok(replayed)
+    }
+
+    /// Read step by step, apart from the writer: a long history must not hold up emitting.
+    async fn matching(
+        &self,
+        patterns: &[Pattern],
+        filter: events::Filter,
+    ) -> Result<Past, SinkError> {
+        let mut past = Past::default();
+        let mut after = EventId::NIL;
+        loop {
+            let filter = filter.clone();
+            let step = self
+                .store
+                .read(move |tx| events::list_after(tx, &filter, after, REPLAY_STEP))
+                .await?;
+            let Some(last) = step.last() else {
+                return Ok(past);
+            };
+            after = last.0;
+            for (id, event_type) in step {
+                if patterns.iter().any(|pattern| pattern.matches(&event_type)) {
+                    past.count += 1;
+                    if past.first.len() < QUEUE_CAPACITY as usize {
+                        past.first.push((id, event_type));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A script that sends its own event again would run for ever.
+fn check_no_script(caller: &Caller) -> Result<(), SinkError> {
+    match caller.credential {
+        Credential::Script => Err(SinkError::Nested),
+        _ => Ok(()),
+    }
+}
+
+/// An event as the queue refers to it.
+type Reference = (EventId, String);
+
+/// Past events that match a sink.
+#[derive(Default)]
+struct Past {
+    /// The oldest, as many as a queue can hold.
+    first: Vec<Reference>,
+    count: u32,
+}
+
+fn lane_of(tx: &mut Tx<'_>, row: &SinkRow) -> Result<LaneId, SinkError> {
+    sinks::status(tx, row.id)?.lane.ok_or_else(|| {
+        SinkError::Conflict(format!(
+            "sink `{}` is a formatter: nothing is ever queued for it",
+            row.name
+        ))
+    })
+}
+
+/// The number the event got in the lane; `None` if that is full.
+fn enqueue(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    (event_id, event_type): &Reference,
+) -> Result<Option<u64>, SinkError> {
+    Ok(lanes::enqueue(
+        tx,
+        lane,
+        (*event_id, event_type),
+        svc_clock::now(),
+    )?)
+}

@@ -1,0 +1,89 @@
+//! How a sink is shown: to whoever manages it, and in the audit log.
+
+use serde_json::{Value, json};
+use svc_protocol::api::{JsonRpcConfig, ScriptConfig, Sink, SinkOwner, WebhookConfig};
+use svc_store::{
+    StoreError, Tx,
+    sinks::{self, SinkConfig, SinkRow},
+};
+
+use crate::events::sealed_headers;
+
+/// A sink with what its lane is doing.
+pub fn record(tx: &mut Tx<'_>, row: SinkRow) -> Result<Sink, StoreError> {
+    let status = sinks::status(tx, row.id)?;
+    let owner = owner_of(&row);
+    let (mut webhook, mut script, mut json_rpc) = (None, None, None);
+    match row.config {
+        SinkConfig::Webhook {
+            url,
+            mut headers,
+            body_template,
+        } => {
+            // The values may be credentials: their owner knows them, and nobody else is to.
+            sealed_headers::mask(&mut headers);
+            webhook = Some(WebhookConfig {
+                url,
+                headers,
+                body_template,
+                secret: None,
+            });
+        }
+        SinkConfig::Script { script_id, source } => {
+            script = Some(ScriptConfig { script_id, source });
+        }
+        SinkConfig::JsonRpc { body_template } => json_rpc = Some(JsonRpcConfig { body_template }),
+    }
+    Ok(Sink {
+        id: row.id,
+        name: row.name,
+        description: row.description,
+        patterns: row.patterns.iter().map(ToString::to_string).collect(),
+        r#type: row.kind,
+        owner,
+        owner_id: row.owner_id,
+        active: row.active,
+        webhook,
+        script,
+        json_rpc,
+        queue_depth: status.queue_depth,
+        dropped: status.dropped,
+        failures: status.failures,
+        last_delivery: status.last_delivery,
+        created_at: row.created_at,
+    })
+}
+
+/// What the audit log says of a sink. Headers may hold credentials: their names alone.
+pub fn describe(row: &SinkRow) -> Value {
+    let mut detail = json!({
+        "name": row.name,
+        "description": row.description,
+        "patterns": row.patterns,
+        "type": row.kind,
+        "owner": owner_of(row),
+    });
+    match &row.config {
+        SinkConfig::Webhook { url, headers, .. } => {
+            detail["host"] = json!(host_of(url));
+            detail["headers"] = json!(headers.keys().collect::<Vec<_>>());
+        }
+        SinkConfig::Script { script_id, .. } => detail["script_id"] = json!(script_id),
+        SinkConfig::JsonRpc { .. } => {}
+    }
+    detail
+}
+
+/// Paths and queries of webhook addresses are often secrets themselves.
+fn host_of(url: &str) -> Option<String> {
+    let uri: http::Uri = url.parse().ok()?;
+    uri.host().map(str::to_owned)
+}
+
+fn owner_of(row: &SinkRow) -> SinkOwner {
+    if row.is_global() {
+        SinkOwner::Global
+    } else {
+        SinkOwner::User
+    }
+}

@@ -1,0 +1,242 @@
+//! Tries: what would a template make of an event, and what does a receiver say to it.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use svc_core::{
+    EventId, Permission, SinkId, Timestamp,
+    event::{EmitError, Event, sample},
+};
+use svc_protocol::api::{Attempt, Preview, Previewed, SinkType};
+use svc_store::{
+    audit, events,
+    sinks::{SinkConfig, SinkRow},
+};
+use uuid::Uuid;
+
+use super::{SinksService, check, entry, error::SinkError, managed};
+use crate::{
+    events::{
+        deliver::Rendering,
+        lanes::{AttemptDetail, Sent},
+    },
+    identity::{Caller, Credential},
+};
+
+impl SinksService {
+    /// Renders a template, of a sink or of nobody's yet. Sends nothing.
+    pub async fn preview(&self, caller: &Caller, asked: Preview) -> Result<Previewed, SinkError> {
+        let kind = asked.r#type.unwrap_or(SinkType::Webhook);
+        let source = asked.body_template.clone();
+        let event = match asked.event_id {
+            Some(id) => {
+                let (user, all) = (caller.user.id, caller.may(Permission::ViewAudit));
+                self.past(id, move |event| all || event.owner_id == user)
+                    .await?
+            }
+            None => sample_by(caller, asked.event_type, asked.data)?,
+        };
+        let matched_patterns = match &asked.patterns {
+            Some(patterns) => {
+                let patterns = check::patterns(patterns)?;
+                let matching = patterns.iter().filter(|one| one.matches(&event.r#type));
+                Some(matching.map(ToString::to_string).collect())
+            }
+            None => None,
+        };
+        let body = self.body(caller, kind, source.as_deref(), &event).await?;
+        Ok(Previewed {
+            body,
+            event_type: event.r#type,
+            matched_patterns,
+            attempt: None,
+        })
+    }
+
+    /// Sends an event to a sink at once, past its lane: nothing is queued, retried or logged as a
+    /// delivery. With `dry_run` it only shows what would be sent.
+    pub async fn test(
+        &self,
+        caller: &Caller,
+        id: SinkId,
+        asked: Preview,
+    ) -> Result<Previewed, SinkError> {
+        let who = caller.clone();
+        let found = self.store.read(move |tx| Ok(managed(tx, &who, id))).await?;
+        let (_, row) = found?;
+        if asked.r#type.is_some_and(|kind| kind != row.kind) {
+            return Err(SinkError::invalid(
+                "invalid",
+                "`type` is not the type of this sink; leave it out",
+            ));
+        }
+        let event = match asked.event_id {
+            Some(id) => {
+                let (owner, all) = (row.owner_id, row.is_global());
+                self.past(id, move |event| all || event.owner_id == owner)
+                    .await?
+            }
+            None => sample_by(caller, asked.event_type.clone(), asked.data.clone())?,
+        };
+        let own = match &row.config {
+            SinkConfig::Webhook { body_template, .. } | SinkConfig::JsonRpc { body_template } => {
+                body_template.clone()
+            }
+            SinkConfig::Script { .. } => None,
+        };
+        let source = asked.body_template.or(own);
+        let body = self
+            .body(caller, row.kind, source.as_deref(), &event)
+            .await?;
+        let attempt = match &row.config {
+            SinkConfig::Webhook { .. } if !asked.dry_run => {
+                Some(self.send(caller, &row, body.clone(), &event).await?)
+            }
+            SinkConfig::Script { .. } if !asked.dry_run => {
+                Some(self.run(caller, &row, &event).await?)
+            }
+            // A formatter has nobody to send to: its body is all there is to see.
+            _ => None,
+        };
+        Ok(Previewed {
+            body,
+            event_type: event.r#type,
+            matched_patterns: None,
+            attempt,
+        })
+    }
+
+    async fn body(
+        &self,
+        caller: &Caller,
+        kind: SinkType,
+        source: Option<&str>,
+        event: &Event,
+    ) -> Result<String, SinkError> {
+        if kind == SinkType::Script {
+            return match source {
+                None => Ok(self.deliverers.event_of(event).await?),
+                Some(_) => Err(SinkError::invalid(
+                    "invalid_template",
+                    "a script sink has no template; its script sees the event itself",
+                )),
+            };
+        }
+        let rendering = Rendering::Request(caller.user.id);
+        let body = self.deliverers.render(source, event, rendering).await?;
+        if kind == SinkType::JsonRpc {
+            check::object_body(&body)?;
+        }
+        Ok(body)
+    }
+
+    async fn send(
+        &self,
+        caller: &Caller,
+        row: &SinkRow,
+        body: String,
+        event: &Event,
+    ) -> Result<Attempt, SinkError> {
+        let SinkConfig::Webhook { url, .. } = &row.config else {
+            return Err(SinkError::Internal("only a webhook is sent to".to_owned()));
+        };
+        self.tests.take(caller.user.id, Instant::now())?;
+        let at = svc_clock::now();
+        let secrets = self
+            .deliverers
+            .secrets_of(row, at)
+            .map_err(SinkError::Internal)?;
+        let headers = self
+            .deliverers
+            .headers_of(row)
+            .map_err(SinkError::Internal)?;
+        let (detail, ok) = self
+            .deliverers
+            .webhook
+            .send(caller.user.id, url, &headers, body, event, &secrets, at)
+            .await;
+        self.tested(caller, row, at, detail, ok).await
+    }
+
+    /// Runs a script sink's script, as its deliveries do.
+    async fn run(
+        &self,
+        caller: &Caller,
+        row: &SinkRow,
+        event: &Event,
+    ) -> Result<Attempt, SinkError> {
+        // Each would hold a worker while it waits for the next.
+        if caller.credential == Credential::Script {
+            return Err(SinkError::Nested);
+        }
+        self.tests.take(caller.user.id, Instant::now())?;
+        let at = svc_clock::now();
+        let (detail, ok) = match self.deliverers.to_sink(row, event, None).await {
+            Sent::Delivered(detail) => (detail, true),
+            Sent::Failed(detail) | Sent::Dead(detail) => (detail, false),
+            Sent::Withheld(why) => {
+                let error = Some(why);
+                let detail = AttemptDetail {
+                    error,
+                    ..AttemptDetail::default()
+                };
+                (detail, false)
+            }
+            Sent::Paused => {
+                let message = "too many scripts are running; try again in a moment";
+                return Err(SinkError::Conflict(message.to_owned()));
+            }
+        };
+        self.tested(caller, row, at, detail, ok).await
+    }
+
+    async fn tested(
+        &self,
+        caller: &Caller,
+        row: &SinkRow,
+        at: Timestamp,
+        detail: AttemptDetail,
+        ok: bool,
+    ) -> Result<Attempt, SinkError> {
+        let told = json!({"name": row.name, "delivered": ok, "status": detail.status});
+        let tested = entry(caller, "event_sink.tested", row, told);
+        self.store
+            .write(move |tx| audit::append(tx, &tested))
+            .await?;
+        Ok(Attempt {
+            at,
+            status: detail.status,
+            ms: detail.ms,
+            error: detail.error,
+            output: detail.output,
+        })
+    }
+
+    /// An event of the history, if it may be seen.
+    async fn past(
+        &self,
+        id: EventId,
+        visible: impl Fn(&Event) -> bool,
+    ) -> Result<Event, SinkError> {
+        let found = self.store.read(move |tx| events::find(tx, id)).await?;
+        found
+            .filter(visible)
+            .ok_or_else(|| SinkError::EventNotFound(id.to_string()))
+    }
+}
+
+fn sample_by(
+    caller: &Caller,
+    event_type: Option<String>,
+    data: Option<Value>,
+) -> Result<Event, EmitError> {
+    let (user, id) = (&caller.user, EventId(Uuid::now_v7()));
+    sample::event_by(
+        user.id,
+        user.name.as_str(),
+        event_type,
+        data,
+        id,
+        svc_clock::now(),
+    )
+}

@@ -1,0 +1,43 @@
+//! Subscriptions of methods, declared by spaces (spec 6.4). A subscription that loses its last
+//! declaration is removed with its queue; if deliveries were waiting, the same transaction adds an
+//! audit entry.
+
+#[cfg(test)]
+mod tests;
+
+use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
+use svc_store::{
+    StoreError, Tx, audit,
+    lanes::{self, RemovedSubscription},
+};
+
+use super::audit::subscription_removed;
+
+/// Declares the subscriptions of a space, in place of those it declared before; their lanes.
+pub fn declare(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    space: SpaceId,
+    subscriptions: &[Subscription],
+) -> Result<Vec<LaneId>, StoreError> {
+    let declared = lanes::declare(tx, owner, space, subscriptions)?;
+    append_removed(tx, space, &declared.removed)?;
+    Ok(declared.lanes)
+}
+
+/// Withdraws every subscription of a space.
+pub fn withdraw_space(tx: &mut Tx<'_>, space: SpaceId) -> Result<(), StoreError> {
+    let removed = lanes::withdraw_space(tx, space)?;
+    append_removed(tx, space, &removed)
+}
+
+fn append_removed(
+    tx: &mut Tx<'_>,
+    space: SpaceId,
+    removed: &[RemovedSubscription],
+) -> Result<(), StoreError> {
+    for subscription in removed.iter().filter(|removed| removed.queued > 0) {
+        audit::append(tx, &subscription_removed(subscription, space))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! The event sinks that a user loses with their account.
+
+use serde_json::json;
+use svc_core::{SinkId, Timestamp, UserId};
+use svc_store::{
+    StoreError, Tx,
+    audit::{self, Entry},
+    sinks,
+};
+
+/// Deletes a sink with its queue, and records how many deliveries were waiting; that number.
+pub fn delete_sink(
+    tx: &mut Tx<'_>,
+    id: SinkId,
+    actor: &str,
+    at: Timestamp,
+) -> Result<u32, StoreError> {
+    let deleted = sinks::delete(tx, id)?;
+    let entry = Entry {
+        at,
+        actor: actor.to_owned(),
+        action: "event_sink.deleted",
+        target_type: "event_sink",
+        target_id: deleted.id.to_string(),
+        detail: json!({"name": deleted.name, "queued": deleted.queued}),
+    };
+    audit::append(tx, &entry)?;
+    Ok(deleted.queued)
+}
+
+/// Deletes the sinks of a user who is being deleted. Global sinks stay: they belong to the zone.
+pub(super) fn delete_sinks_of(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    actor: &str,
+    at: Timestamp,
+) -> Result<(), StoreError> {
+    for sink in sinks::list_ids_of_owner(tx, owner)? {
+        delete_sink(tx, sink, actor, at)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,326 @@
+//! Moves spaces from state to state. Each transition, its announcement and its audit entry are one
+//! transaction.
+
+mod announce;
+
+pub use announce::announce;
+
+use std::{sync::Arc, time::Duration};
+
+use svc_core::{
+    ServerId, SpaceId, Timestamp, UserId,
+    event::{Actor, Event},
+    space::{Health, HealthCheck, State, StopReason, Transition},
+};
+use svc_link::SpaceIdentity;
+use svc_store::{
+    Store, StoreError, Tx,
+    audit::{self, Entry},
+    lanes,
+    spaces::{self, NewState, SpaceRow},
+    zone_changes::{self, ZoneChange},
+};
+use thiserror::Error;
+
+use crate::{
+    events::{hub::Hub, subscriptions},
+    identity::Directory,
+};
+
+/// Spaces stopped in one transaction, so that it stays short.
+const ORPHANS_MAX: u32 = 200;
+
+pub struct Lifecycle {
+    pub store: Store,
+    pub hub: Hub,
+    pub directory: Arc<Directory>,
+    pub server_id: ServerId,
+}
+
+/// What a link needs to know once its space is deployed.
+pub struct Linked {
+    pub health_check: HealthCheck,
+    /// Whether the space was not deployed before.
+    pub started: bool,
+    /// Whether it has subscriptions in the store.
+    pub declares: bool,
+}
+
+#[derive(Debug, Error)]
+pub enum LinkRefused {
+    #[error("the space does not exist")]
+    Gone,
+    #[error("the space's owner is deactivated")]
+    OwnerInactive,
+    #[error("the space was stopped")]
+    Stopped,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Lifecycle {
+    /// Whose space this is.
+    pub async fn identity_of(
+        &self,
+        space: SpaceId,
+    ) -> Result<(UserId, SpaceIdentity), LinkRefused> {
+        let row = self.store.read(move |tx| spaces::find(tx, space)).await?;
+        let row = row
+            .filter(|row| row.state != State::Deleted)
+            .ok_or(LinkRefused::Gone)?;
+        let owner = self
+            .directory
+            .find_user(row.owner_id)
+            .ok_or(LinkRefused::Gone)?;
+        if !owner.active {
+            return Err(LinkRefused::OwnerInactive);
+        }
+        self.identify(&row).ok_or(LinkRefused::Gone)
+    }
+
+    /// Everything that was deployed here when the server last ran, whoever owns it.
+    pub async fn deployed(&self) -> Result<Vec<(UserId, SpaceIdentity)>, StoreError> {
+        let rows = self.store.read(spaces::list_deployed).await?;
+        // Without other servers there is nobody else who would wait for them.
+        let alone = !self.store.is_shared();
+        Ok(rows
+            .iter()
+            .filter(|row| alone || row.node_id == Some(self.server_id))
+            .filter_map(|row| self.identify(row))
+            .collect())
+    }
+
+    /// Stops the spaces of servers that have been gone for longer than the grace period; how many.
+    pub async fn stop_orphans(&self, grace: Duration) -> Result<usize, StoreError> {
+        let listing = move |tx: &mut Tx<'_>| {
+            let before = tx.now()?.minus(grace);
+            spaces::list_orphans(tx, before, ORPHANS_MAX)
+        };
+        if self.store.read(listing).await?.is_empty() {
+            return Ok(0);
+        }
+        let events = self.store.write(move |tx| {
+            let mut events = Vec::new();
+            for space in listing(tx)? {
+                let stopped = stop(tx, space, StopReason::LinkLost, Actor::system())?;
+                events.extend(stopped);
+                // Its server may merely have hung, and still have the link.
+                zone_changes::append(tx, &ZoneChange::Space(space))?;
+            }
+            Ok(events)
+        });
+        let events = events.await?;
+        self.hub.committed(&events);
+        Ok(events.len())
+    }
+
+    fn identify(&self, row: &SpaceRow) -> Option<(UserId, SpaceIdentity)> {
+        let owner = self.directory.find_user(row.owner_id)?;
+        let identity = SpaceIdentity {
+            id: row.id,
+            name: row.name.clone(),
+            owner: owner.name.clone(),
+            urls: row.space_urls.clone(),
+        };
+        Some((row.owner_id, identity))
+    }
+
+    /// An agent has come: the space is deployed.
+    pub async fn link_up(&self, space: SpaceId, instance: &str) -> Result<Linked, LinkRefused> {
+        let (node_id, instance) = (self.server_id, instance.to_owned());
+        let (linked, event) = self
+            .store
+            .try_write(move |tx| {
+                let row = spaces::find(tx, space)?.ok_or(LinkRefused::Gone)?;
+                let started = match (row.state, row.stop_reason) {
+                    (State::Deleted, _) => return Err(LinkRefused::Gone),
+                    (State::Stopped, Some(StopReason::Requested)) => {
+                        return Err(LinkRefused::Stopped);
+                    }
+                    (State::Deployed, _) => {
+                        if row.node_id != Some(node_id) {
+                            spaces::set_node(tx, space, node_id)?;
+                        }
+                        None
+                    }
+                    (State::Created | State::Stopped, _) => {
+                        let at = svc_clock::now();
+                        spaces::set_state(tx, space, NewState::Deployed { node_id }, at)?;
+                        let started = Transition::Started { node_id, at };
+                        Some(announce(tx, &row, &started, Actor::system())?)
+                    }
+                };
+                if tx.is_shared() {
+                    spaces::set_link_instance(tx, space, &instance)?;
+                }
+                if row.node_id != Some(node_id) {
+                    zone_changes::append(tx, &ZoneChange::Space(space))?;
+                }
+                let linked = Linked {
+                    health_check: row.health_check,
+                    started: started.is_some(),
+                    declares: lanes::declares(tx, space)?,
+                };
+                Ok((linked, started))
+            })
+            .await?;
+        self.hub.committed(event.as_slice());
+        Ok(linked)
+    }
+
+    /// The agent is gone, and the space is stopped; not if another server has had it since.
+    pub async fn stopped(&self, space: SpaceId, reason: StopReason) -> Result<(), StoreError> {
+        let (here, alone) = (self.server_id, !self.store.is_shared());
+        let stopping = move |tx: &mut Tx<'_>| {
+            let node = spaces::find(tx, space)?.and_then(|row| row.node_id);
+            match alone || node == Some(here) {
+                true => stop(tx, space, reason, Actor::system()),
+                false => Ok(None),
+            }
+        };
+        let event = self.store.write(stopping).await?;
+        self.hub.committed(event.as_slice());
+        Ok(())
+    }
+
+    /// Whether the database cannot be reached.
+    pub async fn is_away(&self) -> bool {
+        let asked = self.store.read(|tx| tx.now()).await;
+        asked.is_err_and(|error| error.is_outage())
+    }
+
+    /// Where a space is, and which agent process was linked last.
+    pub async fn whereabouts(
+        &self,
+        space: SpaceId,
+    ) -> Result<(Option<SpaceRow>, Option<String>), StoreError> {
+        let read = move |tx: &mut Tx<'_>| {
+            Ok((
+                spaces::find(tx, space)?,
+                spaces::find_link_instance(tx, space)?,
+            ))
+        };
+        self.store.read(read).await
+    }
+
+    /// A health check changed its mind.
+    pub async fn health_changed(
+        &self,
+        space: SpaceId,
+        current: Health,
+        consecutive_failures: u32,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let event = self
+            .store
+            .write(move |tx| {
+                let Some(row) = spaces::find(tx, space)? else {
+                    return Ok(None);
+                };
+                let previous = row.health;
+                // Only transitions of a running space are told, once.
+                if row.state != State::Deployed || previous == current || current == Health::Unknown
+                {
+                    return Ok(None);
+                }
+                spaces::set_health(tx, space, current)?;
+                let transition = Transition::HealthChanged {
+                    previous,
+                    current,
+                    consecutive_failures,
+                    at,
+                };
+                announce(tx, &row, &transition, Actor::system()).map(Some)
+            })
+            .await?;
+        self.hub.committed(event.as_slice());
+        Ok(())
+    }
+
+    /// Spaces with subscriptions, whatever their state.
+    pub async fn subscribed(&self) -> Result<Vec<SpaceId>, StoreError> {
+        self.store.read(lanes::list_declaring_spaces).await
+    }
+
+    /// When a space that is stopped was stopped.
+    pub async fn stopped_at(&self, space: SpaceId) -> Result<Option<Timestamp>, StoreError> {
+        let row = self.store.read(move |tx| spaces::find(tx, space)).await?;
+        let stopped = row.filter(|row| row.state == State::Stopped);
+        Ok(stopped.and_then(|row| row.stopped_at))
+    }
+
+    /// Takes back the subscriptions of a space that has been stopped since that moment, and not
+    /// come back in between.
+    pub async fn withdraw_subscriptions(
+        &self,
+        space: SpaceId,
+        stopped_at: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.store
+            .write(move |tx| {
+                let row = spaces::find(tx, space)?;
+                let same = |row: &SpaceRow| {
+                    row.state == State::Stopped && row.stopped_at == Some(stopped_at)
+                };
+                if row.as_ref().is_some_and(same) {
+                    subscriptions::withdraw_space(tx, space)?;
+                }
+                Ok(())
+            })
+            .await
+    }
+}
+
+/// Stops a space within a transaction. What is stopped already keeps its first reason, unless it is
+/// now asked to stop: then its agent must not come back. Its subscriptions outlive an agent that merely went away:
+/// it may be restarted within the grace period.
+pub fn stop(
+    tx: &mut Tx<'_>,
+    space: SpaceId,
+    reason: StopReason,
+    actor: Actor,
+) -> Result<Option<Arc<Event>>, StoreError> {
+    let Some(row) = spaces::find(tx, space)? else {
+        return Ok(None);
+    };
+    if reason != StopReason::AgentStopped {
+        subscriptions::withdraw_space(tx, space)?;
+    }
+    match row.state {
+        State::Deleted => Ok(None),
+        State::Stopped => {
+            if reason == StopReason::Requested {
+                spaces::set_stop_reason(tx, space, Some(reason))?;
+            }
+            Ok(None)
+        }
+        State::Created | State::Deployed => {
+            let at = svc_clock::now();
+            spaces::set_state(tx, space, NewState::Stopped { reason }, at)?;
+            if reason == StopReason::LinkLost {
+                let detail = serde_json::json!({"reason": reason});
+                append(tx, audit::SYSTEM, "space.stopped", space, detail)?;
+            }
+            announce(tx, &row, &Transition::Stopped { at }, actor).map(Some)
+        }
+    }
+}
+
+/// Writes an audit entry about a space.
+pub fn append(
+    tx: &mut Tx<'_>,
+    actor: &str,
+    action: &'static str,
+    space: SpaceId,
+    detail: serde_json::Value,
+) -> Result<(), StoreError> {
+    let entry = Entry {
+        at: svc_clock::now(),
+        actor: actor.to_owned(),
+        action,
+        target_type: "space",
+        target_id: space.to_string(),
+        detail,
+    };
+    audit::append(tx, &entry)
+}

@@ -1,0 +1,240 @@
+//! Slows logins down after failed ones, by the rule of `svc_core::login`.
+//!
+//! Failures are counted in tables of a fixed size, indexed by two hashes with secret keys. No
+//! counter is ever evicted, so a flood of names or addresses cannot reset one. Two keys that share a
+//! slot in one table have different slots in the other.
+
+use std::{
+    hash::{BuildHasher, Hash, RandomState},
+    net::{IpAddr, Ipv6Addr},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use svc_core::{
+    Timestamp,
+    login::{Failures, SlowDown},
+};
+
+/// How failed logins slow down further ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LoginPolicy {
+    pub slow_down: SlowDown,
+    /// Counters of pairs of user and address; there are never more or fewer.
+    pub tracked: usize,
+}
+
+impl Default for LoginPolicy {
+    fn default() -> Self {
+        Self {
+            slow_down: SlowDown {
+                free: 10,
+                wait_max: Duration::from_secs(60),
+                suspicious: 50,
+                forget_after: Duration::from_secs(15 * 60),
+            },
+            tracked: 65_536,
+        }
+    }
+}
+
+pub struct LoginLimit {
+    rule: SlowDown,
+    counts: Mutex<Counts>,
+}
+
+struct Counts {
+    own: Table,
+    at_address: Table,
+    for_account: Table,
+}
+
+impl LoginLimit {
+    pub fn new(policy: LoginPolicy) -> Self {
+        Self {
+            rule: policy.slow_down,
+            counts: Mutex::new(Counts {
+                own: Table::new(policy.tracked),
+                // Of these there are fewer than of pairs of them.
+                at_address: Table::new(policy.tracked / 4),
+                for_account: Table::new(policy.tracked / 4),
+            }),
+        }
+    }
+
+    /// Counts an attempt as failed before it is looked at, so that many at once gain nothing.
+    /// `Err` says how long to wait; an attempt that has to wait is not counted.
+    pub fn begin(&self, username: &str, address: IpAddr, now: Timestamp) -> Result<(), Duration> {
+        let (rule, address) = (&self.rule, network(address));
+        let mut counts = self.counts.lock();
+        let own = (username, address);
+        let wait = rule.wait(
+            counts.own.find(&own),
+            counts.at_address.find(&address),
+            counts.for_account.find(username),
+            now,
+        );
+        if let Some(wait) = wait {
+            return Err(wait);
+        }
+        let count = |failures: Failures| rule.count(failures, now);
+        counts.own.change(&own, count);
+        counts.at_address.change(&address, count);
+        counts.for_account.change(username, count);
+        Ok(())
+    }
+
+    /// The attempt that [`begin`](Self::begin) counted has failed: the wait begins with the answer.
+    pub fn fail(&self, username: &str, address: IpAddr, now: Timestamp) {
+        let own = (username, network(address));
+        let renew = |failures: Failures| Failures {
+            last: failures.last.max(now),
+            ..failures
+        };
+        self.counts.lock().own.change(&own, renew);
+    }
+
+    /// Takes back what [`begin`](Self::begin) counted: the attempt was good.
+    pub fn succeed(&self, username: &str, address: IpAddr) {
+        let address = network(address);
+        let mut counts = self.counts.lock();
+        let less = |failures: Failures| Failures {
+            count: failures.count.saturating_sub(1),
+            ..failures
+        };
+        counts.own.change(&(username, address), |_| Failures::NONE);
+        counts.at_address.change(&address, less);
+        counts.for_account.change(username, less);
+    }
+}
+
+/// Counters of a fixed number, by two hashes of their keys.
+struct Table {
+    rows: [(RandomState, Vec<Failures>); 2],
+}
+
+impl Table {
+    fn new(tracked: usize) -> Self {
+        let row = || (RandomState::new(), vec![Failures::NONE; tracked.max(1)]);
+        Self {
+            rows: [row(), row()],
+        }
+    }
+
+    /// The failures of a key. More than those only if another key shares both its places.
+    fn find<K: Hash + ?Sized>(&self, key: &K) -> Failures {
+        let found = self.rows.each_ref().map(|(hasher, row)| {
+            let place = place(hasher, row.len(), key);
+            row[place]
+        });
+        found
+            .into_iter()
+            .min_by_key(|failures| failures.count)
+            .unwrap_or(Failures::NONE)
+    }
+
+    fn change<K: Hash + ?Sized>(&mut self, key: &K, change: impl Fn(Failures) -> Failures) {
+        for (hasher, row) in &mut self.rows {
+            let place = place(hasher, row.len(), key);
+            row[place] = change(row[place]);
+        }
+    }
+}
+
+fn place<K: Hash + ?Sized>(hasher: &RandomState, length: usize, key: &K) -> usize {
+    // The remainder is below the length, which is a `usize`.
+    (hasher.hash_one(key) % length as u64) as usize
+}
+
+/// The network of an address: the owner of one IPv6 address has its whole /64.
+pub fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => {
+            let [a, b, c, d, ..] = address.segments();
+            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
+        }
+        v4 => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_000_000);
+
+    fn limit() -> LoginLimit {
+        LoginLimit::new(LoginPolicy {
+            slow_down: SlowDown {
+                free: 2,
+                wait_max: Duration::from_secs(8),
+                suspicious: 20,
+                forget_after: Duration::from_secs(60),
+            },
+            tracked: 65_536,
+        })
+    }
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    fn after(seconds: u64) -> Timestamp {
+        NOW.plus(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn waits_grow_for_one_user_at_one_address_and_for_nobody_else() {
+        let limit = limit();
+        let (here, there) = (address("10.0.0.1"), address("10.0.0.2"));
+        assert_eq!(limit.begin("ann", here, NOW), Ok(()));
+        assert_eq!(limit.begin("ann", here, NOW), Ok(()));
+        for _ in 0..100 {
+            let waits = limit.begin("ann", here, NOW);
+            assert_eq!(waits, Err(Duration::from_secs(1)), "refusals do not count");
+        }
+        assert_eq!(limit.begin("ann", there, NOW), Ok(()));
+        assert_eq!(limit.begin("bob", here, NOW), Ok(()));
+        assert_eq!(limit.begin("ann", here, after(1)), Ok(()));
+        assert_eq!(
+            limit.begin("ann", here, after(1)),
+            Err(Duration::from_secs(2))
+        );
+    }
+
+    #[test]
+    fn an_attack_on_many_names_leaves_everybody_an_attempt() {
+        let limit = limit();
+        for host in 0..100 {
+            let same_network = address(&format!("2001:db8::{:x}", host % 7 + 1));
+            let _ = limit.begin(&format!("user{host}"), same_network, NOW);
+        }
+        let here = address("2001:db8::9");
+        assert_eq!(limit.begin("ann", here, NOW), Ok(()));
+        assert_eq!(limit.begin("ann", here, NOW), Err(Duration::from_secs(1)));
+        assert_eq!(limit.begin("ann", here, after(1)), Ok(()));
+    }
+
+    #[test]
+    fn a_flood_of_names_does_not_reset_a_counter() {
+        let limit = limit();
+        let here = address("10.0.0.1");
+        for seconds in [0, 0, 1, 3] {
+            assert_eq!(limit.begin("ann", here, after(seconds)), Ok(()));
+        }
+        for n in 0..500 {
+            let _ = limit.begin(&format!("user{n}"), here, after(3));
+        }
+        assert!(limit.begin("ann", here, after(3)).is_err());
+    }
+
+    #[test]
+    fn a_good_login_takes_its_attempts_back() {
+        let limit = limit();
+        let here = address("10.0.0.1");
+        for _ in 0..50 {
+            assert_eq!(limit.begin("ann", here, NOW), Ok(()));
+            limit.succeed("ann", here);
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The calls that a link has in flight, each with its waiting caller.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use bytes::Bytes;
+use slab::Slab;
+use svc_core::number_map::NumberMap;
+use svc_link::FrameKind;
+use svc_protocol::jsonrpc;
+use thiserror::Error;
+use tokio::sync::oneshot;
+
+use super::reports::Reports;
+
+/// Calls one link may have in flight. Bounds the memory that a silent agent costs the server. One
+/// user may have as many as are left: alone half of them, so that some are left for other users.
+const CALLS_MAX: usize = 200_000;
+/// An id is `generation << INDEX_BITS | index`, so that an index used again has another id, and
+/// every id stays below 2^53, which any JSON reader keeps exactly.
+const INDEX_BITS: u32 = 20;
+
+/// The outcome of a call, as the agent reports it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Answer {
+    Result(Bytes),
+    Error(Bytes),
+    /// Not sent to the method server: another provider may be tried.
+    Unavailable,
+    /// Sent, then the method server or the link died.
+    Interrupted,
+    /// Cancelled; `sent`: the call had been sent to the method server.
+    Cancelled {
+        sent: bool,
+    },
+}
+
+/// Why a frame is no answer. Both break the protocol.
+#[derive(Debug, PartialEq, Eq, Error)]
+pub enum NoAnswer {
+    #[error("an agent must not send {0:?} frames")]
+    Kind(FrameKind),
+    #[error("the answer to a call is not what JSON-RPC allows")]
+    NotJson,
+}
+
+impl Answer {
+    /// Reads an answer. Its payload goes into the caller's response as it is, perhaps between
+    /// those of others' methods, so it must be exactly one JSON value.
+    pub fn from_frame(kind: FrameKind, payload: Bytes) -> Result<Self, NoAnswer> {
+        Ok(match kind {
+            FrameKind::Result => match one_json_value(&payload) {
+                Some(_) => Self::Result(payload),
+                None => return Err(NoAnswer::NotJson),
+            },
+            FrameKind::Error => match one_json_value(&payload) {
+                Some(b'{') => Self::Error(payload),
+                _ => return Err(NoAnswer::NotJson),
+            },
+            FrameKind::Unavailable => Self::Unavailable,
+            FrameKind::Interrupted => Self::Interrupted,
+            FrameKind::CancelledUnsent => Self::Cancelled { sent: false },
+            FrameKind::CancelledSent => Self::Cancelled { sent: true },
+            kind => return Err(NoAnswer::Kind(kind)),
+        })
+    }
+}
+
+/// The first byte of the value, if the bytes are one JSON value and nothing else.
+fn one_json_value(bytes: &[u8]) -> Option<u8> {
+    jsonrpc::one_value(bytes)?.as_bytes().first().copied()
+}
+
+/// Counts as in flight for target choice (D2) as long as it lives.
+#[derive(Debug)]
+pub struct InFlight(Arc<AtomicU32>);
+
+impl InFlight {
+    pub fn new(count: &Arc<AtomicU32>) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[derive(Default)]
+pub struct CallTable {
+    entries: Slab<Entry>,
+    /// Calls of each user that has any.
+    by_user: NumberMap<u32, usize>,
+    generation: u32,
+}
+
+struct Entry {
+    user: u32,
+    generation: u32,
+    /// `None` when the caller does not wait any more.
+    waiter: Option<oneshot::Sender<Answer>>,
+    /// In serial mode a call that was sent holds its place until its answer (spec 4.1).
+    serial: bool,
+    /// `None` unless the caller asked for reports on progress.
+    reports: Option<Reports>,
+    _place: InFlight,
+}
+
+impl CallTable {
+    /// Enters a call of a user; `None` if the user has too many in flight on this link.
+    pub fn insert(
+        &mut self,
+        user: u32,
+        place: InFlight,
+        serial: bool,
+        reports: Option<Reports>,
+    ) -> Option<(u64, oneshot::Receiver<Answer>)> {
+        let left = CALLS_MAX.saturating_sub(self.entries.len());
+        let of_user = self.by_user.entry(user).or_default();
+        if *of_user >= left {
+            // A user without calls is not kept.
+            if *of_user == 0 {
+                self.by_user.remove(&user);
+            }
+            return None;
+        }
+        *of_user += 1;
+        let (waiter, answer) = oneshot::channel();
+        self.generation = self.generation.wrapping_add(1);
+        let generation = self.generation;
+        let entry = Entry {
+            user,
+            generation,
+            waiter: Some(waiter),
+            serial,
+            reports,
+            _place: place,
+        };
+        let index = self.entries.insert(entry);
+        Some((u64::from(generation) << INDEX_BITS | index as u64, answer))
+    }
+
+    /// Passes an answer to the waiting caller. Unknown ids are ignored: they are late, or hostile.
+    pub fn complete(&mut self, id: u64, answer: Answer) {
+        let Some(index) = self.index(id) else { return };
+        let entry = &mut self.entries[index];
+        let waiter = entry.waiter.take();
+        let holds_place = entry.serial && answer == (Answer::Cancelled { sent: true });
+        if !holds_place {
+            self.remove(index);
+        }
+        if let Some(waiter) = waiter {
+            // The caller may have been dropped in the meantime.
+            let _ = waiter.send(answer);
+        }
+    }
+
+    /// Passes on a report on a call's progress, if its caller asked for reports.
+    pub fn report(&self, id: u64, report: Bytes) {
+        let entry = self.index(id).map(|index| &self.entries[index]);
+        if let Some(reports) = entry.and_then(|entry| entry.reports.as_ref()) {
+            reports.put(report);
+        }
+    }
+
+    /// Records that the caller does not wait any more. In concurrent mode the call ends at once; in
+    /// serial mode it stays in flight until the agent answers, because it may have been sent.
+    /// Returns whether the call was in flight.
+    pub fn abandon(&mut self, id: u64) -> bool {
+        let Some(index) = self.index(id) else {
+            return false;
+        };
+        if self.entries[index].serial {
+            self.entries[index].waiter = None;
+            self.entries[index].reports = None;
+        } else {
+            self.remove(index);
+        }
+        true
+    }
+
+    /// Ends every call; their waiters see a closed channel.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+        self.by_user.clear();
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    fn remove(&mut self, index: usize) {
+        let user = self.entries.remove(index).user;
+        if let Some(of_user) = self.by_user.get_mut(&user) {
+            *of_user -= 1;
+            if *of_user == 0 {
+                self.by_user.remove(&user);
+            }
+        }
+    }
+
+    fn index(&self, id: u64) -> Option<usize> {
+        let index = usize::try_from(id & ((1 << INDEX_BITS) - 1)).ok()?;
+        let entry = self.entries.get(index)?;
+        (u64::from(entry.generation) == id >> INDEX_BITS).then_some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn enter(
+        table: &mut CallTable,
+        counter: &Arc<AtomicU32>,
+        serial: bool,
+    ) -> Option<(u64, oneshot::Receiver<Answer>)> {
+        table.insert(7, InFlight::new(counter), serial, None)
+    }
+
+    fn count(counter: &Arc<AtomicU32>) -> u32 {
+        counter.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn an_answer_frees_the_place_and_reaches_its_caller_once() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        let (id, mut answer) = enter(&mut table, &counter, false).expect("room");
+        assert_eq!(count(&counter), 1);
+        table.complete(id, Answer::Unavailable);
+        table.complete(id, Answer::Interrupted);
+        assert_eq!(answer.try_recv(), Ok(Answer::Unavailable));
+        assert_eq!(count(&counter), 0);
+    }
+
+    #[test]
+    fn one_user_leaves_calls_for_others() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        let mut fill = |user| {
+            let mut ids = Vec::new();
+            while let Some((id, _)) = table.insert(user, InFlight::new(&counter), false, None) {
+                ids.push(id);
+            }
+            ids
+        };
+        let (first, second) = (fill(1), fill(2));
+        assert_eq!((first.len(), second.len()), (100_000, 50_000));
+        for id in first.into_iter().chain(second) {
+            table.complete(id, Answer::Unavailable);
+        }
+        assert!(table.is_empty());
+        assert!(table.by_user.is_empty());
+    }
+
+    #[test]
+    fn an_answer_is_exactly_one_json_value() {
+        let read = |kind, text: &'static str| Answer::from_frame(kind, Bytes::from(text));
+        for good in ["null", "1", " {\"a\":1} ", "[]"] {
+            assert!(read(FrameKind::Result, good).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            " ",
+            "1,2",
+            "1,\"id\":1},{\"result\":2",
+            "{",
+            "\"\u{1}\"",
+        ] {
+            assert_eq!(
+                read(FrameKind::Result, bad),
+                Err(NoAnswer::NotJson),
+                "{bad}"
+            );
+        }
+        assert!(read(FrameKind::Error, "{\"code\":1}").is_ok());
+        assert_eq!(read(FrameKind::Error, "\"text\""), Err(NoAnswer::NotJson));
+        assert_eq!(
+            read(FrameKind::Call, ""),
+            Err(NoAnswer::Kind(FrameKind::Call))
+        );
+    }
+
+    #[test]
+    fn an_id_used_again_never_takes_an_old_answer() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        let (first, _) = enter(&mut table, &counter, false).expect("room");
+        table.complete(first, Answer::Unavailable);
+        let (second, mut answer) = enter(&mut table, &counter, false).expect("room");
+        assert_ne!(first, second);
+        table.complete(first, Answer::Interrupted);
+        assert!(answer.try_recv().is_err());
+        assert!(second < 1 << 53);
+    }
+
+    #[test]
+    fn a_sent_serial_call_holds_its_place_after_its_caller_has_gone() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        let (id, _answer) = enter(&mut table, &counter, true).expect("room");
+        assert!(table.abandon(id));
+        assert_eq!(count(&counter), 1);
+        table.complete(id, Answer::Cancelled { sent: true });
+        assert_eq!(count(&counter), 1);
+        table.complete(id, Answer::Result(Bytes::new()));
+        assert_eq!(count(&counter), 0);
+    }
+
+    #[test]
+    fn a_concurrent_or_unsent_call_frees_its_place_at_once() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        let (concurrent, _answer) = enter(&mut table, &counter, false).expect("room");
+        assert!(table.abandon(concurrent));
+        assert_eq!(count(&counter), 0);
+        let (serial, _answer) = enter(&mut table, &counter, true).expect("room");
+        table.complete(serial, Answer::Cancelled { sent: false });
+        assert_eq!(count(&counter), 0);
+        assert!(table.is_empty());
+    }
+
+    #[test]
+    fn reports_reach_who_asked_for_them_and_the_newest_win() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        let (reports, mut listener) = Reports::new();
+        let place = InFlight::new(&counter);
+        let (asked, _answer) = table.insert(7, place, true, Some(reports)).expect("room");
+        let (other, _answer) = enter(&mut table, &counter, false).expect("room");
+        for number in 0..100 {
+            table.report(asked, Bytes::from(number.to_string()));
+            table.report(other, Bytes::from_static(b"nobody listens"));
+            table.report(7, Bytes::from_static(b"no such call"));
+        }
+        let heard: Vec<_> = std::iter::from_fn(|| listener.find_next()).collect();
+        assert_eq!(heard.len(), 16);
+        assert_eq!(heard.last().map(Bytes::as_ref), Some(&b"99"[..]));
+        table.abandon(asked);
+        table.report(asked, Bytes::from_static(b"late"));
+        assert_eq!(listener.find_next(), None);
+    }
+
+    #[test]
+    fn a_full_table_refuses() {
+        let (mut table, counter) = (CallTable::default(), Arc::default());
+        // Each user takes what is free, alone half of it, until nothing is left.
+        let mut of_users = Vec::new();
+        while of_users.iter().sum::<usize>() < CALLS_MAX {
+            let user = u32::try_from(of_users.len()).expect("few users");
+            let insert = |_: &usize| {
+                table
+                    .insert(user, InFlight::new(&counter), false, None)
+                    .is_some()
+            };
+            of_users.push((0..CALLS_MAX).take_while(insert).count());
+        }
+        assert_eq!(of_users[0], CALLS_MAX / 2);
+        assert!(enter(&mut table, &counter, false).is_none());
+        table.clear();
+        assert_eq!(count(&counter), 0);
+    }
+}

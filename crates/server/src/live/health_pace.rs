@@ -1,0 +1,65 @@
+//! How often a space may announce a change of its health.
+//!
+//! Each transition writes to the database and emits an event. An agent that reports a thousand of
+//! them a second would fill both, so changes beyond the pace are postponed. Only the newest report
+//! waits: what is recorded in the end is the space's health, and every recorded change has its
+//! event.
+
+use std::time::{Duration, Instant};
+
+use svc_core::{Timestamp, space::Health};
+
+/// Transitions a space may announce at once.
+const BURST: u32 = 10;
+/// After the burst, one per interval.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// The result of an agent's health check.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HealthReport {
+    pub current: Health,
+    pub consecutive_failures: u32,
+    pub checked_at: Timestamp,
+}
+
+/// A token bucket for one space; it outlives a link, so that a new link gains nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HealthPace {
+    /// When the bucket will be full again; absent while it is full.
+    full_at: Option<Instant>,
+}
+
+impl HealthPace {
+    /// Takes one transition, or returns when the next one may be taken.
+    pub fn take(&mut self, now: Instant) -> Result<(), Instant> {
+        let full_at = self.full_at.map_or(now, |at| at.max(now)) + INTERVAL;
+        let ready_at = full_at - INTERVAL * BURST;
+        if ready_at > now {
+            return Err(ready_at);
+        }
+        self.full_at = Some(full_at);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_passes_and_then_one_per_interval() {
+        let (mut pace, start) = (HealthPace::default(), Instant::now() + 100 * INTERVAL);
+        for n in 0..BURST {
+            assert_eq!(pace.take(start), Ok(()), "{n}");
+        }
+        assert_eq!(pace.take(start), Err(start + INTERVAL));
+        // A refusal costs nothing.
+        assert_eq!(pace.take(start), Err(start + INTERVAL));
+        assert_eq!(pace.take(start + INTERVAL), Ok(()));
+        assert_eq!(pace.take(start + INTERVAL), Err(start + 2 * INTERVAL));
+        // After a rest the whole burst is there again.
+        let later = start + 1_000 * INTERVAL;
+        assert!((0..BURST).all(|_| pace.take(later).is_ok()));
+        assert!(pace.take(later).is_err());
+    }
+}

@@ -1,0 +1,223 @@
+//! One live link, as the rest of the server sees it: calls are put on it.
+
+use std::{
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, atomic::AtomicU32},
+};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use svc_core::UserId;
+use svc_link::{
+    Closing, Control, Frame, FrameKind, Goodbye, NotQueued, Outbox, OutboxLimits, Outgoing,
+    PROGRESS_BYTES_MAX, control_frame, outbox,
+};
+use tokio::sync::oneshot;
+
+use super::{
+    calls::{Answer, CallTable, InFlight},
+    reports::Reports,
+};
+use crate::identity::Caller;
+
+/// Identifies a user on one link, so that users take turns there. Two users with the same number,
+/// which is unlikely, share their turns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UserNumber(pub u32);
+
+pub struct Link {
+    /// Tells a reconnect from a second agent.
+    pub instance: String,
+    /// Whose agent token opened the link.
+    pub caller: Caller,
+    outbox: Outbox,
+    /// The agent takes the numbers of users.
+    names_users: bool,
+    /// Makes numbers of users that tell the agent nothing about them.
+    numbers: RandomState,
+    calls: Mutex<CallTable>,
+    /// A link outlives the server's shutdown signal: its calls are finished first.
+    closing: Closing,
+    /// The agent's goodbye.
+    agent_goodbye: Mutex<Option<Goodbye>>,
+}
+
+/// The frame could not be queued; nothing was sent.
+#[derive(Debug)]
+pub struct NotSent;
+
+impl Link {
+    pub fn new(instance: String, caller: Caller, names_users: bool) -> (Arc<Self>, Outgoing) {
+        let (outbox, outgoing) = outbox(OutboxLimits::SERVER);
+        let link = Self {
+            instance,
+            caller,
+            outbox,
+            names_users,
+            numbers: RandomState::new(),
+            calls: Mutex::default(),
+            closing: Closing::default(),
+            agent_goodbye: Mutex::default(),
+        };
+        (Arc::new(link), outgoing)
+    }
+
+    pub fn number_of(&self, user: UserId) -> UserNumber {
+        // The lower half is as random as the whole.
+        UserNumber(self.numbers.hash_one(user.0.as_u128()) as u32)
+    }
+
+    pub fn names_users(&self) -> bool {
+        self.names_users
+    }
+
+    /// Puts a call on the link. Dropping the pending call before its answer cancels it.
+    pub fn call(
+        self: &Arc<Self>,
+        user: UserNumber,
+        payload: Bytes,
+        in_flight: &Arc<AtomicU32>,
+        serial: bool,
+        reports: Option<Reports>,
+    ) -> Result<PendingCall, NotSent> {
+        let (id, answer) = self
+            .calls
+            .lock()
+            .insert(user.0, InFlight::new(in_flight), serial, reports)
+            .ok_or(NotSent)?;
+        let pending = PendingCall {
+            link: Arc::clone(self),
+            user,
+            id,
+            answer,
+            done: false,
+        };
+        let kind = match self.names_users {
+            true => FrameKind::UserCall,
+            false => FrameKind::Call,
+        };
+        match self.send_for(user, Frame { id, kind, payload }) {
+            Ok(()) => Ok(pending),
+            Err(NotSent) => {
+                // Nothing reached the agent, so nothing needs to be cancelled there.
+                self.calls.lock().complete(id, Answer::Unavailable);
+                pending.forget();
+                Err(NotSent)
+            }
+        }
+    }
+
+    pub fn notify(&self, user: UserNumber, payload: Bytes) -> Result<(), NotSent> {
+        let kind = match self.names_users {
+            true => FrameKind::UserNotify,
+            false => FrameKind::Notify,
+        };
+        let frame = Frame {
+            id: 0,
+            kind,
+            payload,
+        };
+        self.send_for(user, frame)
+    }
+
+    pub fn control(&self, id: u64, message: &Control) -> Result<(), NotSent> {
+        self.queue(|| self.outbox.put(None, control_frame(id, message)))
+    }
+
+    /// Answers a ping.
+    pub fn pong(&self) {
+        let _ = self.queue(|| self.outbox.put_pong());
+    }
+
+    fn send_for(&self, user: UserNumber, frame: Frame) -> Result<(), NotSent> {
+        self.queue(|| self.outbox.put(Some(user.0), frame))
+    }
+
+    fn queue(&self, put: impl FnOnce() -> Result<(), NotQueued>) -> Result<(), NotSent> {
+        if self.closing.is_ended() {
+            return Err(NotSent);
+        }
+        match put() {
+            Ok(()) => Ok(()),
+            Err(NotQueued::Closed | NotQueued::Full) => Err(NotSent),
+            // An agent that reads nothing is not worth more memory.
+            Err(NotQueued::Overflow) => {
+                self.closing.end(Goodbye::Protocol);
+                Err(NotSent)
+            }
+        }
+    }
+
+    pub fn complete(&self, id: u64, answer: Answer) {
+        self.calls.lock().complete(id, answer);
+    }
+
+    /// Takes the agent's report on the progress of a call.
+    pub fn report(&self, id: u64, report: Bytes) {
+        if report.len() <= PROGRESS_BYTES_MAX {
+            self.calls.lock().report(id, report);
+        }
+    }
+
+    pub fn set_agent_goodbye(&self, reason: Goodbye) {
+        *self.agent_goodbye.lock() = Some(reason);
+    }
+
+    pub fn agent_goodbye(&self) -> Option<Goodbye> {
+        *self.agent_goodbye.lock()
+    }
+
+    pub fn closing(&self) -> &Closing {
+        &self.closing
+    }
+
+    /// Fails every call in flight: their callers see an interruption.
+    pub fn interrupt_calls(&self) {
+        self.calls.lock().clear();
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.calls.lock().is_empty()
+    }
+
+    /// Behind the user's calls, so that it does not overtake the one it cancels.
+    fn cancel(&self, user: UserNumber, id: u64) {
+        // A link that takes no more frames is ending, and with it the call.
+        let _ = self.send_for(user, Frame::empty(id, FrameKind::Cancel));
+    }
+}
+
+/// A call that has been sent and not yet answered.
+pub struct PendingCall {
+    link: Arc<Link>,
+    user: UserNumber,
+    id: u64,
+    answer: oneshot::Receiver<Answer>,
+    done: bool,
+}
+
+impl PendingCall {
+    /// Waits for the answer; a link that dies is an interruption.
+    pub async fn answer(&mut self) -> Answer {
+        let answer = (&mut self.answer).await.unwrap_or(Answer::Interrupted);
+        self.done = true;
+        answer
+    }
+
+    /// Asks the agent to cancel the call; `answer` then returns whether it had been sent.
+    pub fn cancel(&self) {
+        self.link.cancel(self.user, self.id);
+    }
+
+    fn forget(mut self) {
+        self.done = true;
+    }
+}
+
+impl Drop for PendingCall {
+    fn drop(&mut self) {
+        if !self.done && self.link.calls.lock().abandon(self.id) {
+            self.link.cancel(self.user, self.id);
+        }
+    }
+}

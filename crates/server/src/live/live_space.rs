@@ -1,0 +1,132 @@
+//! A space as this server holds it: the link it has now, or lost within the grace period.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU8, AtomicU64, Ordering},
+};
+
+use parking_lot::{Mutex, RwLock};
+use svc_core::{SpaceId, SpaceName, UserId};
+use svc_link::SpaceIdentity;
+
+use super::{health_pace::HealthPace, link::Link};
+
+/// Whether a space's providers can take calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Availability {
+    /// The link is lost; calls fail at once.
+    Unlinked = 0,
+    /// The method server is down: the agent lets a call wait a moment for its restart.
+    Restarting = 1,
+    Ready = 2,
+}
+
+impl Availability {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unlinked => "unlinked",
+            Self::Restarting => "restarting",
+            Self::Ready => "ready",
+        }
+    }
+}
+
+pub struct LiveSpace {
+    pub id: SpaceId,
+    pub name: SpaceName,
+    pub owner: UserId,
+    pub identity: SpaceIdentity,
+    link: RwLock<Option<Arc<Link>>>,
+    availability: AtomicU8,
+    /// Counts the links the space has had, so that a grace period knows whose end it waits for.
+    link_number: AtomicU64,
+    /// Why re-registration after a lost link was refused, while it is.
+    registration_error: Mutex<Option<String>>,
+    restarts: AtomicU64,
+    /// How often its health may change.
+    pub health_pace: Mutex<HealthPace>,
+    /// Serialises changes of the space's state: a link up or down, stop, delete.
+    pub transition: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl LiveSpace {
+    pub fn new(owner: UserId, identity: SpaceIdentity) -> Self {
+        Self {
+            id: identity.id,
+            name: identity.name.clone(),
+            owner,
+            identity,
+            link: RwLock::default(),
+            availability: AtomicU8::new(Availability::Unlinked as u8),
+            link_number: AtomicU64::new(0),
+            registration_error: Mutex::default(),
+            restarts: AtomicU64::new(0),
+            health_pace: Mutex::default(),
+            transition: Arc::default(),
+        }
+    }
+
+    pub fn link(&self) -> Option<Arc<Link>> {
+        self.link.read().clone()
+    }
+
+    /// Puts a link in place and returns the one it replaces.
+    pub fn attach(&self, link: Arc<Link>) -> Option<Arc<Link>> {
+        // Until the agent has registered (again), there is nothing that could take a call.
+        self.set_availability(Availability::Unlinked);
+        self.link_number.fetch_add(1, Ordering::Relaxed);
+        self.restarts.store(0, Ordering::Relaxed);
+        self.link.write().replace(link)
+    }
+
+    pub fn is_current(&self, link: &Arc<Link>) -> bool {
+        self.link
+            .read()
+            .as_ref()
+            .is_some_and(|current| Arc::ptr_eq(current, link))
+    }
+
+    pub fn link_number(&self) -> u64 {
+        self.link_number.load(Ordering::Relaxed)
+    }
+
+    pub fn registration_error(&self) -> Option<String> {
+        self.registration_error.lock().clone()
+    }
+
+    pub fn set_registration_error(&self, error: Option<String>) {
+        *self.registration_error.lock() = error;
+    }
+
+    /// Remembers how often the method server was restarted; returns how many of these are new.
+    pub fn note_restarts(&self, restarts: u64) -> u64 {
+        restarts.saturating_sub(self.restarts.swap(restarts, Ordering::Relaxed))
+    }
+
+    /// Takes the link out if it is still the one in place.
+    pub fn detach(&self, link: &Arc<Link>) -> bool {
+        let mut current = self.link.write();
+        let is_current = current
+            .as_ref()
+            .is_some_and(|current| Arc::ptr_eq(current, link));
+        if is_current {
+            *current = None;
+            self.set_availability(Availability::Unlinked);
+        }
+        is_current
+    }
+
+    pub fn availability(&self) -> Availability {
+        match self.availability.load(Ordering::Acquire) {
+            0 => Availability::Unlinked,
+            1 => Availability::Restarting,
+            _ => Availability::Ready,
+        }
+    }
+
+    pub fn set_availability(&self, availability: Availability) {
+        self.availability
+            .store(availability as u8, Ordering::Release);
+    }
+}

@@ -1,0 +1,173 @@
+//! The last lines of each space's log, in memory and bounded: per space, and altogether.
+
+use std::collections::{HashMap, VecDeque};
+
+use parking_lot::Mutex;
+use svc_core::{SpaceId, Timestamp};
+use svc_protocol::api::{LogLine, LogSource, NumberedLine};
+
+/// Per space.
+const LINES_MAX: usize = 500;
+const SPACE_BYTES_MAX: usize = 64 * 1024;
+/// Over all spaces; past it, the space that has been quiet longest loses its log.
+const TOTAL_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Of one line; the agent cuts too, but is not trusted.
+const LINE_BYTES_MAX: usize = 8 * 1024;
+
+#[derive(Default)]
+pub struct SpaceLogs {
+    logs: Mutex<Logs>,
+}
+
+#[derive(Default)]
+struct Logs {
+    spaces: HashMap<SpaceId, Log>,
+    bytes: usize,
+}
+
+#[derive(Default)]
+struct Log {
+    lines: VecDeque<NumberedLine>,
+    bytes: usize,
+    last_number: u64,
+    touched: Timestamp,
+}
+
+impl SpaceLogs {
+    pub fn append(&self, space: SpaceId, lines: Vec<LogLine>, dropped: u64) {
+        let mut logs = self.logs.lock();
+        for line in lines {
+            logs.push(space, line);
+        }
+        if dropped > 0 {
+            let line = format!("{dropped} lines were left out: the method server writes too fast");
+            logs.push(
+                space,
+                LogLine {
+                    at: svc_clock::now(),
+                    source: LogSource::Agent,
+                    line,
+                },
+            );
+        }
+        logs.make_room(space);
+    }
+
+    /// The lines after number `after`; without it, the last `limit`.
+    pub fn read(&self, space: SpaceId, after: Option<u64>, limit: usize) -> Vec<NumberedLine> {
+        let logs = self.logs.lock();
+        let Some(log) = logs.spaces.get(&space) else {
+            return Vec::new();
+        };
+        match after {
+            Some(after) => log
+                .lines
+                .iter()
+                .filter(|l| l.n > after)
+                .take(limit)
+                .cloned()
+                .collect(),
+            None => log
+                .lines
+                .iter()
+                .skip(log.lines.len().saturating_sub(limit))
+                .cloned()
+                .collect(),
+        }
+    }
+
+    pub fn forget(&self, space: SpaceId) {
+        self.logs.lock().remove(space);
+    }
+}
+
+impl Logs {
+    fn push(&mut self, space: SpaceId, mut line: LogLine) {
+        if line.line.len() > LINE_BYTES_MAX {
+            // A copy: truncating would keep the room of the whole line.
+            let cut = line.line.floor_char_boundary(LINE_BYTES_MAX);
+            line.line = line.line[..cut].to_owned();
+        }
+        let log = self.spaces.entry(space).or_default();
+        log.last_number += 1;
+        log.touched = svc_clock::now();
+        log.bytes += line.line.len();
+        self.bytes += line.line.len();
+        log.lines.push_back(NumberedLine {
+            n: log.last_number,
+            line,
+        });
+        while log.lines.len() > LINES_MAX || log.bytes > SPACE_BYTES_MAX {
+            let Some(oldest) = log.lines.pop_front() else {
+                break;
+            };
+            log.bytes -= oldest.line.line.len();
+            self.bytes -= oldest.line.line.len();
+        }
+    }
+
+    fn make_room(&mut self, keep: SpaceId) {
+        while self.bytes > TOTAL_BYTES_MAX {
+            let others = self.spaces.iter().filter(|(space, _)| **space != keep);
+            let Some(quietest) = others.min_by_key(|(_, log)| log.touched).map(|(id, _)| *id)
+            else {
+                break;
+            };
+            self.remove(quietest);
+        }
+    }
+
+    fn remove(&mut self, space: SpaceId) {
+        if let Some(log) = self.spaces.remove(&space) {
+            self.bytes -= log.bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> LogLine {
+        LogLine {
+            at: Timestamp(0),
+            source: LogSource::Stderr,
+            line: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_log_keeps_the_last_lines_and_numbers_them() {
+        let (logs, space) = (SpaceLogs::default(), SpaceId::NIL);
+        logs.append(space, (0..600).map(|n| line(&n.to_string())).collect(), 2);
+        let all = logs.read(space, None, 1000);
+        assert_eq!(all.len(), LINES_MAX);
+        assert_eq!(all.last().map(|l| l.n), Some(601));
+        assert!(
+            all.last()
+                .is_some_and(|l| l.line.line.starts_with("2 lines were left out"))
+        );
+        assert_eq!(logs.read(space, Some(600), 10).len(), 1);
+        assert_eq!(logs.read(space, None, 3).first().map(|l| l.n), Some(599));
+    }
+
+    #[test]
+    fn bytes_are_bounded_per_space_and_line() {
+        let (logs, space) = (SpaceLogs::default(), SpaceId::NIL);
+        logs.append(space, vec![line(&"é".repeat(LINE_BYTES_MAX))], 0);
+        assert!(logs.read(space, None, 1)[0].line.line.len() <= LINE_BYTES_MAX);
+        logs.append(
+            space,
+            (0..100).map(|_| line(&"x".repeat(5000))).collect(),
+            0,
+        );
+        let held: usize = logs
+            .read(space, None, 1000)
+            .iter()
+            .map(|l| l.line.line.len())
+            .sum();
+        assert!(held <= SPACE_BYTES_MAX);
+        logs.forget(space);
+        assert!(logs.read(space, None, 1).is_empty());
+    }
+}

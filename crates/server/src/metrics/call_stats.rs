@@ -1,0 +1,90 @@
+//! Calls of the last hour, minute by minute, for the overview.
+
+mod ring;
+
+use std::{sync::Arc, time::Duration};
+
+use parking_lot::RwLock;
+use svc_core::{Timestamp, UserId};
+use svc_protocol::api::CallMinute;
+
+use self::ring::Ring;
+use super::CallOutcome;
+use crate::random_key::RandomKeyMap;
+
+/// Calls of the last hour, of each user and of all. Recording one is a look-up and a few atomic
+/// additions.
+#[derive(Default)]
+pub struct CallStats {
+    all: Ring,
+    /// Made by a user's first call, dropped when their last is an hour ago.
+    users: RwLock<RandomKeyMap<UserId, Arc<Ring>>>,
+}
+
+impl CallStats {
+    /// A call has been answered.
+    pub fn record(&self, user: UserId, outcome: CallOutcome, took: Duration) {
+        let minute = minute_of(svc_clock::now());
+        let failed = outcome != CallOutcome::Ok;
+        self.all.record(minute, failed, took);
+        if let Some(ring) = self.users.read().get(&user) {
+            return ring.record(minute, failed, took);
+        }
+        let ring = self.users.write().entry(user).or_default().clone();
+        ring.record(minute, failed, took);
+    }
+
+    /// The last hour minute by minute, the current one last: one user's, or everybody's.
+    pub fn minutes(&self, user: Option<UserId>, now: Timestamp) -> Vec<CallMinute> {
+        let minute = minute_of(now);
+        match user {
+            None => self.all.minutes(minute),
+            Some(user) => {
+                let ring = self.users.read().get(&user).cloned();
+                ring.unwrap_or_default().minutes(minute)
+            }
+        }
+    }
+
+    /// Drops what nobody can see any more.
+    pub fn forget_idle(&self, now: Timestamp) {
+        let minute = minute_of(now);
+        self.users.write().retain(|_, ring| !ring.is_idle(minute));
+    }
+}
+
+const MINUTE_MS: i64 = 60_000;
+
+fn minute_of(at: Timestamp) -> i64 {
+    at.0.div_euclid(MINUTE_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_sees_their_own_calls_and_is_forgotten_after_an_hour() {
+        let stats = CallStats::default();
+        let ann = UserId(uuid::Uuid::from_u128(1));
+        let bob = UserId(uuid::Uuid::from_u128(2));
+        stats.record(ann, CallOutcome::Ok, Duration::from_millis(1));
+        stats.record(ann, CallOutcome::MethodError, Duration::from_millis(1));
+        stats.record(bob, CallOutcome::NotFound, Duration::from_millis(1));
+        let now = svc_clock::now();
+        let sums = |user| {
+            let minutes = stats.minutes(user, now);
+            assert_eq!(minutes.len(), ring::MINUTES);
+            minutes.iter().fold((0, 0), |(calls, errors), minute| {
+                (calls + minute.calls, errors + minute.errors)
+            })
+        };
+        assert_eq!(sums(Some(ann)), (2, 1));
+        assert_eq!(sums(Some(bob)), (1, 1));
+        assert_eq!(sums(None), (3, 2));
+        stats.forget_idle(now);
+        assert_eq!(stats.users.read().len(), 2);
+        stats.forget_idle(now.plus(Duration::from_secs(61 * 60)));
+        assert!(stats.users.read().is_empty());
+    }
+}

@@ -1,0 +1,109 @@
+//! The server's API for scripts that the server runs: the same router and the same authentication,
+//! without a connection, as the user the script runs for.
+//!
+//! The HTTP layer above opens the port with its router when the server starts. Owns who a request
+//! acts for ([`ActsFor`], which only this file makes) and the bound on answers. A request from
+//! outside must never reach it.
+
+use axum::{Router, body::Body};
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, Uri, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use parking_lot::RwLock;
+use svc_core::UserId;
+use thiserror::Error;
+use tower_service::Service;
+
+/// Bytes of one answer.
+pub const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// The user a request acts for. Requests that come over a connection never hold one: extensions are
+/// no part of HTTP, and only [`InternalApi::ask`] makes this.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ActsFor(UserId);
+
+impl ActsFor {
+    pub fn user(self) -> UserId {
+        self.0
+    }
+}
+
+/// The router of this server, while it runs.
+#[derive(Default)]
+pub struct InternalApi {
+    /// The router holds the whole server, which holds this: closing takes it out again.
+    router: RwLock<Option<Router>>,
+}
+
+/// A request of a script.
+#[derive(Clone, Debug)]
+pub struct ApiRequest {
+    pub method: Method,
+    /// Path and query.
+    pub uri: Uri,
+    /// JSON.
+    pub body: Option<Vec<u8>>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ApiReply {
+    pub status: u16,
+    pub is_json: bool,
+    pub body: Bytes,
+}
+
+/// Why there is no reply.
+#[derive(Debug, Error)]
+pub enum NoReply {
+    #[error("the server is stopping")]
+    Closed,
+    #[error("the answer has more than {ANSWER_BYTES_MAX} bytes; ask for less of it (`?limit=`)")]
+    TooLarge,
+    #[error("the answer broke off: {0}")]
+    Broken(String),
+}
+
+impl InternalApi {
+    pub fn open(&self, router: Router) {
+        *self.router.write() = Some(router);
+    }
+
+    pub fn close(&self) {
+        *self.router.write() = None;
+    }
+
+    /// What the API answers a user, with the permissions they have at this moment.
+    pub async fn ask(&self, user: UserId, from_script: ApiRequest) -> Result<ApiReply, NoReply> {
+        let router = self.router.read().clone();
+        let mut router = router.ok_or(NoReply::Closed)?;
+        let is_json = from_script.body.is_some();
+        let mut request = Request::new(from_script.body.map_or_else(Body::empty, Body::from));
+        *request.method_mut() = from_script.method;
+        *request.uri_mut() = from_script.uri;
+        if is_json {
+            let json = HeaderValue::from_static("application/json");
+            request.headers_mut().insert(header::CONTENT_TYPE, json);
+        }
+        request.extensions_mut().insert(ActsFor(user));
+        let Ok(response) = router.call(request).await;
+        read(response).await
+    }
+}
+
+async fn read(response: Response<Body>) -> Result<ApiReply, NoReply> {
+    let (parts, body) = response.into_parts();
+    let content_type = parts.headers.get(header::CONTENT_TYPE);
+    let is_json = content_type
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.split(';').next())
+        .is_some_and(|kind| kind == "application/json" || kind.ends_with("+json"));
+    match Limited::new(body, ANSWER_BYTES_MAX).collect().await {
+        Ok(collected) => Ok(ApiReply {
+            status: parts.status.as_u16(),
+            is_json,
+            body: collected.to_bytes(),
+        }),
+        Err(error) if error.is::<LengthLimitError>() => Err(NoReply::TooLarge),
+        Err(error) => Err(NoReply::Broken(error.to_string())),
+    }
+}

@@ -1,0 +1,24 @@
+//! What a sink's script sees of its event.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use svc_core::event::{Event, EventSpace};
+
+/// An event as `svc.event` shows it to a sink's script.
+pub fn event_json(
+    event: &Event,
+    space: Option<&EventSpace>,
+    custom: &BTreeMap<String, String>,
+) -> String {
+    json!({
+        "id": event.id,
+        "type": event.r#type,
+        "ts": event.ts,
+        "data": event.data,
+        "space": space,
+        "actor": event.actor,
+        "custom": custom,
+    })
+    .to_string()
+}

@@ -1,0 +1,241 @@
+//! The tool scripts of the store, kept in memory as far as a list of tools shows them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use bytes::Bytes;
+use parking_lot::RwLock;
+use serde_json::{Value, json};
+use svc_core::{ScriptId, UserId};
+use svc_protocol::{
+    api::{Script, ScriptKind},
+    jsonrpc::{RpcError, UNAVAILABLE},
+};
+use svc_script::{ErrorKind, ScriptError};
+use svc_store::{
+    Store, StoreError,
+    scripts::{self, ToolRow},
+    sinks::GLOBAL,
+};
+use tokio::sync::{Mutex, broadcast::error::RecvError, watch};
+use tokio_util::sync::CancellationToken;
+use tracing::error;
+
+use super::{Run, ScriptRunner, What, libraries_of, outline, source_of, withheld_from};
+use crate::{
+    identity::{Caller, Credential, Directory, DirectoryChange},
+    methods::calls::Reply,
+};
+
+/// Code of a script that failed without choosing one.
+const SCRIPT_FAILED: i64 = -32000;
+
+/// A stored script that is offered as a tool.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ScriptTool {
+    pub id: ScriptId,
+    pub name: String,
+    /// Whether it belongs to the user who sees it; else it is everyone's.
+    pub is_own: bool,
+    pub description: String,
+    pub params_schema: Option<Value>,
+}
+
+/// The tool scripts that users may run: their own, and global ones.
+pub struct StoredTools {
+    store: Store,
+    runner: Arc<ScriptRunner>,
+    /// Held while the store is read again, so that what is read last is what is kept.
+    reading: Mutex<()>,
+    /// By user; `None` holds those of everyone.
+    known: RwLock<HashMap<Option<UserId>, OwnerTools>>,
+    changed: watch::Sender<u64>,
+}
+
+/// The tool scripts of one owner, or of everyone.
+struct OwnerTools {
+    /// Never used twice.
+    version: u64,
+    tools: Vec<Arc<ScriptTool>>,
+}
+
+impl StoredTools {
+    pub fn new(store: Store, runner: Arc<ScriptRunner>) -> Self {
+        Self {
+            store,
+            runner,
+            reading: Mutex::default(),
+            known: RwLock::default(),
+            changed: watch::Sender::new(0),
+        }
+    }
+
+    /// Reads all of them, once, before anyone asks.
+    pub async fn load(&self) -> Result<(), StoreError> {
+        let rows = self.store.read(scripts::list_tools).await?;
+        let mut of_owner: HashMap<String, Vec<ToolRow>> = HashMap::new();
+        for row in rows {
+            of_owner.entry(row.owner_key.clone()).or_default().push(row);
+        }
+        for (owner_key, rows) in of_owner {
+            self.put(&owner_key, rows);
+        }
+        Ok(())
+    }
+
+    /// A script was made, changed or deleted.
+    pub async fn refresh(&self, script: &Script) {
+        if script.kind == ScriptKind::Tool
+            && let Err(failed) = self.reread(scripts::owner_key(script)).await
+        {
+            error!("the list of tool scripts could not be read: {failed}");
+        }
+    }
+
+    /// Reads those of an owner again.
+    pub async fn reread(&self, owner_key: String) -> Result<(), StoreError> {
+        let _reading = self.reading.lock().await;
+        let key = owner_key.clone();
+        let read = self.store.read(move |tx| scripts::list_tools_of(tx, &key));
+        self.put(&owner_key, read.await?);
+        Ok(())
+    }
+
+    /// Forgets those of users who are deleted, until the server stops.
+    pub async fn follow(&self, directory: &Directory, shutdown: &CancellationToken) {
+        let mut changes = directory.subscribe();
+        loop {
+            // What changed before we listened, or was too much to be told.
+            self.forget(directory);
+            loop {
+                let change = tokio::select! {
+                    change = changes.recv() => change,
+                    () = shutdown.cancelled() => return,
+                };
+                match change {
+                    Ok(
+                        DirectoryChange::UserChanged(user) | DirectoryChange::UserDeactivated(user),
+                    ) if directory.find_user(user).is_none() => {
+                        self.known.write().remove(&Some(user));
+                    }
+                    Ok(_) => {}
+                    Err(RecvError::Lagged(_)) => break,
+                    Err(RecvError::Closed) => return,
+                }
+            }
+        }
+    }
+
+    fn forget(&self, directory: &Directory) {
+        let exists =
+            |owner: &Option<UserId>| owner.is_none_or(|user| directory.find_user(user).is_some());
+        self.known.write().retain(|owner, _| exists(owner));
+    }
+
+    fn put(&self, owner_key: &str, rows: Vec<ToolRow>) {
+        let tools = rows.into_iter().map(|row| Arc::new(ScriptTool::from(row)));
+        let tools = tools.collect();
+        self.changed.send_modify(|version| {
+            *version += 1;
+            let version = *version;
+            let owner = owner_key.parse().ok();
+            self.known
+                .write()
+                .insert(owner, OwnerTools { version, tools });
+        });
+    }
+
+    /// Another number whenever the list of this user may have changed.
+    pub fn version(&self, user: UserId) -> u64 {
+        let known = self.known.read();
+        let visible = [Some(user), None].map(|owner| known.get(&owner));
+        let versions = visible.into_iter().flatten().map(|found| found.version);
+        versions.max().unwrap_or(0)
+    }
+
+    pub fn list(&self, user: UserId) -> Vec<Arc<ScriptTool>> {
+        let known = self.known.read();
+        let visible = [Some(user), None].map(|owner| known.get(&owner));
+        let visible = visible.into_iter().flatten();
+        visible.flat_map(|found| found.tools.clone()).collect()
+    }
+
+    /// Reports every change.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    /// Runs one as the caller. Dropping the future ends it.
+    pub async fn run(
+        &self,
+        caller: &Caller,
+        script: &ScriptTool,
+        arguments: &str,
+    ) -> Result<Reply, RpcError> {
+        // Each would hold a worker while it waits for the next.
+        if caller.credential == Credential::Script {
+            return Ok(failed("a script does not start another one"));
+        }
+        let (id, user) = (script.id, caller.user.id);
+        let found = self
+            .store
+            .read(move |tx| {
+                let found = scripts::find_visible(tx, id, user)?;
+                let tool = found.filter(|script| script.kind == ScriptKind::Tool);
+                let withheld = match &tool {
+                    Some(tool) => withheld_from(tx, tool, user)?,
+                    None => None,
+                };
+                Ok((tool, withheld))
+            })
+            .await;
+        let found = match found {
+            Ok((_, Some(why))) => return Ok(failed(&why.to_string())),
+            Ok((found, None)) => found,
+            Err(error) => {
+                error!("a tool script could not be read: {error}");
+                return Ok(failed("the script could not be read"));
+            }
+        };
+        let script = found.ok_or(RpcError::MethodNotFound)?;
+        let run = Run {
+            what: What::Tool {
+                params: arguments.to_owned(),
+            },
+            user,
+            libraries: libraries_of(&script),
+            script: source_of(script),
+        };
+        Ok(match self.runner.run(run).await {
+            Ok(outcome) => match outcome.result {
+                Ok(result) => Reply::Result(Bytes::from(result.unwrap_or_else(|| "null".into()))),
+                Err(error) => Reply::Error(describe(&error).into()),
+            },
+            Err(unavailable) => failed(&unavailable.to_string()),
+        })
+    }
+}
+
+impl From<ToolRow> for ScriptTool {
+    fn from(row: ToolRow) -> Self {
+        Self {
+            id: row.id,
+            name: row.name,
+            is_own: row.owner_key != GLOBAL,
+            description: row.description,
+            params_schema: row.params_schema,
+        }
+    }
+}
+
+/// A script's failure as a method server would tell it.
+fn describe(error: &ScriptError) -> String {
+    match &error.kind {
+        ErrorKind::Rpc(fault) => fault.to_json(),
+        _ => json!({"code": SCRIPT_FAILED, "message": outline(error)}).to_string(),
+    }
+}
+
+fn failed(why: &str) -> Reply {
+    let error: Value = json!({"code": UNAVAILABLE, "message": why});
+    Reply::Error(error.to_string().into())
+}

@@ -1,0 +1,95 @@
+//! The seal at the end of a backup: the SHA-256 of every byte before it. SQLite does not read
+//! past its last page, so a sealed file is still a database.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read, Seek, SeekFrom, Write},
+    path::Path,
+};
+
+use sha2::{Digest, Sha256};
+
+const MARK: &[u8; 16] = b"svc backup seal\n";
+const HASH_BYTES: usize = 32;
+const SEAL_BYTES: u64 = (MARK.len() + HASH_BYTES) as u64;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Seal {
+    Whole,
+    /// A byte before the seal was changed.
+    Broken,
+    /// There is no seal, or the end of the file is missing.
+    Missing,
+}
+
+pub(super) fn append(file: &Path) -> io::Result<()> {
+    let mut file = OpenOptions::new().read(true).write(true).open(file)?;
+    let length = file.seek(SeekFrom::End(0))?;
+    let hash = hash(&mut file, length)?;
+    file.write_all(MARK)?;
+    file.write_all(&hash)
+}
+
+pub(super) fn check(file: &Path) -> io::Result<Seal> {
+    let mut file = File::open(file)?;
+    let length = file.seek(SeekFrom::End(0))?;
+    let Some(content) = length.checked_sub(SEAL_BYTES) else {
+        return Ok(Seal::Missing);
+    };
+    let hash = hash(&mut file, content)?;
+    let mut seal = Vec::new();
+    file.read_to_end(&mut seal)?;
+    Ok(match seal.strip_prefix(MARK) {
+        None => Seal::Missing,
+        Some(written) if written == hash => Seal::Whole,
+        Some(_) => Seal::Broken,
+    })
+}
+
+/// Removes the seal from a file.
+pub(super) fn remove(file: &Path) -> io::Result<()> {
+    let file = OpenOptions::new().write(true).open(file)?;
+    let length = file.metadata()?.len();
+    file.set_len(length.saturating_sub(SEAL_BYTES))
+}
+
+/// The hash of the first `length` bytes; the file is then positioned behind them.
+fn hash(file: &mut File, length: u64) -> io::Result<Vec<u8>> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut hash = Sha256::new();
+    let mut content = file.take(length);
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match content.read(&mut buffer)? {
+            0 => return Ok(hash.finalize().to_vec()),
+            read => hash.update(&buffer[..read]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_under_the_seal() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("sealed");
+        std::fs::write(&file, b"some content").expect("written");
+        assert_eq!(check(&file).expect("readable"), Seal::Missing);
+        append(&file).expect("sealed");
+        assert_eq!(check(&file).expect("readable"), Seal::Whole);
+        let whole = std::fs::read(&file).expect("readable");
+        for place in 0..whole.len() {
+            let mut changed = whole.clone();
+            changed[place] ^= 1;
+            std::fs::write(&file, changed).expect("written");
+            assert_ne!(check(&file).expect("readable"), Seal::Whole, "{place}");
+        }
+        std::fs::write(&file, &whole[..whole.len() - 1]).expect("written");
+        assert_eq!(check(&file).expect("readable"), Seal::Missing);
+        std::fs::write(&file, &whole).expect("written");
+        remove(&file).expect("removed");
+        assert_eq!(std::fs::read(&file).expect("readable"), b"some content");
+    }
+}

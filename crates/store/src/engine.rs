@@ -1,0 +1,248 @@
+//! The threads of the store: one writer that gathers waiting commands into one commit, and the
+//! readers.
+//!
+//! Callers get their answer after COMMIT has returned, never before. This includes failed commands,
+//! because what they read may be rolled back with the batch.
+
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
+
+use super::{
+    connection::{Access, Connection, Database},
+    error::StoreError,
+    sql::Tx,
+};
+
+/// A transaction on its way to a thread, its types erased.
+pub(super) trait Command: Send {
+    fn run(self: Box<Self>, tx: &mut Tx<'_>) -> Outcome;
+
+    /// Answers without running.
+    fn refuse(self: Box<Self>, error: StoreError);
+
+    /// Whether the caller has stopped waiting for the answer.
+    fn is_abandoned(&self) -> bool;
+}
+
+/// Whether a command's work is to be kept, and the channel for its answer.
+pub(super) struct Outcome {
+    keep: bool,
+    /// Why the work cannot be kept, even if the command succeeded.
+    fault: Option<StoreError>,
+    reply: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
+}
+
+impl Outcome {
+    /// Runs a command and checks whether its work can be kept.
+    fn of(command: Box<dyn Command>, connection: &Connection) -> Self {
+        let mut tx = Tx::on(connection);
+        let mut outcome = command.run(&mut tx);
+        if let (Err(error), true) = (tx.end(), outcome.keep) {
+            outcome.keep = false;
+            outcome.fault = Some(error);
+        }
+        outcome
+    }
+
+    fn reply(self, committed: Result<(), StoreError>) {
+        (self.reply)(self.fault.map_or(committed, Err));
+    }
+}
+
+/// A closure and the channel for its answer.
+pub(super) struct Job<F, T, E> {
+    pub(super) work: F,
+    pub(super) answer: oneshot::Sender<Result<T, E>>,
+}
+
+impl<F, T, E> Command for Job<F, T, E>
+where
+    F: FnOnce(&mut Tx<'_>) -> Result<T, E> + Send,
+    T: Send + 'static,
+    E: From<StoreError> + Send + 'static,
+{
+    fn run(self: Box<Self>, tx: &mut Tx<'_>) -> Outcome {
+        let Self { work, answer } = *self;
+        let result = catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|_| {
+            tracing::error!(target: crate::LOG_TARGET, "a transaction of the store panicked and is undone");
+            Err(StoreError::Panicked.into())
+        });
+        Outcome {
+            keep: result.is_ok(),
+            fault: None,
+            // A caller that stopped waiting needs no answer.
+            reply: Box::new(move |committed| {
+                let _ = answer.send(match committed {
+                    Ok(()) => result,
+                    Err(error) => Err(error.into()),
+                });
+            }),
+        }
+    }
+
+    fn refuse(self: Box<Self>, error: StoreError) {
+        let _ = self.answer.send(Err(error.into()));
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.answer.is_closed()
+    }
+}
+
+/// Counters of the writer, for metrics and tests.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) commits: AtomicU64,
+    pub(super) commands: AtomicU64,
+}
+
+pub(super) struct Writer {
+    pub(super) database: Database,
+    /// `None` after a failed commit, until it is reopened.
+    pub(super) connection: Option<Connection>,
+    pub(super) batch_max: usize,
+    pub(super) counters: Arc<Counters>,
+}
+
+impl Writer {
+    /// Runs until every sender is dropped and every command is answered.
+    pub(super) fn run(mut self, mut commands: mpsc::Receiver<Box<dyn Command>>) {
+        while let Some(first) = commands.blocking_recv() {
+            let mut batch = VecDeque::from([first]);
+            while batch.len() < self.batch_max {
+                match commands.try_recv() {
+                    Ok(command) => batch.push_back(command),
+                    Err(_) => break,
+                }
+            }
+            self.commit(batch);
+        }
+    }
+
+    fn commit(&mut self, mut batch: VecDeque<Box<dyn Command>>) {
+        let mut outcomes = Vec::with_capacity(batch.len());
+        let begun = begin(&mut self.connection, &self.database, Access::Write);
+        let was_begun = begun.is_ok();
+        let result = begun.and_then(|connection| run_batch(connection, &mut batch, &mut outcomes));
+        let result = match result {
+            Ok(()) => {
+                self.counters.commits.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(error) => {
+                // An unreachable database is logged where the connection is opened.
+                if was_begun || !error.is_outage() {
+                    tracing::error!(target: crate::LOG_TARGET, %error, "a commit of the store failed; its connection is reopened");
+                }
+                self.connection = None;
+                Err(match error {
+                    known @ (StoreError::Commit(_) | StoreError::Unavailable(_)) => known,
+                    other => StoreError::Commit(other.to_string()),
+                })
+            }
+        };
+        self.counters
+            .commands
+            .fetch_add(outcomes.len() as u64, Ordering::Relaxed);
+        for outcome in outcomes {
+            outcome.reply(result.clone());
+        }
+        if let Err(error) = result {
+            for command in batch {
+                command.refuse(error.clone());
+            }
+        }
+    }
+}
+
+/// Begins a transaction on the open connection, or on a new one: a restart of the database since
+/// the last transaction is noticed only now.
+fn begin<'c>(
+    connection: &'c mut Option<Connection>,
+    database: &Database,
+    access: Access,
+) -> Result<&'c Connection, StoreError> {
+    let reused = connection.take().filter(|there| there.begin().is_ok());
+    let begun = match reused {
+        Some(begun) => begun,
+        None => {
+            let opened = database.open(access)?;
+            opened.begin()?;
+            opened
+        }
+    };
+    Ok(connection.insert(begun))
+}
+
+/// Runs a batch in a transaction that has begun; the outcomes of its commands go to `outcomes`.
+fn run_batch(
+    connection: &Connection,
+    batch: &mut VecDeque<Box<dyn Command>>,
+    outcomes: &mut Vec<Outcome>,
+) -> Result<(), StoreError> {
+    // A single command needs no savepoint: the transaction itself is rolled back.
+    let alone = batch.len() == 1;
+    while let Some(command) = batch.pop_front() {
+        if !alone {
+            connection.savepoint()?;
+        }
+        let outcome = Outcome::of(command, connection);
+        let keep = outcome.keep;
+        outcomes.push(outcome);
+        connection.check_transaction()?;
+        match (alone, keep) {
+            (true, true) => {}
+            (true, false) => return connection.rollback(),
+            (false, true) => connection.release_savepoint()?,
+            (false, false) => connection.rollback_to_savepoint()?,
+        }
+    }
+    connection.commit()
+}
+
+/// One of several readers that share a queue.
+pub(super) struct Reader {
+    pub(super) database: Database,
+    pub(super) connection: Option<Connection>,
+    pub(super) commands: Arc<Mutex<mpsc::Receiver<Box<dyn Command>>>>,
+}
+
+impl Reader {
+    pub(super) fn run(mut self) {
+        loop {
+            let next = self.commands.lock().blocking_recv();
+            let Some(command) = next else { return };
+            // A read changes nothing, so it need not run if its caller stopped waiting.
+            if !command.is_abandoned() {
+                self.answer(command);
+            }
+        }
+    }
+
+    fn answer(&mut self, command: Box<dyn Command>) {
+        // One snapshot for all statements of a read.
+        if let Err(error) = begin(&mut self.connection, &self.database, Access::Read) {
+            if !error.is_outage() {
+                tracing::error!(target: crate::LOG_TARGET, %error, "a read of the store failed; its connection is reopened");
+            }
+            return command.refuse(error);
+        }
+        let Some(connection) = self.connection.take() else {
+            return;
+        };
+        let outcome = Outcome::of(command, &connection);
+        outcome.reply(Ok(()));
+        if connection.check_transaction().is_ok() && connection.rollback().is_ok() {
+            self.connection = Some(connection);
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The engines that the store's tests run on: one suite for each of them.
+
+use svc_testkit::{TestDatabase, TestPostgres};
+use tempfile::TempDir;
+
+use super::{DatabaseUrl, OpenError, Store, StoreOptions};
+
+/// A fresh database of one engine.
+pub(crate) enum Place {
+    Embedded(TempDir),
+    Postgres(TestDatabase),
+}
+
+impl Place {
+    pub(crate) fn embedded() -> Self {
+        Self::Embedded(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    /// `None` where PostgreSQL is not installed, which is said.
+    pub(crate) fn postgres() -> Option<Self> {
+        Some(Self::Postgres(TestPostgres::find()?.database()))
+    }
+
+    pub(crate) async fn open(&self) -> Store {
+        self.open_with(StoreOptions::default()).await
+    }
+
+    pub(crate) async fn open_with(&self, options: StoreOptions) -> Store {
+        self.try_open(options).await.expect("the store opens")
+    }
+
+    pub(crate) async fn try_open(&self, options: StoreOptions) -> Result<Store, OpenError> {
+        match self {
+            Self::Embedded(folder) => Store::open_with(folder.path(), options),
+            Self::Postgres(database) => {
+                let url = DatabaseUrl::parse(&database.url).expect("a URL");
+                Store::connect(url, options).await
+            }
+        }
+    }
+}
+
+/// Makes each of these functions a test on each engine; they take a [`Place`].
+macro_rules! on_each_engine {
+    ($($name:ident),* $(,)?) => {
+        mod embedded {
+            $(
+                #[tokio::test]
+                async fn $name() {
+                    super::$name(&$crate::engines::Place::embedded()).await;
+                }
+            )*
+        }
+
+        mod postgres {
+            $(
+                #[tokio::test]
+                async fn $name() {
+                    if let Some(place) = $crate::engines::Place::postgres() {
+                        super::$name(&place).await;
+                    }
+                }
+            )*
+        }
+    };
+}
+pub(crate) use on_each_engine;

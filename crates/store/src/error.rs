@@ -1,0 +1,88 @@
+//! Errors of the store, without types of the engines.
+
+use std::{io, path::PathBuf};
+
+use thiserror::Error;
+
+use super::postgres::AddressError;
+
+/// Why a read or a write failed. Everything it did is rolled back.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum StoreError {
+    #[error("the store is closed")]
+    Closed,
+    #[error("a record with the same unique value exists already ({0})")]
+    Unique(String),
+    #[error("a record that is referred to does not exist, or is still referred to")]
+    ForeignKey,
+    #[error("{kind} `{id}` does not exist")]
+    Missing { kind: &'static str, id: String },
+    #[error("the database cannot be reached: {0}")]
+    Unavailable(String),
+    #[error("the transaction could not be committed: {0}")]
+    Commit(String),
+    #[error("the database failed: {0}")]
+    Database(String),
+    #[error("the database holds a value in `{column}` that cannot be read: {reason}")]
+    Decode { column: String, reason: String },
+    #[error("the answer has no column `{0}`")]
+    Column(String),
+    #[error("the statement answered no row")]
+    NoRow,
+    #[error("a transaction panicked and was undone")]
+    Panicked,
+}
+
+impl StoreError {
+    /// Whether the database is unreachable for all callers. The store logs that once, so callers
+    /// that only retry need not.
+    pub fn is_outage(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
+    }
+
+    pub(super) fn missing(kind: &'static str, id: impl ToString) -> Self {
+        Self::Missing {
+            kind,
+            id: id.to_string(),
+        }
+    }
+}
+
+/// Why a database could not be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    #[error("could not create the data folder `{}`", path.display())]
+    Create {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(
+        "the data folder `{}` is in use by another server; stop it, or choose another folder with --data-dir",
+        path.display()
+    )]
+    Locked { path: PathBuf },
+    #[error("could not lock the data folder `{}`", path.display())]
+    Lock {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error(
+        "the database has schema version {found}, but this svc knows versions up to {known}; start a newer svc, or restore a backup made by this one"
+    )]
+    NewerSchema { found: i64, known: i64 },
+    #[error("could not migrate the database to schema version {version}: {reason}")]
+    Migration { version: i64, reason: StoreError },
+    // Its message is complete and has no source.
+    #[error(transparent)]
+    Database(#[from] StoreError),
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    #[error(
+        "the database is PostgreSQL with version number {found}; svc needs 13 or newer (130000)"
+    )]
+    PostgresTooOld { found: String },
+    #[error("could not start a thread of the store")]
+    Thread(#[source] io::Error),
+}

@@ -1,0 +1,207 @@
+//! The receivers of an event, of all owners: deliveries and drops.
+
+use std::collections::HashMap;
+
+use svc_core::{LaneId, event::Event};
+use svc_protocol::api::{Attempt, DeliveryState, EventReceiver, SinkOwner};
+
+use super::{
+    deliveries,
+    error::StoreError,
+    sinks::GLOBAL,
+    sql::{Row, Tx},
+    value::{Json, Value},
+};
+
+/// Deliveries of one event that are listed, and drops.
+const DELIVERIES_MAX: u32 = 500;
+
+/// Bytes of receivers' answers that are listed with an event; attempts after that have no output.
+const OUTPUT_BYTES_MAX: u32 = 1024 * 1024;
+
+/// The receivers of an event that a user manages, and whether the user sees the others too.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reach {
+    /// The methods that received it: all belong to the event's owner.
+    pub methods: bool,
+    /// Owners of the sinks, as [`sinks::owner_key`](super::sinks::owner_key) names them.
+    pub sinks_of: Vec<String>,
+    pub sees_all: bool,
+}
+
+/// One receiver of an event.
+pub struct Received {
+    pub receiver: EventReceiver,
+    /// Its number and state; `None` if it was dropped.
+    pub delivery: Option<(u64, DeliveryState)>,
+    /// `None` for receivers that others manage.
+    pub attempts: Option<Vec<Attempt>>,
+}
+
+impl Reach {
+    /// The condition for managed receivers, given the condition for methods; sinks are `s`.
+    fn managed(&self, is_method: &str, values: &mut Vec<Value>) -> String {
+        let mut alternatives = Vec::new();
+        if self.methods {
+            alternatives.push(is_method.to_owned());
+        }
+        for key in &self.sinks_of {
+            values.push(key.into());
+            alternatives.push(format!("s.owner_key = ?{}", values.len()));
+        }
+        if alternatives.is_empty() {
+            return "1 = 0".to_owned();
+        }
+        format!("({})", alternatives.join(" OR "))
+    }
+
+    /// The condition for listed receivers. It applies before any limit, so that receivers of others
+    /// do not count.
+    fn shown(&self, is_method: &str, values: &mut Vec<Value>) -> String {
+        if self.sees_all {
+            return "1 = 1".to_owned();
+        }
+        self.managed(is_method, values)
+    }
+
+    fn manages(&self, receiver: &EventReceiver, owner_key: Option<&String>) -> bool {
+        match receiver {
+            EventReceiver::Method { .. } => self.methods,
+            EventReceiver::Sink { .. } => owner_key.is_some_and(|key| self.sinks_of.contains(key)),
+        }
+    }
+}
+
+/// Ordered by receiver; a receiver occurs again for each time it got the event.
+pub fn list(tx: &mut Tx<'_>, event: &Event, reach: &Reach) -> Result<Vec<Received>, StoreError> {
+    let mut values = vec![event.id.into(), DELIVERIES_MAX.into()];
+    let shown = reach.shown(IS_METHOD_LANE, &mut values);
+    let rows = tx.query(
+        &format!(
+            "SELECT d.lane_id AS lane_id, d.n AS n, d.state AS state, l.owner_id AS owner_id,
+                    l.method AS method, s.id AS sink_id, s.name AS name, s.owner_key AS owner_key
+             {DELIVERIES} AND {shown} ORDER BY d.lane_id, d.n LIMIT ?2"
+        ),
+        &values,
+    )?;
+    let mut attempts = list_attempts(tx, event, reach)?;
+    let mut received = Vec::new();
+    for row in &rows {
+        let (receiver, is_managed) = receiver(row, reach)?;
+        let delivery = (row.get("lane_id")?, row.get("n")?);
+        let made = attempts.remove(&delivery).unwrap_or_default();
+        received.push(Received {
+            receiver,
+            delivery: Some((delivery.1, row.get("state")?)),
+            attempts: is_managed.then_some(made),
+        });
+    }
+    received.extend(list_dropped(tx, event, reach)?);
+    Ok(received)
+}
+
+const DELIVERIES: &str = "FROM deliveries d JOIN lanes l ON l.id = d.lane_id
+             LEFT JOIN event_sinks s ON s.id = l.sink_id
+             WHERE d.event_id = ?1";
+const IS_METHOD_LANE: &str = "l.method IS NOT NULL";
+
+/// The attempts of the managed receivers by lane and number, in one statement.
+fn list_attempts(
+    tx: &mut Tx<'_>,
+    event: &Event,
+    reach: &Reach,
+) -> Result<HashMap<(LaneId, u64), Vec<Attempt>>, StoreError> {
+    let mut values = vec![event.id.into(), DELIVERIES_MAX.into()];
+    let managed = reach.managed(IS_METHOD_LANE, &mut values);
+    let mut made: HashMap<_, Vec<_>> = HashMap::new();
+    for row in tx.query(
+        &format!(
+            "SELECT a.lane_id AS lane_id, a.n AS n, a.at AS at, a.status AS status, a.ms AS ms,
+                    a.error AS error,
+                    CASE WHEN sized.bytes <= {OUTPUT_BYTES_MAX} THEN a.output END AS output
+             FROM (SELECT a.lane_id AS lane_id, a.n AS n, a.attempt AS attempt,
+                       SUM(COALESCE(octet_length(a.output), 0))
+                           OVER (ORDER BY a.lane_id, a.n, a.attempt) AS bytes
+                   FROM (SELECT d.lane_id AS lane_id, d.n AS n {DELIVERIES} AND {managed}
+                         ORDER BY d.lane_id, d.n LIMIT ?2) AS m
+                   JOIN attempts a ON a.lane_id = m.lane_id AND a.n = m.n) AS sized
+             JOIN attempts a ON a.lane_id = sized.lane_id AND a.n = sized.n
+                 AND a.attempt = sized.attempt
+             ORDER BY a.lane_id, a.n, a.attempt"
+        ),
+        &values,
+    )? {
+        let delivery = (row.get("lane_id")?, row.get("n")?);
+        let attempt = deliveries::read_attempt(&row)?;
+        made.entry(delivery).or_default().push(attempt);
+    }
+    Ok(made)
+}
+
+/// A row's receiver, and whether it is managed.
+fn receiver(row: &Row, reach: &Reach) -> Result<(EventReceiver, bool), StoreError> {
+    let owner_id = row.get("owner_id")?;
+    let owner_key: Option<String> = row.get("owner_key")?;
+    let receiver = match row.get("method")? {
+        Some(name) => EventReceiver::Method { name, owner_id },
+        None => EventReceiver::Sink {
+            id: row.get("sink_id")?,
+            name: row.get("name")?,
+            owner: match owner_key.as_deref() {
+                Some(GLOBAL) => SinkOwner::Global,
+                _ => SinkOwner::User,
+            },
+            owner_id,
+        },
+    };
+    let is_managed = reach.manages(&receiver, owner_key.as_ref());
+    Ok((receiver, is_managed))
+}
+
+/// Drops at full queues. Their only record is an audit entry, written with the event and its time.
+/// Deleted sinks are left out.
+fn list_dropped(
+    tx: &mut Tx<'_>,
+    event: &Event,
+    reach: &Reach,
+) -> Result<Vec<Received>, StoreError> {
+    let event_id = event.id.to_string();
+    let mut values = vec![
+        event.ts.into(),
+        // The text may also occur elsewhere in the entry, so it is checked again below.
+        format!("%{event_id}%").into(),
+        event.owner_id.into(),
+        DELIVERIES_MAX.into(),
+    ];
+    let shown = reach.shown("a.target_type <> 'event_sink'", &mut values);
+    let rows = tx.query(
+        &format!("{DROPPED} AND {shown} ORDER BY a.id LIMIT ?4"),
+        &values,
+    )?;
+    let mut dropped = Vec::new();
+    for row in &rows {
+        let Json::<serde_json::Value>(detail) = row.get("detail")?;
+        if detail["event_id"] != event_id.as_str() {
+            continue;
+        }
+        let (receiver, is_managed) = receiver(row, reach)?;
+        dropped.push(Received {
+            receiver,
+            delivery: None,
+            attempts: is_managed.then(Vec::new),
+        });
+    }
+    Ok(dropped)
+}
+
+/// Few entries have the same time, but most may have the same action. Followed by `|| ''`, `action`
+/// cannot use its index, so the index of the time is used.
+const DROPPED: &str = "SELECT a.detail AS detail, COALESCE(s.owner_id, ?3) AS owner_id,
+            CASE WHEN a.target_type <> 'event_sink' THEN a.target_id END AS method,
+            s.id AS sink_id, s.name AS name, s.owner_key AS owner_key
+     FROM audit a LEFT JOIN event_sinks s ON a.target_type = 'event_sink' AND s.id = a.target_id
+     WHERE a.at = ?1 AND a.action || '' = 'event_sink.dropped' AND a.detail LIKE ?2
+       AND (a.target_type <> 'event_sink' OR s.id IS NOT NULL)";
+
+#[cfg(test)]
+mod tests;

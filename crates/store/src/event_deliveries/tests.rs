@@ -1,0 +1,144 @@
+use serde_json::json;
+use svc_core::{EventId, SpaceId, Timestamp, UserId, event::Actor};
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    audit,
+    engines::{Place, on_each_engine},
+    sql::values,
+};
+
+const ANN: UserId = UserId(Uuid::from_u128(1));
+
+fn event(number: u128) -> Event {
+    Event {
+        id: EventId(Uuid::from_u128(number)),
+        r#type: "custom.x".to_owned(),
+        ts: Timestamp(1_000),
+        owner_id: ANN,
+        space_id: SpaceId::NIL,
+        actor: Actor::system(),
+        data: json!({}),
+    }
+}
+
+/// A sink and its lane; both ids are the number.
+fn insert_sink(tx: &mut Tx<'_>, number: u32, owner_key: &str) -> Result<String, StoreError> {
+    let id = Uuid::from_u128(number.into()).to_string();
+    tx.execute(
+        "INSERT INTO event_sinks
+             (id, owner_key, owner_id, name, description, patterns, type, active, config, created_at)
+         VALUES (?1, ?2, ?3, ?4, '', '[]', 'webhook', 1, '{}', 0)",
+        values![&id, owner_key, ANN, format!("s{number}")],
+    )?;
+    tx.execute(
+        "INSERT INTO lanes (id, kind, owner_key, owner_id, sink_id, patterns, formatters, active,
+             tail, depth, next_at, failures, starts, lease_until, fence, dropped)
+         VALUES (?1, 'webhook', ?2, ?3, ?1, '[]', '[]', 1, 1, 1, 0, 0, 0, 0, 0, 0)",
+        values![&id, owner_key, ANN],
+    )?;
+    Ok(id)
+}
+
+fn deliver(tx: &mut Tx<'_>, lane: &str, event: &Event) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO deliveries (lane_id, n, event_id, event_type, state, queued_at)
+         VALUES (?1, 1, ?2, 'custom.x', 'pending', 0)",
+        values![lane, event.id],
+    )?;
+    tx.execute(
+        "INSERT INTO attempts (lane_id, n, attempt, at, ms) VALUES (?1, 1, 1, 0, 7)",
+        values![lane],
+    )?;
+    Ok(())
+}
+
+fn drop_at(tx: &mut Tx<'_>, sink: &str, event: &Event) -> Result<(), StoreError> {
+    let entry = audit::Entry {
+        at: event.ts,
+        actor: audit::SYSTEM.to_owned(),
+        action: "event_sink.dropped",
+        target_type: "event_sink",
+        target_id: sink.to_owned(),
+        detail: json!({"event_id": event.id}),
+    };
+    audit::append(tx, &entry)
+}
+
+/// Names of sinks, and how many attempts are told.
+fn told(received: &[Received]) -> Vec<(String, Option<usize>)> {
+    let tell = |one: &Received| match &one.receiver {
+        EventReceiver::Sink { name, .. } => (name.clone(), one.attempts.as_ref().map(Vec::len)),
+        EventReceiver::Method { name, .. } => panic!("no method `{name}` was declared"),
+    };
+    received.iter().map(tell).collect()
+}
+
+async fn with_store(
+    place: &Place,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError> + Send + 'static,
+) {
+    let store = place.open().await;
+    store.write(work).await.expect("committed");
+}
+
+fn reach(sinks_of: &[&str], sees_all: bool) -> Reach {
+    Reach {
+        methods: true,
+        sinks_of: sinks_of.iter().map(|&key| key.to_owned()).collect(),
+        sees_all,
+    }
+}
+
+async fn receivers_of_others_take_no_room_and_tell_no_attempts(place: &Place) {
+    with_store(place, |tx| {
+        let (first, second) = (event(1), event(2));
+        for number in 1..=DELIVERIES_MAX {
+            let sink = insert_sink(tx, number, GLOBAL)?;
+            deliver(tx, &sink, &first)?;
+            drop_at(tx, &sink, &second)?;
+        }
+        let own = insert_sink(tx, 1_000, "ann")?;
+        deliver(tx, &own, &first)?;
+        drop_at(tx, &own, &second)?;
+        let anns = reach(&["ann"], false);
+        let name = "s1000".to_owned();
+        assert_eq!(told(&list(tx, &first, &anns)?), [(name.clone(), Some(1))]);
+        assert_eq!(told(&list(tx, &second, &anns)?), [(name, Some(0))]);
+        let all = list(tx, &first, &reach(&["ann"], true))?;
+        assert_eq!(all.len(), 500);
+        assert!(all.iter().all(|one| one.attempts.is_none()));
+        let global = list(tx, &first, &reach(&["ann", GLOBAL], false))?;
+        let attempts = |one: &Received| one.attempts.as_ref().map(Vec::len);
+        assert!(global.iter().all(|one| attempts(one) == Some(1)));
+        let nothing = Reach {
+            methods: false,
+            ..reach(&[], false)
+        };
+        assert!(list(tx, &first, &nothing)?.is_empty());
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn drops_are_found_among_those_of_their_millisecond() {
+    with_store(&Place::embedded(), |tx| {
+        let sink = insert_sink(tx, 1, "ann")?;
+        for number in 1..=u128::from(DELIVERIES_MAX) + 1 {
+            drop_at(tx, &sink, &event(number))?;
+        }
+        let last = event(u128::from(DELIVERIES_MAX) + 1);
+        let dropped = list(tx, &last, &reach(&["ann"], false))?;
+        assert_eq!(told(&dropped), [("s1".to_owned(), Some(0))]);
+        let values = values![last.ts, "%", ANN];
+        let plan = tx.query(&format!("EXPLAIN QUERY PLAN {DROPPED}"), values)?;
+        let plan: String = plan[0].get("detail")?;
+        assert!(plan.contains("audit_by_time"), "{plan}");
+        Ok(())
+    })
+    .await;
+}
+
+on_each_engine!(receivers_of_others_take_no_room_and_tell_no_attempts,);

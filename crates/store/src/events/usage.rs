@@ -1,0 +1,182 @@
+//! Bytes of stored events: a counter for each owner, updated in the transaction that stores or
+//! removes an event, so that no emit needs to add them up.
+//!
+//! An event counts for its owner. Once only global sinks need it, it may be moved to the counter of
+//! the server (`charged_to`), so that a slow global sink uses no quota of other users.
+
+use std::collections::BTreeMap;
+
+use svc_core::{EventId, UserId};
+
+use crate::{
+    error::StoreError,
+    sinks::GLOBAL,
+    sql::{Row, Tx, values},
+};
+
+/// Bytes counted for an event in addition to its data: its other columns and its index entries.
+const OVERHEAD: u64 = 512;
+
+/// Oldest events of an owner that one query reads.
+const WINDOW: u32 = 500;
+/// Such queries for one emit.
+const WINDOWS_MAX: u32 = 10;
+
+/// The limits on stored events, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// For the owner.
+    pub owner: u64,
+    /// For all events that only global sinks need.
+    pub server: u64,
+}
+
+/// The counter of an owner; `None` is the counter of the server.
+pub fn bytes_of(tx: &mut Tx<'_>, owner: Option<UserId>) -> Result<u64, StoreError> {
+    let row = tx.query_opt(
+        "SELECT bytes FROM event_usage WHERE owner_key = ?1",
+        values![key(owner)],
+    )?;
+    row.map_or(Ok(0), |row| row.get("bytes"))
+}
+
+fn key(owner: Option<UserId>) -> String {
+    owner.map_or_else(|| GLOBAL.to_owned(), |owner| owner.to_string())
+}
+
+/// Counts a new event of an owner.
+pub(super) fn add(tx: &mut Tx<'_>, owner: UserId, data_bytes: usize) -> Result<(), StoreError> {
+    let bytes = data_bytes as u64 + OVERHEAD;
+    change(
+        tx,
+        &key(Some(owner)),
+        i64::try_from(bytes).unwrap_or(i64::MAX),
+    )
+}
+
+fn change(tx: &mut Tx<'_>, key: &str, by: i64) -> Result<(), StoreError> {
+    tx.send(
+        "INSERT INTO event_usage (owner_key, bytes) VALUES (?1, ?2)
+         ON CONFLICT (owner_key) DO UPDATE SET bytes = event_usage.bytes + excluded.bytes",
+        values![key, by],
+    )
+}
+
+/// Takes removed events out of their counters. Rows of a `DELETE` that returns [`RETURNED`].
+pub(super) fn subtract(tx: &mut Tx<'_>, removed: &[Row]) -> Result<(), StoreError> {
+    let mut by_key = BTreeMap::<String, i64>::new();
+    for row in removed {
+        let bytes: i64 = row.get("bytes")?;
+        *by_key.entry(row.get("charged")?).or_default() += bytes;
+    }
+    for (key, bytes) in by_key {
+        change(tx, &key, -bytes)?;
+    }
+    Ok(())
+}
+
+/// The columns of a removed event that [`subtract`] needs.
+pub(super) const RETURNED: &str =
+    "COALESCE(charged_to, owner_id) AS charged, octet_length(data) + 512 AS bytes";
+
+/// Brings an owner's usage below a limit: removes the oldest events that no lane needs, and charges
+/// the server for those that only global sinks need. The newest event is kept. Returns whether the
+/// owner is within the limit now.
+pub fn make_room(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    newest: EventId,
+    limits: Limits,
+) -> Result<bool, StoreError> {
+    prune_charged(tx)?;
+    // Slightly more than needed, so that the next emits need no clean-up.
+    let slack = limits.owner / 64;
+    let mut after = EventId::NIL;
+    for _ in 0..WINDOWS_MAX {
+        let bytes = bytes_of(tx, Some(owner))?;
+        if bytes <= limits.owner {
+            return Ok(true);
+        }
+        let mut excess = bytes - limits.owner + slack;
+        let rows = tx.query(OLDEST, values![owner, after, WINDOW, newest])?;
+        let mut unneeded = Vec::new();
+        for row in &rows {
+            after = row.get("id")?;
+            if excess == 0 {
+                break;
+            }
+            let size: u64 = row.get("bytes")?;
+            match (row.get("needed")?, row.get("needed_by_owner")?) {
+                (false, _) => unneeded.push(after),
+                (true, false) if charge_server(tx, owner, after, size, limits.server)? => {}
+                (true, _) => continue,
+            }
+            excess = excess.saturating_sub(size);
+        }
+        remove(tx, &unneeded)?;
+        if rows.len() < WINDOW as usize {
+            break;
+        }
+    }
+    Ok(bytes_of(tx, Some(owner))? <= limits.owner)
+}
+
+/// The oldest events that count for an owner, and whether deliveries need them.
+const OLDEST: &str = "SELECT e.id AS id, octet_length(e.data) + 512 AS bytes,
+        CASE WHEN EXISTS (SELECT 1 FROM deliveries d
+            WHERE d.event_id = e.id AND d.state = 'pending') THEN 1 ELSE 0 END AS needed,
+        CASE WHEN EXISTS (SELECT 1 FROM deliveries d JOIN lanes l ON l.id = d.lane_id
+            WHERE d.event_id = e.id AND d.state = 'pending' AND l.owner_key <> 'global')
+            THEN 1 ELSE 0 END AS needed_by_owner
+     FROM events e WHERE e.owner_id = ?1 AND e.id > ?2 AND e.id < ?4
+         AND e.charged_to IS NULL
+     ORDER BY e.id LIMIT ?3";
+
+/// Removes events of any owner that the server is charged for and that no lane needs any more: they
+/// would keep the server's counter full.
+fn prune_charged(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    let rows = tx.query(
+        &format!(
+            "DELETE FROM events WHERE id IN (
+                 SELECT e.id FROM events e WHERE e.charged_to IS NOT NULL
+                     AND NOT EXISTS (SELECT 1 FROM deliveries d
+                         WHERE d.event_id = e.id AND d.state = 'pending')
+                 ORDER BY e.id LIMIT ?1) RETURNING {RETURNED}"
+        ),
+        values![WINDOW],
+    )?;
+    subtract(tx, &rows)
+}
+
+/// Moves an event from its owner's counter to the server's; false if the server's counter is full.
+fn charge_server(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    event: EventId,
+    bytes: u64,
+    limit: u64,
+) -> Result<bool, StoreError> {
+    if bytes_of(tx, None)? + bytes > limit {
+        return Ok(false);
+    }
+    tx.send(
+        "UPDATE events SET charged_to = 'global' WHERE id = ?1",
+        values![event],
+    )?;
+    let by = i64::try_from(bytes).unwrap_or(i64::MAX);
+    change(tx, &key(None), by)?;
+    change(tx, &key(Some(owner)), -by)?;
+    Ok(true)
+}
+
+fn remove(tx: &mut Tx<'_>, events: &[EventId]) -> Result<(), StoreError> {
+    let sql = format!("DELETE FROM events WHERE id = ?1 RETURNING {RETURNED}");
+    let mut removed = Vec::new();
+    for event in events {
+        removed.extend(tx.query(&sql, values![*event])?);
+    }
+    subtract(tx, &removed)
+}
+
+#[cfg(test)]
+mod tests;

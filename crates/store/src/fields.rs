@@ -1,0 +1,80 @@
+//! A SHA-256 over a sequence of values. It includes types and lengths, so that different sequences
+//! have different hashes.
+
+use sha2::{Digest, Sha256};
+
+use super::value::Value;
+
+/// One value of either engine.
+pub(super) enum Field<'v> {
+    Null,
+    Int(i64),
+    Real(f64),
+    Text(&'v [u8]),
+    Bytes(&'v [u8]),
+}
+
+impl<'v> From<&'v Value> for Field<'v> {
+    fn from(value: &'v Value) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Int(number) => Self::Int(*number),
+            Value::Text(text) => Self::Text(text.as_bytes()),
+            Value::Bytes(bytes) => Self::Bytes(bytes),
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Fields(Sha256);
+
+impl Fields {
+    pub(super) fn value<'v>(&mut self, value: impl Into<Field<'v>>) {
+        match value.into() {
+            Field::Null => self.field(0, &[]),
+            Field::Int(number) => self.field(1, &number.to_le_bytes()),
+            Field::Real(number) => self.field(2, &number.to_bits().to_le_bytes()),
+            Field::Text(text) => self.field(3, text),
+            Field::Bytes(bytes) => self.field(4, bytes),
+        }
+    }
+
+    pub(super) fn end_of_row(&mut self) {
+        self.field(5, &[]);
+    }
+
+    fn field(&mut self, kind: u8, bytes: &[u8]) {
+        self.0.update([kind]);
+        self.0.update((bytes.len() as u64).to_le_bytes());
+        self.0.update(bytes);
+    }
+
+    pub(super) fn finish(self) -> Vec<u8> {
+        self.0.finalize().to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_and_the_embedded_engine_hash_alike() {
+        let values = [
+            Value::Null,
+            Value::Int(-1),
+            Value::Text("é".to_owned()),
+            Value::Bytes(vec![0, 1]),
+        ];
+        let fields = [
+            Field::Null,
+            Field::Int(-1),
+            Field::Text("é".as_bytes()),
+            Field::Bytes(&[0, 1]),
+        ];
+        let (mut of_values, mut of_fields) = (Fields::default(), Fields::default());
+        values.iter().for_each(|value| of_values.value(value));
+        fields.into_iter().for_each(|field| of_fields.value(field));
+        assert_eq!(of_values.finish(), of_fields.finish());
+    }
+}

@@ -1,0 +1,349 @@
+//! [`Store`]: the handle for all reads and writes.
+
+use std::{
+    fmt, io,
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use svc_core::UserId;
+use tokio::sync::{Notify, mpsc, oneshot};
+
+use super::{
+    DATABASE_FILE,
+    connection::{Access, Connection, Database},
+    engine::{Command, Counters, Job, Reader, Writer},
+    error::{OpenError, StoreError},
+    folder::{self, FolderLock},
+    list_reads::ListReads,
+    migrations,
+    postgres::{self, DatabaseUrl},
+    sql::Tx,
+    sqlite,
+};
+use svc_clock::Clock;
+
+/// Sizes and timings of the store.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// Threads of [`ReadPool::General`].
+    pub readers: usize,
+    /// Commands that may wait in a queue; when it is full, callers wait.
+    pub queue: usize,
+    /// Commands in one commit.
+    pub batch_max: usize,
+    /// How long to wait for another process that holds the database, such as a backup.
+    pub busy_timeout: Duration,
+    /// Whether to listen for notifications of other servers. Without them, their changes are found
+    /// by polling.
+    pub listen: bool,
+    /// The clock of the embedded engine; PostgreSQL has its own.
+    pub clock: Clock,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            readers: 2,
+            queue: 1_024,
+            batch_max: 256,
+            busy_timeout: Duration::from_secs(10),
+            listen: true,
+            clock: Clock::system(),
+        }
+    }
+}
+
+/// Counters of the writer since it started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StoreStats {
+    pub commits: u64,
+    /// Commands that ran in those commits.
+    pub commands: u64,
+    /// Commands that wait for the next commit.
+    pub waiting: usize,
+}
+
+/// Groups of reader threads; reads of one group never wait for another group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ReadPool {
+    /// Reads for requests.
+    General,
+    /// Reads for the delivery of events.
+    Delivery,
+    /// Long lists: events, deliveries, the audit log.
+    History,
+}
+
+impl ReadPool {
+    const ALL: [Self; 3] = [Self::General, Self::Delivery, Self::History];
+
+    fn threads(self, options: &StoreOptions) -> usize {
+        match self {
+            Self::General => options.readers,
+            Self::Delivery => DELIVERY_READERS,
+            Self::History => HISTORY_READERS,
+        }
+    }
+}
+
+/// Threads that read for the delivery of events.
+const DELIVERY_READERS: usize = 2;
+/// Threads that read long lists.
+const HISTORY_READERS: usize = 1;
+
+/// Cheap to clone. Its threads end when it is [`closed`](Store::close) or the last clone is
+/// dropped; commands already in a queue finish first.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+    /// The threads for the reads of this handle.
+    reads: ReadPool,
+}
+
+struct Inner {
+    /// Taken by `close`.
+    queues: Mutex<Option<Queues>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    counters: Arc<Counters>,
+    is_shared: bool,
+    /// Notified when another server has committed a change.
+    hints: Arc<Notify>,
+    /// Limits concurrent reads of long lists.
+    lists: ListReads,
+    listener: Mutex<Option<postgres::Listener>>,
+}
+
+type Queue = mpsc::Sender<Box<dyn Command>>;
+
+struct Queues {
+    writes: Queue,
+    /// One for each of [`ReadPool::ALL`].
+    reads: Vec<Queue>,
+}
+
+impl Store {
+    /// Creates the data folder if it is missing, locks it, and migrates its database.
+    pub fn open(data_dir: &Path) -> Result<Self, OpenError> {
+        Self::open_with(data_dir, StoreOptions::default())
+    }
+
+    pub fn open_with(data_dir: &Path, options: StoreOptions) -> Result<Self, OpenError> {
+        folder::prepare_folder(data_dir)?;
+        let lock = Arc::new(FolderLock::acquire(data_dir)?);
+        let file = data_dir.join(DATABASE_FILE);
+        folder::prepare_file(&file).map_err(|source| OpenError::Create {
+            path: file.clone(),
+            source,
+        })?;
+        let database = Database::Sqlite {
+            files: sqlite::Files {
+                database: file,
+                busy_timeout: options.busy_timeout,
+            },
+            clock: options.clock.clone(),
+            _lock: lock,
+        };
+        let connection = database.open(Access::Write)?;
+        migrations::migrate(&connection)?;
+        Self::start(database, connection, &options)
+    }
+
+    /// Connects to a database that several servers may share, and migrates it.
+    pub async fn connect(url: DatabaseUrl, options: StoreOptions) -> Result<Self, OpenError> {
+        let server = Arc::new(postgres::Server::new(url));
+        let database = Database::Postgres(server.clone());
+        let opening = tokio::task::spawn_blocking({
+            let (server, options) = (server.clone(), options.clone());
+            move || {
+                let connection = database.open(Access::Write)?;
+                if let Connection::Postgres(connection) = &connection {
+                    server.check(connection)?;
+                }
+                migrations::migrate(&connection)?;
+                Self::start(database, connection, &options)
+            }
+        });
+        let store = opening
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Panicked.into()))?;
+        if options.listen {
+            let listener = postgres::listen(server, store.inner.hints.clone());
+            *store.inner.listener.lock() = Some(listener);
+        }
+        Ok(store)
+    }
+
+    fn start(
+        database: Database,
+        connection: Connection,
+        options: &StoreOptions,
+    ) -> Result<Self, OpenError> {
+        let is_shared = connection.is_shared();
+        let counters = Arc::new(Counters::default());
+        let (writes, write_commands) = mpsc::channel(options.queue);
+        let writer = Writer {
+            database: database.clone(),
+            connection: Some(connection),
+            batch_max: options.batch_max,
+            counters: counters.clone(),
+        };
+        let mut threads = vec![spawn("svc-store-write", move || {
+            writer.run(write_commands)
+        })?];
+        let mut reads = Vec::new();
+        for pool in ReadPool::ALL {
+            let (queue, commands) = mpsc::channel(options.queue);
+            reads.push(queue);
+            let commands = Arc::new(Mutex::new(commands));
+            for _ in 0..pool.threads(options) {
+                let reader = Reader {
+                    database: database.clone(),
+                    connection: None,
+                    commands: commands.clone(),
+                };
+                threads.push(spawn("svc-store-read", move || reader.run())?);
+            }
+        }
+        Ok(Self {
+            reads: ReadPool::General,
+            inner: Arc::new(Inner {
+                queues: Mutex::new(Some(Queues { writes, reads })),
+                threads: Mutex::new(threads),
+                counters,
+                is_shared,
+                hints: Arc::default(),
+                lists: ListReads::default(),
+                listener: Mutex::default(),
+            }),
+        })
+    }
+
+    /// The same store, reading on the threads for the delivery of events.
+    pub fn for_delivery(&self) -> Self {
+        self.reading_in(ReadPool::Delivery)
+    }
+
+    fn reading_in(&self, reads: ReadPool) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            reads,
+        }
+    }
+
+    /// Whether other servers may work with the same database.
+    pub fn is_shared(&self) -> bool {
+        self.inner.is_shared
+    }
+
+    /// Waits until a notification reports a commit of another server. For one waiter; notifications
+    /// may get lost.
+    pub async fn hinted(&self) {
+        self.inner.hints.notified().await;
+    }
+
+    /// Runs a closure as one transaction; `Ok` once it is durably committed, and on `Err`
+    /// everything it did is undone. A caller that stops waiting does not stop the transaction.
+    pub async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.try_write(work).await
+    }
+
+    /// [`write`](Self::write) for closures that decide a rule: their own error undoes the work.
+    pub async fn try_write<T, E>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        self.run(|queues| queues.writes.clone(), work).await
+    }
+
+    /// Runs a closure on one snapshot; statements that write are rejected.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let pool = self.reads as usize;
+        self.run(|queues| queues.reads[pool].clone(), work).await
+    }
+
+    /// [`read`](Self::read) for a long list that a user requested: on separate threads, with a limit
+    /// on concurrent lists.
+    pub async fn read_list<T: Send + 'static>(
+        &self,
+        user: UserId,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let _permit = self.inner.lists.enter(user).await?;
+        self.reading_in(ReadPool::History).read(work).await
+    }
+
+    async fn run<T, E>(
+        &self,
+        queue: impl FnOnce(&Queues) -> Queue,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<StoreError> + Send + 'static,
+    {
+        let queue = self.inner.queues.lock().as_ref().map(queue);
+        let queue = queue.ok_or(StoreError::Closed)?;
+        let (answer, answered) = oneshot::channel();
+        let command = Box::new(Job { work, answer });
+        queue.send(command).await.map_err(|_| StoreError::Closed)?;
+        drop(queue);
+        answered
+            .await
+            .unwrap_or_else(|_| Err(StoreError::Closed.into()))
+    }
+
+    pub fn stats(&self) -> StoreStats {
+        let queues = self.inner.queues.lock();
+        let waiting = queues.as_ref().map_or(0, |queues| {
+            queues.writes.max_capacity() - queues.writes.capacity()
+        });
+        StoreStats {
+            waiting,
+            commits: self.inner.counters.commits.load(Ordering::Relaxed),
+            commands: self.inner.counters.commands.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Rejects new commands, finishes those in the queues, ends the threads and unlocks the data
+    /// folder. Closing again does nothing.
+    pub async fn close(&self) {
+        self.inner.queues.lock().take();
+        self.inner.listener.lock().take();
+        let threads = std::mem::take(&mut *self.inner.threads.lock());
+        let joined = tokio::task::spawn_blocking(move || {
+            threads.into_iter().all(|thread| thread.join().is_ok())
+        });
+        if !joined.await.unwrap_or(false) {
+            tracing::error!(target: crate::LOG_TARGET, "a thread of the store panicked");
+        }
+    }
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("stats", &self.stats())
+            .finish()
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(run)
+        .map_err(|error: io::Error| OpenError::Thread(error))
+}

@@ -1,0 +1,112 @@
+//! Idempotency keys of emits, kept for a day.
+
+use svc_core::{Timestamp, UserId};
+use svc_protocol::api::Emitted;
+
+use super::{
+    error::StoreError,
+    sql::{Tx, values},
+    value::Hash,
+};
+
+/// The emit that a key was used for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Use {
+    pub body_hash: Hash,
+    pub emitted: Emitted,
+}
+
+/// `None` for a key that was never used, or whose use has expired.
+pub fn find(
+    tx: &mut Tx<'_>,
+    user: UserId,
+    key: &str,
+    now: Timestamp,
+) -> Result<Option<Use>, StoreError> {
+    let row = tx.query_opt(
+        "SELECT body_hash, event_id, event_type FROM idempotency_keys
+         WHERE user_id = ?1 AND key = ?2 AND expires_at > ?3",
+        values![user, key, now],
+    )?;
+    row.map(|row| {
+        Ok(Use {
+            body_hash: row.get("body_hash")?,
+            emitted: Emitted {
+                event_id: row.get("event_id")?,
+                event_type: row.get("event_type")?,
+            },
+        })
+    })
+    .transpose()
+}
+
+/// Records a use; replaces an expired one.
+pub fn put(
+    tx: &mut Tx<'_>,
+    user: UserId,
+    key: &str,
+    used: &Use,
+    expires_at: Timestamp,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO idempotency_keys (user_id, key, body_hash, event_id, event_type, expires_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+         ON CONFLICT (user_id, key) DO UPDATE SET body_hash = excluded.body_hash,
+             event_id = excluded.event_id, event_type = excluded.event_type,
+             expires_at = excluded.expires_at",
+        values![
+            user,
+            key,
+            used.body_hash,
+            used.emitted.event_id,
+            &used.emitted.event_type,
+            expires_at
+        ],
+    )?;
+    Ok(())
+}
+
+/// Users with more than `keep` keys, with the expiry of the oldest key to keep.
+pub fn list_over(tx: &mut Tx<'_>, keep: u32) -> Result<Vec<(UserId, Timestamp)>, StoreError> {
+    let users = tx.query(
+        "SELECT user_id FROM idempotency_keys GROUP BY user_id HAVING COUNT(*) > ?1",
+        values![keep],
+    )?;
+    let mut over = Vec::new();
+    for row in users {
+        let user: UserId = row.get("user_id")?;
+        let oldest = tx.query_opt(
+            "SELECT expires_at FROM idempotency_keys WHERE user_id = ?1
+             ORDER BY expires_at DESC LIMIT 1 OFFSET ?2",
+            values![user, keep - 1],
+        )?;
+        if let Some(oldest) = oldest {
+            over.push((user, oldest.get("expires_at")?));
+        }
+    }
+    Ok(over)
+}
+
+/// Removes at most `limit` keys of a user that expire before a time; how many.
+pub fn prune_before(
+    tx: &mut Tx<'_>,
+    user: UserId,
+    before: Timestamp,
+    limit: u32,
+) -> Result<usize, StoreError> {
+    tx.execute(
+        "DELETE FROM idempotency_keys WHERE (user_id, key) IN (
+             SELECT user_id, key FROM idempotency_keys
+             WHERE user_id = ?1 AND expires_at < ?2 LIMIT ?3)",
+        values![user, before, limit],
+    )
+}
+
+/// Removes at most `limit` expired keys; how many.
+pub fn prune(tx: &mut Tx<'_>, now: Timestamp, limit: u32) -> Result<usize, StoreError> {
+    tx.execute(
+        "DELETE FROM idempotency_keys WHERE (user_id, key) IN (
+             SELECT user_id, key FROM idempotency_keys WHERE expires_at <= ?1 LIMIT ?2)",
+        values![now, limit],
+    )
+}

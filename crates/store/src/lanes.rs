@@ -1,0 +1,284 @@
+//! Lanes: the queues of sinks and method subscriptions, and their leases.
+//!
+//! [`queue`] adds deliveries, [`due`] finds and claims lanes with due deliveries, [`lease`] lets one
+//! server at a time work on a lane, [`declarations`] creates and removes the lanes of methods.
+
+mod declarations;
+mod due;
+mod lease;
+mod queue;
+
+use svc_core::{LaneId, SinkId, Timestamp, UserId, lane::LaneActivity, pattern::Pattern};
+use svc_protocol::api::SinkType;
+
+pub use self::{
+    declarations::{
+        Declared, RemovedSubscription, declare, declares, list_declaring_spaces, withdraw_space,
+    },
+    due::{DueOwner, claim, correct_kinds, first_due, list_due_owners},
+    lease::{
+        Held, HeldLane, Roused, advance, hold, make_due, recount, release, release_all, retry,
+        start, unstart,
+    },
+    queue::{Candidate, EnqueueError, enqueue, enqueue_again, list_candidates, note_drop},
+};
+use super::{
+    error::StoreError,
+    meta,
+    sinks::{GLOBAL, SinkRow},
+    sql::{Row, Tx, values},
+    value::{FromValue, Value},
+};
+
+/// The kind of receiver of a lane. Each kind has delivery slots of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DeliveryKind {
+    Webhook,
+    Script,
+    Method,
+}
+
+impl DeliveryKind {
+    pub const ALL: [Self; 3] = [Self::Webhook, Self::Script, Self::Method];
+
+    /// Its position in [`ALL`](Self::ALL).
+    pub fn index(self) -> usize {
+        match self {
+            Self::Webhook => 0,
+            Self::Script => 1,
+            Self::Method => 2,
+        }
+    }
+}
+
+impl From<DeliveryKind> for Value {
+    fn from(kind: DeliveryKind) -> Self {
+        match kind {
+            DeliveryKind::Webhook => "webhook",
+            DeliveryKind::Script => "script",
+            DeliveryKind::Method => "method",
+        }
+        .into()
+    }
+}
+
+impl FromValue for DeliveryKind {
+    fn from_value(value: &Value) -> Result<Self, String> {
+        match String::from_value(value)?.as_str() {
+            "webhook" => Ok(Self::Webhook),
+            "script" => Ok(Self::Script),
+            "method" => Ok(Self::Method),
+            other => Err(format!("`{other}` is not a kind of delivery")),
+        }
+    }
+}
+
+/// A lane without its lease.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LaneRow {
+    pub id: LaneId,
+    pub owner_id: UserId,
+    pub receiver: Receiver,
+    /// Deliveries waiting, the one in flight included.
+    pub depth: u32,
+    pub dropped: u64,
+    /// Failed attempts of the delivery at its head.
+    pub failures: u32,
+}
+
+/// The receiver of a lane's events.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Receiver {
+    Sink(SinkId),
+    /// By its canonical name.
+    Method(String),
+}
+
+impl Receiver {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        match row.get::<Option<SinkId>>("sink_id")? {
+            Some(sink) => Ok(Self::Sink(sink)),
+            None => Ok(Self::Method(row.get("method")?)),
+        }
+    }
+}
+
+impl LaneRow {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.get("id")?,
+            owner_id: row.get("owner_id")?,
+            receiver: Receiver::read(row)?,
+            depth: row.get("depth")?,
+            dropped: row.get("dropped")?,
+            failures: row.get("failures")?,
+        })
+    }
+}
+
+/// A lane that is not empty, for metrics.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Backlog {
+    pub lane: LaneId,
+    /// The sink's name, or the method's.
+    pub name: String,
+    /// The owner's id, or `global`.
+    pub owner: String,
+    pub depth: u32,
+    /// When the oldest waiting delivery was queued.
+    pub oldest: Timestamp,
+}
+
+/// `None` for a json-rpc sink.
+pub fn find_by_sink(tx: &mut Tx<'_>, sink: SinkId) -> Result<Option<LaneRow>, StoreError> {
+    tx.find(
+        "SELECT id, owner_id, sink_id, method, depth, dropped, failures FROM lanes
+         WHERE sink_id = ?1",
+        values![sink],
+        LaneRow::read,
+    )
+}
+
+/// Every lane that is not empty.
+pub fn list_backlog(tx: &mut Tx<'_>) -> Result<Vec<Backlog>, StoreError> {
+    tx.list(
+        "SELECT l.id AS id, COALESCE(l.method, s.name) AS name, l.owner_key AS owner,
+                l.depth AS depth,
+                (SELECT MIN(d.queued_at) FROM deliveries d
+                 WHERE d.lane_id = l.id AND d.state = 'pending') AS oldest
+         FROM lanes l LEFT JOIN event_sinks s ON s.id = l.sink_id WHERE l.depth > 0",
+        &[],
+        |row| {
+            Ok(Backlog {
+                lane: row.get("id")?,
+                name: row.get("name")?,
+                owner: row.get("owner")?,
+                depth: row.get("depth")?,
+                oldest: row.get::<Option<_>>("oldest")?.unwrap_or_default(),
+            })
+        },
+    )
+}
+
+/// All lanes together, for metrics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Totals {
+    pub queued: u64,
+    pub dropped: u64,
+}
+
+pub fn totals(tx: &mut Tx<'_>) -> Result<Totals, StoreError> {
+    let row = tx.query_opt(
+        "SELECT CAST(COALESCE(SUM(depth), 0) AS BIGINT) AS queued,
+                CAST(COALESCE(SUM(dropped), 0) AS BIGINT) AS dropped FROM lanes",
+        &[],
+    )?;
+    let row = row.ok_or(StoreError::NoRow)?;
+    Ok(Totals {
+        queued: row.get("queued")?,
+        dropped: row.get::<u64>("dropped")? + kept_drops(tx)?,
+    })
+}
+
+/// The key of the counter of drops of removed lanes, so that the total never decreases.
+const KEPT_DROPS: &str = "drops_of_removed_lanes";
+
+/// Adds the drops of a lane that is about to be removed to the counter.
+pub(super) fn keep_drops(tx: &mut Tx<'_>, dropped: u64) -> Result<(), StoreError> {
+    if dropped > 0 {
+        let kept = kept_drops(tx)? + dropped;
+        meta::set(tx, KEPT_DROPS, &kept.to_string())?;
+    }
+    Ok(())
+}
+
+fn kept_drops(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
+    let kept = meta::find(tx, KEPT_DROPS)?;
+    Ok(kept.and_then(|kept| kept.parse().ok()).unwrap_or(0))
+}
+
+/// Writes which lanes of a user are active once the user is deactivated or activated again.
+pub fn set_owner_active(tx: &mut Tx<'_>, owner: UserId, active: bool) -> Result<(), StoreError> {
+    let lanes = tx.query(
+        "SELECT l.id AS id, l.owner_key AS owner_key, s.active AS sink_active, s.type AS type
+         FROM lanes l LEFT JOIN event_sinks s ON s.id = l.sink_id
+         WHERE l.owner_key = ?1 OR l.owner_id = ?1 ORDER BY l.id",
+        values![owner],
+    )?;
+    for row in &lanes {
+        let activity = LaneActivity {
+            receiver_active: row.get::<Option<bool>>("sink_active")?.unwrap_or(true),
+            owner_active: active,
+            is_global: row.get::<String>("owner_key")? == GLOBAL,
+            acts_for_owner: row.get::<Option<SinkType>>("type")? == Some(SinkType::Script),
+        };
+        let lane: LaneId = row.get("id")?;
+        tx.send(
+            "UPDATE lanes SET active = ?2 WHERE id = ?1",
+            values![lane, activity.is_active()],
+        )?;
+    }
+    Ok(())
+}
+
+pub(super) fn insert_for_sink(
+    tx: &mut Tx<'_>,
+    id: LaneId,
+    sink: &SinkRow,
+) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO lanes (id, kind, delivery_kind, owner_key, owner_id, sink_id, method, patterns,
+             formatters, active, tail, depth, next_at, failures, starts, lease_until, fence, dropped)
+         VALUES (?1, 'sink', ?7, ?2, ?3, ?4, NULL, ?5, '[]', ?6, 0, 0, 0, 0, 0, 0, 0, 0)",
+        values![
+            id,
+            &sink.owner_key,
+            sink.owner_id,
+            sink.id,
+            write_patterns(&sink.patterns),
+            sink.active,
+            match sink.kind {
+                SinkType::Script => DeliveryKind::Script,
+                SinkType::Webhook | SinkType::JsonRpc => DeliveryKind::Webhook,
+            }
+        ],
+    )?;
+    Ok(())
+}
+
+/// Writes patterns and activity of a sink to its lane.
+pub(super) fn follow_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
+    let owner = tx.query_opt(
+        "SELECT active FROM users WHERE id = ?1",
+        values![sink.owner_id],
+    )?;
+    let activity = LaneActivity {
+        receiver_active: sink.active,
+        owner_active: owner.map_or(Ok(true), |owner| owner.get("active"))?,
+        is_global: sink.is_global(),
+        acts_for_owner: sink.kind == SinkType::Script,
+    };
+    tx.execute(
+        "UPDATE lanes SET patterns = ?2, active = ?3 WHERE sink_id = ?1",
+        values![
+            sink.id,
+            write_patterns(&sink.patterns),
+            activity.is_active()
+        ],
+    )?;
+    Ok(())
+}
+
+/// Patterns contain no commas, so a list is stored as users write it: separated by commas.
+pub(super) fn write_patterns(patterns: &[Pattern]) -> String {
+    let entries: Vec<_> = patterns.iter().map(ToString::to_string).collect();
+    entries.join(",")
+}
+
+pub(super) fn read_patterns(row: &Row) -> Result<Vec<Pattern>, StoreError> {
+    let text: String = row.get("patterns")?;
+    Pattern::parse_list(&text).map_err(|error| StoreError::Decode {
+        column: "patterns".to_owned(),
+        reason: error.to_string(),
+    })
+}

@@ -1,0 +1,140 @@
+//! The lanes of method subscriptions: created by the registration of a space, shared by every space
+//! that registers the same method, removed with the last of them (spec 6.4).
+
+use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
+use uuid::Uuid;
+
+use super::write_patterns;
+use crate::{
+    error::StoreError,
+    sql::{Tx, values},
+    value::Json,
+};
+
+/// What a declaration changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Declared {
+    /// The lanes of the subscriptions, in their order.
+    pub lanes: Vec<LaneId>,
+    pub removed: Vec<RemovedSubscription>,
+}
+
+/// A subscription that no space declares any more, removed with its queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RemovedSubscription {
+    pub owner_id: UserId,
+    /// The canonical name.
+    pub method: String,
+    /// Deliveries that were waiting.
+    pub queued: u32,
+}
+
+/// Declares the subscriptions of a space, in place of those it declared before. Subscriptions that
+/// no space declares any more are removed.
+pub fn declare(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    space: SpaceId,
+    subscriptions: &[Subscription],
+) -> Result<Declared, StoreError> {
+    let before = declared_by(tx, space)?;
+    let mut lanes = Vec::with_capacity(subscriptions.len());
+    for subscription in subscriptions {
+        let lane = upsert(tx, owner, subscription)?;
+        tx.execute(
+            "INSERT INTO lane_declarations (lane_id, space_id) VALUES (?1, ?2)
+             ON CONFLICT (lane_id, space_id) DO NOTHING",
+            values![lane, space],
+        )?;
+        lanes.push(lane);
+    }
+    let mut removed = Vec::new();
+    for lane in before.into_iter().filter(|lane| !lanes.contains(lane)) {
+        removed.extend(withdraw(tx, lane, space)?);
+    }
+    Ok(Declared { lanes, removed })
+}
+
+/// Withdraws every declaration of a space; the subscriptions that were removed by that.
+pub fn withdraw_space(
+    tx: &mut Tx<'_>,
+    space: SpaceId,
+) -> Result<Vec<RemovedSubscription>, StoreError> {
+    let mut removed = Vec::new();
+    for lane in declared_by(tx, space)? {
+        removed.extend(withdraw(tx, lane, space)?);
+    }
+    Ok(removed)
+}
+
+/// Spaces with subscriptions.
+pub fn list_declaring_spaces(tx: &mut Tx<'_>) -> Result<Vec<SpaceId>, StoreError> {
+    tx.list(
+        "SELECT DISTINCT space_id FROM lane_declarations ORDER BY space_id",
+        &[],
+        |row| row.get("space_id"),
+    )
+}
+
+/// Whether a space has subscriptions.
+pub fn declares(tx: &mut Tx<'_>, space: SpaceId) -> Result<bool, StoreError> {
+    Ok(!declared_by(tx, space)?.is_empty())
+}
+
+fn declared_by(tx: &mut Tx<'_>, space: SpaceId) -> Result<Vec<LaneId>, StoreError> {
+    tx.list(
+        "SELECT lane_id FROM lane_declarations WHERE space_id = ?1 ORDER BY lane_id",
+        values![space],
+        |row| row.get("lane_id"),
+    )
+}
+
+fn upsert(
+    tx: &mut Tx<'_>,
+    owner: UserId,
+    subscription: &Subscription,
+) -> Result<LaneId, StoreError> {
+    let row = tx.query_opt(
+        "INSERT INTO lanes (id, kind, delivery_kind, owner_key, owner_id, sink_id, method, patterns,
+             formatters, active, tail, depth, next_at, failures, starts, lease_until, fence, dropped)
+         VALUES (?1, 'method', 'method', ?2, ?2, NULL, ?3, ?4, ?5, 1, 0, 0, 0, 0, 0, 0, 0, 0)
+         ON CONFLICT (owner_id, method) DO UPDATE SET patterns = excluded.patterns,
+             formatters = excluded.formatters, delivery_kind = excluded.delivery_kind
+         RETURNING id",
+        values![
+            LaneId(Uuid::now_v7()),
+            owner,
+            subscription.method.as_str(),
+            write_patterns(&subscription.patterns),
+            Json(&subscription.formatters)
+        ],
+    )?;
+    row.ok_or(StoreError::NoRow)?.get("id")
+}
+
+/// Withdraws one declaration, and removes the lane if it was the last one.
+fn withdraw(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    space: SpaceId,
+) -> Result<Option<RemovedSubscription>, StoreError> {
+    tx.execute(
+        "DELETE FROM lane_declarations WHERE lane_id = ?1 AND space_id = ?2",
+        values![lane, space],
+    )?;
+    let removed = tx.query_opt(
+        "DELETE FROM lanes WHERE id = ?1 AND NOT EXISTS (
+             SELECT 1 FROM lane_declarations d WHERE d.lane_id = lanes.id)
+         RETURNING owner_id, method, depth, dropped",
+        values![lane],
+    )?;
+    let Some(row) = removed else {
+        return Ok(None);
+    };
+    super::keep_drops(tx, row.get("dropped")?)?;
+    Ok(Some(RemovedSubscription {
+        owner_id: row.get("owner_id")?,
+        method: row.get("method")?,
+        queued: row.get("depth")?,
+    }))
+}

@@ -1,0 +1,162 @@
+//! Due lanes: which owners have some, and claiming the lanes of one owner.
+//!
+//! Every statement except [`list_due_owners`] is for one owner and one kind, and reads the index
+//! `lanes_due_by_owner` from its first due lane. Its cost does not depend on the number of lanes of
+//! that owner or of others. Only for methods in a zone it may skip lanes of the same owner that
+//! another server serves.
+
+use svc_core::{ServerId, Timestamp};
+
+use super::{DeliveryKind, Held};
+use crate::{
+    error::StoreError,
+    sql::{Tx, values},
+};
+
+/// An owner with waiting deliveries, and the time when the first lane is due.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DueOwner {
+    pub owner_key: String,
+    pub at: Timestamp,
+}
+
+/// Lanes that no server holds.
+const FREE: &str = "lease_until = 0";
+/// Lanes whose lease has expired. `?2` is the current time.
+const EXPIRED: &str = "lease_until > 0 AND lease_until <= ?2";
+
+/// The condition for lanes of a kind that this server (`?1`) may claim: the lane of a method only if
+/// a space that declares it is linked to this server.
+fn takes(kind: DeliveryKind) -> &'static str {
+    match kind {
+        // Always true: PostgreSQL requires that every parameter is used.
+        DeliveryKind::Webhook | DeliveryKind::Script => " AND ?1 <> ''",
+        DeliveryKind::Method => {
+            " AND EXISTS (SELECT 1 FROM lane_declarations d JOIN spaces s ON s.id = d.space_id
+                 WHERE d.lane_id = lanes.id AND s.node_id = ?1)"
+        }
+    }
+}
+
+/// The first lane of an owner in each of the two ranges of the index.
+fn first_of(kind: DeliveryKind, owner: &str) -> String {
+    let first = |held: &str, order: &str| {
+        format!(
+            "SELECT next_at FROM (SELECT next_at FROM lanes WHERE depth > 0 AND active = 1
+                 AND delivery_kind = ?3 AND owner_key = {owner} AND {held}{}
+                 ORDER BY {order} LIMIT 1) AS first",
+            takes(kind)
+        )
+    };
+    format!(
+        "SELECT MIN(next_at) FROM ({} UNION ALL {}) AS firsts",
+        first(FREE, "next_at"),
+        first(EXPIRED, "lease_until")
+    )
+}
+
+fn owners_sql(kind: DeliveryKind) -> String {
+    let waiting = "lanes WHERE depth > 0 AND active = 1 AND delivery_kind = ?3";
+    format!(
+        "WITH RECURSIVE owners (owner_key) AS (
+             SELECT MIN(owner_key) FROM {waiting}
+             UNION ALL
+             SELECT (SELECT MIN(owner_key) FROM {waiting} AND lanes.owner_key > owners.owner_key)
+             FROM owners WHERE owners.owner_key IS NOT NULL)
+         SELECT owner_key, ({}) AS at FROM owners WHERE owner_key IS NOT NULL",
+        first_of(kind, "owners.owner_key")
+    )
+}
+
+/// Every owner with waiting deliveries that this server may claim. Costs two look-ups for each owner
+/// with a queue that is not empty.
+pub fn list_due_owners(
+    tx: &mut Tx<'_>,
+    server: ServerId,
+    kind: DeliveryKind,
+    now: Timestamp,
+) -> Result<Vec<DueOwner>, StoreError> {
+    let rows = tx.query(&owners_sql(kind), values![server, now, kind])?;
+    let mut due = Vec::new();
+    for row in &rows {
+        if let Some(at) = row.get("at")? {
+            due.push(DueOwner {
+                owner_key: row.get("owner_key")?,
+                at,
+            });
+        }
+    }
+    Ok(due)
+}
+
+fn first_due_sql(kind: DeliveryKind) -> String {
+    format!("SELECT ({}) AS at", first_of(kind, "?4"))
+}
+
+/// When the first free lane of an owner that this server may claim is due.
+pub fn first_due(
+    tx: &mut Tx<'_>,
+    server: ServerId,
+    (kind, owner_key): (DeliveryKind, &str),
+    now: Timestamp,
+) -> Result<Option<Timestamp>, StoreError> {
+    let row = tx.query_opt(&first_due_sql(kind), values![server, now, kind, owner_key])?;
+    row.ok_or(StoreError::NoRow)?.get("at")
+}
+
+fn claim_sql(kind: DeliveryKind) -> String {
+    let due = |held: &str, order: &str| {
+        format!(
+            "SELECT id FROM (SELECT id FROM lanes WHERE depth > 0 AND active = 1
+                 AND delivery_kind = ?3 AND owner_key = ?4 AND {held} AND next_at <= ?2{}
+                 ORDER BY {order} LIMIT ?6) AS due",
+            takes(kind)
+        )
+    };
+    format!(
+        "UPDATE lanes SET lease_owner = ?1, lease_until = ?5, fence = fence + 1 WHERE id IN (
+             SELECT id FROM ({} UNION ALL {}) AS both_ranges LIMIT ?6) RETURNING id, fence",
+        due(EXPIRED, "lease_until"),
+        due(FREE, "next_at")
+    )
+}
+
+/// Claims at most `limit` due and free lanes of an owner that this server may claim, in the order of
+/// their times.
+pub fn claim(
+    tx: &mut Tx<'_>,
+    server: ServerId,
+    (kind, owner_key): (DeliveryKind, &str),
+    (now, until): (Timestamp, Timestamp),
+    limit: usize,
+) -> Result<Vec<Held>, StoreError> {
+    let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+    tx.list(
+        &claim_sql(kind),
+        values![server, now, kind, owner_key, until, limit],
+        |row| {
+            Ok(Held {
+                lane: row.get("id")?,
+                fence: row.get("fence")?,
+            })
+        },
+    )
+}
+
+/// Sets the kind of lanes that a server of an earlier version made.
+pub fn correct_kinds(tx: &mut Tx<'_>) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE lanes SET delivery_kind = 'method'
+         WHERE kind = 'method' AND delivery_kind <> 'method'",
+        &[],
+    )?;
+    tx.execute(
+        "UPDATE lanes SET delivery_kind = 'script' WHERE delivery_kind = 'webhook' AND sink_id IN (
+             SELECT id FROM event_sinks WHERE type = 'script')",
+        &[],
+    )?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+use std::time::Duration;
+
+use svc_core::{
+    CanonicalName, EventId, LaneId, SpaceId, UserId, pattern::Pattern, subscription::Subscription,
+};
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    Store,
+    engines::{Place, on_each_engine},
+    lanes,
+};
+
+const SERVER: ServerId = ServerId(Uuid::from_u128(7));
+const NOW: Timestamp = Timestamp(1_000_000);
+
+fn user(number: u128) -> UserId {
+    UserId(Uuid::from_u128(number))
+}
+
+/// An owner with a space that has its link here, and lanes for so many methods, all of them due.
+async fn methods_of(store: &Store, number: u128, methods: usize) -> Vec<LaneId> {
+    let (owner, space) = (user(number), SpaceId(Uuid::from_u128(number)));
+    let subscriptions: Vec<_> = (0..methods)
+        .map(|n| Subscription {
+            method: CanonicalName::parse(&format!("m{n}")).expect("valid"),
+            patterns: Pattern::parse_list("*").expect("valid"),
+            formatters: Vec::new(),
+        })
+        .collect();
+    let writing = store.write(move |tx| {
+        tx.execute(
+            "INSERT INTO users (id, username, password_hash, active, created_at)
+             VALUES (?1, ?2, '', 1, 0)",
+            values![owner, format!("u{number}")],
+        )?;
+        tx.execute(
+            "INSERT INTO spaces (id, name, owner_id, state, health, runtime, health_check, node_id,
+                 space_urls, created_at)
+             VALUES (?1, 'lab', ?2, 'deployed', 'unknown', 'external', '{}', ?3, '{}', 0)",
+            values![space, owner, SERVER],
+        )?;
+        let lanes = lanes::declare(tx, owner, space, &subscriptions)?.lanes;
+        for lane in &lanes {
+            let event = EventId(Uuid::now_v7());
+            lanes::enqueue(tx, *lane, (event, "custom.x"), NOW)?;
+            tx.execute(
+                "UPDATE lanes SET next_at = ?2 WHERE id = ?1",
+                values![*lane, NOW],
+            )?;
+        }
+        Ok(lanes)
+    });
+    writing.await.expect("committed")
+}
+
+async fn claims(store: &Store, number: u128, now: Timestamp, limit: usize) -> Vec<Held> {
+    let claiming = store.write(move |tx| {
+        let key = user(number).to_string();
+        let until = now.plus(Duration::from_secs(30));
+        claim(
+            tx,
+            SERVER,
+            (DeliveryKind::Method, &key),
+            (now, until),
+            limit,
+        )
+    });
+    claiming.await.expect("committed")
+}
+
+async fn due_owners(store: &Store, server: ServerId, now: Timestamp) -> Vec<(String, i64)> {
+    let listing = store.read(move |tx| {
+        let owners = list_due_owners(tx, server, DeliveryKind::Method, now)?;
+        Ok(owners
+            .into_iter()
+            .map(|owner| (owner.owner_key, owner.at.0))
+            .collect())
+    });
+    listing.await.expect("read")
+}
+
+async fn an_owners_many_lanes_hide_no_other_owner(place: &Place) {
+    let store = place.open().await;
+    methods_of(&store, 1, 300).await;
+    methods_of(&store, 2, 1).await;
+    let both = [(user(1).to_string(), NOW.0), (user(2).to_string(), NOW.0)];
+    assert_eq!(due_owners(&store, SERVER, NOW).await, both);
+    let elsewhere = ServerId(Uuid::from_u128(8));
+    assert_eq!(due_owners(&store, elsewhere, NOW).await, []);
+    assert_eq!(claims(&store, 1, NOW, 10).await.len(), 10);
+    assert_eq!(claims(&store, 2, NOW, 10).await.len(), 1);
+    // A held lane is due again when its lease has run out.
+    assert_eq!(due_owners(&store, SERVER, NOW).await, both[..1]);
+    assert_eq!(claims(&store, 2, NOW, 10).await, []);
+    let later = NOW.plus(Duration::from_secs(30));
+    assert_eq!(due_owners(&store, SERVER, later).await, both);
+    assert_eq!(claims(&store, 2, later, 10).await.len(), 1);
+}
+
+async fn lanes_are_claimed_in_the_order_they_are_due(place: &Place) {
+    let store = place.open().await;
+    let lanes = methods_of(&store, 1, 3).await;
+    let (first, waiting) = (lanes[2], lanes[1]);
+    let setting = store.write(move |tx| {
+        let at = "UPDATE lanes SET next_at = ?2 WHERE id = ?1";
+        tx.execute(at, values![first, Timestamp(NOW.0 - 1)])?;
+        tx.execute(at, values![waiting, Timestamp(NOW.0 + 5_000)])
+    });
+    setting.await.expect("committed");
+    assert_eq!(claims(&store, 1, NOW, 1).await[0].lane, first);
+    assert_eq!(claims(&store, 1, NOW, 10).await[0].lane, lanes[0]);
+    let key = user(1).to_string();
+    let next = store.read(move |tx| first_due(tx, SERVER, (DeliveryKind::Method, &key), NOW));
+    assert_eq!(next.await.expect("read"), Some(Timestamp(NOW.0 + 5_000)));
+}
+
+/// A server of the version before makes lanes without a kind.
+async fn the_kinds_of_lanes_are_corrected(place: &Place) {
+    let store = place.open().await;
+    methods_of(&store, 1, 1).await;
+    let forgetting =
+        store.write(|tx| tx.execute("UPDATE lanes SET delivery_kind = 'webhook'", &[]));
+    forgetting.await.expect("committed");
+    assert_eq!(due_owners(&store, SERVER, NOW).await, []);
+    store.write(correct_kinds).await.expect("committed");
+    assert_eq!(due_owners(&store, SERVER, NOW).await.len(), 1);
+}
+
+on_each_engine!(
+    the_kinds_of_lanes_are_corrected,
+    an_owners_many_lanes_hide_no_other_owner,
+    lanes_are_claimed_in_the_order_they_are_due,
+);
+
+/// Every statement begins at the first due lane of one owner.
+#[tokio::test]
+async fn no_look_reads_more_than_one_owners_first_lanes() {
+    let store = Place::embedded().open().await;
+    for kind in DeliveryKind::ALL {
+        for sql in [owners_sql(kind), first_due_sql(kind), claim_sql(kind)] {
+            let explained = format!("EXPLAIN QUERY PLAN {sql}");
+            let key = user(1).to_string();
+            let plan = store.write(move |tx| {
+                let all = values![SERVER, NOW, kind, key, NOW, 10_u32];
+                let values = &all[..explained_values(&explained)];
+                tx.query(&explained, values)?
+                    .iter()
+                    .map(|row| row.get::<String>("detail"))
+                    .collect::<Result<Vec<_>, _>>()
+            });
+            let plan = plan.await.expect("explained");
+            for step in plan.iter().filter(|step| step.contains("lanes")) {
+                let by_index = step.contains("USING INDEX lanes_due_by_owner (delivery_kind=?")
+                    || step.contains("USING COVERING INDEX lanes_due_by_owner (delivery_kind=?")
+                    || step.contains("INDEX sqlite_autoindex_lanes_1 (id=?)");
+                assert!(by_index, "{sql}\n{plan:#?}");
+            }
+            assert!(
+                !plan.iter().any(|step| step.contains("TEMP B-TREE")),
+                "{sql}\n{plan:#?}"
+            );
+        }
+    }
+}
+
+/// How many values a statement takes.
+fn explained_values(sql: &str) -> usize {
+    (1..=6).filter(|n| sql.contains(&format!("?{n}"))).count()
+}

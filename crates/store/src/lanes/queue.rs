@@ -1,0 +1,86 @@
+//! Adds deliveries to lanes. One update of the lane's row checks its capacity and assigns the
+//! number, so that two writers never get the same number.
+
+use svc_core::{EventId, LaneId, Timestamp, UserId, lane::QUEUE_CAPACITY, pattern::Pattern};
+use thiserror::Error;
+
+use super::{Receiver, read_patterns};
+use crate::{
+    deliveries,
+    error::StoreError,
+    events,
+    sql::{Tx, values},
+};
+
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum EnqueueError {
+    #[error("{QUEUE_CAPACITY} events are waiting already; try again when some are delivered")]
+    Full,
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A lane whose patterns may match an event.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Candidate {
+    pub lane: LaneId,
+    pub receiver: Receiver,
+    pub patterns: Vec<Pattern>,
+}
+
+/// The active lanes that see a user's events, in the order of their ids, which is also the order of
+/// updates.
+pub fn list_candidates(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<Candidate>, StoreError> {
+    tx.list(
+        "SELECT id, sink_id, method, patterns FROM lanes
+         WHERE owner_key IN (?1, 'global') AND active = 1 ORDER BY id",
+        values![owner],
+        |row| {
+            Ok(Candidate {
+                lane: row.get("id")?,
+                receiver: Receiver::read(row)?,
+                patterns: read_patterns(row)?,
+            })
+        },
+    )
+}
+
+/// Puts an event at the tail of a lane; its number, or `None` if the lane is full (spec 6.5).
+pub fn enqueue(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    event: (EventId, &str),
+    at: Timestamp,
+) -> Result<Option<u64>, StoreError> {
+    let now = tx.now()?;
+    let row = tx.query_opt(
+        "UPDATE lanes SET tail = tail + 1, depth = depth + 1,
+             next_at = CASE WHEN depth = 0 THEN ?2 ELSE next_at END
+         WHERE id = ?1 AND depth < ?3 RETURNING tail",
+        values![lane, now, QUEUE_CAPACITY],
+    )?;
+    let Some(row) = row else { return Ok(None) };
+    tx.hint();
+    let n = row.get("tail")?;
+    deliveries::insert(tx, lane, n, event, at)?;
+    Ok(Some(n))
+}
+
+/// Puts a past event at the tail again; the number of its new delivery.
+pub fn enqueue_again(
+    tx: &mut Tx<'_>,
+    lane: LaneId,
+    event: EventId,
+    at: Timestamp,
+) -> Result<u64, EnqueueError> {
+    let event = events::get(tx, event)?;
+    enqueue(tx, lane, (event.id, &event.r#type), at)?.ok_or(EnqueueError::Full)
+}
+
+/// Counts an event that was dropped because the lane is full.
+pub fn note_drop(tx: &mut Tx<'_>, lane: LaneId) -> Result<(), StoreError> {
+    tx.send(
+        "UPDATE lanes SET dropped = dropped + 1 WHERE id = ?1",
+        values![lane],
+    )
+}

@@ -1,0 +1,71 @@
+//! The server's durable state: the SQL port, both engines behind it (SQLite and PostgreSQL), the
+//! migrations and every SQL statement.
+//!
+//! Cast: [`Store`] is the handle that every module of the server holds; one writer thread gathers
+//! waiting writes into one commit; reader threads answer reads from snapshots of their own; [`Tx`]
+//! is the open transaction that a closure gets; one file per resource holds the statements as
+//! plain functions.
+//!
+//! Invariants: nothing is acknowledged before its COMMIT has returned. No SQL outside this crate:
+//! no other crate depends on a database driver, and only this crate can run statements on a `Tx`.
+//! Statements are portable (`?1` placeholders, `ON CONFLICT`, `RETURNING`, TEXT ids, BIGINT
+//! milliseconds), so that both engines take them. No rule of the product is decided here: rules
+//! are functions of `svc_core`, limits and audit entries are arguments.
+
+pub mod agent_tokens;
+pub mod archive;
+pub mod audit;
+mod connection;
+pub mod deliveries;
+mod engine;
+mod error;
+pub mod event_deliveries;
+pub mod events;
+mod fields;
+mod folder;
+pub mod groups;
+mod handle;
+pub mod idempotency;
+pub mod lanes;
+mod list_reads;
+pub mod meta;
+mod migrations;
+mod page;
+mod postgres;
+pub mod roles;
+pub mod scripts;
+pub mod servers;
+pub mod sessions;
+pub mod sinks;
+pub mod spaces;
+mod sql;
+mod sqlite;
+pub mod templates;
+pub mod tokens;
+pub mod transfer;
+pub mod users;
+mod value;
+pub mod zone_changes;
+
+#[cfg(test)]
+mod engines;
+#[cfg(feature = "testing")]
+pub mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use archive::ArchiveError;
+pub use error::{OpenError, StoreError};
+pub use folder::{FolderLock, prepare_folder};
+pub use handle::{Store, StoreOptions, StoreStats};
+pub use migrations::SCHEMA_VERSION;
+pub use page::{InvalidPage, PAGE_DEFAULT, PAGE_MAX, Page, PageRequest};
+pub use postgres::{AddressError, DatabaseUrl};
+pub use sql::Tx;
+pub use value::Hash;
+
+/// The target of log records. Operators filter by it, so it is older than this crate.
+const LOG_TARGET: &str = "svc_server::store";
+
+/// The database in the data folder.
+pub const DATABASE_FILE: &str = "svc.db";

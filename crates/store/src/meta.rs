@@ -1,0 +1,46 @@
+//! Single values of the zone: its server's id, the hash of the one-time setup token.
+
+use svc_core::ServerId;
+
+use super::{
+    error::StoreError,
+    sql::{Tx, values},
+};
+
+pub(super) const SERVER_ID: &str = "server_id";
+
+pub fn find(tx: &mut Tx<'_>, key: &str) -> Result<Option<String>, StoreError> {
+    tx.query_opt("SELECT value FROM meta WHERE key = ?1", values![key])?
+        .map(|row| row.get("value"))
+        .transpose()
+}
+
+pub fn set(tx: &mut Tx<'_>, key: &str, value: &str) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO meta (key, value) VALUES (?1, ?2)
+         ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        values![key, value],
+    )?;
+    Ok(())
+}
+
+/// Deletes a value; whether it existed.
+pub fn delete(tx: &mut Tx<'_>, key: &str) -> Result<bool, StoreError> {
+    Ok(tx.execute("DELETE FROM meta WHERE key = ?1", values![key])? > 0)
+}
+
+/// The id of the server of this data folder, if one has started on it.
+pub(crate) fn find_server_id(tx: &mut Tx<'_>) -> Result<Option<ServerId>, StoreError> {
+    tx.query_opt("SELECT value FROM meta WHERE key = ?1", values![SERVER_ID])?
+        .map(|row| row.get("value"))
+        .transpose()
+}
+
+/// The id of the server of this data folder; `new` becomes the id at the first start.
+pub fn ensure_server_id(tx: &mut Tx<'_>, new: ServerId) -> Result<ServerId, StoreError> {
+    tx.execute(
+        "INSERT INTO meta (key, value) VALUES (?1, ?2) ON CONFLICT (key) DO NOTHING",
+        values![SERVER_ID, new],
+    )?;
+    find_server_id(tx)?.ok_or(StoreError::NoRow)
+}

@@ -1,0 +1,196 @@
+//! Keyset pagination: ids are UUIDv7, so their order is the order of time, and a cursor is the last
+//! id of the previous page.
+
+use std::collections::HashMap;
+
+use svc_core::Id;
+use thiserror::Error;
+use uuid::Uuid;
+
+use super::{
+    error::StoreError,
+    sql::{Row, Tx},
+    value::Value,
+};
+
+/// Records on a page by default.
+pub const PAGE_DEFAULT: u32 = 100;
+/// Records on a page at most.
+pub const PAGE_MAX: u32 = 1_000;
+
+/// Bytes of records on one page. A page of large records has fewer records: only rows that fit are
+/// read, so that no answer takes more memory than this.
+pub(super) const PAGE_BYTES_MAX: u64 = 1024 * 1024;
+/// Ids that one statement looks up.
+const IDS_AT_ONCE: usize = 32;
+
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum InvalidPage {
+    #[error("cursor `{0}` is not one of ours; take it from `next_cursor` of the page before")]
+    Cursor(String),
+    #[error("limit is {0}; it must be between 1 and {PAGE_MAX}")]
+    Limit(u32),
+}
+
+/// Which page of a list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageRequest {
+    after: Option<Uuid>,
+    limit: u32,
+}
+
+impl Default for PageRequest {
+    fn default() -> Self {
+        Self {
+            after: None,
+            limit: PAGE_DEFAULT,
+        }
+    }
+}
+
+impl PageRequest {
+    /// From `?cursor=` and `?limit=`.
+    pub fn parse(cursor: Option<&str>, limit: Option<u32>) -> Result<Self, InvalidPage> {
+        let after = cursor
+            .map(|text| Uuid::parse_str(text).map_err(|_| InvalidPage::Cursor(text.to_owned())))
+            .transpose()?;
+        let limit = limit.unwrap_or(PAGE_DEFAULT);
+        if !(1..=PAGE_MAX).contains(&limit) {
+            return Err(InvalidPage::Limit(limit));
+        }
+        Ok(Self { after, limit })
+    }
+
+    /// For `id > ?`: the nil UUID is less than every id.
+    pub(super) fn after(self) -> Value {
+        Id(self.after.unwrap_or(Uuid::nil())).into()
+    }
+
+    /// For `id < ?` in lists that show the newest first.
+    pub(super) fn before(self) -> Value {
+        Id(self.after.unwrap_or(Uuid::max())).into()
+    }
+
+    /// For `LIMIT ?`: one extra row shows whether there is a next page.
+    pub(super) fn limit(self) -> Value {
+        Value::Int(i64::from(self.limit) + 1)
+    }
+
+    /// The same number.
+    pub(super) fn rows(self) -> usize {
+        self.limit as usize + 1
+    }
+
+    /// Removes the extra record and makes the cursor.
+    pub(super) fn page<T>(self, items: Vec<T>, id: impl Fn(&T) -> Uuid) -> Page<T> {
+        self.page_by(items, id)
+    }
+
+    /// [`page`](Self::page) for lists whose cursor is not an id.
+    pub(super) fn page_by<T, K: ToString>(
+        self,
+        mut items: Vec<T>,
+        key: impl Fn(&T) -> K,
+    ) -> Page<T> {
+        let limit = self.limit as usize;
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next_cursor = items
+            .last()
+            .filter(|_| more)
+            .map(|last| key(last).to_string());
+        Page { items, next_cursor }
+    }
+}
+
+impl PageRequest {
+    /// Cuts a list of keys and sizes where the page is full; the first record always fits.
+    pub(super) fn page_within_bytes<K: Clone + ToString>(self, sizes: Vec<(K, u64)>) -> Page<K> {
+        let Page { items, next_cursor } = self.page_by(sizes, |(key, _)| key.clone());
+        let all = items.len();
+        let mut bytes = 0;
+        let fitting: Vec<K> = items
+            .into_iter()
+            .enumerate()
+            .take_while(|(place, (_, size))| {
+                bytes += size;
+                *place == 0 || bytes <= PAGE_BYTES_MAX
+            })
+            .map(|(_, (key, _))| key)
+            .collect();
+        let cut = fitting.last().filter(|_| fitting.len() < all);
+        Page {
+            next_cursor: cut.map(K::to_string).or(next_cursor),
+            items: fitting,
+        }
+    }
+}
+
+/// Reads ids and sizes: columns `id` and `bytes`.
+pub(super) fn read_sizes(rows: &[Row]) -> Result<Vec<(Uuid, u64)>, StoreError> {
+    let size = |row: &Row| Ok((row.get::<Id>("id")?.0, row.get("bytes")?));
+    rows.iter().map(size).collect()
+}
+
+/// The rows with these ids, in this order. `select` ends before `WHERE`, and has the column `id`.
+pub(super) fn rows_by_id(
+    tx: &mut Tx<'_>,
+    select: &str,
+    ids: &[Uuid],
+) -> Result<Vec<Row>, StoreError> {
+    let places: Vec<_> = (1..=IDS_AT_ONCE).map(|n| format!("?{n}")).collect();
+    let sql = format!("{select} WHERE id IN ({})", places.join(", "));
+    let mut found = HashMap::new();
+    for ids in ids.chunks(IDS_AT_ONCE) {
+        // The same statement for any number of ids: the last id fills the unused placeholders.
+        let filled = (0..IDS_AT_ONCE).map(|n| Id(ids[n.min(ids.len() - 1)]).into());
+        let values: Vec<Value> = filled.collect();
+        for row in tx.query(&sql, &values)? {
+            found.insert(row.get::<Id>("id")?.0, row);
+        }
+    }
+    Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
+}
+
+/// One page of a list.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    /// The cursor of the next page; `None` on the last page.
+    pub next_cursor: Option<String>,
+}
+
+impl<T> Page<T> {
+    pub fn map<U>(self, convert: impl FnMut(T) -> U) -> Page<U> {
+        Page {
+            items: self.items.into_iter().map(convert).collect(),
+            next_cursor: self.next_cursor,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_ends_with_a_cursor_only_if_there_is_more() {
+        let ids: Vec<Uuid> = (1..=3).map(Uuid::from_u128).collect();
+        let request = PageRequest::parse(None, Some(2)).expect("valid");
+        let page = request.page(ids.clone(), |id| *id);
+        assert_eq!(page.items, ids[..2]);
+        assert_eq!(page.next_cursor, Some(ids[1].to_string()));
+        let page = request.page(ids[..2].to_vec(), |id| *id);
+        assert_eq!(page.next_cursor, None);
+    }
+
+    #[test]
+    fn bad_cursors_and_limits_are_refused() {
+        for (cursor, limit) in [(Some("x"), None), (None, Some(0)), (None, Some(1_001))] {
+            assert!(
+                PageRequest::parse(cursor, limit).is_err(),
+                "{cursor:?} {limit:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,375 @@
+//! PostgreSQL behind the port, for a zone of several servers.
+//!
+//! Cast: [`Server`] holds the address of the database and opens connections; [`Connection`] is one
+//! of them, used by one thread; `address` parses the URL, `types` converts values, `listen`
+//! receives the notifications of other servers.
+//!
+//! Transactions that write first take one advisory lock of the zone, so that they run one after the
+//! other as on the embedded engine: every rule that reads before it writes holds here too. The
+//! database disconnects a server that is frozen within a transaction after [`IDLE_MAX`]. Round
+//! trips dominate the cost, so statements whose outcome is not needed at once are sent without
+//! waiting.
+
+mod address;
+mod check;
+mod error;
+mod listen;
+mod types;
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::Poll,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use svc_core::Timestamp;
+use tokio::{runtime::Runtime, time::timeout};
+use tokio_postgres::{Client, SimpleQueryMessage, Statement, types::ToSql};
+use uuid::Uuid;
+
+pub use self::address::{AddressError, DatabaseUrl};
+pub(super) use self::{
+    listen::{Listener, listen},
+    types::storable,
+};
+use super::{connection::Access, error::StoreError, sql::Row, value::Value};
+
+/// How long opening a connection may take.
+const CONNECT_MAX: Duration = Duration::from_secs(3);
+/// How long a failure to connect is returned to further attempts without trying again.
+const CONNECT_PAUSE: Duration = Duration::from_millis(500);
+/// How long an answer may take before the connection counts as lost: longer than any statement may
+/// run.
+const ANSWER_MAX: Duration = Duration::from_secs(15);
+/// The same within a long transaction, whose commit may take long. The system detects a dead
+/// network.
+const LONG_ANSWER_MAX: Duration = Duration::from_secs(60 * 60);
+/// How long the database lets a transaction idle. All writers of the zone wait for it, and a working
+/// server idles for microseconds.
+const IDLE_MAX: Duration = Duration::from_secs(5);
+/// Statements a connection keeps prepared; at this number it forgets all of them.
+const STATEMENTS_MAX: usize = 512;
+/// The advisory lock of writers: `svc` and a number.
+const WRITE_LOCK: i64 = 0x0073_7663_0000_0001;
+/// The channel of notifications.
+const CHANNEL: &str = "svc_zone";
+
+const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
+     SET LOCAL statement_timeout = '10s'; \
+     SET LOCAL idle_in_transaction_session_timeout = '60s'; \
+     SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+
+/// The database, as an opener of connections.
+pub(super) struct Server {
+    url: DatabaseUrl,
+    /// Distinguishes this server's notifications from those of other servers.
+    origin: String,
+    failed: Mutex<Option<(Instant, StoreError)>>,
+}
+
+impl Server {
+    pub(super) fn new(url: DatabaseUrl) -> Self {
+        Self {
+            url,
+            origin: Uuid::now_v7().simple().to_string(),
+            failed: Mutex::default(),
+        }
+    }
+
+    /// Opens a connection, unless opening one has just failed.
+    pub(super) fn connect(&self, access: Access) -> Result<Connection, StoreError> {
+        if let Some((at, error)) = &*self.failed.lock()
+            && at.elapsed() < CONNECT_PAUSE
+        {
+            return Err(error.clone());
+        }
+        let opened = Connection::open(self, access);
+        let failed = opened.as_ref().err().cloned();
+        self.note(failed);
+        opened
+    }
+
+    /// Logs an outage once when it begins and once when it ends.
+    fn note(&self, failed: Option<StoreError>) {
+        let mut before = self.failed.lock();
+        match (before.is_some(), &failed) {
+            (false, Some(error)) => {
+                tracing::error!(target: crate::LOG_TARGET, "{error}; calls go on, what needs the database is refused");
+            }
+            (true, None) => tracing::info!(target: crate::LOG_TARGET, "the database is back"),
+            _ => {}
+        }
+        *before = failed.map(|error| (Instant::now(), error));
+    }
+}
+
+/// A statement that was sent and whose outcome was not read yet; returns the time, if requested.
+type Unsettled =
+    Pin<Box<dyn Future<Output = Result<Option<Timestamp>, tokio_postgres::Error>> + Send>>;
+
+struct Prepared {
+    statement: Statement,
+    columns: Arc<[String]>,
+}
+
+pub(super) struct Connection {
+    /// Drives only this connection, while its thread waits for it.
+    runtime: Runtime,
+    client: Arc<Client>,
+    access: Access,
+    begin_write: String,
+    begin_long: String,
+    notify: String,
+    statements: RefCell<HashMap<String, Arc<Prepared>>>,
+    unsettled: RefCell<Vec<Unsettled>>,
+    /// The database's time when the transaction began; `None` until it is settled.
+    now: Cell<Option<Timestamp>>,
+    hint: Cell<bool>,
+    /// How long an answer may take in this transaction.
+    answer_max: Cell<Duration>,
+    /// Set once an answer timed out.
+    silent: Cell<bool>,
+}
+
+impl Connection {
+    fn open(server: &Server, access: Access) -> Result<Self, StoreError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        let client = runtime.block_on(async {
+            let (client, driving) = timeout(CONNECT_MAX, server.url.connect())
+                .await
+                .map_err(|_| unreachable(server, "no answer in time"))?
+                .map_err(|error| unreachable(server, &error::text(&error)))?;
+            tokio::spawn(driving);
+            Ok::<_, StoreError>(client)
+        })?;
+        Ok(Self {
+            runtime,
+            client: Arc::new(client),
+            access,
+            begin_write: format!(
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+                 SET LOCAL client_min_messages = warning; \
+                 SET LOCAL statement_timeout = '10s'; SET LOCAL lock_timeout = '8s'; \
+                 SET LOCAL idle_in_transaction_session_timeout = {}; \
+                 SELECT pg_advisory_xact_lock({WRITE_LOCK}); \
+                 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint",
+                IDLE_MAX.as_millis()
+            ),
+            begin_long: format!(
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; \
+                 SET LOCAL client_min_messages = warning; SET LOCAL lock_timeout = '10min'; \
+                 SELECT set_config(name, '0', true) FROM pg_settings WHERE name IN \
+                 ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout'); \
+                 SELECT pg_advisory_xact_lock({WRITE_LOCK}); \
+                 SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+            ),
+            notify: format!("NOTIFY {CHANNEL}, '{}'", server.origin),
+            statements: RefCell::default(),
+            unsettled: RefCell::default(),
+            now: Cell::default(),
+            hint: Cell::default(),
+            answer_max: Cell::new(ANSWER_MAX),
+            silent: Cell::default(),
+        })
+    }
+
+    pub(super) fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+        let prepared = self.prepare(sql)?;
+        let params = types::params(values);
+        let rows = self.wait(self.client.query(&prepared.statement, &params));
+        self.settle()?;
+        rows?
+            .iter()
+            .map(|row| Ok(Row::new(prepared.columns.clone(), types::read_row(row)?)))
+            .collect()
+    }
+
+    pub(super) fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, StoreError> {
+        let prepared = self.prepare(sql)?;
+        let params = types::params(values);
+        let changed = self.wait(self.client.execute(&prepared.statement, &params));
+        self.settle()?;
+        Ok(usize::try_from(changed?).unwrap_or(usize::MAX))
+    }
+
+    pub(super) fn send(&self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
+        let prepared = self.prepare(sql)?;
+        let (client, values) = (self.client.clone(), values.to_vec());
+        self.sent(async move {
+            let params = types::params(&values);
+            client.execute(&prepared.statement, &params).await?;
+            Ok(None)
+        });
+        Ok(())
+    }
+
+    pub(super) fn execute_script(&self, sql: &str) -> Result<(), StoreError> {
+        let done = self.wait(self.client.batch_execute(&types::translate_schema(sql)));
+        self.settle()?;
+        done
+    }
+
+    pub(super) fn control(&self, sql: &'static str) -> Result<(), StoreError> {
+        let client = self.client.clone();
+        self.sent(async move { client.batch_execute(sql).await.map(|()| None) });
+        Ok(())
+    }
+
+    pub(super) fn begin(&self) -> Result<(), StoreError> {
+        let begin = match self.access {
+            Access::Read => BEGIN_READ,
+            Access::Write => &self.begin_write,
+        };
+        self.begin_with(begin, ANSWER_MAX)
+    }
+
+    /// Begins a transaction that writes and may take hours, which the database does not cut off.
+    pub(super) fn begin_long(&self) -> Result<(), StoreError> {
+        self.begin_with(&self.begin_long, LONG_ANSWER_MAX)
+    }
+
+    fn begin_with(&self, begin: &str, answer_max: Duration) -> Result<(), StoreError> {
+        // Outcomes of an earlier transaction, such as its ROLLBACK.
+        self.settle()?;
+        self.now.set(None);
+        self.hint.set(false);
+        self.answer_max.set(answer_max);
+        let (client, begin) = (self.client.clone(), begin.to_owned());
+        self.sent(async move {
+            let messages = client.simple_query(&begin).await?;
+            let now = single_text(&messages).and_then(|text| text.parse().ok());
+            Ok(now.map(Timestamp))
+        });
+        self.settle()
+    }
+
+    /// Waits for the outcome: a statement that is only queued leaves with the next one, and until
+    /// then the lock of the zone would be held.
+    pub(super) fn rollback(&self) -> Result<(), StoreError> {
+        self.control("ROLLBACK")?;
+        self.settle()
+    }
+
+    pub(super) fn commit(&self) -> Result<(), StoreError> {
+        if self.hint.get() {
+            let (client, notify) = (self.client.clone(), self.notify.clone());
+            self.sent(async move { client.batch_execute(&notify).await.map(|()| None) });
+        }
+        self.control("COMMIT")?;
+        self.settle()
+    }
+
+    pub(super) fn settle(&self) -> Result<(), StoreError> {
+        let unsettled = std::mem::take(&mut *self.unsettled.borrow_mut());
+        let mut result = Ok(());
+        for sent in unsettled {
+            match self.wait(sent) {
+                Ok(Some(now)) => self.now.set(Some(now)),
+                Ok(None) => {}
+                // The first failure is the cause of the later ones.
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        result
+    }
+
+    pub(super) fn is_usable(&self) -> bool {
+        !self.silent.get() && !self.client.is_closed()
+    }
+
+    pub(super) fn now(&self) -> Result<Timestamp, StoreError> {
+        if self.now.get().is_none() {
+            self.settle()?;
+        }
+        self.now.get().ok_or(StoreError::NoRow)
+    }
+
+    pub(super) fn hint(&self) {
+        self.hint.set(true);
+    }
+
+    fn prepare(&self, sql: &str) -> Result<Arc<Prepared>, StoreError> {
+        if let Some(prepared) = self.statements.borrow().get(sql) {
+            return Ok(prepared.clone());
+        }
+        let statement = self.wait(self.client.prepare(&types::translate(sql)));
+        self.settle()?;
+        let statement = statement?;
+        let columns = statement.columns().iter();
+        let prepared = Arc::new(Prepared {
+            columns: columns.map(|column| column.name().to_owned()).collect(),
+            statement,
+        });
+        let mut statements = self.statements.borrow_mut();
+        if statements.len() >= STATEMENTS_MAX {
+            statements.clear();
+        }
+        statements.insert(sql.to_owned(), prepared.clone());
+        Ok(prepared)
+    }
+
+    /// Sends a statement without waiting for its outcome.
+    fn sent(
+        &self,
+        sending: impl Future<Output = Result<Option<Timestamp>, tokio_postgres::Error>> + Send + 'static,
+    ) {
+        let mut sending: Unsettled = Box::pin(sending);
+        // The first poll hands the message to the connection; the order of polls is theirs.
+        let polled = self.runtime.block_on(std::future::poll_fn(|context| {
+            Poll::Ready(sending.as_mut().poll(context))
+        }));
+        let unsettled: Unsettled = match polled {
+            Poll::Ready(done) => Box::pin(std::future::ready(done)),
+            Poll::Pending => sending,
+        };
+        self.unsettled.borrow_mut().push(unsettled);
+    }
+
+    fn wait<T>(
+        &self,
+        answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, StoreError> {
+        if self.silent.get() {
+            return Err(silent());
+        }
+        // Made within the runtime, whose timer it needs.
+        let answered = self
+            .runtime
+            .block_on(async { timeout(self.answer_max.get(), answer).await });
+        match answered {
+            Ok(answer) => answer.map_err(|error| error::translate(&error, self.access)),
+            Err(_) => {
+                self.silent.set(true);
+                Err(silent())
+            }
+        }
+    }
+}
+
+fn silent() -> StoreError {
+    StoreError::Unavailable("it did not answer in time".to_owned())
+}
+
+fn unreachable(server: &Server, why: &str) -> StoreError {
+    let way_out = error::way_out(why);
+    StoreError::Unavailable(format!("{}: {why}{way_out}", server.url))
+}
+
+/// The last single value among the answers of a simple query.
+fn single_text(messages: &[SimpleQueryMessage]) -> Option<&str> {
+    messages.iter().rev().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    })
+}
+
+/// Values in the form that the driver takes.
+type Params<'v> = Vec<&'v (dyn ToSql + Sync)>;

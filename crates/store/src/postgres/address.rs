@@ -1,0 +1,240 @@
+//! `postgres://…`: the address of the database, and how its certificate is verified.
+
+use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+
+use thiserror::Error;
+use tokio_postgres::{
+    Client, Config, NoTls,
+    config::{Host, SslMode, TargetSessionAttrs},
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// The task that drives a connection until it ends; without notifications.
+pub(super) type Driving = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+#[derive(Debug, Error)]
+pub enum AddressError {
+    #[error(
+        "the database URL cannot be read: {0}; it looks like postgres://user:password@host:5432/database"
+    )]
+    Invalid(String),
+    #[error(
+        "sslmode `{0}` is not known; use `verify-full` (also written `require`), or `disable` on a network you trust"
+    )]
+    SslMode(String),
+    #[error(transparent)]
+    Tls(#[from] svc_client::TargetError),
+}
+
+/// The address of a PostgreSQL database. Shown without its password.
+#[derive(Clone)]
+pub struct DatabaseUrl {
+    config: Config,
+    tls: Option<MakeRustlsConnect>,
+    shown: String,
+}
+
+impl DatabaseUrl {
+    /// Parses a URL. Without `sslmode`, the connection is encrypted and the certificate verified,
+    /// unless the database is on this machine. `sslrootcert` names a file with the authority.
+    pub fn parse(url: &str) -> Result<Self, AddressError> {
+        if !["postgres://", "postgresql://"]
+            .iter()
+            .any(|scheme| url.starts_with(scheme))
+        {
+            return Err(AddressError::Invalid(
+                "it does not begin with postgres://".to_owned(),
+            ));
+        }
+        let TlsOptions {
+            mode,
+            authority,
+            rest,
+        } = TlsOptions::take(url);
+        let mut config = Config::from_str(&rest)
+            .map_err(|error| AddressError::Invalid(super::error::text(&error)))?;
+        if config.get_hosts().is_empty() {
+            return Err(AddressError::Invalid("it names no host".to_owned()));
+        }
+        if config.get_user().is_none() {
+            return Err(AddressError::Invalid("it names no user".to_owned()));
+        }
+        let encrypted = match mode.as_deref() {
+            Some("disable") => false,
+            Some("require" | "verify-ca" | "verify-full") => true,
+            None => {
+                let addresses = config.get_hostaddrs();
+                !(config.get_hosts().iter().all(is_this_machine)
+                    && addresses.iter().all(std::net::IpAddr::is_loopback))
+            }
+            Some(other) => return Err(AddressError::SslMode(other.to_owned())),
+        };
+        config
+            .application_name("svc")
+            // Of several hosts, use the one that takes writes: a standby may be behind.
+            .target_session_attrs(TargetSessionAttrs::ReadWrite)
+            .connect_timeout(super::CONNECT_MAX)
+            .keepalives_idle(Duration::from_secs(10))
+            .tcp_user_timeout(super::ANSWER_MAX)
+            .ssl_mode(if encrypted {
+                SslMode::Require
+            } else {
+                SslMode::Disable
+            });
+        let tls = encrypted
+            .then(|| svc_client::tls_config(authority.as_deref()))
+            .transpose()?
+            .map(|mut tls| {
+                tls.alpn_protocols = vec![b"postgresql".to_vec()];
+                MakeRustlsConnect::new(tls)
+            });
+        Ok(Self {
+            shown: shown(&config),
+            config,
+            tls,
+        })
+    }
+
+    /// A connection, and the task that drives it.
+    pub(super) async fn connect(&self) -> Result<(Client, Driving), tokio_postgres::Error> {
+        Ok(match &self.tls {
+            Some(tls) => {
+                let (client, connection) = self.config.connect(tls.clone()).await?;
+                (client, Box::pin(async { drop(connection.await) }) as _)
+            }
+            None => {
+                let (client, connection) = self.config.connect(NoTls).await?;
+                (client, Box::pin(async { drop(connection.await) }) as _)
+            }
+        })
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(super) fn tls(&self) -> Option<&MakeRustlsConnect> {
+        self.tls.as_ref()
+    }
+}
+
+/// The TLS options of a URL, and the URL without them: the driver has other names for them.
+struct TlsOptions {
+    mode: Option<String>,
+    authority: Option<PathBuf>,
+    rest: String,
+}
+
+impl TlsOptions {
+    fn take(url: &str) -> Self {
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let (mut mode, mut authority, mut rest) = (None, None, Vec::new());
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some(("sslmode", value)) => mode = Some(value.to_owned()),
+                Some(("sslrootcert", value)) => authority = Some(PathBuf::from(value)),
+                _ => rest.push(pair),
+            }
+        }
+        let rest = match rest.is_empty() {
+            true => base.to_owned(),
+            false => format!("{base}?{}", rest.join("&")),
+        };
+        Self {
+            mode,
+            authority,
+            rest,
+        }
+    }
+}
+
+fn is_this_machine(host: &Host) -> bool {
+    match host {
+        Host::Tcp(name) => {
+            name == "localhost"
+                || name
+                    .parse::<std::net::IpAddr>()
+                    .is_ok_and(|address| address.is_loopback())
+        }
+        Host::Unix(_) => true,
+    }
+}
+
+fn shown(config: &Config) -> String {
+    let hosts: Vec<_> = config
+        .get_hosts()
+        .iter()
+        .enumerate()
+        .map(|(index, host)| {
+            let ports = config.get_ports();
+            let port = ports.get(index).or(ports.first()).copied().unwrap_or(5432);
+            match host {
+                Host::Tcp(name) => format!("{name}:{port}"),
+                Host::Unix(path) => format!("{}:{port}", path.display()),
+            }
+        })
+        .collect();
+    format!(
+        "postgres://{}@{}/{}",
+        config.get_user().unwrap_or_default(),
+        hosts.join(","),
+        config.get_dbname().unwrap_or_default()
+    )
+}
+
+impl fmt::Display for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+/// Without its password, as everywhere.
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DatabaseUrl({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let url = DatabaseUrl::parse("postgres://ann:s3cret@127.0.0.1:5433/svc").expect("valid");
+        assert_eq!(url.to_string(), "postgres://ann@127.0.0.1:5433/svc");
+        assert!(!format!("{url:?}").contains("s3cret"));
+        let error = DatabaseUrl::parse("postgres://ann:s3cret@127.0.0.1:x/svc").expect_err("port");
+        assert!(!error.to_string().contains("s3cret"), "{error}");
+    }
+
+    #[test]
+    fn another_machine_is_reached_by_tls_alone_unless_told_otherwise() {
+        for (url, encrypted) in [
+            ("postgres://a@localhost/b", false),
+            ("postgres://a@[::1]/b", false),
+            ("postgres://a@/b?host=/run/postgresql", false),
+            ("postgres://a@db.example/b", true),
+            ("postgres://a@localhost,db.example/b", true),
+            ("postgres://a@localhost/b?hostaddr=10.0.0.5", true),
+            ("postgres://a@db.example/b?sslmode=disable", false),
+            ("postgres://a@localhost/b?sslmode=verify-full", true),
+        ] {
+            let parsed = DatabaseUrl::parse(url).expect(url);
+            assert_eq!(parsed.tls.is_some(), encrypted, "{url}");
+        }
+    }
+
+    #[test]
+    fn urls_that_name_no_database_server_are_refused() {
+        for url in [
+            "sqlite:x",
+            "postgres://",
+            "postgres://localhost/b",
+            "postgres://a@localhost/b?sslmode=maybe",
+            "postgres://a@localhost/b?sslrootcert=/nowhere.pem&sslmode=require",
+        ] {
+            DatabaseUrl::parse(url).expect_err(url);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Errors of the driver, converted to those of the store.
+
+use std::error::Error;
+
+use tokio_postgres::error::SqlState;
+
+use crate::{connection::Access, error::StoreError};
+
+pub(super) fn translate(error: &tokio_postgres::Error, access: Access) -> StoreError {
+    let Some(known) = error.as_db_error() else {
+        return if error.is_closed() || is_io(error) {
+            StoreError::Unavailable(text(error))
+        } else {
+            StoreError::Database(text(error))
+        };
+    };
+    let code = known.code();
+    if *code == SqlState::UNIQUE_VIOLATION {
+        return StoreError::Unique(known.constraint().unwrap_or_default().to_owned());
+    }
+    if *code == SqlState::FOREIGN_KEY_VIOLATION {
+        return StoreError::ForeignKey;
+    }
+    if is_outage(code, access) {
+        return StoreError::Unavailable(known.message().to_owned());
+    }
+    StoreError::Database(format!("{} ({})", known.message(), code.code()))
+}
+
+/// Whether the same transaction may succeed a moment later on another connection.
+fn is_outage(code: &SqlState, access: Access) -> bool {
+    // A standby takes no writes; one that has just been promoted does.
+    let standby = access == Access::Write && *code == SqlState::READ_ONLY_SQL_TRANSACTION;
+    let passing = [
+        SqlState::QUERY_CANCELED,
+        SqlState::LOCK_NOT_AVAILABLE,
+        SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+        SqlState::T_R_DEADLOCK_DETECTED,
+        SqlState::T_R_SERIALIZATION_FAILURE,
+    ];
+    // Classes: connections, exhausted resources, operator intervention.
+    let class = matches!(&code.code()[..2], "08" | "53" | "57");
+    standby || class || passing.contains(code)
+}
+
+fn is_io(error: &tokio_postgres::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        if error.is::<std::io::Error>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// The message with its cause, on one line.
+pub(super) fn text(error: &tokio_postgres::Error) -> String {
+    if let Some(known) = error.as_db_error() {
+        return known.message().to_owned();
+    }
+    let mut cause = error.source();
+    // "error connecting to server": only the cause says what happened.
+    let mut text = match cause {
+        Some(_) => String::new(),
+        None => error.to_string(),
+    };
+    while let Some(error) = cause {
+        let more = error.to_string();
+        match text.is_empty() {
+            true => text = more,
+            false if !text.contains(&more) => text = format!("{text}: {more}"),
+            false => {}
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// A hint for failures whose message has none.
+pub(super) fn way_out(why: &str) -> &'static str {
+    if why.contains("peer certificate") {
+        "; let `sslrootcert=<file>` in its URL name the authority that signed the certificate"
+    } else if why.contains("does not support TLS") {
+        "; switch TLS on there, or write `sslmode=disable` into its URL on a network you trust"
+    } else {
+        ""
+    }
+}

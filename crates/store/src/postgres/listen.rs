@@ -1,0 +1,103 @@
+//! Notifications from the other servers of the zone: each reports a commit.
+//!
+//! Notifications are hints. Servers also poll, and a lost connection counts as one notification,
+//! because some may have been missed.
+
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    sync::Notify,
+    task::AbortHandle,
+};
+use tokio_postgres::{AsyncMessage, Client, Connection, NoTls};
+
+use super::{CHANNEL, Server, error};
+
+/// The wait between attempts to listen again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// A connection that lasted this long has worked.
+const HEARD: Duration = Duration::from_secs(10);
+
+/// Listens until dropped.
+pub(crate) struct Listener(AbortHandle);
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Notifies `hints` of every notification of another server.
+pub(crate) fn listen(server: Arc<Server>, hints: Arc<Notify>) -> Listener {
+    let listening = tokio::spawn(async move {
+        let mut told = false;
+        loop {
+            let listening = Instant::now();
+            if let Err(error) = until_lost(&server, &hints).await
+                && !std::mem::replace(&mut told, true)
+            {
+                tracing::warn!(target: crate::LOG_TARGET,
+                    "hints of other servers are not heard ({}); the database is asked instead",
+                    error::text(&error)
+                );
+            }
+            // Log the loss again only if the connection had worked for a while.
+            told &= listening.elapsed() < HEARD;
+            hints.notify_one();
+            tokio::time::sleep(AGAIN).await;
+        }
+    });
+    Listener(listening.abort_handle())
+}
+
+async fn until_lost(server: &Server, hints: &Notify) -> Result<(), tokio_postgres::Error> {
+    let config = server.url.config();
+    match server.url.tls() {
+        Some(tls) => {
+            let (client, connection) = config.connect(tls.clone()).await?;
+            forward(server, client, connection, hints).await
+        }
+        None => {
+            let (client, connection) = config.connect(NoTls).await?;
+            forward(server, client, connection, hints).await
+        }
+    }
+}
+
+async fn forward<S, T>(
+    server: &Server,
+    client: Client,
+    mut connection: Connection<S, T>,
+    hints: &Notify,
+) -> Result<(), tokio_postgres::Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    let driving = async {
+        while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+            match message? {
+                AsyncMessage::Notification(heard) if heard.payload() != server.origin => {
+                    hints.notify_one();
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    };
+    let mut driving = pin!(driving);
+    let listen = format!("LISTEN {CHANNEL}");
+    tokio::select! {
+        ended = &mut driving => return ended,
+        listening = client.batch_execute(&listen) => listening?,
+    }
+    // Commits before this moment were not reported.
+    hints.notify_one();
+    driving.await
+}

@@ -1,0 +1,96 @@
+//! Values and statements in the form of PostgreSQL.
+
+use std::{borrow::Cow, error::Error};
+
+use bytes::BytesMut;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+
+use super::Params;
+use crate::{error::StoreError, value::Value};
+
+/// `?1` is `$1` here.
+pub(super) fn translate(sql: &str) -> String {
+    sql.replace('?', "$")
+}
+
+/// The types of the schema. Texts are compared byte by byte, as on the embedded engine, and not by
+/// the collation of the database: ids and cursors rely on it.
+pub(super) fn translate_schema(sql: &str) -> String {
+    sql.replace(" TEXT", " TEXT COLLATE \"C\"")
+        .replace(" BLOB", " BYTEA")
+}
+
+pub(super) fn params(values: &[Value]) -> Params<'_> {
+    values.iter().map(|value| value as _).collect()
+}
+
+impl ToSql for Value {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Int(number) => match *ty {
+                Type::INT8 => number.to_sql(ty, out),
+                Type::INT4 => i32::try_from(*number)?.to_sql(ty, out),
+                Type::INT2 => i16::try_from(*number)?.to_sql(ty, out),
+                _ => Err(format!("an integer is given where {ty} is wanted").into()),
+            },
+            Self::Text(text) if is_text(ty) => storable(text).to_sql(ty, out),
+            Self::Text(_) => Err(format!("a text is given where {ty} is wanted").into()),
+            Self::Bytes(bytes) => bytes.to_sql(ty, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+/// A text as PostgreSQL stores it: without zero bytes, which occur only in answers of receivers.
+pub(crate) fn storable(text: &str) -> Cow<'_, str> {
+    match text.contains('\0') {
+        false => text.into(),
+        true => text.replace('\0', "\u{fffd}").into(),
+    }
+}
+
+fn is_text(ty: &Type) -> bool {
+    matches!(*ty, Type::TEXT | Type::VARCHAR | Type::UNKNOWN)
+}
+
+pub(super) fn read_row(row: &tokio_postgres::Row) -> Result<Vec<Value>, StoreError> {
+    (0..row.len()).map(|index| read(row, index)).collect()
+}
+
+fn read(row: &tokio_postgres::Row, index: usize) -> Result<Value, StoreError> {
+    let ty = row.columns()[index].type_().clone();
+    let unreadable = |error: tokio_postgres::Error| StoreError::Database(error.to_string());
+    let value = match ty {
+        Type::INT8 => row
+            .try_get::<_, Option<i64>>(index)
+            .map(|v| v.map(Value::Int)),
+        Type::INT4 => row
+            .try_get::<_, Option<i32>>(index)
+            .map(|v| v.map(|v| Value::Int(v.into()))),
+        Type::BOOL => row
+            .try_get::<_, Option<bool>>(index)
+            .map(|v| v.map(|v| Value::Int(v.into()))),
+        Type::TEXT | Type::VARCHAR => row
+            .try_get::<_, Option<String>>(index)
+            .map(|v| v.map(Value::Text)),
+        Type::BYTEA => row
+            .try_get::<_, Option<Vec<u8>>>(index)
+            .map(|v| v.map(Value::Bytes)),
+        other => {
+            return Err(StoreError::Database(format!(
+                "the port has no values of the type {other}"
+            )));
+        }
+    };
+    Ok(value.map_err(unreadable)?.unwrap_or(Value::Null))
+}

@@ -1,0 +1,71 @@
+//! Who names a script: asked before it is deleted.
+
+use svc_core::{ScriptId, UserId};
+
+use crate::{
+    error::StoreError,
+    sinks::{self, SinkConfig},
+    sql::{Tx, values},
+};
+
+/// Something that names a script: what it is, its name, and whose it is (`None`: the zone's).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Use {
+    pub what: &'static str,
+    pub name: String,
+    pub owner: Option<UserId>,
+}
+
+/// The owners of sinks that run a script, each once. A global sink runs it for its owner too.
+pub fn list_sink_owners(tx: &mut Tx<'_>, id: ScriptId) -> Result<Vec<UserId>, StoreError> {
+    let mut owners: Vec<_> = sinks::list_mentioning(tx, &id.to_string())?
+        .into_iter()
+        .filter(|sink| is_run_by(&sink.config, id))
+        .map(|sink| sink.owner_id)
+        .collect();
+    owners.sort_unstable();
+    owners.dedup();
+    Ok(owners)
+}
+
+fn is_run_by(config: &SinkConfig, id: ScriptId) -> bool {
+    matches!(config, SinkConfig::Script { script_id: Some(used), .. } if *used == id)
+}
+
+/// Sinks, spaces and templates that name a script.
+pub fn list_uses(tx: &mut Tx<'_>, id: ScriptId) -> Result<Vec<Use>, StoreError> {
+    let mut uses = Vec::new();
+    for sink in sinks::list_mentioning(tx, &id.to_string())? {
+        if is_run_by(&sink.config, id) {
+            uses.push(Use {
+                what: "event sink",
+                owner: (!sink.is_global()).then_some(sink.owner_id),
+                name: sink.name,
+            });
+        }
+    }
+    let spaces = tx.query(
+        "SELECT name, owner_id FROM spaces WHERE startup_script_id = ?1 AND state <> 'deleted'
+         ORDER BY id",
+        values![id],
+    )?;
+    for row in &spaces {
+        uses.push(Use {
+            what: "space",
+            name: row.get("name")?,
+            owner: Some(row.get("owner_id")?),
+        });
+    }
+    let templates = tx.query(
+        "SELECT name FROM templates WHERE startup_script_id = ?1 ORDER BY id",
+        values![id],
+    )?;
+    for row in &templates {
+        uses.push(Use {
+            what: "template",
+            name: row.get("name")?,
+            owner: None,
+        });
+    }
+    Ok(uses)
+}

@@ -1,0 +1,127 @@
+//! The servers of the zone: their heartbeats and their load.
+
+use svc_core::{ServerId, Timestamp};
+
+use super::{
+    error::StoreError,
+    sql::{Row, Tx, values},
+};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ServerRow {
+    pub id: ServerId,
+    /// The address for agents and users.
+    pub url: String,
+    pub svc_version: String,
+    /// By the database's clock, and later than any earlier start with the same id.
+    pub started_at: Timestamp,
+    /// The time of its last heartbeat.
+    pub seen_at: Timestamp,
+    /// Agents linked to it.
+    pub links: u32,
+    /// Whether it is about to stop.
+    pub draining: bool,
+}
+
+/// A server and the number of its leases.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ServerHolding {
+    pub server: ServerRow,
+    /// Lanes that the server holds.
+    pub leases: u32,
+}
+
+impl ServerRow {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.get("id")?,
+            url: row.get("url")?,
+            svc_version: row.get("svc_version")?,
+            started_at: row.get("started_at")?,
+            seen_at: row.get("seen_at")?,
+            links: row.get("links")?,
+            draining: row.get("draining")?,
+        })
+    }
+}
+
+/// The start time for a server that starts now.
+pub fn next_start(tx: &mut Tx<'_>, id: ServerId) -> Result<Timestamp, StoreError> {
+    let now = tx.now()?;
+    let before = find(tx, id)?.map(|server| server.started_at);
+    Ok(before.map_or(now, |before| now.max(Timestamp(before.0 + 1))))
+}
+
+/// Records a heartbeat. Rejected (`false`) if another server has started with the same id since.
+pub fn beat(tx: &mut Tx<'_>, server: &ServerRow) -> Result<bool, StoreError> {
+    let taken = tx.execute(
+        "INSERT INTO servers
+             (id, url, svc_version, started_at, seen_at, links, draining, reads_sealed_headers)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 1)
+         ON CONFLICT (id) DO UPDATE SET url = excluded.url, svc_version = excluded.svc_version,
+             started_at = excluded.started_at, seen_at = excluded.seen_at,
+             links = excluded.links, draining = excluded.draining,
+             reads_sealed_headers = excluded.reads_sealed_headers
+         WHERE servers.started_at <= excluded.started_at",
+        values![
+            server.id,
+            &server.url,
+            &server.svc_version,
+            server.started_at,
+            server.seen_at,
+            server.links,
+            server.draining
+        ],
+    )?;
+    Ok(taken > 0)
+}
+
+pub fn find(tx: &mut Tx<'_>, id: ServerId) -> Result<Option<ServerRow>, StoreError> {
+    tx.find(
+        "SELECT id, url, svc_version, started_at, seen_at, links, draining
+         FROM servers WHERE id = ?1",
+        values![id],
+        ServerRow::read,
+    )
+}
+
+pub fn list(tx: &mut Tx<'_>) -> Result<Vec<ServerHolding>, StoreError> {
+    let now = tx.now()?;
+    tx.list(
+        "SELECT id, url, svc_version, started_at, seen_at, links, draining,
+                (SELECT COUNT(*) FROM lanes l
+                 WHERE l.lease_owner = servers.id AND l.lease_until > ?1) AS leases
+         FROM servers ORDER BY started_at, id",
+        values![now],
+        |row| {
+            Ok(ServerHolding {
+                server: ServerRow::read(row)?,
+                leases: row.get("leases")?,
+            })
+        },
+    )
+}
+
+/// Whether a server of an earlier version, which does not read `sealed_headers` of sinks, had a
+/// heartbeat since a time.
+pub fn any_without_sealed_headers(
+    tx: &mut Tx<'_>,
+    since: Timestamp,
+    this: ServerId,
+) -> Result<bool, StoreError> {
+    let found = tx.query_opt(
+        "SELECT id FROM servers
+         WHERE reads_sealed_headers = 0 AND seen_at >= ?1 AND id <> ?2 LIMIT 1",
+        values![since, this],
+    )?;
+    Ok(found.is_some())
+}
+
+/// Removes servers last seen before a time that have no spaces any more.
+pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
+    tx.execute(
+        "DELETE FROM servers WHERE seen_at < ?1 AND NOT EXISTS (
+             SELECT 1 FROM spaces s WHERE s.node_id = servers.id)",
+        values![before],
+    )
+}

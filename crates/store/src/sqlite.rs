@@ -1,0 +1,147 @@
+//! SQLite behind the port. Durable by default: WAL with `synchronous=FULL`, so that a commit that
+//! has returned survives kill -9 and the loss of power.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use rusqlite::{
+    ErrorCode, OpenFlags, ffi, params_from_iter,
+    types::{ToSqlOutput, ValueRef},
+};
+
+use super::{connection::Access, error::StoreError, sql::Row, value::Value};
+
+/// Statements a connection keeps prepared.
+const STATEMENT_CACHE: usize = 128;
+/// The size that the log is truncated to after a long read let it grow.
+const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
+
+/// The file of the database, and how it is opened.
+#[derive(Clone)]
+pub(super) struct Files {
+    pub(super) database: PathBuf,
+    /// How long to wait for another process that holds the file, such as a backup.
+    pub(super) busy_timeout: Duration,
+}
+
+pub(super) struct Connection {
+    inner: rusqlite::Connection,
+}
+
+impl Connection {
+    pub(super) fn open(files: &Files, access: Access) -> Result<Self, StoreError> {
+        // Each connection stays on one thread, so SQLite's own mutex is not needed.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let inner = rusqlite::Connection::open_with_flags(&files.database, flags)?;
+        inner.busy_timeout(files.busy_timeout)?;
+        inner.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+        inner.pragma_update(None, "journal_mode", "WAL")?;
+        inner.pragma_update(None, "synchronous", "FULL")?;
+        inner.pragma_update(None, "foreign_keys", "ON")?;
+        inner.pragma_update(None, "temp_store", "MEMORY")?;
+        inner.pragma_update(None, "journal_size_limit", LOG_BYTES_KEPT)?;
+        if access == Access::Read {
+            inner.pragma_update(None, "query_only", "ON")?;
+        }
+        Ok(Self { inner })
+    }
+
+    pub(super) fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+        let mut statement = self.inner.prepare_cached(sql)?;
+        let columns: Arc<[String]> = statement.column_names().map(str::to_owned).collect();
+        let mut rows = statement.query(params_from_iter(values))?;
+        let mut answer = Vec::new();
+        while let Some(row) = rows.next()? {
+            let values = (0..columns.len())
+                .map(|index| row.get_ref(index).map_err(Into::into).and_then(read))
+                .collect::<Result<_, StoreError>>()?;
+            answer.push(Row::new(columns.clone(), values));
+        }
+        Ok(answer)
+    }
+
+    pub(super) fn execute(&self, sql: &str, values: &[Value]) -> Result<usize, StoreError> {
+        let mut statement = self.inner.prepare_cached(sql)?;
+        Ok(statement.execute(params_from_iter(values))?)
+    }
+
+    pub(super) fn execute_script(&self, sql: &str) -> Result<(), StoreError> {
+        Ok(self.inner.execute_batch(sql)?)
+    }
+
+    /// Runs a statement that controls a transaction, without values or rows.
+    pub(super) fn control(&self, sql: &str) -> Result<(), StoreError> {
+        self.execute(sql, &[]).map(drop)
+    }
+
+    /// False after SQLite has ended the transaction, as it does when the disk is full.
+    pub(super) fn in_transaction(&self) -> bool {
+        !self.inner.is_autocommit()
+    }
+}
+
+/// Whether an existing file is a database with this table. Does not change the file.
+pub(super) fn has_table(file: &Path, table: &str) -> Result<bool, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = rusqlite::Connection::open_with_flags(file, flags)?;
+    let tables: i64 = connection.query_row(
+        "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?1",
+        [table],
+        |row| row.get(0),
+    )?;
+    Ok(tables > 0)
+}
+
+fn read(value: ValueRef<'_>) -> Result<Value, StoreError> {
+    Ok(match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::Int(number),
+        ValueRef::Text(bytes) => Value::Text(
+            std::str::from_utf8(bytes)
+                .map_err(|_| StoreError::Database("text is not UTF-8".to_owned()))?
+                .to_owned(),
+        ),
+        ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
+        ValueRef::Real(_) => {
+            return Err(StoreError::Database(
+                "the port has no floating-point values".to_owned(),
+            ));
+        }
+    })
+}
+
+impl rusqlite::ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Int(number) => ValueRef::Integer(*number),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+            Self::Bytes(bytes) => ValueRef::Blob(bytes),
+        }))
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        let rusqlite::Error::SqliteFailure(code, message) = &error else {
+            return Self::Database(error.to_string());
+        };
+        match (code.code, code.extended_code) {
+            (
+                ErrorCode::ConstraintViolation,
+                ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY,
+            ) => {
+                let message = message.as_deref().unwrap_or_default();
+                let columns = message.rsplit(": ").next().unwrap_or_default();
+                Self::Unique(columns.to_owned())
+            }
+            (ErrorCode::ConstraintViolation, ffi::SQLITE_CONSTRAINT_FOREIGNKEY) => Self::ForeignKey,
+            _ => Self::Database(error.to_string()),
+        }
+    }
+}

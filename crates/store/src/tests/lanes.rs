@@ -1,0 +1,179 @@
+//! The lanes of method subscriptions, and the lists of events and deliveries.
+
+use svc_core::{
+    CanonicalName, EventId, SpaceId, Timestamp, UserId,
+    event::{Actor, Event},
+    pattern::Pattern,
+    subscription::Subscription,
+};
+use uuid::Uuid;
+
+use crate::{
+    PageRequest, Store, StoreError, Tx,
+    deliveries::{self, DeliveryPage},
+    engines::{Place, on_each_engine},
+    events,
+    lanes::{self, Declared},
+    sql::values,
+};
+
+struct Fixture {
+    store: Store,
+    owner: UserId,
+}
+
+impl Fixture {
+    async fn new(place: &Place) -> Self {
+        Self {
+            store: place.open().await,
+            owner: UserId(Uuid::now_v7()),
+        }
+    }
+
+    async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> T {
+        self.store.write(work).await.expect("committed")
+    }
+
+    async fn declare(&self, space: SpaceId, methods: &[&str]) -> Declared {
+        let owner = self.owner;
+        let subscriptions: Vec<_> = methods
+            .iter()
+            .map(|method| Subscription {
+                method: CanonicalName::parse(method).expect("valid"),
+                patterns: Pattern::parse_list("custom.*").expect("valid"),
+                formatters: vec!["brief".to_owned()],
+            })
+            .collect();
+        self.write(move |tx| lanes::declare(tx, owner, space, &subscriptions))
+            .await
+    }
+
+    async fn emit(&self, event_type: &str) -> EventId {
+        let event = Event {
+            id: EventId(Uuid::now_v7()),
+            r#type: event_type.to_owned(),
+            ts: Timestamp(1),
+            owner_id: self.owner,
+            space_id: SpaceId::NIL,
+            actor: Actor::system(),
+            data: serde_json::json!({}),
+        };
+        let id = event.id;
+        let emit = move |tx: &mut Tx<'_>| {
+            events::insert(tx, &event)?;
+            for candidate in lanes::list_candidates(tx, event.owner_id)? {
+                let mut patterns = candidate.patterns.iter();
+                if patterns.any(|pattern| pattern.matches(&event.r#type)) {
+                    lanes::enqueue(tx, candidate.lane, (event.id, &event.r#type), event.ts)?;
+                }
+            }
+            Ok(())
+        };
+        self.write(emit).await;
+        id
+    }
+
+    async fn depth(&self, method: &'static str) -> Option<u32> {
+        let owner = self.owner;
+        let depth = move |tx: &mut Tx<'_>| {
+            tx.find(
+                "SELECT depth FROM lanes WHERE owner_id = ?1 AND method = ?2",
+                values![owner, method],
+                |row| row.get("depth"),
+            )
+        };
+        self.write(depth).await
+    }
+}
+
+async fn a_subscription_lives_as_long_as_some_space_declares_it(place: &Place) {
+    let fixture = Fixture::new(place).await;
+    let (one, two) = (SpaceId(Uuid::now_v7()), SpaceId(Uuid::now_v7()));
+    let first = fixture.declare(one, &["a", "b"]).await;
+    assert_eq!(first, fixture.declare(one, &["a", "b"]).await);
+    assert_eq!(first.lanes[..1], fixture.declare(two, &["a"]).await.lanes);
+    fixture.emit("custom.x").await;
+    assert_eq!(fixture.depth("a").await, Some(1));
+    // `b` is not declared any more; `a` by the second space still is.
+    let mut removed = fixture.declare(one, &[]).await.removed;
+    assert_eq!(fixture.depth("a").await, Some(1));
+    assert_eq!(fixture.depth("b").await, None);
+    assert_eq!(fixture.write(lanes::list_declaring_spaces).await, [two]);
+    let withdrawing = fixture.write(move |tx| lanes::withdraw_space(tx, two));
+    removed.extend(withdrawing.await);
+    assert_eq!(fixture.depth("a").await, None);
+    assert_eq!(removed.len(), 2);
+    assert!(removed.iter().all(|removed| removed.queued == 1));
+}
+
+async fn events_are_listed_newest_first_by_owner_and_pattern(place: &Place) {
+    let fixture = Fixture::new(place).await;
+    let a = fixture.emit("custom.a.x").await;
+    let b = fixture.emit("custom.b").await;
+    let c = fixture.emit("custom.a.y").await;
+    let owner = fixture.owner;
+    let check = async |owner, pattern: Option<&str>, expected: &[EventId]| {
+        let filter = events::Filter {
+            owner,
+            patterns: pattern
+                .map_or_else(Vec::new, |text| Pattern::parse_list(text).expect("valid")),
+            ..events::Filter::default()
+        };
+        let page = fixture.write(move |tx| events::list(tx, &filter, PageRequest::default()));
+        let ids: Vec<_> = page
+            .await
+            .items
+            .iter()
+            .map(|event| event.event_id)
+            .collect();
+        assert_eq!(ids, expected, "{pattern:?}");
+    };
+    check(None, None, &[c, b, a]).await;
+    check(Some(owner), Some("custom.a.*"), &[c, a]).await;
+    check(Some(owner), Some("custom.b"), &[b]).await;
+    check(Some(owner), Some("custom.b, custom.a.y"), &[c, b]).await;
+    check(Some(owner), Some("custom.b,*"), &[c, b, a]).await;
+    check(Some(owner), Some("*"), &[c, b, a]).await;
+    check(Some(UserId::NIL), None, &[]).await;
+    let filter = events::Filter::default();
+    let after = fixture.write(move |tx| events::list_after(tx, &filter, a, 10));
+    let ids: Vec<_> = after.await.iter().map(|(id, _)| *id).collect();
+    assert_eq!(ids, [b, c]);
+    let filter = events::Filter {
+        since: Some(svc_clock::now().plus(std::time::Duration::from_secs(60))),
+        ..events::Filter::default()
+    };
+    let later = fixture.write(move |tx| events::list_after(tx, &filter, EventId::NIL, 10));
+    assert_eq!(later.await, []);
+}
+
+async fn deliveries_are_paged_by_their_number(place: &Place) {
+    let fixture = Fixture::new(place).await;
+    let space = SpaceId(Uuid::now_v7());
+    let lane = fixture.declare(space, &["a"]).await.lanes[0];
+    for _ in 0..5 {
+        fixture.emit("custom.x").await;
+    }
+    let (mut cursor, mut numbers) = (None::<String>, Vec::new());
+    loop {
+        let page = DeliveryPage::parse(cursor.as_deref(), Some(2)).expect("valid");
+        let page = fixture.write(move |tx| deliveries::list(tx, lane, None, page));
+        let page = page.await;
+        numbers.extend(page.items.iter().map(|delivery| delivery.n));
+        cursor = page.next_cursor;
+        if cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(numbers, [5, 4, 3, 2, 1]);
+    assert!(DeliveryPage::parse(Some("x"), None).is_err());
+}
+
+on_each_engine!(
+    a_subscription_lives_as_long_as_some_space_declares_it,
+    events_are_listed_newest_first_by_owner_and_pattern,
+    deliveries_are_paged_by_their_number,
+);

@@ -1,0 +1,89 @@
+//! Opening, refusing to open, and closing.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use super::{Folder, Hold, get, set, spawn_write, until_waiting};
+use crate::{DATABASE_FILE, OpenError, SCHEMA_VERSION, Store, StoreError, meta, sql::values};
+
+#[tokio::test]
+async fn a_second_server_on_the_folder_is_refused() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let error = Store::open(folder.path()).expect_err("locked");
+    assert!(matches!(error, OpenError::Locked { .. }), "{error:?}");
+    assert!(error.to_string().contains("--data-dir"), "{error}");
+    store.close().await;
+    folder.open().close().await;
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused_and_left_alone() {
+    let folder = Folder::new();
+    let store = folder.open();
+    store
+        .write(|tx| {
+            tx.execute(
+                "INSERT INTO schema_migrations (version, name, applied_at) VALUES (?1, ?2, ?3)",
+                values![SCHEMA_VERSION + 1, "from the future", 0_i64],
+            )
+        })
+        .await
+        .expect("committed");
+    store.close().await;
+    let error = Store::open(folder.path()).expect_err("newer");
+    let message = error.to_string();
+    assert!(
+        message.contains(&format!("schema version {}", SCHEMA_VERSION + 1)),
+        "{message}"
+    );
+    assert!(
+        message.contains(&format!("up to {SCHEMA_VERSION}")),
+        "{message}"
+    );
+}
+
+#[tokio::test]
+async fn folder_and_database_are_for_their_owner_alone() {
+    let folder = Folder::new();
+    let data_dir = folder.path().join("a/b");
+    let store = Store::open(&data_dir).expect("opens");
+    set(&store, "k", "v").await.expect("committed");
+    let mode = |path: &Path| {
+        let metadata = fs::metadata(path).expect("it is there");
+        metadata.permissions().mode() & 0o777
+    };
+    assert_eq!(mode(&data_dir), 0o700);
+    assert_eq!(mode(&data_dir.join(DATABASE_FILE)), 0o600);
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_refused() {
+    let folder = Folder::new();
+    fs::write(
+        folder.path().join(DATABASE_FILE),
+        "hello, this is not a database",
+    )
+    .expect("written");
+    let error = Store::open(folder.path()).expect_err("not a database");
+    assert!(matches!(error, OpenError::Database(_)), "{error:?}");
+}
+
+#[tokio::test]
+async fn closing_finishes_what_was_handed_in_and_frees_the_folder() {
+    let folder = Folder::new();
+    let store = folder.open();
+    let hold = Hold::writer(&store).await;
+    let write = spawn_write(&store, |tx| meta::set(tx, "k", "v"));
+    until_waiting(&store, 1).await;
+    let closing = tokio::spawn({
+        let store = store.clone();
+        async move { store.close().await }
+    });
+    hold.release().await;
+    closing.await.expect("no panic");
+    assert_eq!(write.await.expect("no panic"), Ok(()));
+    assert_eq!(set(&store, "k", "w").await, Err(StoreError::Closed));
+    let store = folder.open();
+    assert_eq!(get(&store, "k").await.as_deref(), Some("v"));
+}

@@ -1,0 +1,361 @@
+//! Records come back as they were written, and the schema keeps its promises.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde_json::json;
+use svc_core::{
+    Id, Permission, Permissions, Quota, QuotaOverrides, ScriptId, ServerId, SpaceId, SpaceName,
+    TemplateId, Timestamp, UserId, UserName,
+    space::{Health, HealthCheck, Probe, Runtime, State, StopReason},
+};
+use svc_protocol::api::{AuditQuery, Port, Template};
+use uuid::Uuid;
+
+use crate::{
+    PageRequest, StoreError, Tx, agent_tokens,
+    agent_tokens::{AgentTokenKind, AgentTokenRow},
+    audit,
+    engines::{Place, on_each_engine},
+    meta, roles,
+    spaces::{self, NewState, SpaceRow},
+    templates,
+    users::{self, UserRow},
+};
+
+const AT: Timestamp = Timestamp(1_700_000_000_123);
+
+/// Runs statements on a fresh store.
+async fn with_store(
+    place: &Place,
+    work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError> + Send + 'static,
+) {
+    let store = place.open().await;
+    store.write(work).await.expect("committed");
+    store.close().await;
+}
+
+fn insert_user(tx: &mut Tx<'_>, name: &str) -> Result<UserId, StoreError> {
+    let user = UserRow {
+        quotas: QuotaOverrides::from([(Quota::Sinks, 7)]),
+        id: UserId(Uuid::now_v7()),
+        username: UserName::parse(name).expect("valid"),
+        password_hash: "x".into(),
+        active: true,
+        created_at: AT,
+    };
+    users::insert(tx, &user)?;
+    assert_eq!(users::find(tx, user.id)?, Some(user.clone()));
+    assert_eq!(users::find_by_name(tx, name)?, Some(user.clone()));
+    Ok(user.id)
+}
+
+fn space(owner_id: UserId, name: &str) -> SpaceRow {
+    SpaceRow {
+        id: SpaceId(Uuid::now_v7()),
+        name: SpaceName::parse(name).expect("valid"),
+        owner_id,
+        state: State::Created,
+        stop_reason: None,
+        health: Health::Unknown,
+        runtime: Runtime::Local,
+        template_id: None,
+        startup_script_id: Some(ScriptId(Uuid::now_v7())),
+        health_check: HealthCheck {
+            probe: Probe::Tcp { port: 80 },
+            ..HealthCheck::default()
+        },
+        node_id: None,
+        space_urls: BTreeMap::from([("web".into(), "https://x".into())]),
+        created_at: AT,
+        started_at: None,
+        stopped_at: None,
+        deleted_at: None,
+    }
+}
+
+async fn a_space_goes_through_its_states(place: &Place) {
+    with_store(place, |tx| {
+        let owner = insert_user(tx, "ann")?;
+        let row = space(owner, "lab");
+        let id = row.id;
+        spaces::insert(tx, &row)?;
+        assert_eq!(spaces::get(tx, id)?, row);
+
+        let node_id = ServerId(Uuid::now_v7());
+        assert!(spaces::set_state(
+            tx,
+            id,
+            NewState::Deployed { node_id },
+            AT
+        )?);
+        assert!(spaces::set_health(tx, id, Health::Healthy)?);
+        let now = spaces::get(tx, id)?;
+        assert_eq!((now.state, now.health), (State::Deployed, Health::Healthy));
+        assert_eq!((now.node_id, now.started_at), (Some(node_id), Some(AT)));
+        assert_eq!(spaces::list_deployed(tx)?, [now]);
+
+        let reason = StopReason::LinkLost;
+        assert!(spaces::set_state(tx, id, NewState::Stopped { reason }, AT)?);
+        let now = spaces::get(tx, id)?;
+        assert_eq!((now.state, now.health), (State::Stopped, Health::Unknown));
+        assert_eq!((now.node_id, now.stop_reason), (None, Some(reason)));
+        assert!(spaces::set_stop_reason(tx, id, None)?);
+
+        assert!(spaces::mark_deleted(tx, id, AT)?);
+        assert!(!spaces::mark_deleted(tx, id, AT)?);
+        assert!(!spaces::set_health(tx, id, Health::Healthy)?);
+        assert!(matches!(
+            spaces::get(tx, id),
+            Err(StoreError::Missing { kind: "space", .. })
+        ));
+        let kept = spaces::find(tx, id)?.expect("the record stays");
+        assert_eq!(kept.deleted_at, Some(AT));
+        Ok(())
+    })
+    .await;
+}
+
+async fn a_space_name_is_unique_per_owner_until_it_is_deleted(place: &Place) {
+    with_store(place, |tx| {
+        let (ann, bob) = (insert_user(tx, "ann")?, insert_user(tx, "bob")?);
+        let first = space(ann, "lab");
+        spaces::insert(tx, &first)?;
+        spaces::insert(tx, &space(bob, "lab"))?;
+        let again = tx.attempt(|tx| spaces::insert(tx, &space(ann, "lab")));
+        assert!(matches!(again, Err(StoreError::Unique(_))), "{again:?}");
+        spaces::mark_deleted(tx, first.id, AT)?;
+        let second = space(ann, "lab");
+        spaces::insert(tx, &second)?;
+        assert_eq!(spaces::find_by_name(tx, ann, "lab")?, Some(second));
+        assert_eq!(users::count_spaces(tx, ann)?, 1);
+        let refused = tx.attempt(|tx| users::delete(tx, ann));
+        assert_eq!(refused, Err(StoreError::ForeignKey));
+        // Only the newest records of deleted spaces are kept.
+        let later = [space(ann, "two"), space(ann, "three"), space(bob, "two")];
+        for (n, row) in later.iter().enumerate() {
+            spaces::insert(tx, row)?;
+            spaces::mark_deleted(tx, row.id, AT.plus(Duration::from_secs(n as u64 + 1)))?;
+        }
+        spaces::prune_deleted(tx, later[1].id, 2)?;
+        assert_eq!(spaces::find(tx, first.id)?, None);
+        for row in &later {
+            assert!(spaces::find(tx, row.id)?.is_some());
+        }
+        assert_eq!(users::count_spaces(tx, ann)?, 1);
+        Ok(())
+    })
+    .await;
+}
+
+async fn lists_go_page_by_page_in_the_order_of_time(place: &Place) {
+    with_store(place, |tx| {
+        let (ann, bob) = (insert_user(tx, "ann")?, insert_user(tx, "bob")?);
+        let mut expected = Vec::new();
+        for n in 0..5 {
+            let row = space(ann, &format!("s{n}"));
+            spaces::insert(tx, &row)?;
+            expected.push(row.id);
+            spaces::insert(tx, &space(bob, &format!("s{n}")))?;
+        }
+        let mut found = Vec::new();
+        let mut cursor = None;
+        loop {
+            let request = PageRequest::parse(cursor.as_deref(), Some(2)).expect("valid");
+            let page = spaces::list(tx, Some(ann), request)?;
+            found.extend(page.items.iter().map(|space| space.id));
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(found, expected);
+        let everyones = spaces::list(tx, None, PageRequest::default())?;
+        assert_eq!(everyones.items.len(), 10);
+        Ok(())
+    })
+    .await;
+}
+
+async fn a_template_comes_back_whole_and_its_spaces_outlive_it(place: &Place) {
+    with_store(place, |tx| {
+        let owner = insert_user(tx, "ann")?;
+        let template = Template {
+            id: TemplateId(Uuid::now_v7()),
+            name: "python".into(),
+            ports: vec![Port {
+                name: "web".into(),
+                port: 8080,
+            }],
+            startup_script_id: None,
+            health_check: Some(HealthCheck::default()),
+            custom_fields: BTreeMap::from([("team".into(), "ops".into())]),
+            created_at: AT,
+        };
+        templates::insert(tx, &template)?;
+        let found = templates::find_by_name(tx, "python")?.expect("inserted");
+        assert_eq!(json!(found), json!(template));
+        let row = SpaceRow {
+            template_id: Some(template.id),
+            ..space(owner, "lab")
+        };
+        spaces::insert(tx, &row)?;
+        assert!(templates::delete(tx, template.id)?);
+        assert_eq!(spaces::get(tx, row.id)?.template_id, None);
+        assert!(templates::get(tx, template.id).is_err());
+        Ok(())
+    })
+    .await;
+}
+
+async fn a_space_has_one_agent_token_of_each_kind(place: &Place) {
+    with_store(place, |tx| {
+        let owner = insert_user(tx, "ann")?;
+        let row = space(owner, "lab");
+        spaces::insert(tx, &row)?;
+        let token = |byte, kind| AgentTokenRow {
+            made_by: None,
+            id: Id(Uuid::now_v7()),
+            space_id: row.id,
+            hash: [byte; 32],
+            kind,
+            created_at: AT,
+        };
+        agent_tokens::insert(tx, &token(1, AgentTokenKind::Shown))?;
+        agent_tokens::replace(tx, &token(2, AgentTokenKind::Local))?;
+        agent_tokens::replace(tx, &token(3, AgentTokenKind::Shown))?;
+        let mut hashes: Vec<_> = agent_tokens::list_of_space(tx, row.id)?
+            .iter()
+            .map(|token| token.hash[0])
+            .collect();
+        hashes.sort_unstable();
+        assert_eq!(hashes, [2, 3]);
+        assert_eq!(agent_tokens::list_all(tx)?[0].owner_id, owner);
+        spaces::mark_deleted(tx, row.id, AT)?;
+        assert_eq!(agent_tokens::list_all(tx)?, []);
+        Ok(())
+    })
+    .await;
+}
+
+async fn roles_give_a_user_the_union_of_their_permissions(place: &Place) {
+    with_store(place, |tx| {
+        let id = insert_user(tx, "ann")?;
+        let auditor = roles::RoleRow {
+            id: svc_core::RoleId(Uuid::now_v7()),
+            name: "auditor".into(),
+            permissions: Permissions::of(&[Permission::ViewAudit]),
+            builtin: false,
+            created_at: AT,
+        };
+        roles::insert(tx, &auditor)?;
+        let user = roles::find_by_name(tx, "user")?.expect("built in");
+        assert!(user.builtin);
+        roles::set_of_user(tx, id, &[auditor.id, user.id])?;
+        let profile = users::find_profile(tx, id)?.expect("inserted");
+        assert_eq!(profile.roles, ["auditor", "user"]);
+        let expected = Permissions::of_role_user().union(auditor.permissions);
+        assert_eq!(profile.permissions, expected);
+        let admin = roles::find_by_name(tx, "admin")?.expect("built in");
+        assert_eq!(admin.permissions, Permissions::all());
+        Ok(())
+    })
+    .await;
+}
+
+async fn audit_is_filtered_newest_first_and_pruned(place: &Place) {
+    with_store(place, |tx| {
+        for (n, actor) in ["ann", "bob", "ann"].into_iter().enumerate() {
+            let entry = audit::Entry {
+                at: Timestamp(i64::try_from(n).expect("small")),
+                actor: actor.into(),
+                action: "token.created",
+                target_type: "token",
+                target_id: n.to_string(),
+                detail: json!({"n": n}),
+            };
+            audit::append(tx, &entry)?;
+        }
+        let targets = |tx: &mut Tx<'_>, filter| {
+            let page = audit::list(tx, &filter, PageRequest::default())?;
+            Ok::<_, StoreError>(
+                page.items
+                    .into_iter()
+                    .map(|entry| entry.target_id)
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let anns = AuditQuery {
+            actor: Some("ann".into()),
+            ..AuditQuery::default()
+        };
+        assert_eq!(targets(tx, anns)?, ["2", "0"]);
+        assert_eq!(audit::prune(tx, Timestamp(1))?, 1);
+        assert_eq!(targets(tx, AuditQuery::default())?, ["2", "1"]);
+        Ok(())
+    })
+    .await;
+}
+
+async fn audit_is_narrowed_by_an_entrys_time_whenever_it_was_written(place: &Place) {
+    with_store(place, |tx| {
+        let now = svc_clock::now();
+        let late = now.minus(Duration::from_secs(9 * 60));
+        let early = now.plus(Duration::from_secs(50));
+        for at in [late, now, early] {
+            let entry = audit::Entry {
+                at,
+                actor: "ann".into(),
+                action: "token.created",
+                target_type: "token",
+                target_id: "x".into(),
+                detail: json!({}),
+            };
+            audit::append(tx, &entry)?;
+        }
+        let check = |tx: &mut Tx<'_>, since, until, expected: &[Timestamp]| {
+            let filter = AuditQuery {
+                since,
+                until,
+                ..AuditQuery::default()
+            };
+            let page = audit::list(tx, &filter, PageRequest::default())?;
+            let found: Vec<_> = page.items.iter().map(|entry| entry.at).collect();
+            assert_eq!(found, expected, "{since:?} to {until:?}");
+            Ok::<_, StoreError>(())
+        };
+        check(tx, Some(late), Some(late), &[late])?;
+        check(tx, Some(early), Some(early), &[early])?;
+        check(tx, Some(now), None, &[early, now])?;
+        check(tx, None, Some(now), &[now, late])?;
+        check(tx, None, Some(Timestamp(late.0 - 1)), &[])?;
+        check(
+            tx,
+            Some(Timestamp(i64::MIN)),
+            Some(Timestamp(i64::MAX)),
+            &[early, now, late],
+        )
+    })
+    .await;
+}
+
+async fn the_server_keeps_its_id(place: &Place) {
+    with_store(place, |tx| {
+        let first = meta::ensure_server_id(tx, ServerId(Uuid::now_v7()))?;
+        let second = meta::ensure_server_id(tx, ServerId(Uuid::now_v7()))?;
+        assert_eq!(first, second);
+        Ok(())
+    })
+    .await;
+}
+
+on_each_engine!(
+    a_space_goes_through_its_states,
+    a_space_name_is_unique_per_owner_until_it_is_deleted,
+    lists_go_page_by_page_in_the_order_of_time,
+    a_template_comes_back_whole_and_its_spaces_outlive_it,
+    a_space_has_one_agent_token_of_each_kind,
+    roles_give_a_user_the_union_of_their_permissions,
+    audit_is_filtered_newest_first_and_pruned,
+    audit_is_narrowed_by_an_entrys_time_whenever_it_was_written,
+    the_server_keeps_its_id,
+);

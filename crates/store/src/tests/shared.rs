@@ -1,0 +1,114 @@
+//! Several stores on one database of PostgreSQL: what one server does to the others.
+
+use std::time::Duration;
+
+use svc_testkit::TestPostgres;
+use tokio::time::timeout;
+
+use super::{get, increment, set};
+use crate::{
+    Store, StoreError, StoreOptions,
+    engines::Place,
+    zone_changes::{self, ZoneChange},
+};
+
+/// Far shorter than the database lets an idle transaction be.
+const SOON: Duration = Duration::from_secs(3);
+
+/// Two stores on a fresh database; `None` where PostgreSQL is not installed, which is said.
+async fn two() -> Option<(Store, Store, Place)> {
+    let place = Place::postgres()?;
+    Some((place.open().await, place.open().await, place))
+}
+
+#[tokio::test]
+async fn writers_of_two_servers_take_turns_and_lose_nothing() {
+    let Some((one, other, _place)) = two().await else {
+        return;
+    };
+    let writing: Vec<_> = (0..40)
+        .map(|n| {
+            let store = if n % 2 == 0 {
+                one.clone()
+            } else {
+                other.clone()
+            };
+            tokio::spawn(async move { store.write(increment).await })
+        })
+        .collect();
+    for write in writing {
+        write.await.expect("no panic").expect("committed");
+    }
+    assert_eq!(get(&other, "n").await.as_deref(), Some("40"));
+}
+
+#[tokio::test]
+async fn a_refused_write_holds_nobody_up() {
+    let Some((one, other, _place)) = two().await else {
+        return;
+    };
+    let refused: Result<(), _> = one.write(|_| Err(StoreError::NoRow)).await;
+    assert_eq!(refused, Err(StoreError::NoRow));
+    timeout(SOON, set(&other, "k", "v"))
+        .await
+        .expect("the lock is free")
+        .expect("committed");
+}
+
+#[tokio::test]
+async fn a_server_that_lost_its_connections_notices_nothing() {
+    let Some((one, other, place)) = two().await else {
+        return;
+    };
+    set(&one, "k", "v").await.expect("committed");
+    assert_eq!(get(&other, "k").await.as_deref(), Some("v"));
+    let (Place::Postgres(database), Some(postgres)) = (&place, TestPostgres::find()) else {
+        unreachable!("two stores need one");
+    };
+    assert!(postgres.kill_connections(&database.name) >= 3);
+    set(&one, "k", "w").await.expect("committed on a new one");
+    assert_eq!(get(&other, "k").await.as_deref(), Some("w"));
+}
+
+#[tokio::test]
+async fn a_commit_of_another_server_is_hinted_at() {
+    let Some((one, other, _place)) = two().await else {
+        return;
+    };
+    // Listening begins with a hint: what came before is not known.
+    timeout(SOON, other.hinted()).await.expect("it listens");
+    let telling = |tx: &mut crate::Tx<'_>| zone_changes::append(tx, &ZoneChange::Groups);
+    one.write(telling).await.expect("committed");
+    timeout(SOON, other.hinted()).await.expect("it heard");
+    let found = other
+        .read(|tx| zone_changes::list_after(tx, 0, 10))
+        .await
+        .expect("read");
+    assert_eq!(found, (vec![ZoneChange::Groups], 1));
+}
+
+#[tokio::test]
+async fn servers_that_start_at_once_make_the_tables_once() {
+    let Some(place) = Place::postgres() else {
+        return;
+    };
+    let opening = (0..4).map(|_| place.try_open(StoreOptions::default()));
+    for opened in futures_util::future::join_all(opening).await {
+        opened.expect("opens").close().await;
+    }
+}
+
+#[tokio::test]
+async fn the_clock_is_the_databases() {
+    let Some(place) = Place::postgres() else {
+        return;
+    };
+    let options = StoreOptions {
+        clock: svc_clock::Clock::from_fn(|| svc_core::Timestamp(1)),
+        ..StoreOptions::default()
+    };
+    let store = place.open_with(options).await;
+    let now = store.read(|tx| tx.now()).await.expect("read");
+    assert!(now.0 > 1_700_000_000_000, "{now:?}");
+    store.close().await;
+}

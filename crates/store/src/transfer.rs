@@ -1,0 +1,351 @@
+//! Copies an embedded database into an empty database of PostgreSQL.
+//!
+//! Cast: [`Source`] is the embedded database, locked against other writers; [`Target`] is one
+//! transaction on the other database, schema included; `tables` lists the tables in the order of
+//! copying and reads them page by page. Before [`Target::commit`] the target stays empty; the source
+//! is only read.
+
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use svc_core::ServerId;
+use thiserror::Error;
+
+use self::tables::Table;
+use super::{
+    DATABASE_FILE, FolderLock, StoreOptions,
+    connection::{Access, Connection, Database},
+    error::{OpenError, StoreError},
+    fields::Fields,
+    meta, migrations,
+    postgres::{self, DatabaseUrl},
+    sql::Tx,
+    sqlite,
+    value::Value,
+};
+
+#[derive(Debug, Error)]
+pub enum TransferError {
+    #[error("`{}` is not a database: {reason}", path.display())]
+    NotADatabase { path: PathBuf, reason: StoreError },
+    #[error("`{}` is a database, but not one that svc made", .0.display())]
+    NotOurs(PathBuf),
+    #[error("the source cannot be used")]
+    Source(#[source] OpenError),
+    #[error("the target {url} cannot be used")]
+    Target {
+        url: String,
+        #[source]
+        source: OpenError,
+    },
+    #[error(
+        "cannot get exclusive access to the target {url}; is a server or another migration using it?"
+    )]
+    Busy {
+        url: String,
+        #[source]
+        source: StoreError,
+    },
+    #[error(
+        "the target {url} is not empty, it has {}; name an empty database",
+        listed(found)
+    )]
+    NotEmpty {
+        url: String,
+        /// Tables and their rows.
+        found: Vec<(&'static str, i64)>,
+    },
+    #[error("table `{table}` could not be read from the source")]
+    Read {
+        table: &'static str,
+        #[source]
+        source: StoreError,
+    },
+    #[error("table `{table}` could not be copied; the target is as it was")]
+    Write {
+        table: &'static str,
+        #[source]
+        source: StoreError,
+    },
+    #[error("table `{table}` arrived differently: {what}; the target is as it was")]
+    Different { table: &'static str, what: String },
+    #[error(
+        "the target did not confirm the commit, so the outcome is unknown; run it again: \"not empty\" means that the copy succeeded"
+    )]
+    Commit(#[source] StoreError),
+}
+
+fn listed(found: &[(&'static str, i64)]) -> String {
+    let parts: Vec<_> = found
+        .iter()
+        .map(|(table, rows)| format!("{rows} in `{table}`"))
+        .collect();
+    parts.join(", ")
+}
+
+/// A table that was copied.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TableCopy {
+    pub name: &'static str,
+    pub rows: u64,
+    /// Over every value, in the order of the primary key.
+    pub sha256: Vec<u8>,
+}
+
+/// The progress of a transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    pub step: Step,
+    pub table: &'static str,
+    pub rows: u64,
+    /// Rows of the table.
+    pub of: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    Copy,
+    Check,
+}
+
+/// A snapshot of an embedded database that no server uses.
+pub struct Source {
+    connection: Connection,
+}
+
+impl Source {
+    /// Locks the data folder and migrates its database.
+    pub fn open(data_dir: &Path) -> Result<Self, TransferError> {
+        let path = data_dir.join(DATABASE_FILE);
+        let lock = FolderLock::acquire(data_dir).map_err(TransferError::Source)?;
+        match sqlite::has_table(&path, "schema_migrations") {
+            Ok(true) => {}
+            Ok(false) => return Err(TransferError::NotOurs(path)),
+            Err(reason) => return Err(TransferError::NotADatabase { path, reason }),
+        }
+        let options = StoreOptions::default();
+        let database = Database::Sqlite {
+            files: sqlite::Files {
+                database: path,
+                busy_timeout: options.busy_timeout,
+            },
+            clock: options.clock,
+            _lock: Arc::new(lock),
+        };
+        let opened = || -> Result<Connection, OpenError> {
+            migrations::migrate(&database.open(Access::Write)?)?;
+            let connection = database.open(Access::Read)?;
+            connection.begin()?;
+            Ok(connection)
+        };
+        Ok(Self {
+            connection: opened().map_err(TransferError::Source)?,
+        })
+    }
+
+    /// The server that ran on this data folder, if one did.
+    pub fn server_id(&self) -> Result<Option<ServerId>, TransferError> {
+        meta::find_server_id(&mut Tx::on(&self.connection)).map_err(|source| TransferError::Read {
+            table: "meta",
+            source,
+        })
+    }
+}
+
+/// One transaction on a database of PostgreSQL.
+pub struct Target {
+    connection: Connection,
+    url: String,
+}
+
+impl Target {
+    /// Connects, creates the schema, and checks that the database is empty.
+    pub fn begin(url: DatabaseUrl) -> Result<Self, TransferError> {
+        let shown = url.to_string();
+        let unusable = |source| TransferError::Target {
+            url: shown.clone(),
+            source,
+        };
+        let server = postgres::Server::new(url);
+        let connection = server
+            .connect(Access::Write)
+            .map_err(|error| unusable(error.into()))?;
+        server.check(&connection).map_err(unusable)?;
+        let connection = Connection::Postgres(connection);
+        let begun = connection.begin_long().and_then(|()| connection.settle());
+        begun.map_err(|source| TransferError::Busy {
+            url: shown.clone(),
+            source,
+        })?;
+        let mut tx = Tx::on(&connection);
+        migrations::migrate_within(&mut tx).map_err(unusable)?;
+        let found = tables::count_all(&mut tx).map_err(|error| unusable(error.into()))?;
+        if !found.is_empty() {
+            return Err(TransferError::NotEmpty { url: shown, found });
+        }
+        Ok(Self {
+            connection,
+            url: shown,
+        })
+    }
+
+    /// Without its password.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Commits the copy.
+    pub fn commit(self) -> Result<(), TransferError> {
+        self.connection.commit().map_err(TransferError::Commit)
+    }
+}
+
+/// Copies every table and compares both sides. `server` is the server that gets the spaces.
+pub fn copy(
+    source: &Source,
+    target: &Target,
+    server: Option<ServerId>,
+    told: &mut dyn FnMut(Progress),
+) -> Result<Vec<TableCopy>, TransferError> {
+    let tables = tables::all(&source.connection)?;
+    let mut copies = Vec::with_capacity(tables.len());
+    for table in &tables {
+        copies.push(copy_table(source, target, table, server, told)?);
+    }
+    for (table, copy) in tables.iter().zip(&copies) {
+        check_table(target, table, copy, told)?;
+    }
+    Ok(copies)
+}
+
+fn copy_table(
+    source: &Source,
+    target: &Target,
+    table: &Table,
+    server: Option<ServerId>,
+    told: &mut dyn FnMut(Progress),
+) -> Result<TableCopy, TransferError> {
+    let name = table.name;
+    let unread = |source| TransferError::Read {
+        table: name,
+        source,
+    };
+    let unwritten = |source| TransferError::Write {
+        table: name,
+        source,
+    };
+    let of = table.count(&source.connection).map_err(unread)?;
+    let replaced = table.replaced(server);
+    let insert = table.insert();
+    table.clear(&target.connection).map_err(unwritten)?;
+    let mut digest = Digest::new(Step::Copy, name, of);
+    told(digest.progress);
+    let mut after = None;
+    while let Some(mut page) = table.page(&source.connection, after).map_err(unread)? {
+        after = page.last().map(|row| table.key_of(row));
+        for row in &mut page {
+            prepare(row, &replaced);
+            digest.row(row);
+            target.connection.send(&insert, row).map_err(unwritten)?;
+        }
+        target.connection.settle().map_err(unwritten)?;
+        told(digest.progress);
+    }
+    digest.finish()
+}
+
+/// A row as it is written to the target.
+fn prepare(row: &mut [Value], replaced: &[(usize, Value)]) {
+    for (column, value) in replaced {
+        if row[*column] != Value::Null {
+            row[*column] = value.clone();
+        }
+    }
+    for value in row {
+        if let Value::Text(text) = value
+            && let std::borrow::Cow::Owned(other) = postgres::storable(text)
+        {
+            *text = other;
+        }
+    }
+}
+
+/// Reads a copied table in the target.
+fn check_table(
+    target: &Target,
+    table: &Table,
+    expected: &TableCopy,
+    told: &mut dyn FnMut(Progress),
+) -> Result<(), TransferError> {
+    let name = table.name;
+    let unread = |source| TransferError::Write {
+        table: name,
+        source,
+    };
+    let of = table.count(&target.connection).map_err(unread)?;
+    let mut digest = Digest::new(Step::Check, name, of);
+    told(digest.progress);
+    let mut after = None;
+    while let Some(page) = table.page(&target.connection, after).map_err(unread)? {
+        after = page.last().map(|row| table.key_of(row));
+        page.iter().for_each(|row| digest.row(row));
+        told(digest.progress);
+    }
+    let found = digest.finish()?;
+    let what = match found == *expected {
+        true => return Ok(()),
+        false if found.rows != expected.rows => {
+            format!("{} rows were sent, {} are there", expected.rows, found.rows)
+        }
+        false => "a value in it is another".to_owned(),
+    };
+    Err(TransferError::Different { table: name, what })
+}
+
+/// Rows and hash of a table as it is read, on either side.
+struct Digest {
+    fields: Fields,
+    progress: Progress,
+}
+
+impl Digest {
+    fn new(step: Step, table: &'static str, of: u64) -> Self {
+        Self {
+            fields: Fields::default(),
+            progress: Progress {
+                step,
+                table,
+                rows: 0,
+                of,
+            },
+        }
+    }
+
+    fn row(&mut self, row: &[Value]) {
+        row.iter().for_each(|value| self.fields.value(value));
+        self.fields.end_of_row();
+        self.progress.rows += 1;
+    }
+
+    /// Checks that all rows were read, by the count of the engine.
+    fn finish(self) -> Result<TableCopy, TransferError> {
+        let Progress {
+            table, rows, of, ..
+        } = self.progress;
+        if rows != of {
+            let what = format!("{of} rows are there, {rows} were read");
+            return Err(TransferError::Different { table, what });
+        }
+        Ok(TableCopy {
+            name: table,
+            rows,
+            sha256: self.fields.finish(),
+        })
+    }
+}

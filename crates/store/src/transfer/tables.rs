@@ -1,0 +1,198 @@
+//! The tables that are copied, their columns and keys, and the few values that differ in the
+//! target.
+
+use svc_core::ServerId;
+
+use super::TransferError;
+use crate::{
+    connection::Connection,
+    error::StoreError,
+    meta,
+    sql::{Tx, values},
+    value::Value,
+};
+
+/// Rows on one page; no row is much longer than a megabyte.
+const PAGE_ROWS: i64 = 200;
+
+/// Every table that is copied; a table comes after those that it references.
+pub(super) const COPIED: &[&str] = &[
+    "meta",
+    "users",
+    "groups",
+    "roles",
+    "user_groups",
+    "user_roles",
+    "api_tokens",
+    "sessions",
+    "templates",
+    "spaces",
+    "agent_tokens",
+    "audit",
+    "events",
+    "event_usage",
+    "scripts",
+    "event_sinks",
+    "lanes",
+    "lane_declarations",
+    "deliveries",
+    "attempts",
+    "idempotency_keys",
+];
+
+/// Tables about the servers of a zone; they start empty.
+pub(super) const OF_SERVERS: &[&str] = &["servers", "zone_changes"];
+
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    columns: Vec<String>,
+    /// Indexes of the columns of the primary key, in its order.
+    key: Vec<usize>,
+}
+
+/// All tables that are copied, as they are in the source.
+pub(super) fn all(source: &Connection) -> Result<Vec<Table>, TransferError> {
+    COPIED
+        .iter()
+        .map(|name| {
+            Table::read(source, name).map_err(|source| TransferError::Read {
+                table: name,
+                source,
+            })
+        })
+        .collect()
+}
+
+/// The tables with rows, and their numbers; built-in roles do not count.
+pub(super) fn count_all(tx: &mut Tx<'_>) -> Result<Vec<(&'static str, i64)>, StoreError> {
+    let mut found = Vec::new();
+    for name in COPIED.iter().chain(OF_SERVERS) {
+        let rows = match *name {
+            "roles" => "roles WHERE builtin = 0",
+            name => name,
+        };
+        let rows = tx.count(&format!("SELECT COUNT(*) FROM {rows}"), &[])?;
+        if rows > 0 {
+            found.push((*name, rows));
+        }
+    }
+    Ok(found)
+}
+
+impl Table {
+    fn read(source: &Connection, name: &'static str) -> Result<Self, StoreError> {
+        let rows = source.query(
+            "SELECT name, pk FROM pragma_table_info(?1) ORDER BY cid",
+            values![name],
+        )?;
+        let (mut columns, mut key) = (Vec::new(), Vec::new());
+        for (place, row) in rows.iter().enumerate() {
+            columns.push(row.get("name")?);
+            let position: i64 = row.get("pk")?;
+            if position > 0 {
+                key.push((position, place));
+            }
+        }
+        key.sort_unstable();
+        Ok(Self {
+            name,
+            columns,
+            key: key.into_iter().map(|(_, place)| place).collect(),
+        })
+    }
+
+    /// The condition for rows to copy. The id of the single server is left out: in a zone, the data
+    /// folder holds it.
+    fn condition(&self) -> String {
+        match self.name {
+            "meta" => format!("key <> '{}'", meta::SERVER_ID),
+            _ => "1 = 1".to_owned(),
+        }
+    }
+
+    /// Values that differ in the target, if they are not null: no server holds a lane, and spaces
+    /// belong to the server that the single one becomes.
+    pub(super) fn replaced(&self, server: Option<ServerId>) -> Vec<(usize, Value)> {
+        let values = match (self.name, server) {
+            ("lanes", _) => vec![("lease_owner", Value::Null), ("lease_until", Value::Int(0))],
+            ("spaces", Some(server)) => vec![("node_id", server.into())],
+            _ => Vec::new(),
+        };
+        values
+            .into_iter()
+            .filter_map(|(column, value)| Some((self.place(column)?, value)))
+            .collect()
+    }
+
+    fn place(&self, column: &str) -> Option<usize> {
+        self.columns.iter().position(|name| name == column)
+    }
+
+    pub(super) fn count(&self, connection: &Connection) -> Result<u64, StoreError> {
+        let sql = format!(
+            "SELECT COUNT(*) FROM {} WHERE {}",
+            self.name,
+            self.condition()
+        );
+        let rows = Tx::on(connection).count(&sql, &[])?;
+        Ok(u64::try_from(rows).unwrap_or_default())
+    }
+
+    /// The next page of rows after a key, in the order of keys; `None` after the last.
+    pub(super) fn page(
+        &self,
+        connection: &Connection,
+        after: Option<Vec<Value>>,
+    ) -> Result<Option<Vec<Vec<Value>>>, StoreError> {
+        let key = self.list(self.key.iter().copied());
+        let mut condition = self.condition();
+        if after.is_some() {
+            let marks = marks(self.key.len());
+            condition = format!("{condition} AND ({key}) > ({marks})");
+        }
+        let sql = format!(
+            "SELECT {} FROM {} WHERE {condition} ORDER BY {key} LIMIT {PAGE_ROWS}",
+            self.list(0..self.columns.len()),
+            self.name,
+        );
+        let rows = connection.query(&sql, &after.unwrap_or_default())?;
+        let rows: Vec<_> = rows.into_iter().map(|row| row.into_values()).collect();
+        Ok((!rows.is_empty()).then_some(rows))
+    }
+
+    pub(super) fn key_of(&self, row: &[Value]) -> Vec<Value> {
+        self.key.iter().map(|&place| row[place].clone()).collect()
+    }
+
+    pub(super) fn insert(&self) -> String {
+        format!(
+            "INSERT INTO {} ({}) VALUES ({})",
+            self.name,
+            self.list(0..self.columns.len()),
+            marks(self.columns.len())
+        )
+    }
+
+    /// Removes the built-in roles that the migrations inserted: they are copied with the ids that
+    /// users reference.
+    pub(super) fn clear(&self, target: &Connection) -> Result<(), StoreError> {
+        match self.name {
+            "roles" => target.execute("DELETE FROM roles", &[]).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    fn list(&self, places: impl IntoIterator<Item = usize>) -> String {
+        let names: Vec<_> = places
+            .into_iter()
+            .map(|place| format!("\"{}\"", self.columns[place]))
+            .collect();
+        names.join(", ")
+    }
+}
+
+/// `?1, ?2, …`
+fn marks(count: usize) -> String {
+    let marks: Vec<_> = (1..=count).map(|number| format!("?{number}")).collect();
+    marks.join(", ")
+}

@@ -1,0 +1,68 @@
+use svc_testkit::TestPostgres;
+
+use super::{
+    Target,
+    tables::{COPIED, OF_SERVERS},
+};
+use crate::{DATABASE_FILE, DatabaseUrl, Store};
+
+#[tokio::test]
+async fn every_table_is_copied_or_left_for_a_reason_and_follows_what_it_refers_to() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    Store::open(folder.path()).expect("opens").close().await;
+    let database =
+        rusqlite::Connection::open(folder.path().join(DATABASE_FILE)).expect("a database");
+    let list = |sql: &str| -> Vec<String> {
+        let mut statement = database.prepare(sql).expect("valid");
+        let rows = statement.query_map([], |row| row.get(0)).expect("runs");
+        rows.collect::<Result<_, _>>().expect("texts")
+    };
+    let tables = list("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
+    let mut known: Vec<_> = COPIED.iter().chain(OF_SERVERS).copied().collect();
+    known.push("schema_migrations");
+    known.sort_unstable();
+    assert_eq!(tables, known);
+    for (place, table) in COPIED.iter().enumerate() {
+        for other in list(&format!(
+            "SELECT \"table\" FROM pragma_foreign_key_list('{table}')"
+        )) {
+            let earlier = COPIED[..place].contains(&other.as_str());
+            assert!(earlier, "`{table}` refers to `{other}`");
+        }
+    }
+}
+
+#[test]
+fn the_database_does_not_cut_a_long_copy_off() {
+    let Some(postgres) = TestPostgres::find() else {
+        return;
+    };
+    let database = postgres.database();
+    postgres.sql(
+        &database.name,
+        &format!(
+            "ALTER DATABASE {name} SET statement_timeout = '20s';
+             ALTER DATABASE {name} SET idle_in_transaction_session_timeout = '20s'",
+            name = database.name
+        ),
+    );
+    let url = DatabaseUrl::parse(&database.url).expect("a URL");
+    let target = Target::begin(url).expect("empty");
+    let limits = || {
+        let rows = target
+            .connection
+            .query(
+                "SELECT current_setting('statement_timeout') AS statement,
+                        current_setting('idle_in_transaction_session_timeout') AS idle",
+                &[],
+            )
+            .expect("answered");
+        let text = |column| rows[0].get::<String>(column).expect("a text");
+        (text("statement"), text("idle"))
+    };
+    assert_eq!(limits(), ("0".to_owned(), "0".to_owned()));
+    // Ordinary transactions have limits.
+    target.connection.rollback().expect("sent");
+    target.connection.begin().expect("sent");
+    assert_eq!(limits(), ("10s".to_owned(), "5s".to_owned()));
+}

@@ -1,0 +1,236 @@
+//! Users with their roles and groups. A user's name never changes.
+
+mod power;
+
+use std::collections::HashMap;
+
+use svc_core::{GroupId, Permissions, QuotaOverrides, Timestamp, UserId, UserName};
+use uuid::Uuid;
+
+pub use self::power::{UserPower, UsersWith, find_power, list_powers};
+
+use super::{
+    error::StoreError,
+    page::{Page, PageRequest},
+    roles,
+    sql::{Row, Tx, values},
+    value::Json,
+};
+
+/// A row of the table of users.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct UserRow {
+    pub id: UserId,
+    pub username: UserName,
+    /// A PHC string; never leaves the server.
+    pub password_hash: String,
+    pub active: bool,
+    pub created_at: Timestamp,
+    /// Quotas that differ from the server's.
+    pub quotas: QuotaOverrides,
+}
+
+impl UserRow {
+    fn read(row: &Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            id: row.get("id")?,
+            username: row.get("username")?,
+            password_hash: row.get("password_hash")?,
+            active: row.get("active")?,
+            created_at: row.get("created_at")?,
+            quotas: read_quotas(row)?,
+        })
+    }
+}
+
+fn read_quotas(row: &Row) -> Result<QuotaOverrides, StoreError> {
+    let quotas: Option<Json<QuotaOverrides>> = row.get("quotas")?;
+    Ok(quotas.map_or_else(QuotaOverrides::new, |Json(quotas)| quotas))
+}
+
+/// As stored: an empty set is NULL.
+fn stored_quotas(quotas: &QuotaOverrides) -> Option<Json<&QuotaOverrides>> {
+    (!quotas.is_empty()).then_some(Json(quotas))
+}
+
+/// A user with roles, permissions and groups.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Profile {
+    pub id: UserId,
+    pub username: UserName,
+    pub active: bool,
+    pub created_at: Timestamp,
+    /// Names, sorted.
+    pub roles: Vec<String>,
+    /// The union of the permissions of all roles.
+    pub permissions: Permissions,
+    /// Sorted by name.
+    pub groups: Vec<(GroupId, String)>,
+    /// Quotas that differ from the server's.
+    pub quotas: QuotaOverrides,
+}
+
+/// A query for whole rows, with what follows the name of the table.
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, username, password_hash, active, created_at, quotas FROM users ",
+            $rest
+        )
+    };
+}
+
+pub fn insert(tx: &mut Tx<'_>, user: &UserRow) -> Result<(), StoreError> {
+    tx.execute(
+        "INSERT INTO users (id, username, password_hash, active, created_at, quotas)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        values![
+            user.id,
+            &user.username,
+            &user.password_hash,
+            user.active,
+            user.created_at,
+            stored_quotas(&user.quotas)
+        ],
+    )?;
+    Ok(())
+}
+
+pub fn count(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
+    tx.count("SELECT COUNT(*) FROM users", &[])
+}
+
+pub fn find(tx: &mut Tx<'_>, id: UserId) -> Result<Option<UserRow>, StoreError> {
+    tx.find(select!("WHERE id = ?1"), values![id], UserRow::read)
+}
+
+pub fn find_by_name(tx: &mut Tx<'_>, username: &str) -> Result<Option<UserRow>, StoreError> {
+    tx.find(
+        select!("WHERE username = ?1"),
+        values![username],
+        UserRow::read,
+    )
+}
+
+pub fn find_profile(tx: &mut Tx<'_>, id: UserId) -> Result<Option<Profile>, StoreError> {
+    let Some(user) = find(tx, id)? else {
+        return Ok(None);
+    };
+    Ok(with_profiles(tx, vec![user])?.pop())
+}
+
+pub fn list_profiles(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Profile>, StoreError> {
+    let rows = tx.query(
+        select!("WHERE id > ?1 ORDER BY id LIMIT ?2"),
+        values![page.after(), page.limit()],
+    )?;
+    let users = rows
+        .iter()
+        .map(UserRow::read)
+        .collect::<Result<Vec<_>, _>>()?;
+    let page = page.page(users, |user| user.id.0);
+    Ok(Page {
+        next_cursor: page.next_cursor,
+        items: with_profiles(tx, page.items)?,
+    })
+}
+
+/// All users: for the directory.
+pub fn list_all_profiles(tx: &mut Tx<'_>) -> Result<Vec<Profile>, StoreError> {
+    let rows = tx.query(select!("ORDER BY id"), &[])?;
+    let users = rows.iter().map(UserRow::read).collect::<Result<_, _>>()?;
+    with_profiles(tx, users)
+}
+
+/// Adds roles and groups to users whose ids are adjacent, with one statement for all roles and one
+/// for all groups.
+fn with_profiles(tx: &mut Tx<'_>, users: Vec<UserRow>) -> Result<Vec<Profile>, StoreError> {
+    let first = users.first().map_or(UserId(Uuid::nil()), |user| user.id);
+    let last = users.last().map_or(UserId(Uuid::nil()), |user| user.id);
+    let mut held: HashMap<UserId, (Vec<String>, Permissions)> = HashMap::new();
+    for row in tx.query(
+        "SELECT ur.user_id AS user_id, r.name AS name, r.permissions AS permissions,
+                r.builtin AS builtin
+         FROM user_roles ur JOIN roles r ON r.id = ur.role_id
+         WHERE ur.user_id >= ?1 AND ur.user_id <= ?2 ORDER BY r.name",
+        values![first, last],
+    )? {
+        let (names, permissions) = held.entry(row.get("user_id")?).or_default();
+        names.push(row.get("name")?);
+        *permissions = permissions.union(roles::read_permissions(&row)?);
+    }
+    let mut member_of: HashMap<UserId, Vec<(GroupId, String)>> = HashMap::new();
+    for row in tx.query(
+        "SELECT ug.user_id AS user_id, g.id AS id, g.name AS name
+         FROM user_groups ug JOIN groups g ON g.id = ug.group_id
+         WHERE ug.user_id >= ?1 AND ug.user_id <= ?2 ORDER BY g.name",
+        values![first, last],
+    )? {
+        let groups = member_of.entry(row.get("user_id")?).or_default();
+        groups.push((row.get("id")?, row.get("name")?));
+    }
+    let profile = |user: UserRow| {
+        let (roles, permissions) = held.remove(&user.id).unwrap_or_default();
+        Profile {
+            groups: member_of.remove(&user.id).unwrap_or_default(),
+            id: user.id,
+            username: user.username,
+            active: user.active,
+            created_at: user.created_at,
+            roles,
+            permissions,
+            quotas: user.quotas,
+        }
+    };
+    Ok(users.into_iter().map(profile).collect())
+}
+
+pub fn set_active(tx: &mut Tx<'_>, id: UserId, active: bool) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE users SET active = ?2 WHERE id = ?1",
+        values![id, active],
+    )?;
+    Ok(())
+}
+
+pub fn set_password_hash(tx: &mut Tx<'_>, id: UserId, hash: &str) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE users SET password_hash = ?2 WHERE id = ?1",
+        values![id, hash],
+    )?;
+    Ok(())
+}
+
+pub fn set_quotas(tx: &mut Tx<'_>, id: UserId, quotas: &QuotaOverrides) -> Result<(), StoreError> {
+    tx.execute(
+        "UPDATE users SET quotas = ?2 WHERE id = ?1",
+        values![id, stored_quotas(quotas)],
+    )?;
+    Ok(())
+}
+
+/// Quotas that differ from the server's; none for an unknown user.
+pub fn find_quotas(tx: &mut Tx<'_>, id: UserId) -> Result<QuotaOverrides, StoreError> {
+    tx.query_opt("SELECT quotas FROM users WHERE id = ?1", values![id])?
+        .map_or_else(|| Ok(QuotaOverrides::new()), |row| read_quotas(&row))
+}
+
+/// Spaces that are not deleted.
+pub fn count_spaces(tx: &mut Tx<'_>, id: UserId) -> Result<u64, StoreError> {
+    tx.count(
+        "SELECT COUNT(*) FROM spaces WHERE owner_id = ?1 AND state <> 'deleted'",
+        values![id],
+    )
+    .map(i64::unsigned_abs)
+}
+
+/// Deletes a user with tokens, sessions, memberships and the records of deleted spaces. Fails with
+/// [`StoreError::ForeignKey`] if the user has a space that is not deleted.
+pub fn delete(tx: &mut Tx<'_>, id: UserId) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM spaces WHERE owner_id = ?1 AND state = 'deleted'",
+        values![id],
+    )?;
+    tx.execute("DELETE FROM users WHERE id = ?1", values![id])?;
+    Ok(())
+}
