@@ -1,4 +1,4 @@
-//! Events: what may be emitted, whose they are, and the default form in which they travel.
+//! Events: rules for emitted types and payloads, the owner and the actor, the default body.
 
 pub mod sample;
 
@@ -14,9 +14,9 @@ use crate::{
     timestamp::Timestamp,
 };
 
-/// Bytes of a payload as JSON.
+/// Largest payload, in bytes of JSON.
 pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
-/// What every emitted type gets, so that nobody can fake a system event (spec 6.2).
+/// Prefix of every emitted type, so that no user can fake a system event (spec 6.2).
 const CUSTOM_PREFIX: &str = "custom.";
 
 /// An event as it is stored and delivered.
@@ -25,7 +25,7 @@ pub struct Event {
     pub id: EventId,
     pub r#type: String,
     pub ts: Timestamp,
-    /// Whose sinks and methods may see it, besides global sinks.
+    /// The user whose sinks and methods receive the event; global sinks receive it too.
     pub owner_id: UserId,
     /// The nil id for an event without a space.
     pub space_id: SpaceId,
@@ -33,7 +33,7 @@ pub struct Event {
     pub data: Value,
 }
 
-/// Who made an event happen.
+/// The cause of an event: a user, an agent or the server itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Actor {
     pub id: Option<UserId>,
@@ -50,7 +50,7 @@ pub enum ActorKind {
 }
 
 impl Actor {
-    /// What nobody did.
+    /// The actor of events that no user or agent caused.
     pub fn system() -> Self {
         Self {
             id: None,
@@ -69,7 +69,7 @@ pub struct EventSpace {
 }
 
 impl Event {
-    /// The form of spec 2.2: the default body of webhooks and params of subscribed methods.
+    /// The default body of webhooks and the default params of subscribed methods (spec 2.2).
     pub fn default_body(&self) -> Value {
         json!({
             "event_id": self.id,
@@ -92,7 +92,7 @@ pub enum EmitError {
     TooLarge(usize),
 }
 
-/// The type an emitted event gets: `custom.` is always prepended (spec 6.2).
+/// The stored type of an emitted event: `custom.` is always prepended (spec 6.2).
 pub fn custom_type(given: &str) -> Result<String, EmitError> {
     if !is_event_type(given) {
         return Err(EmitError::Type(

@@ -1,8 +1,8 @@
-//! Text of users on its way to a terminal or a log.
+//! Makes users' text safe for a terminal or a log.
 
 use std::fmt::{self, Write};
 
-/// Whether a terminal or a reader of lines would act on a character instead of showing it: control
+/// Whether a terminal or a line reader interprets a character instead of showing it: control
 /// characters, line and paragraph separators, marks that change the direction of text.
 pub fn is_unsafe(character: char) -> bool {
     character.is_control()

@@ -236,7 +236,7 @@ type = "string"
         );
         fault(
             &GOOD.replace("type = \"string\"", "type = \"text\""),
-            "methods.toml:18:8: `text` is no type",
+            "methods.toml:18:8: `text` is not a type",
         );
         fault(
             &GOOD.replace("local_name = \"search\"\n", ""),

@@ -1,4 +1,4 @@
-//! Checks a registration as a whole and says where each fault stands.
+//! Checks a registration and reports every violation with its path in the document.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -21,7 +21,7 @@ const WORD_MAX: usize = 128;
 const WORDS_MAX: usize = 100;
 const LOCAL_NAME_MAX: usize = 256;
 
-/// One fault: the path of keys to it, and what is wrong.
+/// One violation of a rule: the path to the value, and the message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
     pub path: Vec<Step>,
@@ -48,10 +48,10 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Something that works but deserves a look.
+/// Advice for the publisher; the registration is valid nevertheless.
 pub type Warning = String;
 
-/// A registration that meets every rule that needs no look-up.
+/// A registration that meets every rule except those that need a look-up.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CheckedRegistration {
     pub server: ServerDefinition,
@@ -59,8 +59,8 @@ pub struct CheckedRegistration {
     pub warnings: Vec<Warning>,
 }
 
-/// A method with its name expanded; its groups are as written. The server resolves them and makes a
-/// [`Definition`](super::Definition) of it.
+/// A method with its name expanded. Its groups are still as written: the server resolves them to
+/// make a [`Definition`](super::Definition).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CheckedMethod {
     pub name: CanonicalName,
@@ -77,7 +77,7 @@ pub struct CheckedMethod {
 }
 
 impl Registration {
-    /// Checks everything that needs neither a clock nor a look-up.
+    /// Checks every rule that needs no look-up.
     pub fn check(
         self,
         space: &SpaceName,
@@ -87,7 +87,7 @@ impl Registration {
         if self.version != 1 {
             faults.at(
                 &["version"],
-                format!("version {} is not known; the only one is 1", self.version),
+                format!("version {} is not supported; use version 1", self.version),
             );
         }
         check_server(&self.server, &mut faults);
@@ -168,7 +168,7 @@ fn check_server(server: &ServerDefinition, faults: &mut Faults) {
     match (server.mode, server.max_in_flight) {
         (_, Some(0)) => faults.at(
             &["server", "max_in_flight"],
-            "max_in_flight 0 would let no call pass; it must be at least 1, or absent for no limit",
+            "max_in_flight 0 would block every call; use at least 1, or omit it for no limit",
         ),
         (Mode::Serial, Some(most)) if most > 1 => faults.at(
             &["server", "max_in_flight"],
@@ -182,7 +182,7 @@ fn check_server(server: &ServerDefinition, faults: &mut Faults) {
     if has_nul(&server.command) || server.args.iter().any(has_nul) {
         faults.at(
             &["server", "command"],
-            "command and args must not hold NUL bytes",
+            "command and args must not contain NUL bytes",
         );
     }
     for (name, value) in &server.env {
@@ -239,7 +239,7 @@ fn check_method(
     })
 }
 
-/// The name the method server knows the method by.
+/// The method's name in its method server. Defaults to the canonical name for a method with events.
 fn local_name(
     index: usize,
     method: &MethodDefinition,
@@ -251,7 +251,7 @@ fn local_name(
         (None, Some(name)) if !method.events.is_empty() => name.to_string(),
         (None, _) => {
             let text = format!(
-                "method `{}` has no `local_name`, the name its method server knows it by; only a method with `events` may leave it out",
+                "method `{}` has no `local_name`, its name in the method server; only a method with `events` may omit it",
                 method.name
             );
             faults.in_method(index, "local_name", text);
@@ -353,7 +353,7 @@ fn check_tool(
     if let Some(Err(error)) = method.params_schema.as_ref().map(schema::check_tool_root) {
         faults.in_method(index, "params_schema", error.to_string());
     }
-    // The longest form anyone sees decides.
+    // The longest name that any user sees must fit.
     let tool = match method.scope {
         MethodScope::Private => name.tool_name(),
         MethodScope::Shared => tool_name(&shared_name(owner, name)),
@@ -369,13 +369,13 @@ fn check_tool(
         );
     } else if tool.len() > TOOL_NAME_ADVISED {
         warnings.push(format!(
-            "tool name `{tool}` has {} characters; many MCP clients cut off at 64 with their own prefix, so stay under {TOOL_NAME_ADVISED}",
+            "tool name `{tool}` has {} characters; many MCP clients allow 64, their own prefix included, so use at most {TOOL_NAME_ADVISED}",
             tool.len()
         ));
     }
 }
 
-/// Refuses one name twice, and one tool name twice, within a registration.
+/// Rejects a registration that uses a method name or a tool name twice.
 fn unique(methods: Vec<CheckedMethod>) -> Result<Vec<CheckedMethod>, Vec<Violation>> {
     let mut names: BTreeMap<&str, usize> = BTreeMap::new();
     let mut tools: HashMap<String, &str> = HashMap::new();

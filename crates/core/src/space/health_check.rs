@@ -1,4 +1,4 @@
-//! How an agent finds out whether its space is healthy.
+//! The health check of a space: its kinds, its limits, and how results change the health (spec 3).
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -12,28 +12,28 @@ pub struct HealthCheck {
     pub probe: Probe,
     pub interval_seconds: u32,
     pub timeout_seconds: u32,
-    /// Failures in a row that make a space unhealthy; one success makes it healthy.
+    /// Consecutive failures that make a space unhealthy. One success makes it healthy.
     pub failures: u32,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Probe {
     None,
-    /// Something listens on this port of the loopback address.
+    /// Healthy if this port of the loopback address accepts a connection.
     Tcp {
         port: u16,
     },
-    /// A GET answers 2xx.
+    /// Healthy if a GET request returns 2xx.
     Http {
         url: String,
     },
-    /// A shell command ends with 0.
+    /// Healthy if this shell command exits with 0.
     Command {
         command: String,
     },
 }
 
-/// The health check as it is written: flat, one optional field per kind of probe.
+/// The serialised form: flat, one optional field per kind of probe.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenHealthCheck {
@@ -175,7 +175,7 @@ impl HealthCheck {
     }
 }
 
-/// What a run of checks says about health: `failed_in_a_row` counts up to now.
+/// The health after a check. `failed_in_a_row` includes that check; 0 means that it succeeded.
 pub fn health_after(current: Health, failed_in_a_row: u32, failures: u32) -> Health {
     match failed_in_a_row {
         0 => Health::Healthy,
