@@ -7,8 +7,8 @@ use thiserror::Error;
 
 pub const USER_NAME_MAX: usize = 20;
 pub const SPACE_NAME_MAX: usize = 32;
-/// Longest name of a group, role or token. These names are never part of a method name, so they may
-/// be longer and have more characters.
+/// Longest name of any other record, such as a group or a sink. These names are never part of a
+/// method name, so they may be longer and have more kinds of characters.
 pub const LABEL_MAX: usize = 64;
 /// Longest canonical name, with `{{space}}` expanded.
 pub const CANONICAL_NAME_MAX: usize = 128;
@@ -165,7 +165,8 @@ pub fn tool_name(visible: &str) -> String {
     visible.replace('.', "_")
 }
 
-/// Checks the name of a group, role or token: letters of any script, but on one line.
+/// Checks the name of any other record, such as a group or a sink: letters of any script, on one
+/// line.
 pub fn check_free_name(kind: &'static str, name: &str) -> Result<(), NameError> {
     check_length(kind, name, LABEL_MAX)?;
     let inner = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | ' ');
