@@ -1,19 +1,19 @@
-//! How deep JSON nests.
+//! Nesting depth of JSON text.
 
-/// Levels that serde reads of JSON that becomes a value.
+/// Deepest nesting that serde_json parses into a value.
 pub const JSON_DEPTH_MAX: usize = 127;
 
-/// Whether JSON was not read because it nests more than [`JSON_DEPTH_MAX`] levels.
+/// Whether parsing failed because the JSON nests more than [`JSON_DEPTH_MAX`] levels.
 pub fn is_too_deep(error: &serde_json::Error) -> bool {
-    // The category is the same as that of any other fault.
+    // serde_json has no category of its own for this error.
     error.is_syntax() && error.to_string().starts_with("recursion limit exceeded")
 }
 
-/// Whether JSON nests more than so many levels: `1` has none, `{}` has one. The text must be JSON,
-/// or at least have passed as such.
+/// Whether JSON nests more than `levels` levels: `1` has none, `{}` has one. The text must have been
+/// checked to be JSON.
 pub fn nests_deeper_than(json: &str, levels: usize) -> bool {
     let bytes = json.as_bytes();
-    // Every level has a bracket at each end.
+    // Every level needs two brackets.
     if bytes.len() <= 2 * levels {
         return false;
     }
@@ -35,7 +35,7 @@ pub fn nests_deeper_than(json: &str, levels: usize) -> bool {
     false
 }
 
-/// Where the quotation mark stands that ends a string.
+/// Position of the quotation mark that ends a string.
 fn string_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(found) = bytes
         .get(at..)
