@@ -1,5 +1,5 @@
-//! Finds out that the other end is gone: each heartbeat sends a ping, and a link without a frame
-//! for several heartbeats is dead.
+//! Detects a dead link: each heartbeat sends a ping, and a link without a frame for several
+//! heartbeats is dead.
 
 use std::{
     sync::{
@@ -13,12 +13,12 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use crate::MISSED_HEARTBEATS_MAX;
 
-/// Whether a message has arrived since the last heartbeat; the reader sets it, the writer clears it.
+/// Whether a message has arrived since the last heartbeat. The reader sets it, the writer clears it.
 #[derive(Clone, Debug)]
 pub struct Heard(Arc<AtomicBool>);
 
 impl Heard {
-    /// A new link counts as heard.
+    /// Initially set: a new link counts as active.
     pub fn new() -> Self {
         Self(Arc::new(AtomicBool::new(true)))
     }
@@ -32,12 +32,12 @@ impl Heard {
     }
 }
 
-/// Heartbeats without a message, in a row.
+/// Number of consecutive heartbeats without a message.
 #[derive(Debug, Default)]
 struct Silence(u32);
 
 impl Silence {
-    /// Counts one heartbeat; whether the link is dead.
+    /// Counts one heartbeat. Returns whether the link is dead.
     fn count(&mut self, heard: bool) -> bool {
         self.0 = if heard { 0 } else { self.0 + 1 };
         self.0 >= MISSED_HEARTBEATS_MAX
@@ -52,7 +52,7 @@ pub struct Heartbeat {
 impl Heartbeat {
     pub fn new(period: Duration) -> Self {
         let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
-        // Late heartbeats are not made up for: each one needs a whole period of silence.
+        // Missed ticks are not repeated: each heartbeat without a message lasts a whole period.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             ticks,

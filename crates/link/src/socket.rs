@@ -1,5 +1,5 @@
-//! The WebSocket under a link: frames gathered into messages, and sizes bounded because the other
-//! end is not trusted.
+//! The WebSocket of a link: gathers frames into messages, and limits sizes because the other end is
+//! not trusted.
 
 use bytes::BytesMut;
 use futures_util::{
@@ -23,10 +23,10 @@ use crate::{
     shared_buffer::SharedBuffer,
 };
 
-/// Read buffer of a link at the server. It is small because most links are idle most of the time;
-/// large reads go through the [`SharedBuffer`].
+/// Read buffer of a link at the server. Small, because most links are idle; large reads go through
+/// the [`SharedBuffer`].
 const SERVER_READ_BYTES: usize = 512;
-/// Each buffer of a link at the agent. The library's defaults cost 128 KiB each way.
+/// Read buffer and write buffer of a link at the agent. The library's defaults are 128 KiB each.
 const AGENT_BUFFER_BYTES: usize = 8 * 1024;
 
 #[derive(Debug, Error)]
@@ -47,7 +47,7 @@ pub struct FrameSource<S> {
     heard: Heard,
 }
 
-/// Takes over an upgraded connection as the server.
+/// Starts the server's end of a WebSocket on an upgraded connection.
 pub async fn accept<S>(io: S) -> (FrameSink<SharedBuffer<S>>, FrameSource<SharedBuffer<S>>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -73,7 +73,7 @@ fn bounded() -> WebSocketConfig {
         .max_frame_size(Some(MESSAGE_BYTES_MAX))
 }
 
-/// The two ways of a WebSocket.
+/// Splits a WebSocket into its sending and its receiving half.
 pub fn split<S>(socket: WebSocketStream<S>) -> (FrameSink<S>, FrameSource<S>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -98,7 +98,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FrameSink<S> {
         let mut message = BytesMut::with_capacity(bytes.min(2 * MESSAGE_BYTES_TARGET));
         for frame in frames {
             if frame.len() > MESSAGE_BYTES_MAX {
-                tracing::error!(bytes = frame.len(), "a frame is too large for the link");
+                tracing::error!(
+                    bytes = frame.len(),
+                    "dropped a frame that is too large for the link"
+                );
                 continue;
             }
             if !message.is_empty() && message.len() + frame.len() > MESSAGE_BYTES_TARGET {
@@ -134,7 +137,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FrameSource<S> {
                     self.heard.set();
                     return Ok(Some(FrameReader::new(message)));
                 }
-                // Pings of the WebSocket itself are answered by the library.
+                // The library answers pings of the WebSocket protocol.
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                 Some(Ok(Message::Text(_) | Message::Frame(_))) => {
                     return Err(LinkError::NotBinary);

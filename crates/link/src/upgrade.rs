@@ -1,4 +1,4 @@
-//! The server's part of the WebSocket handshake.
+//! The server's check of the HTTP request that opens a link's WebSocket.
 
 use http::{
     HeaderMap,
@@ -34,7 +34,7 @@ pub fn check_upgrade(headers: &HeaderMap) -> Result<String, UpgradeError> {
     Ok(derive_accept_key(key.as_bytes()))
 }
 
-/// Whether a header lists a word.
+/// Whether a header with a comma-separated list contains a word.
 fn has(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     headers
         .get_all(name)
