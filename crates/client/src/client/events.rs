@@ -1,4 +1,4 @@
-//! Events: emitting them, their history, and the stream of new ones.
+//! Requests about events: emit, history, and the stream of new events.
 
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::{error::Error, sse::EventStream, transport::Answer};
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 impl Client {
-    /// Emits an event. Sent again with the same key it is the same event.
+    /// Emits an event. A second request with the same key emits no second event.
     pub async fn emit(
         &self,
         emit: &api::Emit,
@@ -49,8 +49,9 @@ impl Client {
         let mut headers = HeaderMap::new();
         if let Some(key) = idempotency_key {
             let key = HeaderValue::from_str(key).map_err(|_| {
-                self.transport
-                    .unexpected("the idempotency key holds characters that no header has")
+                self.transport.unexpected(
+                    "the idempotency key contains characters that are not allowed in a header",
+                )
             })?;
             headers.insert(IDEMPOTENCY_KEY, key);
         }
@@ -58,7 +59,7 @@ impl Client {
             .await
     }
 
-    /// Events of the past, newest first.
+    /// One page of past events, newest first.
     pub async fn events(
         &self,
         page: &api::PageQuery,
@@ -71,7 +72,7 @@ impl Client {
         self.get(&format!("/api/events/{id}")).await
     }
 
-    /// New events as they come; `patterns` are separated by commas.
+    /// A stream of new events. `patterns` are separated by commas.
     pub async fn event_stream(&self, patterns: Option<&str>) -> Result<EventStream, Error> {
         let accept = HeaderValue::from_static("text/event-stream");
         let headers = HeaderMap::from_iter([(header::ACCEPT, accept)]);

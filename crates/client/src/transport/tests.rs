@@ -1,4 +1,4 @@
-//! Against servers that behave, and servers that do not.
+//! The transport against correct and faulty servers.
 
 use std::sync::{
     Arc,
@@ -14,7 +14,7 @@ use tokio::{
 use super::*;
 use crate::{AgentClient, Client, Credential};
 
-/// Serves each connection with a script of whole answers, one per request.
+/// A server that sends prepared answers, one per request.
 struct Fake {
     url: String,
     connections: Arc<AtomicUsize>,
@@ -29,7 +29,7 @@ impl Drop for Fake {
 }
 
 impl Fake {
-    /// `answers` are given in turn on every connection; after the last it is closed.
+    /// Sends `answers` in order on every connection, and closes it after the last.
     async fn start(answers: Vec<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
@@ -155,7 +155,7 @@ async fn an_answer_that_is_too_large_is_cut_off() {
 #[tokio::test]
 async fn a_server_that_never_answers_is_a_timeout() {
     let half = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf".to_owned();
-    // A second answer that is never asked for keeps the connection open.
+    // The second answer keeps the connection open; it is never requested.
     let fake = Fake::start(vec![half, String::new()]).await;
     let client = fake.client_with(Policy {
         answer_timeout: Duration::from_millis(100),
@@ -166,12 +166,12 @@ async fn a_server_that_never_answers_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn nobody_there_and_a_broken_answer_are_unreachable() {
+async fn a_closed_port_and_a_broken_answer_are_unreachable() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
     let client = Client::new(Target::parse(&url, None).expect("an address"));
-    let error = client.me().await.expect_err("nobody");
+    let error = client.me().await.expect_err("a closed port");
     assert!(matches!(error, Error::Unreachable { .. }), "{error}");
 
     let fake = Fake::start(vec![
@@ -277,7 +277,7 @@ async fn raw_calls_pass_bytes_both_ways() {
 }
 
 #[tokio::test]
-async fn an_agent_is_spoken_to_over_its_socket() {
+async fn an_agent_is_reached_over_its_socket() {
     let path = std::env::temp_dir().join(format!("svc-client-{}.sock", std::process::id()));
     let _ = std::fs::remove_file(&path);
     let listener = UnixListener::bind(&path).expect("bound");
