@@ -1,4 +1,4 @@
-//! The engines that the store's tests run on: one suite for each of them.
+//! The engines that the store's tests run on. The same tests run on each engine.
 
 use svc_testkit::{TestDatabase, TestPostgres};
 use tempfile::TempDir;
@@ -16,7 +16,7 @@ impl Place {
         Self::Embedded(tempfile::tempdir().expect("a temporary folder"))
     }
 
-    /// `None` where PostgreSQL is not installed, which is said.
+    /// `None` if PostgreSQL is not installed; a message then says so.
     pub(crate) fn postgres() -> Option<Self> {
         Some(Self::Postgres(TestPostgres::find()?.database()))
     }
@@ -40,7 +40,7 @@ impl Place {
     }
 }
 
-/// Makes each of these functions a test on each engine; they take a [`Place`].
+/// Makes each of these functions a test on each engine. The functions take a [`Place`].
 macro_rules! on_each_engine {
     ($($name:ident),* $(,)?) => {
         mod embedded {

@@ -8,9 +8,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::StoreError;
 
-/// Concurrent reads of one user.
+/// Most concurrent reads of one user.
 const PER_USER: usize = 2;
-/// Concurrent reads of all users.
+/// Most concurrent reads of all users.
 const IN_ALL: usize = 8;
 /// Users kept in the table before those without a read are removed.
 const USERS_MAX: usize = 1_000;
@@ -36,8 +36,8 @@ impl Default for ListReads {
 }
 
 impl ListReads {
-    /// Waits for a permit: first for one of the user, then for one of all users. So one user has at
-    /// most [`PER_USER`] reads in the common queue.
+    /// Waits for a permit: first within the limit of the user, then within that of all users. So one
+    /// user has at most [`PER_USER`] reads in the common queue.
     pub(super) async fn enter(&self, user: UserId) -> Result<ListPermit, StoreError> {
         let of_user = acquire(self.of(user)).await?;
         let in_all = acquire(self.in_all.clone()).await?;

@@ -122,8 +122,8 @@ fn reach(tx: &mut Tx<'_>, step: &Migration) -> Result<(), StoreError> {
     }
 }
 
-/// The version that is reached. A newer svc may have other built-in roles; those are its own
-/// concern.
+/// Returns the schema version, and inserts the built-in roles if it is that of this program. A newer
+/// svc may have other built-in roles.
 fn finish(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
     let found = schema_version(tx)?;
     if found == SCHEMA_VERSION {

@@ -13,26 +13,26 @@ use super::{
     value::Value,
 };
 
-/// Records on a page by default.
+/// Default number of records on a page.
 pub const PAGE_DEFAULT: u32 = 100;
-/// Records on a page at most.
+/// Largest number of records on a page.
 pub const PAGE_MAX: u32 = 1_000;
 
-/// Bytes of records on one page. A page of large records has fewer records: only rows that fit are
-/// read, so that no answer takes more memory than this.
+/// Most bytes of records on one page. A page of large records has fewer records: only rows that fit
+/// are read, so that no answer takes more memory than this.
 pub(super) const PAGE_BYTES_MAX: u64 = 1024 * 1024;
-/// Ids that one statement looks up.
+/// Number of ids that one statement looks up.
 const IDS_AT_ONCE: usize = 32;
 
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum InvalidPage {
-    #[error("cursor `{0}` is not one of ours; take it from `next_cursor` of the page before")]
+    #[error("cursor `{0}` is not valid; use `next_cursor` of the previous page")]
     Cursor(String),
     #[error("limit is {0}; it must be between 1 and {PAGE_MAX}")]
     Limit(u32),
 }
 
-/// Which page of a list.
+/// The request for one page of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageRequest {
     after: Option<Uuid>,
@@ -76,7 +76,7 @@ impl PageRequest {
         Value::Int(i64::from(self.limit) + 1)
     }
 
-    /// The same number.
+    /// [`limit`](Self::limit) as a number.
     pub(super) fn rows(self) -> usize {
         self.limit as usize + 1
     }
@@ -104,7 +104,7 @@ impl PageRequest {
 }
 
 impl PageRequest {
-    /// Cuts a list of keys and sizes where the page is full; the first record always fits.
+    /// Truncates a list of keys and sizes where the page is full. The first record always fits.
     pub(super) fn page_within_bytes<K: Clone + ToString>(self, sizes: Vec<(K, u64)>) -> Page<K> {
         let Page { items, next_cursor } = self.page_by(sizes, |(key, _)| key.clone());
         let all = items.len();

@@ -5,10 +5,9 @@
 //! receives the notifications of other servers.
 //!
 //! Transactions that write first take one advisory lock of the zone, so that they run one after the
-//! other as on the embedded engine: every rule that reads before it writes holds here too. The
-//! database disconnects a server that is frozen within a transaction after [`IDLE_MAX`]. Round
-//! trips dominate the cost, so statements whose outcome is not needed at once are sent without
-//! waiting.
+//! other, as in SQLite: rules that read before they write need no other lock. The database
+//! disconnects a server that stays idle in a transaction longer than [`IDLE_MAX`]. Round trips
+//! dominate the cost, so statements whose outcome is not needed at once are sent without waiting.
 
 mod address;
 mod check;
@@ -39,20 +38,20 @@ pub(super) use self::{
 };
 use super::{connection::Access, error::StoreError, sql::Row, value::Value};
 
-/// How long opening a connection may take.
+/// Longest time to open a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
-/// How long a failure to connect is returned to further attempts without trying again.
+/// Time after a failure to connect in which further attempts return the same error.
 const CONNECT_PAUSE: Duration = Duration::from_millis(500);
-/// How long an answer may take before the connection counts as lost: longer than any statement may
+/// Longest time for an answer. After it the connection counts as lost. Longer than any statement may
 /// run.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
-/// The same within a long transaction, whose commit may take long. The system detects a dead
+/// The same in a long transaction, whose commit may take long. The operating system detects a dead
 /// network.
 const LONG_ANSWER_MAX: Duration = Duration::from_secs(60 * 60);
-/// How long the database lets a transaction idle. All writers of the zone wait for it, and a working
-/// server idles for microseconds.
+/// Longest time that a transaction may be idle. All writers of the zone wait for it, and a working
+/// server is idle for microseconds.
 const IDLE_MAX: Duration = Duration::from_secs(5);
-/// Statements a connection keeps prepared; at this number it forgets all of them.
+/// Most prepared statements of a connection. At this number all of them are dropped.
 const STATEMENTS_MAX: usize = 512;
 /// The advisory lock of writers: `svc` and a number.
 const WRITE_LOCK: i64 = 0x0073_7663_0000_0001;
@@ -64,7 +63,7 @@ const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
      SET LOCAL idle_in_transaction_session_timeout = '60s'; \
      SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-/// The database, as an opener of connections.
+/// Opens connections to the database.
 pub(super) struct Server {
     url: DatabaseUrl,
     /// Distinguishes this server's notifications from those of other servers.
@@ -99,16 +98,19 @@ impl Server {
         let mut before = self.failed.lock();
         match (before.is_some(), &failed) {
             (false, Some(error)) => {
-                tracing::error!(target: crate::LOG_TARGET, "{error}; calls go on, what needs the database is refused");
+                tracing::error!(target: crate::LOG_TARGET, "{error}; calls continue, requests that need the database are rejected");
             }
-            (true, None) => tracing::info!(target: crate::LOG_TARGET, "the database is back"),
+            (true, None) => {
+                tracing::info!(target: crate::LOG_TARGET, "the database can be reached again")
+            }
             _ => {}
         }
         *before = failed.map(|error| (Instant::now(), error));
     }
 }
 
-/// A statement that was sent and whose outcome was not read yet; returns the time, if requested.
+/// A statement that was sent and whose outcome was not read yet. Returns the time, if the statement
+/// queries it.
 type Unsettled =
     Pin<Box<dyn Future<Output = Result<Option<Timestamp>, tokio_postgres::Error>> + Send>>;
 
@@ -118,7 +120,7 @@ struct Prepared {
 }
 
 pub(super) struct Connection {
-    /// Drives only this connection, while its thread waits for it.
+    /// Drives only this connection, while the connection's thread waits for an answer.
     runtime: Runtime,
     client: Arc<Client>,
     access: Access,
@@ -231,13 +233,13 @@ impl Connection {
         self.begin_with(begin, ANSWER_MAX)
     }
 
-    /// Begins a transaction that writes and may take hours, which the database does not cut off.
+    /// Begins a transaction that writes and may take hours, without time limits of the database.
     pub(super) fn begin_long(&self) -> Result<(), StoreError> {
         self.begin_with(&self.begin_long, LONG_ANSWER_MAX)
     }
 
     fn begin_with(&self, begin: &str, answer_max: Duration) -> Result<(), StoreError> {
-        // Outcomes of an earlier transaction, such as its ROLLBACK.
+        // Read the outcomes of an earlier transaction, such as its ROLLBACK.
         self.settle()?;
         self.now.set(None);
         self.hint.set(false);
@@ -251,8 +253,8 @@ impl Connection {
         self.settle()
     }
 
-    /// Waits for the outcome: a statement that is only queued leaves with the next one, and until
-    /// then the lock of the zone would be held.
+    /// Waits for the outcome. Otherwise the statement would be sent only with the next one, and the
+    /// lock of the zone would be held until then.
     pub(super) fn rollback(&self) -> Result<(), StoreError> {
         self.control("ROLLBACK")?;
         self.settle()
@@ -322,7 +324,8 @@ impl Connection {
         sending: impl Future<Output = Result<Option<Timestamp>, tokio_postgres::Error>> + Send + 'static,
     ) {
         let mut sending: Unsettled = Box::pin(sending);
-        // The first poll hands the message to the connection; the order of polls is theirs.
+        // The first poll passes the message to the connection, so the order of polls is the order of
+        // messages.
         let polled = self.runtime.block_on(std::future::poll_fn(|context| {
             Poll::Ready(sending.as_mut().poll(context))
         }));
@@ -340,7 +343,7 @@ impl Connection {
         if self.silent.get() {
             return Err(silent());
         }
-        // Made within the runtime, whose timer it needs.
+        // The timeout is created inside the runtime, because it needs the runtime's timer.
         let answered = self
             .runtime
             .block_on(async { timeout(self.answer_max.get(), answer).await });
@@ -371,5 +374,5 @@ fn single_text(messages: &[SimpleQueryMessage]) -> Option<&str> {
     })
 }
 
-/// Values in the form that the driver takes.
+/// The parameters of a statement, as the driver expects them.
 type Params<'v> = Vec<&'v (dyn ToSql + Sync)>;

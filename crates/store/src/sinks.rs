@@ -29,7 +29,7 @@ pub struct SinkStatus {
     pub lane: Option<LaneId>,
     pub queue_depth: u32,
     pub dropped: u64,
-    /// Failed attempts of the delivery at its head.
+    /// Failed attempts of the delivery at the head.
     pub failures: u32,
     pub last_delivery: Option<LastDelivery>,
 }
@@ -158,7 +158,7 @@ pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
     Ok(found.is_some())
 }
 
-/// How many sinks an owner has.
+/// The number of sinks of an owner.
 pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
     let row = tx.query_opt(
         "SELECT COUNT(*) AS sinks FROM event_sinks WHERE owner_key = ?1",
@@ -167,7 +167,8 @@ pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
     row.ok_or(StoreError::NoRow)?.get("sinks")
 }
 
-/// The formatters a user's methods may name: their own json-rpc sinks first, then global ones.
+/// The formatters that a user's methods may name: first the user's own json-rpc sinks, then the
+/// global ones.
 pub fn list_json_rpc(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkRow>, StoreError> {
     tx.list(
         &format!(
@@ -244,7 +245,7 @@ pub fn delete(tx: &mut Tx<'_>, id: SinkId) -> Result<DeletedSink, StoreError> {
     Ok(DeletedSink { id, name, queued })
 }
 
-/// The sinks of a user, oldest first; without the global ones that the user made.
+/// The sinks of a user, oldest first, without the global sinks that the user created.
 pub fn list_ids_of_owner(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkId>, StoreError> {
     tx.list(
         "SELECT id FROM event_sinks WHERE owner_key = ?1 ORDER BY id",

@@ -14,12 +14,12 @@ use rusqlite::{
 
 use super::{connection::Access, error::StoreError, sql::Row, value::Value};
 
-/// Statements a connection keeps prepared.
+/// Most prepared statements that a connection keeps.
 const STATEMENT_CACHE: usize = 128;
 /// The size that the log is truncated to after a long read let it grow.
 const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
 
-/// The file of the database, and how it is opened.
+/// The file of the database, and the settings to open it.
 #[derive(Clone)]
 pub(super) struct Files {
     pub(super) database: PathBuf,

@@ -1,4 +1,4 @@
-//! The engine: grouping, undoing, durability, refusals.
+//! The engine: group commit, rollback, durability, rejected commands.
 
 mod crash;
 mod lanes;
@@ -55,7 +55,7 @@ async fn get(store: &Store, key: &'static str) -> Option<String> {
         .expect("the read succeeds")
 }
 
-/// Keeps the writer busy until told to go on, so that what is written meanwhile must wait.
+/// Blocks the writer until released, so that further writes must wait.
 struct Hold {
     release: mpsc::Sender<()>,
     held: JoinHandle<Result<(), StoreError>>,
@@ -177,7 +177,7 @@ async fn a_commit_that_fails_fails_its_whole_batch_and_the_next_one_works() {
     let hold = Hold::writer(&store).await;
     let innocent = spawn_write(&store, |tx| meta::set(tx, "innocent", "v"));
     until_waiting(&store, 1).await;
-    // A broken reference that is looked at only in the COMMIT.
+    // A broken reference that only COMMIT checks.
     let culprit = spawn_write(&store, |tx| {
         tx.execute_script("PRAGMA defer_foreign_keys = ON")?;
         tx.execute(

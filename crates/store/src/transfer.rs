@@ -1,9 +1,9 @@
-//! Copies an embedded database into an empty database of PostgreSQL.
+//! Copies an embedded database into an empty PostgreSQL database.
 //!
-//! Cast: [`Source`] is the embedded database, locked against other writers; [`Target`] is one
-//! transaction on the other database, schema included; `tables` lists the tables in the order of
-//! copying and reads them page by page. Before [`Target::commit`] the target stays empty; the source
-//! is only read.
+//! Cast: [`Source`] is the embedded database, locked against other writers. [`Target`] is one
+//! transaction on the other database, schema included. `tables` lists the tables in the order of
+//! copying and reads them page by page. The target stays empty until [`Target::commit`]. No data of
+//! the source is changed.
 
 mod tables;
 #[cfg(test)]
@@ -67,13 +67,13 @@ pub enum TransferError {
         #[source]
         source: StoreError,
     },
-    #[error("table `{table}` could not be copied; the target is as it was")]
+    #[error("table `{table}` could not be copied; the target is unchanged")]
     Write {
         table: &'static str,
         #[source]
         source: StoreError,
     },
-    #[error("table `{table}` arrived differently: {what}; the target is as it was")]
+    #[error("table `{table}` arrived differently: {what}; the target is unchanged")]
     Different { table: &'static str, what: String },
     #[error(
         "the target did not confirm the commit, so the outcome is unknown; run it again: \"not empty\" means that the copy succeeded"
@@ -94,7 +94,7 @@ fn listed(found: &[(&'static str, i64)]) -> String {
 pub struct TableCopy {
     pub name: &'static str,
     pub rows: u64,
-    /// Over every value, in the order of the primary key.
+    /// The hash of every value, in the order of the primary key.
     pub sha256: Vec<u8>,
 }
 
@@ -114,7 +114,7 @@ pub enum Step {
     Check,
 }
 
-/// A snapshot of an embedded database that no server uses.
+/// A snapshot of an embedded database that is locked against servers.
 pub struct Source {
     connection: Connection,
 }
@@ -149,7 +149,7 @@ impl Source {
         })
     }
 
-    /// The server that ran on this data folder, if one did.
+    /// The id of the server of this data folder; `None` if no server has run on it.
     pub fn server_id(&self) -> Result<Option<ServerId>, TransferError> {
         meta::find_server_id(&mut Tx::on(&self.connection)).map_err(|source| TransferError::Read {
             table: "meta",
@@ -158,7 +158,7 @@ impl Source {
     }
 }
 
-/// One transaction on a database of PostgreSQL.
+/// One transaction on a PostgreSQL database.
 pub struct Target {
     connection: Connection,
     url: String,
@@ -195,7 +195,7 @@ impl Target {
         })
     }
 
-    /// Without its password.
+    /// The URL of the database, without the password.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -260,7 +260,7 @@ fn copy_table(
     digest.finish()
 }
 
-/// A row as it is written to the target.
+/// Changes a row to the values that are written to the target.
 fn prepare(row: &mut [Value], replaced: &[(usize, Value)]) {
     for (column, value) in replaced {
         if row[*column] != Value::Null {
@@ -276,7 +276,7 @@ fn prepare(row: &mut [Value], replaced: &[(usize, Value)]) {
     }
 }
 
-/// Reads a copied table in the target.
+/// Compares a copied table with the rows that were sent.
 fn check_table(
     target: &Target,
     table: &Table,
@@ -303,12 +303,12 @@ fn check_table(
         false if found.rows != expected.rows => {
             format!("{} rows were sent, {} are there", expected.rows, found.rows)
         }
-        false => "a value in it is another".to_owned(),
+        false => "a value differs".to_owned(),
     };
     Err(TransferError::Different { table: name, what })
 }
 
-/// Rows and hash of a table as it is read, on either side.
+/// Counts and hashes the rows of a table, in the source or in the target.
 struct Digest {
     fields: Fields,
     progress: Progress,
@@ -333,7 +333,7 @@ impl Digest {
         self.progress.rows += 1;
     }
 
-    /// Checks that all rows were read, by the count of the engine.
+    /// Checks that as many rows were read as the database counted.
     fn finish(self) -> Result<TableCopy, TransferError> {
         let Progress {
             table, rows, of, ..

@@ -53,7 +53,7 @@ pub(super) fn remove(file: &Path) -> io::Result<()> {
     file.set_len(length.saturating_sub(SEAL_BYTES))
 }
 
-/// The hash of the first `length` bytes; the file is then positioned behind them.
+/// The hash of the first `length` bytes. Afterwards the file is positioned after them.
 fn hash(file: &mut File, length: u64) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(0))?;
     let mut hash = Sha256::new();

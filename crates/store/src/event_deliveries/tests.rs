@@ -66,7 +66,7 @@ fn drop_at(tx: &mut Tx<'_>, sink: &str, event: &Event) -> Result<(), StoreError>
     audit::append(tx, &entry)
 }
 
-/// Names of sinks, and how many attempts are told.
+/// Names of the listed sinks, and the number of their attempts, if these are visible.
 fn told(received: &[Received]) -> Vec<(String, Option<usize>)> {
     let tell = |one: &Received| match &one.receiver {
         EventReceiver::Sink { name, .. } => (name.clone(), one.attempts.as_ref().map(Vec::len)),

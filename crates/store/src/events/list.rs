@@ -16,11 +16,11 @@ use crate::{
     value::{Json, Value},
 };
 
-/// An event as a list shows it. Its data stays text: parsed, it takes many times the memory.
+/// An event in a list. Its data stays text: a parsed value takes many times the memory.
 pub type StoredEvent = EventRecord<Box<RawValue>>;
 
-/// How many of the newest events are compared with the patterns one by one. Common patterns match
-/// some of them; for rare ones the index of types is read.
+/// Number of the newest events that are compared with the patterns one by one. Common patterns match
+/// some of them. For rare patterns, the index of types is used.
 const NEWEST: u32 = 2_000;
 
 /// Newest first.
@@ -131,7 +131,7 @@ fn older_sql(
             (format!("type >= {from} AND type < {to}"), "id || ''")
         }
     };
-    // One space has few events; without a space there are many.
+    // A space has few events, so its index is best; many events have no space.
     let of_space = filter.space.is_some_and(|space| space != SpaceId::NIL);
     let (conditions, types, order) = match (of_space, filter.space) {
         (true, _) => (

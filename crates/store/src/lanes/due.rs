@@ -1,9 +1,9 @@
-//! Due lanes: which owners have some, and claiming the lanes of one owner.
+//! Due lanes: lists owners with due lanes, and claims the lanes of one owner.
 //!
 //! Every statement except [`list_due_owners`] is for one owner and one kind, and reads the index
 //! `lanes_due_by_owner` from its first due lane. Its cost does not depend on the number of lanes of
-//! that owner or of others. Only for methods in a zone it may skip lanes of the same owner that
-//! another server serves.
+//! any owner. The exception are methods in a zone: the statement may skip lanes of the same owner
+//! whose spaces are linked to other servers.
 
 use svc_core::{ServerId, Timestamp};
 
@@ -143,7 +143,7 @@ pub fn claim(
     )
 }
 
-/// Sets the kind of lanes that a server of an earlier version made.
+/// Sets the kind of lanes that a server of an earlier version created.
 pub fn correct_kinds(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE lanes SET delivery_kind = 'method'

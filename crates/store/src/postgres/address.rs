@@ -15,11 +15,11 @@ pub(super) type Driving = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 #[derive(Debug, Error)]
 pub enum AddressError {
     #[error(
-        "the database URL cannot be read: {0}; it looks like postgres://user:password@host:5432/database"
+        "the database URL is not valid: {0}; the form is postgres://user:password@host:5432/database"
     )]
     Invalid(String),
     #[error(
-        "sslmode `{0}` is not known; use `verify-full` (also written `require`), or `disable` on a network you trust"
+        "sslmode `{0}` is not supported; use `verify-full` (also written `require`), or `disable` on a network you trust"
     )]
     SslMode(String),
     #[error(transparent)]
@@ -71,7 +71,7 @@ impl DatabaseUrl {
         };
         config
             .application_name("svc")
-            // Of several hosts, use the one that takes writes: a standby may be behind.
+            // Of several hosts, use the one that accepts writes: a standby may be behind.
             .target_session_attrs(TargetSessionAttrs::ReadWrite)
             .connect_timeout(super::CONNECT_MAX)
             .keepalives_idle(Duration::from_secs(10))
@@ -188,7 +188,7 @@ impl fmt::Display for DatabaseUrl {
     }
 }
 
-/// Without its password, as everywhere.
+/// Never shows the password.
 impl fmt::Debug for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "DatabaseUrl({self})")
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn another_machine_is_reached_by_tls_alone_unless_told_otherwise() {
+    fn another_machine_is_reached_by_tls_unless_it_is_disabled() {
         for (url, encrypted) in [
             ("postgres://a@localhost/b", false),
             ("postgres://a@[::1]/b", false),

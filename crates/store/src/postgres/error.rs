@@ -29,7 +29,7 @@ pub(super) fn translate(error: &tokio_postgres::Error, access: Access) -> StoreE
 
 /// Whether the same transaction may succeed a moment later on another connection.
 fn is_outage(code: &SqlState, access: Access) -> bool {
-    // A standby takes no writes; one that has just been promoted does.
+    // A standby rejects writes, but may be promoted soon.
     let standby = access == Access::Write && *code == SqlState::READ_ONLY_SQL_TRANSACTION;
     let passing = [
         SqlState::QUERY_CANCELED,
@@ -80,9 +80,9 @@ pub(super) fn text(error: &tokio_postgres::Error) -> String {
 /// A hint for failures whose message has none.
 pub(super) fn way_out(why: &str) -> &'static str {
     if why.contains("peer certificate") {
-        "; let `sslrootcert=<file>` in its URL name the authority that signed the certificate"
+        "; set `sslrootcert=<file>` in its URL to the authority that signed the certificate"
     } else if why.contains("does not support TLS") {
-        "; switch TLS on there, or write `sslmode=disable` into its URL on a network you trust"
+        "; enable TLS in the database, or add `sslmode=disable` to its URL on a network you trust"
     } else {
         ""
     }

@@ -1,7 +1,7 @@
 //! Notifications from the other servers of the zone: each reports a commit.
 //!
-//! Notifications are hints. Servers also poll, and a lost connection counts as one notification,
-//! because some may have been missed.
+//! Notifications are hints: servers also poll. A lost connection counts as a notification, because
+//! some may have been missed.
 
 use std::{
     future::poll_fn,
@@ -21,7 +21,7 @@ use super::{CHANNEL, Server, error};
 
 /// The wait between attempts to listen again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// A connection that lasted this long has worked.
+/// Time after which a connection counts as having worked.
 const HEARD: Duration = Duration::from_secs(10);
 
 /// Listens until dropped.
@@ -43,7 +43,7 @@ pub(crate) fn listen(server: Arc<Server>, hints: Arc<Notify>) -> Listener {
                 && !std::mem::replace(&mut told, true)
             {
                 tracing::warn!(target: crate::LOG_TARGET,
-                    "hints of other servers are not heard ({}); the database is asked instead",
+                    "cannot listen for notifications of other servers ({}); polling the database instead",
                     error::text(&error)
                 );
             }

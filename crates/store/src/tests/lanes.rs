@@ -97,7 +97,7 @@ async fn a_subscription_lives_as_long_as_some_space_declares_it(place: &Place) {
     assert_eq!(first.lanes[..1], fixture.declare(two, &["a"]).await.lanes);
     fixture.emit("custom.x").await;
     assert_eq!(fixture.depth("a").await, Some(1));
-    // `b` is not declared any more; `a` by the second space still is.
+    // No space declares `b` now; the second space still declares `a`.
     let mut removed = fixture.declare(one, &[]).await.removed;
     assert_eq!(fixture.depth("a").await, Some(1));
     assert_eq!(fixture.depth("b").await, None);

@@ -1,4 +1,4 @@
-//! Records come back as they were written, and the schema keeps its promises.
+//! Records are read as they were written, and the constraints of the schema hold.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Several stores on one database of PostgreSQL: what one server does to the others.
+//! Several stores on one PostgreSQL database: effects of one server on the others.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::{
     zone_changes::{self, ZoneChange},
 };
 
-/// Far shorter than the database lets an idle transaction be.
+/// Shorter than the limit for an idle transaction.
 const SOON: Duration = Duration::from_secs(3);
 
-/// Two stores on a fresh database; `None` where PostgreSQL is not installed, which is said.
+/// Two stores on a fresh database; `None` if PostgreSQL is not installed.
 async fn two() -> Option<(Store, Store, Place)> {
     let place = Place::postgres()?;
     Some((place.open().await, place.open().await, place))
@@ -43,7 +43,7 @@ async fn writers_of_two_servers_take_turns_and_lose_nothing() {
 }
 
 #[tokio::test]
-async fn a_refused_write_holds_nobody_up() {
+async fn a_rejected_write_releases_the_lock() {
     let Some((one, other, _place)) = two().await else {
         return;
     };
@@ -75,7 +75,7 @@ async fn a_commit_of_another_server_is_hinted_at() {
     let Some((one, other, _place)) = two().await else {
         return;
     };
-    // Listening begins with a hint: what came before is not known.
+    // Listening begins with a hint, because earlier commits were not reported.
     timeout(SOON, other.hinted()).await.expect("it listens");
     let telling = |tx: &mut crate::Tx<'_>| zone_changes::append(tx, &ZoneChange::Groups);
     one.write(telling).await.expect("committed");

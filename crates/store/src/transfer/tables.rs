@@ -1,5 +1,4 @@
-//! The tables that are copied, their columns and keys, and the few values that differ in the
-//! target.
+//! The tables to copy: their columns and keys, and the few values that differ in the target.
 
 use svc_core::ServerId;
 
@@ -15,7 +14,7 @@ use crate::{
 /// Rows on one page; no row is much longer than a megabyte.
 const PAGE_ROWS: i64 = 200;
 
-/// Every table that is copied; a table comes after those that it references.
+/// All tables to copy. A table comes after the tables that it references.
 pub(super) const COPIED: &[&str] = &[
     "meta",
     "users",
@@ -63,7 +62,7 @@ pub(super) fn all(source: &Connection) -> Result<Vec<Table>, TransferError> {
         .collect()
 }
 
-/// The tables with rows, and their numbers; built-in roles do not count.
+/// The tables that have rows, and the number of rows. Built-in roles do not count.
 pub(super) fn count_all(tx: &mut Tx<'_>) -> Result<Vec<(&'static str, i64)>, StoreError> {
     let mut found = Vec::new();
     for name in COPIED.iter().chain(OF_SERVERS) {
@@ -101,8 +100,8 @@ impl Table {
         })
     }
 
-    /// The condition for rows to copy. The id of the single server is left out: in a zone, the data
-    /// folder holds it.
+    /// The condition for rows to copy. The server's id is not copied: in a zone, each server has its
+    /// id in its data folder.
     fn condition(&self) -> String {
         match self.name {
             "meta" => format!("key <> '{}'", meta::SERVER_ID),
@@ -110,8 +109,8 @@ impl Table {
         }
     }
 
-    /// Values that differ in the target, if they are not null: no server holds a lane, and spaces
-    /// belong to the server that the single one becomes.
+    /// Columns that get another value in the target, unless they are null. No lane is held, and spaces
+    /// belong to `server`.
     pub(super) fn replaced(&self, server: Option<ServerId>) -> Vec<(usize, Value)> {
         let values = match (self.name, server) {
             ("lanes", _) => vec![("lease_owner", Value::Null), ("lease_until", Value::Int(0))],

@@ -40,7 +40,7 @@ async fn insert_some(store: &Store, numbers: std::ops::Range<u32>) {
     inserting.await.expect("committed");
 }
 
-/// A delivery that waits for an event, in a lane of this owner.
+/// Inserts a waiting delivery of an event, in a lane of this owner.
 async fn need(store: &Store, number: u32, owner_key: &'static str) {
     let writing = store.write(move |tx| {
         let lane = Uuid::from_u128(owner_key.len() as u128).to_string();
@@ -65,7 +65,7 @@ async fn room(store: &Store, newest: u32) -> bool {
     making.await.expect("committed")
 }
 
-/// What the counters say, which is what there is: of the owner, and of the server.
+/// The counters of the owner and of the server, checked against the stored events.
 async fn counted(store: &Store) -> (u64, u64) {
     let reading = store.read(|tx| {
         let counted = (bytes_of(tx, Some(ANN))?, bytes_of(tx, None)?);
@@ -134,7 +134,7 @@ async fn what_only_global_sinks_need_counts_for_the_server(place: &Place) {
     assert!(!room(&store, 19).await);
     assert!(counted(&store).await.1 <= LIMITS.server);
     assert_eq!(stored(&store).await.len(), 20);
-    // Once delivered, they go first, and the server's bytes are free again.
+    // Delivered events are removed first, and the server's counter decreases.
     let finishing = store.write(|tx| tx.execute("UPDATE deliveries SET state = 'delivered'", &[]));
     finishing.await.expect("committed");
     assert!(room(&store, 19).await);

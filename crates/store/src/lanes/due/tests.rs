@@ -19,7 +19,7 @@ fn user(number: u128) -> UserId {
     UserId(Uuid::from_u128(number))
 }
 
-/// An owner with a space that has its link here, and lanes for so many methods, all of them due.
+/// Creates an owner with a space that is linked to this server, and due lanes for its methods.
 async fn methods_of(store: &Store, number: u128, methods: usize) -> Vec<LaneId> {
     let (owner, space) = (user(number), SpaceId(Uuid::from_u128(number)));
     let subscriptions: Vec<_> = (0..methods)
@@ -91,7 +91,7 @@ async fn an_owners_many_lanes_hide_no_other_owner(place: &Place) {
     assert_eq!(due_owners(&store, elsewhere, NOW).await, []);
     assert_eq!(claims(&store, 1, NOW, 10).await.len(), 10);
     assert_eq!(claims(&store, 2, NOW, 10).await.len(), 1);
-    // A held lane is due again when its lease has run out.
+    // A held lane is due again when its lease has expired.
     assert_eq!(due_owners(&store, SERVER, NOW).await, both[..1]);
     assert_eq!(claims(&store, 2, NOW, 10).await, []);
     let later = NOW.plus(Duration::from_secs(30));
@@ -116,7 +116,7 @@ async fn lanes_are_claimed_in_the_order_they_are_due(place: &Place) {
     assert_eq!(next.await.expect("read"), Some(Timestamp(NOW.0 + 5_000)));
 }
 
-/// A server of the version before makes lanes without a kind.
+/// A server of the previous version creates lanes without a kind.
 async fn the_kinds_of_lanes_are_corrected(place: &Place) {
     let store = place.open().await;
     methods_of(&store, 1, 1).await;
@@ -136,7 +136,7 @@ on_each_engine!(
 
 /// Every statement begins at the first due lane of one owner.
 #[tokio::test]
-async fn no_look_reads_more_than_one_owners_first_lanes() {
+async fn no_statement_reads_more_than_the_first_lanes_of_one_owner() {
     let store = Place::embedded().open().await;
     for kind in DeliveryKind::ALL {
         for sql in [owners_sql(kind), first_due_sql(kind), claim_sql(kind)] {
@@ -165,7 +165,7 @@ async fn no_look_reads_more_than_one_owners_first_lanes() {
     }
 }
 
-/// How many values a statement takes.
+/// The number of a statement's placeholders.
 fn explained_values(sql: &str) -> usize {
     (1..=6).filter(|n| sql.contains(&format!("?{n}"))).count()
 }
