@@ -163,6 +163,10 @@ impl Client {
     ) -> Result<Answer, Error> {
         let headers = HeaderMap::new();
         let answer = self.send_raw(method, path, headers, body, None).await?;
+        self.check_status(answer)
+    }
+
+    fn check_status(&self, answer: Answer) -> Result<Answer, Error> {
         if answer.status.is_success() {
             Ok(answer)
         } else {

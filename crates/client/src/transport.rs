@@ -141,10 +141,7 @@ impl Transport {
         self.put_host(&mut request)?;
         match timeout(within, self.exchange(request)).await {
             Ok(answer) => answer,
-            Err(_) => Err(Error::Timeout {
-                target: self.target.to_string(),
-                after: within,
-            }),
+            Err(_) => Err(self.timeout_error(within)),
         }
     }
 
@@ -182,10 +179,7 @@ impl Transport {
         let within = self.policy.answer_timeout;
         match timeout(within, opening).await {
             Ok(opened) => opened,
-            Err(_) => Err(Error::Timeout {
-                target: self.target.to_string(),
-                after: within,
-            }),
+            Err(_) => Err(self.timeout_error(within)),
         }
     }
 
@@ -213,12 +207,7 @@ impl Transport {
         let limit = self.policy.connect_timeout;
         let stream = match timeout(limit, connect(&self.target)).await {
             Ok(stream) => stream.map_err(|error| self.unreachable(error))?,
-            Err(_) => {
-                return Err(Error::Timeout {
-                    target: self.target.to_string(),
-                    after: limit,
-                });
-            }
+            Err(_) => return Err(self.timeout_error(limit)),
         };
         let (sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
@@ -255,10 +244,7 @@ impl Transport {
     }
 
     fn take_idle(&self) -> Option<Connection> {
-        let mut idle = self
-            .idle
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut idle = self.lock_idle();
         while let Some(connection) = idle.pop() {
             if !connection.sender.is_closed() {
                 return Some(connection);
@@ -268,12 +254,21 @@ impl Transport {
     }
 
     fn keep(&self, connection: Connection) {
-        let mut idle = self
-            .idle
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut idle = self.lock_idle();
         if idle.len() < self.policy.idle_max {
             idle.push(connection);
+        }
+    }
+
+    fn lock_idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        let locked = self.idle.lock();
+        locked.unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn timeout_error(&self, after: Duration) -> Error {
+        Error::Timeout {
+            target: self.target.to_string(),
+            after,
         }
     }
 

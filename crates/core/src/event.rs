@@ -11,6 +11,7 @@ use thiserror::Error;
 use crate::{
     id::{EventId, SpaceId, UserId},
     pattern::{EVENT_TYPE_MAX, is_event_type},
+    schema::type_name,
     timestamp::Timestamp,
 };
 
@@ -104,22 +105,14 @@ pub fn custom_type(given: &str) -> Result<String, EmitError> {
 
 /// Checks an emitted payload.
 pub fn check_payload(payload: &Value) -> Result<(), EmitError> {
-    let kind = match payload {
-        Value::Object(_) => {
-            let bytes = payload.to_string().len();
-            return if bytes > PAYLOAD_BYTES_MAX {
-                Err(EmitError::TooLarge(bytes))
-            } else {
-                Ok(())
-            };
-        }
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-    };
-    Err(EmitError::NotAnObject(kind))
+    if !payload.is_object() {
+        return Err(EmitError::NotAnObject(type_name(payload)));
+    }
+    let bytes = payload.to_string().len();
+    if bytes > PAYLOAD_BYTES_MAX {
+        return Err(EmitError::TooLarge(bytes));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -241,7 +241,8 @@ fn depth_exceeds(value: &Value, left: usize) -> bool {
     }
 }
 
-fn type_name(value: &Value) -> &'static str {
+/// The type of a JSON value, for messages.
+pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

@@ -90,11 +90,7 @@ impl Frame {
     }
 
     pub fn empty(id: u64, kind: FrameKind) -> Self {
-        Self {
-            id,
-            kind,
-            payload: Bytes::new(),
-        }
+        Self::new(id, kind, Bytes::new())
     }
 
     /// Bytes on the wire.

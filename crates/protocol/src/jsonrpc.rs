@@ -15,8 +15,8 @@ pub use response::{
     result_response,
 };
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json, value::RawValue};
 
 /// Longest line that a method server may write, in bytes.
 pub const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -29,6 +29,11 @@ pub const PARAMS_DEPTH_MAX: usize = 128;
 /// Whether JSON text is an object.
 fn is_object(json: &[u8]) -> bool {
     json.trim_ascii_start().first() == Some(&b'{')
+}
+
+/// Reads a member that is present: `null` is `Some`.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(value: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(value).map(Some)
 }
 
 /// Errors that svc itself returns. Errors of a method server are passed on unchanged.

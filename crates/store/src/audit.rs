@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{
     error::StoreError,
     events::first_id_at,
-    page::{Page, PageRequest, read_sizes, rows_by_id},
+    page::{Page, PageRequest},
     sql::{Row, Tx, values},
     value::{Json, Value},
 };
@@ -61,13 +61,8 @@ pub fn list(
 ) -> Result<Page<AuditEntry>, StoreError> {
     let (sql, values) = sizes_sql(query, page);
     let sizes = tx.query(&sql, &values)?;
-    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
     let select = "SELECT id, at, actor, action, target_type, target_id, detail FROM audit";
-    let rows = rows_by_id(tx, select, &fitting.items)?;
-    Ok(Page {
-        items: rows.iter().map(read).collect::<Result<_, _>>()?,
-        next_cursor: fitting.next_cursor,
-    })
+    page.read(tx, &sizes, select, read)
 }
 
 /// Selects ids and sizes of the entries of a page, and of one more entry.

@@ -1,4 +1,4 @@
-//! The receivers of an event, whoever owns them: deliveries and drops.
+//! The receivers of an event, of all owners: deliveries and drops.
 
 use std::collections::HashMap;
 

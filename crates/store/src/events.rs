@@ -145,8 +145,7 @@ fn conditions(filter: &Filter, mut values: Vec<Value>) -> (String, Vec<Value>) {
 /// The condition that one of the patterns matches. Types and patterns are ASCII, so `length` and
 /// `substr` count the same units.
 fn type_condition(patterns: &[Pattern], values: &mut Vec<Value>) -> String {
-    let is_everything = |pattern: &Pattern| matches!(pattern, Pattern::Prefix(p) if p.is_empty());
-    if patterns.is_empty() || patterns.iter().any(is_everything) {
+    if list::matches_all(patterns) {
         return String::new();
     }
     let alternatives: Vec<_> = patterns

@@ -82,16 +82,7 @@ impl PageRequest {
     }
 
     /// Removes the extra record and makes the cursor.
-    pub(super) fn page<T>(self, items: Vec<T>, id: impl Fn(&T) -> Uuid) -> Page<T> {
-        self.page_by(items, id)
-    }
-
-    /// [`page`](Self::page) for lists whose cursor is not an id.
-    pub(super) fn page_by<T, K: ToString>(
-        self,
-        mut items: Vec<T>,
-        key: impl Fn(&T) -> K,
-    ) -> Page<T> {
+    pub(super) fn page<T, K: ToString>(self, mut items: Vec<T>, key: impl Fn(&T) -> K) -> Page<T> {
         let limit = self.limit as usize;
         let more = items.len() > limit;
         items.truncate(limit);
@@ -101,12 +92,27 @@ impl PageRequest {
             .map(|last| key(last).to_string());
         Page { items, next_cursor }
     }
-}
 
-impl PageRequest {
+    /// Reads a page of records. `sizes` are the rows of a query for the columns `id` and `bytes`.
+    /// `select` ends before `WHERE`, and has the column `id`.
+    pub(super) fn read<T>(
+        self,
+        tx: &mut Tx<'_>,
+        sizes: &[Row],
+        select: &str,
+        read: impl Fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<Page<T>, StoreError> {
+        let fitting = self.page_within_bytes(read_sizes(sizes)?);
+        let rows = rows_by_id(tx, select, &fitting.items)?;
+        Ok(Page {
+            items: rows.iter().map(read).collect::<Result<_, _>>()?,
+            next_cursor: fitting.next_cursor,
+        })
+    }
+
     /// Truncates a list of keys and sizes where the page is full. The first record always fits.
     pub(super) fn page_within_bytes<K: Clone + ToString>(self, sizes: Vec<(K, u64)>) -> Page<K> {
-        let Page { items, next_cursor } = self.page_by(sizes, |(key, _)| key.clone());
+        let Page { items, next_cursor } = self.page(sizes, |(key, _)| key.clone());
         let all = items.len();
         let mut bytes = 0;
         let fitting: Vec<K> = items
@@ -127,7 +133,7 @@ impl PageRequest {
 }
 
 /// Reads ids and sizes: columns `id` and `bytes`.
-pub(super) fn read_sizes(rows: &[Row]) -> Result<Vec<(Uuid, u64)>, StoreError> {
+fn read_sizes(rows: &[Row]) -> Result<Vec<(Uuid, u64)>, StoreError> {
     let size = |row: &Row| Ok((row.get::<Id>("id")?.0, row.get("bytes")?));
     rows.iter().map(size).collect()
 }

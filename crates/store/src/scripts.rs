@@ -10,7 +10,7 @@ pub use uses::{Use, list_sink_owners, list_uses};
 
 use super::{
     error::StoreError,
-    page::{Page, PageRequest, read_sizes, rows_by_id},
+    page::{Page, PageRequest},
     sinks::GLOBAL,
     sql::{Row, Tx, values},
     value::{FromValue, Json, Value},
@@ -133,22 +133,22 @@ fn read_tool(row: &Row) -> Result<ToolRow, StoreError> {
 
 /// Every tool script.
 pub fn list_tools(tx: &mut Tx<'_>) -> Result<Vec<ToolRow>, StoreError> {
-    let rows = tx.query(
+    tx.list(
         &format!("SELECT {TOOL_COLUMNS} FROM scripts WHERE kind = ?1 ORDER BY id"),
         values![ScriptKind::Tool],
-    )?;
-    rows.iter().map(read_tool).collect()
+        read_tool,
+    )
 }
 
 /// The tool scripts of one owner, or the global ones.
 pub fn list_tools_of(tx: &mut Tx<'_>, owner_key: &str) -> Result<Vec<ToolRow>, StoreError> {
-    let rows = tx.query(
+    tx.list(
         &format!(
             "SELECT {TOOL_COLUMNS} FROM scripts WHERE owner_key = ?1 AND kind = ?2 ORDER BY id"
         ),
         values![owner_key, ScriptKind::Tool],
-    )?;
-    rows.iter().map(read_tool).collect()
+        read_tool,
+    )
 }
 
 /// The scripts that a user sees, oldest first. Sources are long, so a page may have fewer scripts
@@ -170,16 +170,8 @@ pub fn list(
         ),
         &values,
     )?;
-    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
-    let rows = rows_by_id(
-        tx,
-        &format!("SELECT {COLUMNS} FROM scripts"),
-        &fitting.items,
-    )?;
-    Ok(Page {
-        items: rows.iter().map(read).collect::<Result<_, _>>()?,
-        next_cursor: fitting.next_cursor,
-    })
+    let select = format!("SELECT {COLUMNS} FROM scripts");
+    page.read(tx, &sizes, &select, read)
 }
 
 fn condition(user: UserId, query: &ScriptQuery, page: PageRequest) -> (String, Vec<Value>) {

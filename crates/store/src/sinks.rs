@@ -17,7 +17,7 @@ use super::{
     deliveries,
     error::StoreError,
     lanes,
-    page::{Page, PageRequest, read_sizes, rows_by_id},
+    page::{Page, PageRequest},
     sql::{Tx, values},
     value::{Json, Value},
 };
@@ -113,13 +113,8 @@ pub fn list(
         ),
         &values,
     )?;
-    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
     let select = format!("SELECT {COLUMNS} FROM event_sinks");
-    let rows = rows_by_id(tx, &select, &fitting.items)?;
-    Ok(Page {
-        items: rows.iter().map(SinkRow::read).collect::<Result<_, _>>()?,
-        next_cursor: fitting.next_cursor,
-    })
+    page.read(tx, &sizes, &select, SinkRow::read)
 }
 
 /// Webhooks of all owners after an id, in the order of their ids.
@@ -160,11 +155,11 @@ pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
 
 /// The number of sinks of an owner.
 pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
-    let row = tx.query_opt(
-        "SELECT COUNT(*) AS sinks FROM event_sinks WHERE owner_key = ?1",
+    tx.count(
+        "SELECT COUNT(*) FROM event_sinks WHERE owner_key = ?1",
         values![owner_key],
-    )?;
-    row.ok_or(StoreError::NoRow)?.get("sinks")
+    )
+    .map(i64::unsigned_abs)
 }
 
 /// The formatters that a user's methods may name: first the user's own json-rpc sinks, then the

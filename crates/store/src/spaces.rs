@@ -17,7 +17,7 @@ pub use self::change::{
 };
 use super::{
     error::StoreError,
-    page::{Page, PageRequest, read_sizes, rows_by_id},
+    page::{Page, PageRequest},
     sql::{Row, Tx, values},
     value::Json,
 };
@@ -151,12 +151,7 @@ pub fn list(
             values![page.after(), page.limit()],
         )?,
     };
-    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
-    let rows = rows_by_id(tx, select!(""), &fitting.items)?;
-    Ok(Page {
-        items: rows.iter().map(SpaceRow::read).collect::<Result<_, _>>()?,
-        next_cursor: fitting.next_cursor,
-    })
+    page.read(tx, &sizes, select!(""), SpaceRow::read)
 }
 
 /// The number of spaces in each state, of one owner or of all owners.

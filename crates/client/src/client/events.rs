@@ -9,7 +9,7 @@ use super::{
     Client,
     query::{page_path, with_query},
 };
-use crate::{error::Error, sse::EventStream, transport::Answer};
+use crate::{error::Error, sse::EventStream};
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
@@ -30,22 +30,7 @@ impl Client {
         emit: &api::Emit,
         idempotency_key: Option<&str>,
     ) -> Result<api::Emitted, Error> {
-        let answer = self
-            .emit_raw(path, self.write(emit)?, idempotency_key)
-            .await?;
-        if answer.status.is_success() {
-            self.read(&answer)
-        } else {
-            Err(self.problem(answer.status, &answer.body))
-        }
-    }
-
-    async fn emit_raw(
-        &self,
-        path: &str,
-        body: Vec<u8>,
-        idempotency_key: Option<&str>,
-    ) -> Result<Answer, Error> {
+        let body = self.write(emit)?;
         let mut headers = HeaderMap::new();
         if let Some(key) = idempotency_key {
             let key = HeaderValue::from_str(key).map_err(|_| {
@@ -55,8 +40,10 @@ impl Client {
             })?;
             headers.insert(IDEMPOTENCY_KEY, key);
         }
-        self.send_raw(Method::POST, path, headers, Some(body), None)
-            .await
+        let answer = self
+            .send_raw(Method::POST, path, headers, Some(body), None)
+            .await?;
+        self.read(&self.check_status(answer)?)
     }
 
     /// One page of past events, newest first.

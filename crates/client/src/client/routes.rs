@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use svc_core::SpaceId;
 use svc_protocol::{api, problem::Problem};
 use uuid::Uuid;
@@ -33,10 +33,19 @@ impl Client {
 
     /// The records of all pages of a list.
     pub async fn list_all<L: Listing>(&self) -> Result<Vec<L::Item>, Error> {
+        self.list_matching::<L, _>(&json!({})).await
+    }
+
+    /// The records of all pages of a list that match a query.
+    pub(super) async fn list_matching<L: Listing, Q: Serialize + Sync>(
+        &self,
+        query: &Q,
+    ) -> Result<Vec<L::Item>, Error> {
         let mut page = api::PageQuery::default();
         let mut all = Vec::new();
         loop {
-            let (mut items, next) = self.list::<L>(&page).await?.into_page();
+            let path = page_path(L::PATH, &page, query);
+            let (mut items, next) = self.get::<L>(&path).await?.into_page();
             all.append(&mut items);
             match next {
                 // A cursor that repeats would make this loop endless.
@@ -80,17 +89,7 @@ impl Client {
     /// Logs in. The returned client uses the session.
     pub async fn login(self, login: &api::Login) -> Result<Self, Error> {
         let body = self.write(login)?;
-        self.open_session("/api/auth/login", body).await
-    }
-
-    /// Creates the first administrator with the one-time link of a first start.
-    pub async fn setup(&self, setup: &api::Setup) -> Result<(), Error> {
-        let body = self.write(setup)?;
-        let path = "/api/auth/setup";
-        self.send(Method::POST, path, Some(body)).await.map(drop)
-    }
-
-    async fn open_session(self, path: &str, body: Vec<u8>) -> Result<Self, Error> {
+        let path = "/api/auth/login";
         let answer = self.send(Method::POST, path, Some(body)).await?;
         let session = answer
             .headers
@@ -109,6 +108,13 @@ impl Client {
                 .transport
                 .unexpected("the login succeeded, but the answer has no session cookie")),
         }
+    }
+
+    /// Creates the first administrator with the one-time link of a first start.
+    pub async fn setup(&self, setup: &api::Setup) -> Result<(), Error> {
+        let body = self.write(setup)?;
+        let path = "/api/auth/setup";
+        self.send(Method::POST, path, Some(body)).await.map(drop)
     }
 
     pub async fn logout(&self) -> Result<(), Error> {
@@ -263,11 +269,6 @@ impl Client {
     /// Whether the server is ready for requests.
     pub async fn is_ready(&self) -> bool {
         self.send(Method::GET, "/readyz", None).await.is_ok()
-    }
-
-    /// Sends any GET request, and returns the answer as JSON.
-    pub async fn get_value(&self, path: &str) -> Result<Value, Error> {
-        self.get(path).await
     }
 }
 

@@ -19,16 +19,7 @@ impl Client {
 
     /// Every script that the query selects.
     pub async fn all_scripts(&self, query: &ScriptQuery) -> Result<Vec<api::Script>, Error> {
-        let (mut page, mut all) = (PageQuery::default(), Vec::new());
-        loop {
-            let mut found = self.scripts(&page, query).await?;
-            all.append(&mut found.scripts);
-            match found.next_cursor {
-                // A cursor that repeats would make this loop endless.
-                Some(next) if page.cursor.as_ref() != Some(&next) => page.cursor = Some(next),
-                _ => return Ok(all),
-            }
-        }
+        self.list_matching::<api::Scripts, _>(query).await
     }
 
     /// Runs a tool or a sink's script once, as the caller.

@@ -113,7 +113,7 @@ impl Registration {
         if faults.0.is_empty() {
             Ok(CheckedRegistration {
                 server: self.server,
-                methods: unique(methods)?,
+                methods: reject_duplicates(methods)?,
                 warnings,
             })
         } else {
@@ -376,7 +376,7 @@ fn check_tool(
 }
 
 /// Rejects a registration that uses a method name or a tool name twice.
-fn unique(methods: Vec<CheckedMethod>) -> Result<Vec<CheckedMethod>, Vec<Violation>> {
+fn reject_duplicates(methods: Vec<CheckedMethod>) -> Result<Vec<CheckedMethod>, Vec<Violation>> {
     let mut names: BTreeMap<&str, usize> = BTreeMap::new();
     let mut tools: HashMap<String, &str> = HashMap::new();
     let mut faults = Vec::new();

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{BATCH_MAX, PARAMS_DEPTH_MAX, RpcError, nests_deeper_than, scan};
+use super::{BATCH_MAX, PARAMS_DEPTH_MAX, RpcError, nests_deeper_than, present, scan};
 
 /// A well-formed request. Params and id are the bytes that the caller sent.
 #[derive(Debug, PartialEq, Eq)]
@@ -95,10 +95,6 @@ struct RawMembers<'a> {
     params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
-}
-
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(value: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(value).map(Some)
 }
 
 fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson> {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{ErrorObject, scan};
+use super::{ErrorObject, present, scan};
 
 /// Appends `{"jsonrpc":"2.0","result":…,"id":…}`, with the bytes of the result unchanged.
 pub fn result_response(out: &mut Vec<u8>, result: &[u8], id: &str) {
@@ -109,12 +109,6 @@ struct Members<'a> {
     /// Some servers write `"error": null` beside a result.
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
-}
-
-fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(
-    value: D,
-) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(value).map(Some)
 }
 
 /// Parses a line of a method server's stdout; `None` if the line is not a response with an id of

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{Filter, conditions};
 use crate::{
     error::StoreError,
-    page::{Page, PageRequest, read_sizes, rows_by_id},
+    page::{Page, PageRequest, rows_by_id},
     sql::{Row, Tx},
     value::{Json, Value},
 };
@@ -40,16 +40,11 @@ pub fn list(
             &ids,
         )?
     };
-    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
     let select = "SELECT id, type, ts, owner_id, space_id, actor, data FROM events";
-    let rows = rows_by_id(tx, select, &fitting.items)?;
-    Ok(Page {
-        items: rows.iter().map(read).collect::<Result<_, _>>()?,
-        next_cursor: fitting.next_cursor,
-    })
+    page.read(tx, &sizes, select, read)
 }
 
-fn matches_all(patterns: &[Pattern]) -> bool {
+pub(super) fn matches_all(patterns: &[Pattern]) -> bool {
     let is_everything = |pattern: &Pattern| matches!(pattern, Pattern::Prefix(p) if p.is_empty());
     patterns.is_empty() || patterns.iter().any(is_everything)
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{DEPTH_MAX, members, value};
-use crate::jsonrpc::nests_deeper_than;
+use crate::jsonrpc::{nests_deeper_than, present};
 
 const NAMES: [&str; 3] = ["id", "jsonrpc", "params"];
 
@@ -17,12 +17,6 @@ struct Members<'a> {
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     params: Option<&'a RawValue>,
-}
-
-fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(
-    value: D,
-) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(value).map(Some)
 }
 
 fn members_by_serde(json: &[u8]) -> Option<[Option<&str>; 3]> {
