@@ -13,7 +13,7 @@ const DEPTH_MAX: usize = 64;
 pub const SCHEMA_BYTES_MAX: usize = 256 * 1024;
 
 /// Keywords whose value is one schema.
-const ONE: &[&str] = &[
+const ONE_SCHEMA: &[&str] = &[
     "additionalItems",
     "additionalProperties",
     "contains",
@@ -28,9 +28,9 @@ const ONE: &[&str] = &[
     "unevaluatedProperties",
 ];
 /// Keywords whose value is a list of schemas.
-const LIST: &[&str] = &["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+const SCHEMA_LIST: &[&str] = &["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 /// Keywords whose value is a map from names to schemas.
-const MAP: &[&str] = &[
+const SCHEMA_MAP: &[&str] = &[
     "$defs",
     "definitions",
     "dependencies",
@@ -88,7 +88,7 @@ pub fn check(schema: &Value) -> Result<(), SchemaError> {
     if bytes > SCHEMA_BYTES_MAX {
         return Err(SchemaError::TooLarge(bytes));
     }
-    let mut found = Found::default();
+    let mut found = SchemaScan::default();
     collect(schema, &mut found);
     check_references(schema, &found)?;
     found
@@ -149,7 +149,7 @@ fn check_pattern(pattern: &str) -> Result<(), SchemaError> {
     }
 }
 
-fn check_references(root: &Value, found: &Found) -> Result<(), SchemaError> {
+fn check_references(root: &Value, found: &SchemaScan) -> Result<(), SchemaError> {
     for reference in &found.references {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         if !base.is_empty() {
@@ -173,7 +173,7 @@ fn check_references(root: &Value, found: &Found) -> Result<(), SchemaError> {
 }
 
 #[derive(Default)]
-struct Found {
+struct SchemaScan {
     references: BTreeSet<String>,
     ids: BTreeSet<String>,
     anchors: BTreeSet<String>,
@@ -181,7 +181,7 @@ struct Found {
 }
 
 /// Visits subschemas only: in `enum`, `const`, `default` and `examples` a `$ref` is data.
-fn collect(schema: &Value, found: &mut Found) {
+fn collect(schema: &Value, found: &mut SchemaScan) {
     let Value::Object(object) = schema else {
         return;
     };
@@ -199,16 +199,16 @@ fn collect(schema: &Value, found: &mut Found) {
             ("pattern", Value::String(pattern)) => {
                 found.patterns.insert(pattern.clone());
             }
-            (key, Value::Object(map)) if MAP.contains(&key) => {
+            (key, Value::Object(map)) if SCHEMA_MAP.contains(&key) => {
                 if key == "patternProperties" {
                     found.patterns.extend(map.keys().cloned());
                 }
                 map.values().for_each(|schema| collect(schema, found));
             }
-            (key, Value::Array(list)) if LIST.contains(&key) => {
+            (key, Value::Array(list)) if SCHEMA_LIST.contains(&key) => {
                 list.iter().for_each(|schema| collect(schema, found));
             }
-            (key, schema) if ONE.contains(&key) => collect(schema, found),
+            (key, schema) if ONE_SCHEMA.contains(&key) => collect(schema, found),
             _ => {}
         }
     }

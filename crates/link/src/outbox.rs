@@ -56,10 +56,10 @@ impl OutboxLimits {
 
 /// The sending end of the queue.
 #[derive(Clone)]
-pub struct Outbox(Arc<Shared>);
+pub struct Outbox(Arc<OutboxState>);
 
 /// The writer's end of the queue. Closes the outbox when dropped.
-pub struct Outgoing(Arc<Shared>);
+pub struct Outgoing(Arc<OutboxState>);
 
 /// Why a frame was not queued.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub enum NotQueued {
     Overflow,
 }
 
-struct Shared {
+struct OutboxState {
     queue: Mutex<Queue>,
     /// Wakes the producers that wait in [`Outbox::room`].
     room: Notify,
@@ -169,11 +169,11 @@ pub fn outbox(limits: OutboxLimits) -> (Outbox, Outgoing) {
         is_closed: false,
         writer: None,
     };
-    let shared = Arc::new(Shared {
+    let state = Arc::new(OutboxState {
         queue: Mutex::new(queue),
         room: Notify::new(),
     });
-    (Outbox(shared.clone()), Outgoing(shared))
+    (Outbox(state.clone()), Outgoing(state))
 }
 
 impl Outbox {

@@ -19,7 +19,7 @@ use tokio_tungstenite::{
 use crate::{
     MESSAGE_BYTES_MAX, MESSAGE_BYTES_TARGET,
     frame::{Frame, FrameReader, put_frame},
-    heartbeat::Heard,
+    heartbeat::ActivityFlag,
     shared_buffer::SharedBuffer,
 };
 
@@ -39,12 +39,12 @@ pub enum LinkError {
 
 pub struct FrameSink<S> {
     socket: SplitSink<WebSocketStream<S>, Message>,
-    heard: Heard,
+    activity: ActivityFlag,
 }
 
 pub struct FrameSource<S> {
     socket: SplitStream<WebSocketStream<S>>,
-    heard: Heard,
+    activity: ActivityFlag,
 }
 
 /// Starts the server's end of a WebSocket on an upgraded connection.
@@ -52,7 +52,7 @@ pub async fn accept<S>(io: S) -> (FrameSink<SharedBuffer<S>>, FrameSource<Shared
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let config = bounded()
+    let config = bounded_config()
         .read_buffer_size(SERVER_READ_BYTES)
         .write_buffer_size(0)
         .max_write_buffer_size(MESSAGE_BYTES_MAX * 2);
@@ -62,12 +62,12 @@ where
 
 /// The settings of a WebSocket at the agent.
 pub(crate) fn agent_config() -> WebSocketConfig {
-    bounded()
+    bounded_config()
         .read_buffer_size(AGENT_BUFFER_BYTES)
         .write_buffer_size(AGENT_BUFFER_BYTES)
 }
 
-fn bounded() -> WebSocketConfig {
+fn bounded_config() -> WebSocketConfig {
     WebSocketConfig::default()
         .max_message_size(Some(MESSAGE_BYTES_MAX))
         .max_frame_size(Some(MESSAGE_BYTES_MAX))
@@ -79,14 +79,14 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let (sink, source) = socket.split();
-    let heard = Heard::new();
+    let activity = ActivityFlag::new();
     let sink = FrameSink {
         socket: sink,
-        heard: heard.clone(),
+        activity: activity.clone(),
     };
     let source = FrameSource {
         socket: source,
-        heard,
+        activity,
     };
     (sink, source)
 }
@@ -122,8 +122,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FrameSink<S> {
         let _ = self.socket.close().await;
     }
 
-    pub(crate) fn heard(&self) -> &Heard {
-        &self.heard
+    pub(crate) fn activity(&self) -> &ActivityFlag {
+        &self.activity
     }
 }
 
@@ -134,7 +134,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FrameSource<S> {
             match self.socket.next().await {
                 None | Some(Ok(Message::Close(_))) => return Ok(None),
                 Some(Ok(Message::Binary(message))) => {
-                    self.heard.set();
+                    self.activity.set();
                     return Ok(Some(FrameReader::new(message)));
                 }
                 // The library answers pings of the WebSocket protocol.

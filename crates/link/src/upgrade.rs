@@ -24,10 +24,12 @@ pub enum UpgradeError {
 
 /// Checks the request that opens a link, and returns the value of `Sec-WebSocket-Accept`.
 pub fn check_upgrade(headers: &HeaderMap) -> Result<String, UpgradeError> {
-    if !has(headers, UPGRADE, "websocket") || !has(headers, SEC_WEBSOCKET_VERSION, "13") {
+    if !header_contains(headers, UPGRADE, "websocket")
+        || !header_contains(headers, SEC_WEBSOCKET_VERSION, "13")
+    {
         return Err(UpgradeError::NotWebSocket);
     }
-    if !has(headers, SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
+    if !header_contains(headers, SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
         return Err(UpgradeError::Subprotocol);
     }
     let key = headers.get(SEC_WEBSOCKET_KEY).ok_or(UpgradeError::NoKey)?;
@@ -35,7 +37,7 @@ pub fn check_upgrade(headers: &HeaderMap) -> Result<String, UpgradeError> {
 }
 
 /// Whether a header with a comma-separated list contains a word.
-fn has(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
+fn header_contains(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     headers
         .get_all(name)
         .iter()

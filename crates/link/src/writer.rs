@@ -41,7 +41,7 @@ where
 {
     let mut batch = Vec::new();
     let mut heartbeat = Heartbeat::new(heartbeat);
-    let heard = sink.heard().clone();
+    let activity = sink.activity().clone();
     let mut ended = pin!(closing.ended());
     loop {
         batch.clear();
@@ -49,7 +49,7 @@ where
             biased;
             () = &mut ended => return WriteEnd::Closing,
             () = heartbeat.tick() => {
-                if heartbeat.is_dead(&heard) {
+                if heartbeat.is_dead(&activity) {
                     return WriteEnd::Silent;
                 }
                 batch.push(Frame::empty(0, FrameKind::Ping));
@@ -70,7 +70,7 @@ where
                     // again: no call is sent twice.
                     () = &mut cut_off => return WriteEnd::Closing,
                     () = heartbeat.tick() => {
-                        if heartbeat.is_dead(&heard) {
+                        if heartbeat.is_dead(&activity) {
                             return WriteEnd::Silent;
                         }
                     }

@@ -64,14 +64,15 @@ pub fn parse(file: &str, text: &str) -> Result<Registration, FileError> {
             "the file has {} bytes; at most {FILE_BYTES_MAX} are allowed",
             text.len()
         );
-        return Err(one(Fault {
+        return Err(single_fault(Fault {
             file: file.to_owned(),
             position: None,
             message,
             excerpt: None,
         }));
     }
-    toml::from_str(text).map_err(|error| one(place(file, text, error.span(), error.message())))
+    toml::from_str(text)
+        .map_err(|error| single_fault(place(file, text, error.span(), error.message())))
 }
 
 /// Parses a TOML registration and checks it for a space.
@@ -119,7 +120,7 @@ pub fn without_text(file: &str, violations: &[Violation]) -> FileError {
     FileError { faults }
 }
 
-fn one(fault: Fault) -> FileError {
+fn single_fault(fault: Fault) -> FileError {
     FileError {
         faults: vec![fault],
     }

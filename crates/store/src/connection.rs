@@ -18,7 +18,7 @@ pub(super) enum Access {
 #[derive(Clone)]
 pub(super) enum Database {
     Sqlite {
-        files: sqlite::Files,
+        file: sqlite::DatabaseFile,
         clock: Clock,
         /// Keeps the data folder locked while any thread lives.
         _lock: Arc<FolderLock>,
@@ -29,8 +29,8 @@ pub(super) enum Database {
 impl Database {
     pub(super) fn open(&self, access: Access) -> Result<Connection, StoreError> {
         Ok(match self {
-            Self::Sqlite { files, clock, .. } => Connection::Sqlite {
-                inner: sqlite::Connection::open(files, access)?,
+            Self::Sqlite { file, clock, .. } => Connection::Sqlite {
+                inner: sqlite::Connection::open(file, access)?,
                 access,
                 clock: clock.clone(),
             },

@@ -260,14 +260,14 @@ fn with_attempts(tx: &mut Tx<'_>, lane: LaneId, rows: &[Row]) -> Result<Vec<Deli
     let (Some(newest), Some(oldest)) = (rows.first(), rows.last()) else {
         return Ok(Vec::new());
     };
-    let mut made: BTreeMap<u64, Vec<Attempt>> = BTreeMap::new();
+    let mut attempts: BTreeMap<u64, Vec<Attempt>> = BTreeMap::new();
     for row in tx.query(
         "SELECT n, at, status, ms, error, output FROM attempts
          WHERE lane_id = ?1 AND n >= ?2 AND n <= ?3 ORDER BY n, attempt",
         values![lane, oldest.get::<u64>("n")?, newest.get::<u64>("n")?],
     )? {
         let attempt = read_attempt(&row)?;
-        made.entry(row.get("n")?).or_default().push(attempt);
+        attempts.entry(row.get("n")?).or_default().push(attempt);
     }
     rows.iter()
         .map(|row| {
@@ -277,7 +277,7 @@ fn with_attempts(tx: &mut Tx<'_>, lane: LaneId, rows: &[Row]) -> Result<Vec<Deli
                 event_id: row.get("event_id")?,
                 event_type: row.get("event_type")?,
                 state: row.get("state")?,
-                attempts: made.remove(&n).unwrap_or_default(),
+                attempts: attempts.remove(&n).unwrap_or_default(),
             })
         })
         .collect()

@@ -140,8 +140,8 @@ impl Store {
             source,
         })?;
         let database = Database::Sqlite {
-            files: sqlite::Files {
-                database: file,
+            file: sqlite::DatabaseFile {
+                path: file,
                 busy_timeout: options.busy_timeout,
             },
             clock: options.clock.clone(),

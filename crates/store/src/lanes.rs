@@ -13,11 +13,12 @@ use svc_protocol::api::SinkType;
 
 pub use self::{
     declarations::{
-        Declared, RemovedSubscription, declare, declares, list_declaring_spaces, withdraw_space,
+        DeclarationOutcome, RemovedSubscription, declare, declares, list_declaring_spaces,
+        withdraw_space,
     },
     due::{DueOwner, claim, correct_kinds, first_due, list_due_owners},
     lease::{
-        Held, HeldLane, Roused, advance, hold, make_due, recount, release, release_all, retry,
+        DueLane, Held, HeldLane, advance, hold, make_due, recount, release, release_all, retry,
         start, unstart,
     },
     queue::{Candidate, EnqueueError, enqueue, enqueue_again, list_candidates, note_drop},
@@ -247,7 +248,7 @@ pub(super) fn insert_for_sink(
 }
 
 /// Writes patterns and activity of a sink to its lane.
-pub(super) fn follow_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
+pub(super) fn update_from_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     let owner = tx.query_opt(
         "SELECT active FROM users WHERE id = ?1",
         values![sink.owner_id],

@@ -118,9 +118,9 @@ impl PageRequest {
         let fitting: Vec<K> = items
             .into_iter()
             .enumerate()
-            .take_while(|(place, (_, size))| {
+            .take_while(|(index, (_, size))| {
                 bytes += size;
-                *place == 0 || bytes <= PAGE_BYTES_MAX
+                *index == 0 || bytes <= PAGE_BYTES_MAX
             })
             .map(|(_, (key, _))| key)
             .collect();
@@ -144,8 +144,8 @@ pub(super) fn rows_by_id(
     select: &str,
     ids: &[Uuid],
 ) -> Result<Vec<Row>, StoreError> {
-    let places: Vec<_> = (1..=IDS_AT_ONCE).map(|n| format!("?{n}")).collect();
-    let sql = format!("{select} WHERE id IN ({})", places.join(", "));
+    let placeholders: Vec<_> = (1..=IDS_AT_ONCE).map(|n| format!("?{n}")).collect();
+    let sql = format!("{select} WHERE id IN ({})", placeholders.join(", "));
     let mut found = HashMap::new();
     for ids in ids.chunks(IDS_AT_ONCE) {
         // The same statement for any number of ids: the last id fills the unused placeholders.

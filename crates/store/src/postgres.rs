@@ -34,7 +34,7 @@ use uuid::Uuid;
 pub use self::address::{AddressError, DatabaseUrl};
 pub(super) use self::{
     listen::{Listener, listen},
-    types::storable,
+    types::without_zero_bytes,
 };
 use super::{connection::Access, error::StoreError, sql::Row, value::Value};
 
@@ -89,12 +89,12 @@ impl Server {
         }
         let opened = Connection::open(self, access);
         let failed = opened.as_ref().err().cloned();
-        self.note(failed);
+        self.log_outage(failed);
         opened
     }
 
     /// Logs an outage once when it begins and once when it ends.
-    fn note(&self, failed: Option<StoreError>) {
+    fn log_outage(&self, failed: Option<StoreError>) {
         let mut before = self.failed.lock();
         match (before.is_some(), &failed) {
             (false, Some(error)) => {
@@ -111,10 +111,10 @@ impl Server {
 
 /// A statement that was sent and whose outcome was not read yet. Returns the time, if the statement
 /// queries it.
-type Unsettled =
+type PendingStatement =
     Pin<Box<dyn Future<Output = Result<Option<Timestamp>, tokio_postgres::Error>> + Send>>;
 
-struct Prepared {
+struct PreparedStatement {
     statement: Statement,
     columns: Arc<[String]>,
 }
@@ -127,15 +127,15 @@ pub(super) struct Connection {
     begin_write: String,
     begin_long: String,
     notify: String,
-    statements: RefCell<HashMap<String, Arc<Prepared>>>,
-    unsettled: RefCell<Vec<Unsettled>>,
+    statements: RefCell<HashMap<String, Arc<PreparedStatement>>>,
+    pending: RefCell<Vec<PendingStatement>>,
     /// The database's time when the transaction began; `None` until it is settled.
     now: Cell<Option<Timestamp>>,
     hint: Cell<bool>,
     /// How long an answer may take in this transaction.
     answer_max: Cell<Duration>,
     /// Set once an answer timed out.
-    silent: Cell<bool>,
+    timed_out: Cell<bool>,
 }
 
 impl Connection {
@@ -175,11 +175,11 @@ impl Connection {
             ),
             notify: format!("NOTIFY {CHANNEL}, '{}'", server.origin),
             statements: RefCell::default(),
-            unsettled: RefCell::default(),
+            pending: RefCell::default(),
             now: Cell::default(),
             hint: Cell::default(),
             answer_max: Cell::new(ANSWER_MAX),
-            silent: Cell::default(),
+            timed_out: Cell::default(),
         })
     }
 
@@ -205,7 +205,7 @@ impl Connection {
     pub(super) fn send(&self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
         let prepared = self.prepare(sql)?;
         let (client, values) = (self.client.clone(), values.to_vec());
-        self.sent(async move {
+        self.send_without_waiting(async move {
             let params = types::params(&values);
             client.execute(&prepared.statement, &params).await?;
             Ok(None)
@@ -221,7 +221,7 @@ impl Connection {
 
     pub(super) fn control(&self, sql: &'static str) -> Result<(), StoreError> {
         let client = self.client.clone();
-        self.sent(async move { client.batch_execute(sql).await.map(|()| None) });
+        self.send_without_waiting(async move { client.batch_execute(sql).await.map(|()| None) });
         Ok(())
     }
 
@@ -245,7 +245,7 @@ impl Connection {
         self.hint.set(false);
         self.answer_max.set(answer_max);
         let (client, begin) = (self.client.clone(), begin.to_owned());
-        self.sent(async move {
+        self.send_without_waiting(async move {
             let messages = client.simple_query(&begin).await?;
             let now = single_text(&messages).and_then(|text| text.parse().ok());
             Ok(now.map(Timestamp))
@@ -263,16 +263,18 @@ impl Connection {
     pub(super) fn commit(&self) -> Result<(), StoreError> {
         if self.hint.get() {
             let (client, notify) = (self.client.clone(), self.notify.clone());
-            self.sent(async move { client.batch_execute(&notify).await.map(|()| None) });
+            self.send_without_waiting(
+                async move { client.batch_execute(&notify).await.map(|()| None) },
+            );
         }
         self.control("COMMIT")?;
         self.settle()
     }
 
     pub(super) fn settle(&self) -> Result<(), StoreError> {
-        let unsettled = std::mem::take(&mut *self.unsettled.borrow_mut());
+        let pending = std::mem::take(&mut *self.pending.borrow_mut());
         let mut result = Ok(());
-        for sent in unsettled {
+        for sent in pending {
             match self.wait(sent) {
                 Ok(Some(now)) => self.now.set(Some(now)),
                 Ok(None) => {}
@@ -284,7 +286,7 @@ impl Connection {
     }
 
     pub(super) fn is_usable(&self) -> bool {
-        !self.silent.get() && !self.client.is_closed()
+        !self.timed_out.get() && !self.client.is_closed()
     }
 
     pub(super) fn now(&self) -> Result<Timestamp, StoreError> {
@@ -298,7 +300,7 @@ impl Connection {
         self.hint.set(true);
     }
 
-    fn prepare(&self, sql: &str) -> Result<Arc<Prepared>, StoreError> {
+    fn prepare(&self, sql: &str) -> Result<Arc<PreparedStatement>, StoreError> {
         if let Some(prepared) = self.statements.borrow().get(sql) {
             return Ok(prepared.clone());
         }
@@ -306,7 +308,7 @@ impl Connection {
         self.settle()?;
         let statement = statement?;
         let columns = statement.columns().iter();
-        let prepared = Arc::new(Prepared {
+        let prepared = Arc::new(PreparedStatement {
             columns: columns.map(|column| column.name().to_owned()).collect(),
             statement,
         });
@@ -319,29 +321,29 @@ impl Connection {
     }
 
     /// Sends a statement without waiting for its outcome.
-    fn sent(
+    fn send_without_waiting(
         &self,
         sending: impl Future<Output = Result<Option<Timestamp>, tokio_postgres::Error>> + Send + 'static,
     ) {
-        let mut sending: Unsettled = Box::pin(sending);
+        let mut sending: PendingStatement = Box::pin(sending);
         // The first poll passes the message to the connection, so the order of polls is the order of
         // messages.
         let polled = self.runtime.block_on(std::future::poll_fn(|context| {
             Poll::Ready(sending.as_mut().poll(context))
         }));
-        let unsettled: Unsettled = match polled {
+        let pending: PendingStatement = match polled {
             Poll::Ready(done) => Box::pin(std::future::ready(done)),
             Poll::Pending => sending,
         };
-        self.unsettled.borrow_mut().push(unsettled);
+        self.pending.borrow_mut().push(pending);
     }
 
     fn wait<T>(
         &self,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, StoreError> {
-        if self.silent.get() {
-            return Err(silent());
+        if self.timed_out.get() {
+            return Err(timeout_error());
         }
         // The timeout is created inside the runtime, because it needs the runtime's timer.
         let answered = self
@@ -350,20 +352,20 @@ impl Connection {
         match answered {
             Ok(answer) => answer.map_err(|error| error::translate(&error, self.access)),
             Err(_) => {
-                self.silent.set(true);
-                Err(silent())
+                self.timed_out.set(true);
+                Err(timeout_error())
             }
         }
     }
 }
 
-fn silent() -> StoreError {
+fn timeout_error() -> StoreError {
     StoreError::Unavailable("it did not answer in time".to_owned())
 }
 
 fn unreachable(server: &Server, why: &str) -> StoreError {
-    let way_out = error::way_out(why);
-    StoreError::Unavailable(format!("{}: {why}{way_out}", server.url))
+    let hint = error::hint(why);
+    StoreError::Unavailable(format!("{}: {why}{hint}", server.url))
 }
 
 /// The last single value among the answers of a simple query.

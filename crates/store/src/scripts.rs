@@ -181,17 +181,20 @@ fn condition(user: UserId, query: &ScriptQuery, page: PageRequest) -> (String, V
         None => visible_keys(user),
     };
     let mut values: Vec<Value> = vec![page.after()];
-    let mut place = |value: Value| {
+    let mut placeholder = |value: Value| {
         values.push(value);
         format!("?{}", values.len())
     };
-    let keys: Vec<_> = owner_keys.iter().map(|key| place(key.into())).collect();
+    let keys: Vec<_> = owner_keys
+        .iter()
+        .map(|key| placeholder(key.into()))
+        .collect();
     let mut condition = format!("id > ?1 AND owner_key IN ({})", keys.join(", "));
     if let Some(kind) = query.kind {
-        condition.push_str(&format!(" AND kind = {}", place(kind.into())));
+        condition.push_str(&format!(" AND kind = {}", placeholder(kind.into())));
     }
     if let Some(name) = &query.name {
-        condition.push_str(&format!(" AND name = {}", place(name.into())));
+        condition.push_str(&format!(" AND name = {}", placeholder(name.into())));
     }
     (condition, values)
 }

@@ -61,7 +61,7 @@ pub fn insert(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     )?;
     if sink.has_lane() {
         lanes::insert_for_sink(tx, LaneId(Uuid::now_v7()), sink)?;
-        lanes::follow_sink(tx, sink)?;
+        lanes::update_from_sink(tx, sink)?;
     }
     Ok(())
 }
@@ -97,7 +97,7 @@ pub fn list(
     page: PageRequest,
 ) -> Result<Page<SinkRow>, StoreError> {
     let mut values: Vec<Value> = vec![page.after(), page.limit()];
-    let places: Vec<_> = owner_keys
+    let placeholders: Vec<_> = owner_keys
         .iter()
         .map(|key| {
             values.push(key.into());
@@ -109,7 +109,7 @@ pub fn list(
             "SELECT id, octet_length(config) + octet_length(description) + octet_length(patterns)
                  AS bytes
              FROM event_sinks WHERE id > ?1 AND owner_key IN ({}) ORDER BY id LIMIT ?2",
-            places.join(", ")
+            placeholders.join(", ")
         ),
         &values,
     )?;
@@ -198,7 +198,7 @@ pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     if changed == 0 {
         return Err(StoreError::missing("sink", sink.id));
     }
-    lanes::follow_sink(tx, sink)
+    lanes::update_from_sink(tx, sink)
 }
 
 /// The permissions of the user who last saved the sink, at that time.

@@ -54,7 +54,7 @@ pub enum TransferError {
     },
     #[error(
         "the target {url} is not empty, it has {}; name an empty database",
-        listed(found)
+        list_tables(found)
     )]
     NotEmpty {
         url: String,
@@ -81,7 +81,7 @@ pub enum TransferError {
     Commit(#[source] StoreError),
 }
 
-fn listed(found: &[(&'static str, i64)]) -> String {
+fn list_tables(found: &[(&'static str, i64)]) -> String {
     let parts: Vec<_> = found
         .iter()
         .map(|(table, rows)| format!("{rows} in `{table}`"))
@@ -131,8 +131,8 @@ impl Source {
         }
         let options = StoreOptions::default();
         let database = Database::Sqlite {
-            files: sqlite::Files {
-                database: path,
+            file: sqlite::DatabaseFile {
+                path,
                 busy_timeout: options.busy_timeout,
             },
             clock: options.clock,
@@ -211,15 +211,15 @@ pub fn copy(
     source: &Source,
     target: &Target,
     server: Option<ServerId>,
-    told: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(Progress),
 ) -> Result<Vec<TableCopy>, TransferError> {
     let tables = tables::all(&source.connection)?;
     let mut copies = Vec::with_capacity(tables.len());
     for table in &tables {
-        copies.push(copy_table(source, target, table, server, told)?);
+        copies.push(copy_table(source, target, table, server, report)?);
     }
     for (table, copy) in tables.iter().zip(&copies) {
-        check_table(target, table, copy, told)?;
+        check_table(target, table, copy, report)?;
     }
     Ok(copies)
 }
@@ -229,33 +229,33 @@ fn copy_table(
     target: &Target,
     table: &Table,
     server: Option<ServerId>,
-    told: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(Progress),
 ) -> Result<TableCopy, TransferError> {
     let name = table.name;
-    let unread = |source| TransferError::Read {
+    let read_error = |source| TransferError::Read {
         table: name,
         source,
     };
-    let unwritten = |source| TransferError::Write {
+    let write_error = |source| TransferError::Write {
         table: name,
         source,
     };
-    let of = table.count(&source.connection).map_err(unread)?;
+    let of = table.count(&source.connection).map_err(read_error)?;
     let replaced = table.replaced(server);
     let insert = table.insert();
-    table.clear(&target.connection).map_err(unwritten)?;
+    table.clear(&target.connection).map_err(write_error)?;
     let mut digest = Digest::new(Step::Copy, name, of);
-    told(digest.progress);
+    report(digest.progress);
     let mut after = None;
-    while let Some(mut page) = table.page(&source.connection, after).map_err(unread)? {
+    while let Some(mut page) = table.page(&source.connection, after).map_err(read_error)? {
         after = page.last().map(|row| table.key_of(row));
         for row in &mut page {
             prepare(row, &replaced);
             digest.row(row);
-            target.connection.send(&insert, row).map_err(unwritten)?;
+            target.connection.send(&insert, row).map_err(write_error)?;
         }
-        target.connection.settle().map_err(unwritten)?;
-        told(digest.progress);
+        target.connection.settle().map_err(write_error)?;
+        report(digest.progress);
     }
     digest.finish()
 }
@@ -269,7 +269,7 @@ fn prepare(row: &mut [Value], replaced: &[(usize, Value)]) {
     }
     for value in row {
         if let Value::Text(text) = value
-            && let std::borrow::Cow::Owned(other) = postgres::storable(text)
+            && let std::borrow::Cow::Owned(other) = postgres::without_zero_bytes(text)
         {
             *text = other;
         }
@@ -281,21 +281,24 @@ fn check_table(
     target: &Target,
     table: &Table,
     expected: &TableCopy,
-    told: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(Progress),
 ) -> Result<(), TransferError> {
     let name = table.name;
-    let unread = |source| TransferError::Write {
+    let target_error = |source| TransferError::Write {
         table: name,
         source,
     };
-    let of = table.count(&target.connection).map_err(unread)?;
+    let of = table.count(&target.connection).map_err(target_error)?;
     let mut digest = Digest::new(Step::Check, name, of);
-    told(digest.progress);
+    report(digest.progress);
     let mut after = None;
-    while let Some(page) = table.page(&target.connection, after).map_err(unread)? {
+    while let Some(page) = table
+        .page(&target.connection, after)
+        .map_err(target_error)?
+    {
         after = page.last().map(|row| table.key_of(row));
         page.iter().for_each(|row| digest.row(row));
-        told(digest.progress);
+        report(digest.progress);
     }
     let found = digest.finish()?;
     let what = match found == *expected {

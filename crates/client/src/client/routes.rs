@@ -81,7 +81,7 @@ impl Client {
         let all = self.list_all::<R::List>().await?;
         all.into_iter()
             .find(|record| record.name() == name_or_id)
-            .ok_or_else(|| no_such(R::KIND, name_or_id))
+            .ok_or_else(|| not_found_error(R::KIND, name_or_id))
     }
 
     // auth
@@ -167,7 +167,9 @@ impl Client {
             let me = self.me().await?;
             found.retain(|space| space.owner_id == me.id);
         }
-        found.pop().ok_or_else(|| no_such("space", reference))
+        found
+            .pop()
+            .ok_or_else(|| not_found_error("space", reference))
     }
 
     pub async fn start_space(&self, id: SpaceId) -> Result<Option<api::Space>, Error> {
@@ -273,7 +275,7 @@ impl Client {
 }
 
 /// The error for a name that does not exist: the same as the server's error for an id.
-pub(super) fn no_such(kind: &str, name: &str) -> Error {
+pub(super) fn not_found_error(kind: &str, name: &str) -> Error {
     let detail = format!("{kind} `{name}` does not exist, or is not yours to see");
     Error::Problem {
         status: StatusCode::NOT_FOUND,

@@ -6,7 +6,7 @@ use svc_core::SinkId;
 use svc_protocol::api;
 use uuid::Uuid;
 
-use super::{Client, query::with_query, routes::no_such};
+use super::{Client, query::with_query, routes::not_found_error};
 use crate::error::Error;
 
 /// Prefix of a sink's name that selects the global sink, not the caller's own.
@@ -20,7 +20,7 @@ impl Client {
             return self.read_one(id).await;
         }
         let all = self.list_all::<api::Sinks>().await?;
-        choose(all, reference).ok_or_else(|| no_such("sink", reference))
+        choose(all, reference).ok_or_else(|| not_found_error("sink", reference))
     }
 
     /// Renders a body, and sends it unless it is a dry run. No delivery is recorded.

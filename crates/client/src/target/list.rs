@@ -31,7 +31,7 @@ impl Target {
                 Some(tls) => Ok(std::sync::Arc::clone(tls)),
                 None => Ok(tls.insert(tls_config(extra_ca)?.into()).clone()),
             })?;
-            if targets.iter().any(|known| known.is_same_place(&target)) {
+            if targets.iter().any(|known| known.is_same_address(&target)) {
                 return Err(TargetError::SameAddress(target.to_string()));
             }
             targets.push(target);
@@ -44,7 +44,7 @@ impl Target {
         Self::parse(first_address(list), extra_ca)
     }
 
-    fn is_same_place(&self, other: &Self) -> bool {
+    fn is_same_address(&self, other: &Self) -> bool {
         self.is_tls() == other.is_tls()
             && self
                 .host_header()

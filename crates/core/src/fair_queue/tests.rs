@@ -37,7 +37,7 @@ fn flows_take_turns_and_keep_their_own_order() {
 }
 
 #[test]
-fn a_flow_that_comes_late_waits_for_one_item_of_each_other() {
+fn a_new_flow_waits_for_one_item_of_each_other_flow() {
     let mut queue = FairQueue::new(Turn::Item);
     for n in 0..1_000 {
         queue.push(1, n, 1);
@@ -68,7 +68,7 @@ fn a_turn_of_bytes_lets_small_items_pass_a_large_one() {
 }
 
 #[test]
-fn no_flow_takes_the_room_of_one_that_comes_later() {
+fn every_flow_leaves_space_for_a_new_one() {
     let mut queue = FairQueue::new(Turn::Item);
     let mut held = [0; 4];
     for (flow, held) in (0..4).zip(&mut held) {
@@ -143,7 +143,7 @@ impl Model {
     fn flow_of(&self, number: u64) -> u32 {
         let holds = |items: &VecDeque<(u64, usize)>| items.iter().any(|item| item.0 == number);
         let found = self.flows.iter().find(|(_, items)| holds(items));
-        *found.expect("it is in a flow").0
+        *found.expect("the item is in a flow").0
     }
 
     fn remove(&mut self, number: u64) {

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn serde_reads_so_many_levels() {
+    fn serde_reads_at_most_json_depth_max_levels() {
         let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let read = |depth| serde_json::from_str::<Value>(&nested(depth));
         assert!(read(JSON_DEPTH_MAX).is_ok());
@@ -108,7 +108,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]
         #[test]
-        fn it_is_the_depth_of_the_value(value in json(), levels in 0_usize..14) {
+        fn the_depth_is_that_of_the_value(value in json(), levels in 0_usize..14) {
             let text = value.to_string();
             prop_assert_eq!(nests_deeper_than(&text, levels), depth_of(&value) > levels);
         }

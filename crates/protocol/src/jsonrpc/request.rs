@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn params_nest_so_deep_and_no_deeper() {
+    fn s4_1_params_nest_at_most_128_levels() {
         let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
         // Without and with the member `more`, which only serde accepts: tests both parsers.
         for more in ["", r#""more":1,"#] {

@@ -123,7 +123,7 @@ pub fn parse_child_line(line: &[u8]) -> Option<ChildMessage<'_>> {
             id: id?,
             result,
             error: error.filter(|error| *error != "null"),
-            is_meant: true,
+            is_certain: true,
         },
         None => {
             let raw: Members<'_> = serde_json::from_slice(line).ok()?;
@@ -133,7 +133,7 @@ pub fn parse_child_line(line: &[u8]) -> Option<ChildMessage<'_>> {
                 error: raw.error.map(RawValue::get),
                 // A line with `method` is a request or a notification. A line without `jsonrpc`, but
                 // with other members, is other JSON, such as a log entry.
-                is_meant: raw.jsonrpc.is_some() && raw.method.is_none(),
+                is_certain: raw.jsonrpc.is_some() && raw.method.is_none(),
             }
         }
     };
@@ -146,7 +146,7 @@ struct Response<'a> {
     result: Option<&'a str>,
     error: Option<&'a str>,
     /// Whether the line is certainly meant as a response, so that a fault is reported.
-    is_meant: bool,
+    is_certain: bool,
 }
 
 impl<'a> Response<'a> {
@@ -170,7 +170,8 @@ impl<'a> Response<'a> {
     }
 
     fn invalid(&self, id: u64, fault: ResponseFault) -> Option<ChildMessage<'a>> {
-        self.is_meant.then_some(ChildMessage::Invalid { id, fault })
+        self.is_certain
+            .then_some(ChildMessage::Invalid { id, fault })
     }
 }
 
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn child_lines_that_are_meant_as_a_response_and_are_none() {
+    fn invalid_responses_are_recognised() {
         use ResponseFault::{ErrorNotObject, NoOutcome, TextId, TwoOutcomes};
         for (line, fault) in [
             (r#"{"id":7}"#, NoOutcome),

@@ -111,17 +111,17 @@ fn older_sql(
         ..filter.clone()
     };
     let (conditions, mut values) = conditions(&filter, vec![before.into()]);
-    let mut place = |value: Value| {
+    let mut placeholder = |value: Value| {
         values.push(value);
         format!("?{}", values.len())
     };
-    let limit = place(Value::Int(i64::try_from(limit).unwrap_or(i64::MAX)));
+    let limit = placeholder(Value::Int(i64::try_from(limit).unwrap_or(i64::MAX)));
     let (types, order) = match pattern {
-        Pattern::Exact(exact) => (format!("type = {}", place(exact.into())), "id"),
+        Pattern::Exact(exact) => (format!("type = {}", placeholder(exact.into())), "id"),
         Pattern::Prefix(prefix) => {
             let (from, to) = (
-                place(prefix.into()),
-                place(format!("{prefix}\u{7f}").into()),
+                placeholder(prefix.into()),
+                placeholder(format!("{prefix}\u{7f}").into()),
             );
             (format!("type >= {from} AND type < {to}"), "id || ''")
         }

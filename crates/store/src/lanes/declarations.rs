@@ -13,7 +13,7 @@ use crate::{
 
 /// The outcome of a declaration.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Declared {
+pub struct DeclarationOutcome {
     /// The lanes of the subscriptions, in their order.
     pub lanes: Vec<LaneId>,
     pub removed: Vec<RemovedSubscription>,
@@ -36,7 +36,7 @@ pub fn declare(
     owner: UserId,
     space: SpaceId,
     subscriptions: &[Subscription],
-) -> Result<Declared, StoreError> {
+) -> Result<DeclarationOutcome, StoreError> {
     let before = declared_by(tx, space)?;
     let mut lanes = Vec::with_capacity(subscriptions.len());
     for subscription in subscriptions {
@@ -52,7 +52,7 @@ pub fn declare(
     for lane in before.into_iter().filter(|lane| !lanes.contains(lane)) {
         removed.extend(withdraw(tx, lane, space)?);
     }
-    Ok(Declared { lanes, removed })
+    Ok(DeclarationOutcome { lanes, removed })
 }
 
 /// Withdraws every declaration of a space. Returns the subscriptions that were removed.

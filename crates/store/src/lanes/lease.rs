@@ -111,7 +111,7 @@ pub fn release_all(tx: &mut Tx<'_>, server: ServerId) -> Result<usize, StoreErro
 
 /// A lane that [`make_due`] found.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Roused {
+pub struct DueLane {
     pub kind: DeliveryKind,
     pub owner_key: String,
     /// The lane is held, so nothing was changed.
@@ -126,7 +126,7 @@ pub fn make_due(
     lane: LaneId,
     failures: u32,
     now: Timestamp,
-) -> Result<Option<Roused>, StoreError> {
+) -> Result<Option<DueLane>, StoreError> {
     let row = tx.query_opt(
         "UPDATE lanes SET next_at = CASE
              WHEN lease_until <= ?2 AND next_at > ?2 THEN ?2 ELSE next_at END
@@ -136,7 +136,7 @@ pub fn make_due(
     )?;
     row.map(|row| {
         let until: Timestamp = row.get("lease_until")?;
-        Ok(Roused {
+        Ok(DueLane {
             kind: row.get("delivery_kind")?,
             owner_key: row.get("owner_key")?,
             is_held: until > now,

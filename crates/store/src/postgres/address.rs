@@ -10,7 +10,7 @@ use tokio_postgres::{
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The task that drives a connection until it ends; without notifications.
-pub(super) type Driving = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(super) type ConnectionDriver = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Debug, Error)]
 pub enum AddressError {
@@ -31,7 +31,7 @@ pub enum AddressError {
 pub struct DatabaseUrl {
     config: Config,
     tls: Option<MakeRustlsConnect>,
-    shown: String,
+    display: String,
 }
 
 impl DatabaseUrl {
@@ -89,14 +89,16 @@ impl DatabaseUrl {
                 MakeRustlsConnect::new(tls)
             });
         Ok(Self {
-            shown: shown(&config),
+            display: display_url(&config),
             config,
             tls,
         })
     }
 
     /// A connection, and the task that drives it.
-    pub(super) async fn connect(&self) -> Result<(Client, Driving), tokio_postgres::Error> {
+    pub(super) async fn connect(
+        &self,
+    ) -> Result<(Client, ConnectionDriver), tokio_postgres::Error> {
         Ok(match &self.tls {
             Some(tls) => {
                 let (client, connection) = self.config.connect(tls.clone()).await?;
@@ -160,7 +162,7 @@ fn is_this_machine(host: &Host) -> bool {
     }
 }
 
-fn shown(config: &Config) -> String {
+fn display_url(config: &Config) -> String {
     let hosts: Vec<_> = config
         .get_hosts()
         .iter()
@@ -184,7 +186,7 @@ fn shown(config: &Config) -> String {
 
 impl fmt::Display for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown)
+        f.write_str(&self.display)
     }
 }
 

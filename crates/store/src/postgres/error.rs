@@ -31,7 +31,7 @@ pub(super) fn translate(error: &tokio_postgres::Error, access: Access) -> StoreE
 fn is_outage(code: &SqlState, access: Access) -> bool {
     // A standby rejects writes, but may be promoted soon.
     let standby = access == Access::Write && *code == SqlState::READ_ONLY_SQL_TRANSACTION;
-    let passing = [
+    let transient = [
         SqlState::QUERY_CANCELED,
         SqlState::LOCK_NOT_AVAILABLE,
         SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
@@ -40,7 +40,7 @@ fn is_outage(code: &SqlState, access: Access) -> bool {
     ];
     // Classes: connections, exhausted resources, operator intervention.
     let class = matches!(&code.code()[..2], "08" | "53" | "57");
-    standby || class || passing.contains(code)
+    standby || class || transient.contains(code)
 }
 
 fn is_io(error: &tokio_postgres::Error) -> bool {
@@ -78,7 +78,7 @@ pub(super) fn text(error: &tokio_postgres::Error) -> String {
 }
 
 /// A hint for failures whose message has none.
-pub(super) fn way_out(why: &str) -> &'static str {
+pub(super) fn hint(why: &str) -> &'static str {
     if why.contains("peer certificate") {
         "; set `sslrootcert=<file>` in its URL to the authority that signed the certificate"
     } else if why.contains("does not support TLS") {

@@ -38,7 +38,7 @@ impl ToSql for Value {
                 Type::INT2 => i16::try_from(*number)?.to_sql(ty, out),
                 _ => Err(format!("expected {ty}, found an integer").into()),
             },
-            Self::Text(text) if is_text(ty) => storable(text).to_sql(ty, out),
+            Self::Text(text) if is_text(ty) => without_zero_bytes(text).to_sql(ty, out),
             Self::Text(_) => Err(format!("expected {ty}, found text").into()),
             Self::Bytes(bytes) => bytes.to_sql(ty, out),
         }
@@ -52,7 +52,7 @@ impl ToSql for Value {
 }
 
 /// Replaces zero bytes, which PostgreSQL cannot store. They occur only in answers of receivers.
-pub(crate) fn storable(text: &str) -> Cow<'_, str> {
+pub(crate) fn without_zero_bytes(text: &str) -> Cow<'_, str> {
     match text.contains('\0') {
         false => text.into(),
         true => text.replace('\0', "\u{fffd}").into(),

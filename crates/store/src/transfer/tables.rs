@@ -85,18 +85,18 @@ impl Table {
             values![name],
         )?;
         let (mut columns, mut key) = (Vec::new(), Vec::new());
-        for (place, row) in rows.iter().enumerate() {
+        for (index, row) in rows.iter().enumerate() {
             columns.push(row.get("name")?);
             let position: i64 = row.get("pk")?;
             if position > 0 {
-                key.push((position, place));
+                key.push((position, index));
             }
         }
         key.sort_unstable();
         Ok(Self {
             name,
             columns,
-            key: key.into_iter().map(|(_, place)| place).collect(),
+            key: key.into_iter().map(|(_, index)| index).collect(),
         })
     }
 
@@ -119,11 +119,11 @@ impl Table {
         };
         values
             .into_iter()
-            .filter_map(|(column, value)| Some((self.place(column)?, value)))
+            .filter_map(|(column, value)| Some((self.column_index(column)?, value)))
             .collect()
     }
 
-    fn place(&self, column: &str) -> Option<usize> {
+    fn column_index(&self, column: &str) -> Option<usize> {
         self.columns.iter().position(|name| name == column)
     }
 
@@ -160,7 +160,7 @@ impl Table {
     }
 
     pub(super) fn key_of(&self, row: &[Value]) -> Vec<Value> {
-        self.key.iter().map(|&place| row[place].clone()).collect()
+        self.key.iter().map(|&index| row[index].clone()).collect()
     }
 
     pub(super) fn insert(&self) -> String {
@@ -181,10 +181,10 @@ impl Table {
         }
     }
 
-    fn list(&self, places: impl IntoIterator<Item = usize>) -> String {
-        let names: Vec<_> = places
+    fn list(&self, indexes: impl IntoIterator<Item = usize>) -> String {
+        let names: Vec<_> = indexes
             .into_iter()
-            .map(|place| format!("\"{}\"", self.columns[place]))
+            .map(|index| format!("\"{}\"", self.columns[index]))
             .collect();
         names.join(", ")
     }

@@ -22,11 +22,11 @@ async fn every_table_is_listed_and_comes_after_the_tables_that_it_references() {
     known.push("schema_migrations");
     known.sort_unstable();
     assert_eq!(tables, known);
-    for (place, table) in COPIED.iter().enumerate() {
+    for (index, table) in COPIED.iter().enumerate() {
         for other in list(&format!(
             "SELECT \"table\" FROM pragma_foreign_key_list('{table}')"
         )) {
-            let earlier = COPIED[..place].contains(&other.as_str());
+            let earlier = COPIED[..index].contains(&other.as_str());
             assert!(earlier, "`{table}` refers to `{other}`");
         }
     }

@@ -8,7 +8,7 @@ use svc_protocol::api::AuditQuery;
 use super::*;
 use crate::{
     Store, audit,
-    engines::{Place, on_each_engine},
+    engines::{TestEngine, on_each_engine},
     events::{first_id_at, insert},
     page::PAGE_BYTES_MAX,
 };
@@ -62,8 +62,8 @@ fn patterns(text: &str) -> Vec<Pattern> {
 }
 
 /// Inserts more events than are compared one by one, so that the indexes are used too.
-async fn filters_find_all_matching_events_however_old(place: &Place) {
-    let store = place.open().await;
+async fn filters_find_all_matching_events_however_old(engine: &TestEngine) {
+    let store = engine.open().await;
     let kinds = [
         "custom.usual",
         "custom.rare.a",
@@ -119,8 +119,8 @@ async fn filters_find_all_matching_events_however_old(place: &Place) {
     }
 }
 
-async fn a_page_ends_at_its_bytes_and_the_next_goes_on(place: &Place) {
-    let store = place.open().await;
+async fn a_page_ends_at_its_bytes_and_the_next_goes_on(engine: &TestEngine) {
+    let store = engine.open().await;
     let large = |number| Event {
         data: json!({"text": "x".repeat(200 * 1024)}),
         ..event(number, ANN, "custom.large")
@@ -160,7 +160,7 @@ async fn explain(store: &Store, sql: String, values: Vec<Value>) -> String {
 /// In a query plan, SEARCH reads a part of an index, and SCAN reads a whole table.
 #[tokio::test]
 async fn no_filter_of_the_history_reads_the_whole_table() {
-    let store = Place::embedded().open().await;
+    let store = TestEngine::embedded().open().await;
     let at = Some(Timestamp(1_700_000_000_000));
     for owner in [None, Some(ANN)] {
         for space in [None, Some(SpaceId::NIL), Some(LAB)] {
@@ -199,7 +199,7 @@ async fn no_filter_of_the_history_reads_the_whole_table() {
 
 #[tokio::test]
 async fn no_filter_of_the_audit_log_reads_the_whole_table() {
-    let store = Place::embedded().open().await;
+    let store = TestEngine::embedded().open().await;
     let some = || Some("x".to_owned());
     let none = AuditQuery::default();
     for (filter, index) in [

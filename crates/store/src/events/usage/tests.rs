@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     Store,
-    engines::{Place, on_each_engine},
+    engines::{TestEngine, on_each_engine},
     events,
 };
 
@@ -93,8 +93,8 @@ async fn stored(store: &Store) -> Vec<i64> {
     reading.await.expect("read")
 }
 
-async fn the_oldest_events_that_no_lane_needs_make_room(place: &Place) {
-    let store = place.open().await;
+async fn the_oldest_events_that_no_lane_needs_make_room(engine: &TestEngine) {
+    let store = engine.open().await;
     insert_some(&store, 0..12).await;
     need(&store, 0, "somebody").await;
     assert!(room(&store, 11).await);
@@ -107,8 +107,8 @@ async fn the_oldest_events_that_no_lane_needs_make_room(place: &Place) {
     assert!(!left.contains(&1), "{left:?}");
 }
 
-async fn what_lanes_of_the_owner_need_is_not_removed(place: &Place) {
-    let store = place.open().await;
+async fn what_lanes_of_the_owner_need_is_not_removed(engine: &TestEngine) {
+    let store = engine.open().await;
     insert_some(&store, 0..11).await;
     for number in 0..10 {
         need(&store, number, "somebody").await;
@@ -117,8 +117,8 @@ async fn what_lanes_of_the_owner_need_is_not_removed(place: &Place) {
     assert_eq!(stored(&store).await.len(), 11);
 }
 
-async fn what_only_global_sinks_need_counts_for_the_server(place: &Place) {
-    let store = place.open().await;
+async fn what_only_global_sinks_need_counts_for_the_server(engine: &TestEngine) {
+    let store = engine.open().await;
     insert_some(&store, 0..12).await;
     for number in 0..12 {
         need(&store, number, "global").await;
@@ -141,8 +141,8 @@ async fn what_only_global_sinks_need_counts_for_the_server(place: &Place) {
     assert_eq!(counted(&store).await.1, 0);
 }
 
-async fn retention_counts_down(place: &Place) {
-    let store = place.open().await;
+async fn retention_counts_down(engine: &TestEngine) {
+    let store = engine.open().await;
     insert_some(&store, 0..5).await;
     let pruning = store.write(|tx| events::prune(tx, Timestamp(1_700_000_000_003), 100));
     assert_eq!(pruning.await, Ok(3));

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     Store,
-    engines::{Place, on_each_engine},
+    engines::{TestEngine, on_each_engine},
     lanes,
 };
 
@@ -81,8 +81,8 @@ async fn due_owners(store: &Store, server: ServerId, now: Timestamp) -> Vec<(Str
     listing.await.expect("read")
 }
 
-async fn an_owners_many_lanes_hide_no_other_owner(place: &Place) {
-    let store = place.open().await;
+async fn an_owners_many_lanes_hide_no_other_owner(engine: &TestEngine) {
+    let store = engine.open().await;
     methods_of(&store, 1, 300).await;
     methods_of(&store, 2, 1).await;
     let both = [(user(1).to_string(), NOW.0), (user(2).to_string(), NOW.0)];
@@ -99,8 +99,8 @@ async fn an_owners_many_lanes_hide_no_other_owner(place: &Place) {
     assert_eq!(claims(&store, 2, later, 10).await.len(), 1);
 }
 
-async fn lanes_are_claimed_in_the_order_they_are_due(place: &Place) {
-    let store = place.open().await;
+async fn lanes_are_claimed_in_the_order_they_are_due(engine: &TestEngine) {
+    let store = engine.open().await;
     let lanes = methods_of(&store, 1, 3).await;
     let (first, waiting) = (lanes[2], lanes[1]);
     let setting = store.write(move |tx| {
@@ -117,8 +117,8 @@ async fn lanes_are_claimed_in_the_order_they_are_due(place: &Place) {
 }
 
 /// A server of the previous version creates lanes without a kind.
-async fn the_kinds_of_lanes_are_corrected(place: &Place) {
-    let store = place.open().await;
+async fn the_kinds_of_lanes_are_corrected(engine: &TestEngine) {
+    let store = engine.open().await;
     methods_of(&store, 1, 1).await;
     let forgetting =
         store.write(|tx| tx.execute("UPDATE lanes SET delivery_kind = 'webhook'", &[]));
@@ -137,7 +137,7 @@ on_each_engine!(
 /// Every statement begins at the first due lane of one owner.
 #[tokio::test]
 async fn no_statement_reads_more_than_the_first_lanes_of_one_owner() {
-    let store = Place::embedded().open().await;
+    let store = TestEngine::embedded().open().await;
     for kind in DeliveryKind::ALL {
         for sql in [owners_sql(kind), first_due_sql(kind), claim_sql(kind)] {
             let explained = format!("EXPLAIN QUERY PLAN {sql}");
