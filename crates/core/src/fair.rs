@@ -4,8 +4,8 @@
 //! another only while its holdings stay below a [`Share`] of the free slots, and never one of the
 //! last, reserved slots. So the more slots are in use, the less one owner may add, and the reserved
 //! slots are for owners that hold none. With [`Share::QUARTER`] a single owner gets at most a quarter
-//! of all slots, and only as many owners as a quarter of the slots can together occupy the last one.
-//! Waiting owners take turns (round robin).
+//! of all slots, and it takes at least as many owners as a quarter of the slots to occupy the last
+//! one. Waiting owners take turns (round robin).
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},

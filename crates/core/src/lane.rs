@@ -49,7 +49,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// What follows a failed attempt.
+/// The consequence of a failed attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AfterFailure {
     RetryIn(Duration),

@@ -131,7 +131,7 @@ mod tests {
             assert_eq!(
                 check(Permissions::all(), actor),
                 Ok(()),
-                "an administrator acts on everybody"
+                "an administrator may act on every user"
             );
         }
     }

@@ -81,7 +81,7 @@ impl PageRequest {
         self.limit as usize + 1
     }
 
-    /// Removes the extra record and makes the cursor.
+    /// Removes the extra record, and sets the cursor if there was one.
     pub(super) fn page<T, K: ToString>(self, mut items: Vec<T>, key: impl Fn(&T) -> K) -> Page<T> {
         let limit = self.limit as usize;
         let more = items.len() > limit;
