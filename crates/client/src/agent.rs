@@ -16,10 +16,10 @@ use crate::{
     transport::Policy,
 };
 
-/// A registration waits for the old process's first call slot and the server's word.
+/// Longest wait for a registration, which includes the start of a process and the server's answer.
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Speaks to one agent.
+/// A client of one agent.
 #[derive(Debug)]
 pub struct AgentClient {
     client: Client,
@@ -46,7 +46,7 @@ impl AgentClient {
             .await
     }
 
-    /// Removes all methods, or those the method server knows by one local name.
+    /// Removes all methods, or only those with a given local name.
     pub async fn unregister(&self, local_name: Option<&str>) -> Result<Unregistered, Error> {
         let path = with_query("/registration", &json!({"local_name": local_name}));
         let answer = self.client.send(Method::DELETE, &path, None).await?;

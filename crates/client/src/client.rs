@@ -1,4 +1,4 @@
-//! The server's HTTP API, typed.
+//! The typed client of the server's HTTP API.
 
 mod events;
 pub(crate) mod query;
@@ -21,10 +21,10 @@ use crate::{
     transport::{Answer, Policy, Transport},
 };
 
-/// Whom the client speaks for.
+/// The credential that a client sends.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub enum Credential {
-    /// Nobody, or whoever the agent's proxy stands for.
+    /// No credential. An agent's proxy adds its own.
     #[default]
     None,
     /// An API token or an agent token.
@@ -43,7 +43,7 @@ impl fmt::Debug for Credential {
     }
 }
 
-/// Speaks to one server (or to an agent's proxy) as one caller.
+/// A client of one server (or of an agent's proxy), with one credential.
 pub struct Client {
     transport: Transport,
     credential: Credential,
@@ -84,8 +84,8 @@ impl Client {
         self.transport.policy()
     }
 
-    /// Sends any request and gives back whatever answer comes, errors included. A `body` is sent
-    /// as JSON unless `headers` say otherwise.
+    /// Sends any request and returns the answer, whatever its status. A `body` is sent as JSON unless
+    /// `headers` name another content type.
     pub async fn send_raw(
         &self,
         method: Method,
@@ -99,7 +99,7 @@ impl Client {
         self.transport.send(request, within).await
     }
 
-    /// Asks for a response that goes on.
+    /// Opens a stream of server-sent events.
     pub(crate) async fn open_stream(
         &self,
         path: &str,
@@ -126,7 +126,7 @@ impl Client {
             .body(Full::new(Bytes::from(body.unwrap_or_default())))
             .map_err(|error| {
                 self.transport
-                    .unexpected(format!("`{path}` cannot be requested: {error}"))
+                    .unexpected(format!("`{path}` is not a valid path: {error}"))
             })?;
         self.put_credential(request.headers_mut())?;
         if has_body {
@@ -147,7 +147,7 @@ impl Client {
         };
         let mut value = HeaderValue::from_str(&text).map_err(|_| {
             self.transport
-                .unexpected("the credential holds characters no credential has")
+                .unexpected("the credential contains characters that no credential has")
         })?;
         value.set_sensitive(true);
         headers.insert(name, value);
@@ -163,6 +163,10 @@ impl Client {
     ) -> Result<Answer, Error> {
         let headers = HeaderMap::new();
         let answer = self.send_raw(method, path, headers, body, None).await?;
+        self.check_status(answer)
+    }
+
+    fn check_status(&self, answer: Answer) -> Result<Answer, Error> {
         if answer.status.is_success() {
             Ok(answer)
         } else {
@@ -195,13 +199,13 @@ impl Client {
     pub(crate) fn read<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T, Error> {
         serde_json::from_slice(&answer.body).map_err(|error| {
             self.transport.unexpected(format!(
-                "status {} with a body that is not what this version of svc knows: {error}",
+                "status {} with a body that this version of svc cannot read: {error}",
                 answer.status
             ))
         })
     }
 
-    /// The error an answer stands for, also when it is not a problem document.
+    /// The error for an answer that is not a success, with or without a problem document.
     pub fn problem(&self, status: StatusCode, body: &[u8]) -> Error {
         match serde_json::from_slice::<Problem>(body) {
             Ok(problem) => Error::Problem {
@@ -210,7 +214,7 @@ impl Client {
             },
             Err(_) => self
                 .transport
-                .unexpected(format!("status {status}, without a reason svc can read")),
+                .unexpected(format!("status {status} without a problem document")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Everything that can go wrong with a request, told apart by what the caller can do about it.
+//! Errors of requests, one variant for each way in which a caller may react.
 
 use std::time::Duration;
 
@@ -8,24 +8,24 @@ use thiserror::Error;
 
 #[derive(Debug, Error)]
 pub enum Error {
-    /// No connection, or it broke.
+    /// The connection could not be made, or broke.
     #[error("cannot reach `{target}`: {why}")]
     Unreachable { target: String, why: String },
     #[error("`{target}` did not answer within {:.1} s", after.as_secs_f64())]
     Timeout { target: String, after: Duration },
-    /// The server understood and said no.
+    /// The server rejected the request.
     #[error("{problem}")]
     Problem {
         status: StatusCode,
         problem: Box<Problem>,
     },
-    /// Something answered, but not as this API does.
+    /// The answer does not follow this API, so it may come from another program.
     #[error("unexpected answer from `{target}`: {why}")]
     Unexpected { target: String, why: String },
 }
 
 impl Error {
-    /// The problem's stable code, if the server gave one.
+    /// The code of the problem, if the server sent one.
     pub fn problem_code(&self) -> Option<&str> {
         match self {
             Self::Problem { problem, .. } => Some(&problem.code),

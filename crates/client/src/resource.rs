@@ -1,4 +1,4 @@
-//! The records that are created, listed, read, changed and removed in one way.
+//! The kinds of records that share the same operations: create, list, read, update, delete.
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -7,13 +7,13 @@ use uuid::Uuid;
 
 /// A kind of record of the API.
 pub trait Resource: DeserializeOwned + Serialize + Send {
-    /// Where its list stands.
+    /// Path of the list.
     const PATH: &'static str;
-    /// What people call it.
+    /// The word for the kind in messages.
     const KIND: &'static str;
-    /// Body that creates one.
+    /// Body of the request that creates a record.
     type New: Serialize + Sync;
-    /// Merge patch that changes one.
+    /// Merge patch that changes a record.
     type Patch: Serialize + Sync;
     type List: Listing<Item = Self>;
 
@@ -24,12 +24,12 @@ pub trait Resource: DeserializeOwned + Serialize + Send {
 /// One page of records.
 pub trait Listing: DeserializeOwned + Serialize + Send {
     type Item;
-    /// Where it stands.
+    /// Path of the list.
     const PATH: &'static str;
 
     fn items(&self) -> &[Self::Item];
     fn into_page(self) -> (Vec<Self::Item>, Option<String>);
-    /// The document of a list that is complete.
+    /// The document of a complete list, without a next page.
     fn whole(items: Vec<Self::Item>) -> Self;
 }
 

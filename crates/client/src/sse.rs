@@ -1,4 +1,4 @@
-//! Server-sent events: a response that goes on, cut into its messages.
+//! Server-sent events: splits the body of a response into messages as it arrives.
 
 use std::{collections::VecDeque, fmt};
 
@@ -8,30 +8,30 @@ use hyper::body::Incoming;
 
 use crate::{error::Error, transport::Connection};
 
-/// Bytes one message may have: an event and what is around it, with room.
+/// Largest message; an event with its envelope is far smaller.
 const MESSAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// One message of a stream.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Message {
-    /// Where to go on from after a lost connection.
+    /// Position in the stream, to resume after a lost connection.
     pub id: Option<String>,
-    /// Its kind; absent means `message`.
+    /// The message's type; absent means `message`.
     pub event: Option<String>,
     pub data: String,
 }
 
-/// What a stream gave.
+/// One item read from a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Received {
     Message(Message),
-    /// A sign of life.
+    /// Bytes without a complete message: the connection is alive.
     KeepAlive,
     /// The server ended the stream.
     End,
 }
 
-/// A stream that is open; dropped, its connection is closed.
+/// An open stream. Dropping it closes its connection.
 pub struct EventStream {
     body: Incoming,
     parser: Parser,
@@ -49,7 +49,7 @@ impl EventStream {
         }
     }
 
-    /// The next message. May be dropped while it waits: nothing that was read is lost.
+    /// The next item. Cancel safe: no bytes that were read are lost.
     pub async fn next(&mut self) -> Result<Received, Error> {
         loop {
             if let Some(message) = self.parser.next() {
@@ -82,12 +82,12 @@ impl fmt::Debug for EventStream {
     }
 }
 
-/// Cuts bytes into messages, wherever the bytes were cut before.
+/// Splits bytes into messages. Messages and lines may arrive in parts of any size.
 #[derive(Debug, Default)]
 struct Parser {
-    /// The beginning of a line whose end has not come.
+    /// The beginning of an incomplete line.
     rest: Vec<u8>,
-    /// The message whose end has not come.
+    /// The incomplete message.
     message: Message,
     has_data: bool,
     done: VecDeque<Message>,
@@ -113,7 +113,7 @@ impl Parser {
         let line = line.strip_suffix('\r').unwrap_or(line);
         if line.is_empty() {
             let message = std::mem::take(&mut self.message);
-            // Without data there is no message, only a new place to go on from.
+            // A block without data is not a message.
             if std::mem::take(&mut self.has_data) {
                 self.done.push_back(message);
             }
@@ -130,7 +130,7 @@ impl Parser {
                 }
                 self.message.data.push_str(value);
             }
-            // Comments, and fields of later days.
+            // Comments and unknown fields.
             _ => {}
         }
     }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_cut_out_wherever_the_bytes_were_cut() {
+    fn messages_are_found_however_the_bytes_are_split() {
         let text = ": hello\n\nid: 1\nevent: a\ndata: x\ndata: y\n\r\ndata:z\r\n\r\nid: 9\n\nretry: 5\ndata: é\n\nhalf";
         let expected = messages(&[text]);
         assert_eq!(expected.len(), 3);

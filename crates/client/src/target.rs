@@ -1,4 +1,4 @@
-//! Where a server or an agent is reached: `http://`, `https://`, or a Unix socket.
+//! The address of a server or an agent: `http://`, `https://`, or a Unix socket.
 
 mod list;
 
@@ -24,13 +24,13 @@ pub enum TargetError {
     NotAnAddress { url: String, why: String },
     #[error("cannot read the CA file `{path}`: {why}")]
     CaFile { path: String, why: String },
-    #[error("no trusted certificate authorities were found on this machine; give one as CA file")]
+    #[error("no trusted certificate authorities were found on this machine; set a CA file")]
     NoRoots,
     #[error("TLS cannot be set up: {0}")]
     Tls(#[from] tokio_rustls::rustls::Error),
     #[error("address {number} of `{list}` is empty; addresses are separated by single commas")]
     EmptyAddress { number: usize, list: String },
-    #[error("`{0}` is named twice; each server is named once")]
+    #[error("`{0}` is named twice; name each server once")]
     SameAddress(String),
     #[error(
         "`{url}` is address {number} of {count}; at most {most} servers may be named",
@@ -40,11 +40,11 @@ pub enum TargetError {
     TooManyAddresses { url: String, count: usize },
 }
 
-/// A place that speaks HTTP, ready to connect to as often as needed.
+/// The address of an HTTP server, with everything needed to connect to it.
 #[derive(Clone)]
 pub struct Target {
     pub(crate) address: Address,
-    /// Path the API stands under, without a slash at its end: empty unless a proxy adds one.
+    /// Path prefix of the API, without a slash at its end: empty unless a proxy adds one.
     base_path: String,
 }
 
@@ -65,13 +65,13 @@ pub enum Address {
 }
 
 impl Target {
-    /// Reads `http://host[:port][/base]` or `https://…`. `extra_ca` is a PEM file trusted beside
-    /// the machine's own roots.
+    /// Parses `http://host[:port][/base]` or `https://…`. `extra_ca` is a PEM file of authorities
+    /// that are trusted besides the machine's own.
     pub fn parse(url: &str, extra_ca: Option<&Path>) -> Result<Self, TargetError> {
         Self::parse_with(url, || Ok(Arc::new(tls_config(extra_ca)?)))
     }
 
-    /// Asks for `tls` only if the address needs it.
+    /// Calls `tls` only for an `https` address.
     fn parse_with(
         url: &str,
         tls: impl FnOnce() -> Result<Arc<ClientConfig>, TargetError>,
@@ -88,7 +88,7 @@ impl Target {
             .ok_or_else(|| refuse("it must begin with `http://` or `https://`"))?;
         let authority = uri.authority().ok_or_else(|| refuse("it names no host"))?;
         if authority.as_str().contains('@') {
-            return Err(refuse("it must not hold a user name or password"));
+            return Err(refuse("it must not contain a user name or password"));
         }
         if uri.query().is_some() {
             return Err(refuse("it must not have a query"));
@@ -108,7 +108,7 @@ impl Target {
                 port: port.unwrap_or(443),
                 config: tls()?,
             },
-            _ => return Err(refuse("only `http` and `https` are spoken")),
+            _ => return Err(refuse("only `http` and `https` are supported")),
         };
         Ok(Self {
             address,
@@ -148,12 +148,12 @@ impl Target {
         }
     }
 
-    /// The path to request for one of the API's paths.
+    /// The path of a request: the base path and one of the API's paths.
     pub fn path(&self, path: &str) -> String {
         format!("{}{path}", self.base_path)
     }
 
-    /// The whole address of one of the API's paths, as a person or another program writes it.
+    /// The whole URL of one of the API's paths.
     pub fn url(&self, path: &str) -> String {
         let scheme = if self.is_tls() { "https" } else { "http" };
         format!("{scheme}://{}{}{path}", self.host_header(), self.base_path)
@@ -175,13 +175,13 @@ impl fmt::Debug for Target {
     }
 }
 
-/// What an error may repeat of an address: a setup link carries its token in the query.
+/// A URL without its query, for messages: the query of a setup link holds its token.
 fn without_secrets(url: &str) -> String {
     let end = url.find('?').unwrap_or(url.len());
     url[..end].to_owned()
 }
 
-/// How TLS servers are trusted: the machine's own roots, and those of a PEM file.
+/// TLS settings that trust the machine's own certificate authorities, and those of a PEM file.
 pub fn tls_config(extra_ca: Option<&Path>) -> Result<ClientConfig, TargetError> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -194,7 +194,7 @@ pub fn tls_config(extra_ca: Option<&Path>) -> Result<ClientConfig, TargetError> 
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
             .map_err(|error| fail(error.to_string()))?;
         if certificates.is_empty() {
-            return Err(fail("it holds no certificate".to_owned()));
+            return Err(fail("the file contains no certificate".to_owned()));
         }
         for certificate in certificates {
             roots
@@ -205,7 +205,7 @@ pub fn tls_config(extra_ca: Option<&Path>) -> Result<ClientConfig, TargetError> 
     if roots.is_empty() {
         return Err(TargetError::NoRoots);
     }
-    // The provider is named, so that another one in the dependency graph changes nothing.
+    // The provider is explicit, so that another provider in the dependency graph has no effect.
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)

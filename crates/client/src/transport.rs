@@ -1,7 +1,7 @@
-//! One request, one answer, over HTTP/1.1: bounded in time and in size.
+//! Sends a request over HTTP/1.1 and reads the answer, with limits for time and size.
 //!
-//! Connections that are still good are kept and used again. A request is sent a second time only
-//! when the first connection never took it.
+//! Open connections are kept and used again. A request is sent again only if nothing of it was sent
+//! on the first connection.
 
 use std::{io, time::Duration};
 
@@ -28,23 +28,23 @@ mod guarded;
 
 pub use guarded::{GuardedError, connect_guarded};
 
-/// A connection's bytes, whatever carries them.
+/// A byte stream of any kind: TCP, TLS or Unix socket.
 pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// How long and how much the client puts up with.
+/// The client's timeouts and limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Policy {
     /// Time to connect, TLS included.
     pub connect_timeout: Duration,
-    /// Time from sending a request to the last byte of its answer.
+    /// Time for a request, from the connection to the last byte of the answer.
     pub answer_timeout: Duration,
     /// The same for a method call, whose own timeout may be an hour (spec 8).
     pub call_timeout: Duration,
-    /// Bytes an answer may have.
+    /// Largest answer, in bytes.
     pub answer_bytes_max: usize,
-    /// Connections kept for the next request.
+    /// Most idle connections that are kept.
     pub idle_max: usize,
 }
 
@@ -68,7 +68,7 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-/// Opens a connection to a target; the link of the agent uses it too.
+/// Opens a connection to a target. The agent's link uses it too.
 pub async fn connect(target: &Target) -> io::Result<Box<dyn Stream>> {
     match &target.address {
         Address::Tcp { host, port } => Ok(Box::new(connect_tcp(host, *port).await?)),
@@ -89,14 +89,14 @@ async fn connect_tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// An IPv6 address stands in brackets in a URL only.
+/// The host without the brackets of an IPv6 address, which only URLs have.
 pub fn bare_host(host: &str) -> &str {
     host.strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'))
         .unwrap_or(host)
 }
 
-/// A connection and the task that drives it, which ends with it.
+/// A connection and the task that drives it. The task ends when the connection is dropped.
 pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: JoinHandle<()>,
@@ -141,10 +141,7 @@ impl Transport {
         self.put_host(&mut request)?;
         match timeout(within, self.exchange(request)).await {
             Ok(answer) => answer,
-            Err(_) => Err(Error::Timeout {
-                target: self.target.to_string(),
-                after: within,
-            }),
+            Err(_) => Err(self.timeout_error(within)),
         }
     }
 
@@ -155,8 +152,8 @@ impl Transport {
         Ok(())
     }
 
-    /// Sends a request whose answer goes on, on a connection of its own. What is not a success is
-    /// read whole, as an answer.
+    /// Sends a request for an event stream, on a connection of its own. If the status is not a
+    /// success, returns the whole answer instead of a stream.
     pub(crate) async fn open_stream(
         &self,
         mut request: Request<Full<Bytes>>,
@@ -182,10 +179,7 @@ impl Transport {
         let within = self.policy.answer_timeout;
         match timeout(within, opening).await {
             Ok(opened) => opened,
-            Err(_) => Err(Error::Timeout {
-                target: self.target.to_string(),
-                after: within,
-            }),
+            Err(_) => Err(self.timeout_error(within)),
         }
     }
 
@@ -194,7 +188,7 @@ impl Transport {
             match connection.sender.try_send_request(request).await {
                 Ok(response) => return self.read(connection, response).await,
                 Err(mut failed) => match failed.take_message() {
-                    // It was closed before it took the request: nothing was sent.
+                    // The connection was closed before anything was sent.
                     Some(unsent) => request = unsent,
                     None => return Err(self.unreachable(failed.into_error())),
                 },
@@ -213,17 +207,12 @@ impl Transport {
         let limit = self.policy.connect_timeout;
         let stream = match timeout(limit, connect(&self.target)).await {
             Ok(stream) => stream.map_err(|error| self.unreachable(error))?,
-            Err(_) => {
-                return Err(Error::Timeout {
-                    target: self.target.to_string(),
-                    after: limit,
-                });
-            }
+            Err(_) => return Err(self.timeout_error(limit)),
         };
         let (sender, connection) = http1::handshake(TokioIo::new(stream))
             .await
             .map_err(|error| self.unreachable(error))?;
-        // Its failure reaches the request in flight through the sender.
+        // The request in flight gets an error of the connection through the sender.
         let driver = tokio::spawn(async move {
             let _ = connection.await;
         });
@@ -255,10 +244,7 @@ impl Transport {
     }
 
     fn take_idle(&self) -> Option<Connection> {
-        let mut idle = self
-            .idle
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut idle = self.lock_idle();
         while let Some(connection) = idle.pop() {
             if !connection.sender.is_closed() {
                 return Some(connection);
@@ -268,12 +254,21 @@ impl Transport {
     }
 
     fn keep(&self, connection: Connection) {
-        let mut idle = self
-            .idle
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut idle = self.lock_idle();
         if idle.len() < self.policy.idle_max {
             idle.push(connection);
+        }
+    }
+
+    fn lock_idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {
+        let locked = self.idle.lock();
+        locked.unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn timeout_error(&self, after: Duration) -> Error {
+        Error::Timeout {
+            target: self.target.to_string(),
+            after,
         }
     }
 

@@ -1,7 +1,8 @@
 //! The wall clock of the server, the store and the agent, and the only code that reads it.
 //!
-//! Code whose result depends on the time under test holds a [`Clock`], which a test can replace:
-//! leases, credentials, limits. Code that only stamps a record calls [`now`].
+//! Leases, credentials and limits hold a [`Clock`], which a test can replace. Code that only records
+//! a time calls [`now`].
+
 use std::{
     fmt,
     sync::Arc,
@@ -20,7 +21,7 @@ impl Clock {
         Self(Arc::new(now))
     }
 
-    /// A clock that returns what `read` returns.
+    /// A clock that calls `read` for the time.
     pub fn from_fn(read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(read))
     }
@@ -42,7 +43,7 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// The system time. A clock set before 1970 counts as 1970: no record is older.
+/// The system time. A time before 1970 is returned as 1970.
 pub fn now() -> Timestamp {
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -50,7 +51,7 @@ pub fn now() -> Timestamp {
     Timestamp(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// The system time in microseconds, for an order that must grow across restarts.
+/// The system time in microseconds, for numbers that must grow across restarts.
 pub fn now_micros() -> u64 {
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)

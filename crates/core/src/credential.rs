@@ -1,7 +1,8 @@
-//! The written form of secrets that people and programs carry: `svc_pat_…`, `svc_agt_…`.
+//! The text form of credentials: `svc_pat_…`, `svc_agt_…`.
 //!
-//! A prefix that tells the kind, 32 random bytes, and a checksum so that a mistyped or cut-off
-//! token is known as such without a look-up. Only a hash of the whole is ever stored.
+//! A credential is a prefix for its kind, 32 random bytes in hex, and a checksum. The checksum
+//! detects mistyped or truncated credentials without a look-up. The store only ever holds a hash of
+//! the whole text.
 
 use std::fmt::Write;
 
@@ -16,7 +17,7 @@ pub enum CredentialKind {
     AgentToken,
     /// The value of the `svc_session` cookie.
     Session,
-    /// The one-time link of a first start.
+    /// The secret in the one-time setup link of a first start.
     Setup,
 }
 
@@ -32,7 +33,7 @@ impl CredentialKind {
         }
     }
 
-    /// Writes a credential from random bytes.
+    /// Formats random bytes as a credential.
     pub fn format(self, secret: &[u8; SECRET_BYTES]) -> String {
         let mut text = String::from(self.prefix());
         for byte in secret {

@@ -1,4 +1,4 @@
-//! Events: what may be emitted, whose they are, and the default form in which they travel.
+//! Events: rules for emitted types and payloads, the owner and the actor, the default body.
 
 pub mod sample;
 
@@ -11,12 +11,13 @@ use thiserror::Error;
 use crate::{
     id::{EventId, SpaceId, UserId},
     pattern::{EVENT_TYPE_MAX, is_event_type},
+    schema::type_name,
     timestamp::Timestamp,
 };
 
-/// Bytes of a payload as JSON.
+/// Largest payload, in bytes of JSON.
 pub const PAYLOAD_BYTES_MAX: usize = 256 * 1024;
-/// What every emitted type gets, so that nobody can fake a system event (spec 6.2).
+/// Prefix of every emitted type, so that no user can fake a system event (spec 6.2).
 const CUSTOM_PREFIX: &str = "custom.";
 
 /// An event as it is stored and delivered.
@@ -25,7 +26,7 @@ pub struct Event {
     pub id: EventId,
     pub r#type: String,
     pub ts: Timestamp,
-    /// Whose sinks and methods may see it, besides global sinks.
+    /// The user whose sinks and methods receive the event; global sinks receive it too.
     pub owner_id: UserId,
     /// The nil id for an event without a space.
     pub space_id: SpaceId,
@@ -33,7 +34,7 @@ pub struct Event {
     pub data: Value,
 }
 
-/// Who made an event happen.
+/// The cause of an event: a user, an agent or the server itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Actor {
     pub id: Option<UserId>,
@@ -50,7 +51,7 @@ pub enum ActorKind {
 }
 
 impl Actor {
-    /// What nobody did.
+    /// The actor of events that no user or agent caused.
     pub fn system() -> Self {
         Self {
             id: None,
@@ -69,7 +70,7 @@ pub struct EventSpace {
 }
 
 impl Event {
-    /// The form of spec 2.2: the default body of webhooks and params of subscribed methods.
+    /// The default body of webhooks and the default params of subscribed methods (spec 2.2).
     pub fn default_body(&self) -> Value {
         json!({
             "event_id": self.id,
@@ -92,7 +93,7 @@ pub enum EmitError {
     TooLarge(usize),
 }
 
-/// The type an emitted event gets: `custom.` is always prepended (spec 6.2).
+/// The stored type of an emitted event: `custom.` is always prepended (spec 6.2).
 pub fn custom_type(given: &str) -> Result<String, EmitError> {
     if !is_event_type(given) {
         return Err(EmitError::Type(
@@ -104,22 +105,14 @@ pub fn custom_type(given: &str) -> Result<String, EmitError> {
 
 /// Checks an emitted payload.
 pub fn check_payload(payload: &Value) -> Result<(), EmitError> {
-    let kind = match payload {
-        Value::Object(_) => {
-            let bytes = payload.to_string().len();
-            return if bytes > PAYLOAD_BYTES_MAX {
-                Err(EmitError::TooLarge(bytes))
-            } else {
-                Ok(())
-            };
-        }
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-    };
-    Err(EmitError::NotAnObject(kind))
+    if !payload.is_object() {
+        return Err(EmitError::NotAnObject(type_name(payload)));
+    }
+    let bytes = payload.to_string().len();
+    if bytes > PAYLOAD_BYTES_MAX {
+        return Err(EmitError::TooLarge(bytes));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

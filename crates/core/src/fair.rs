@@ -3,9 +3,9 @@
 //! Two rules. An owner that holds no slot may take any free one. An owner that holds slots may take
 //! another only while its holdings stay below a [`Share`] of the free slots, and never one of the
 //! last, reserved slots. So the more slots are in use, the less one owner may add, and the reserved
-//! slots are for owners that hold none. With [`Share::QUARTER`] one owner gets a quarter of all
-//! slots; to occupy the last one takes as many owners as a quarter of the slots. Owners that wait
-//! take turns (round robin).
+//! slots are for owners that hold none. With [`Share::QUARTER`] a single owner gets at most a quarter
+//! of all slots, and it takes at least as many owners as a quarter of the slots to occupy the last
+//! one. Waiting owners take turns (round robin).
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -48,7 +48,7 @@ pub struct FairSlots<K> {
     reserved: usize,
     free: usize,
     held: HashMap<K, usize>,
-    /// Each owner at most once; the first one has waited longest.
+    /// Waiting owners, each at most once; the first has waited longest.
     line: VecDeque<K>,
     in_line: HashSet<K>,
 }
@@ -82,7 +82,7 @@ impl<K: Clone + Eq + Hash> FairSlots<K> {
         self.free > 0 && (held == 0 || (self.free > self.reserved && below_share()))
     }
 
-    /// Puts an owner at the end of the line, unless it is in the line.
+    /// Adds an owner to the end of the line, unless it already waits.
     pub fn wait(&mut self, owner: K) {
         if self.in_line.insert(owner.clone()) {
             self.line.push_back(owner);
@@ -102,7 +102,7 @@ impl<K: Clone + Eq + Hash> FairSlots<K> {
         self.line.iter().any(|owner| self.may_take(owner))
     }
 
-    /// Takes an owner out of the line.
+    /// Removes an owner from the line.
     pub fn stop_waiting(&mut self, owner: &K) {
         if self.in_line.remove(owner) {
             self.line.retain(|waiting| waiting != owner);
@@ -123,7 +123,7 @@ impl<K: Clone + Eq + Hash> FairSlots<K> {
         Some(owner)
     }
 
-    /// Gives a slot back. Without one to give back, nothing happens.
+    /// Returns a slot of an owner. Does nothing if the owner holds none.
     pub fn release(&mut self, owner: &K) {
         let Some(held) = self.held.get_mut(owner) else {
             return;
@@ -145,7 +145,7 @@ impl<K: Clone + Eq + Hash> FairSlots<K> {
 mod tests {
     use super::*;
 
-    /// Takes slots for one owner until it gets no more.
+    /// Takes slots for one owner until its share is used up.
     fn fill(slots: &mut FairSlots<u32>, owner: u32) -> usize {
         let mut taken = 0;
         loop {

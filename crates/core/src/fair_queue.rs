@@ -1,8 +1,8 @@
 //! A queue in which flows take turns: items of one flow keep their order, and no flow delays
 //! another by more than one turn.
 //!
-//! A flow is named by a number, such as the one that stands for a user. Every operation is O(1),
-//! and an empty queue that is used again allocates nothing.
+//! A flow is named by a number, such as the number of a user. All operations but
+//! [`FairQueue::pop_fronts`] are O(1), and an empty queue that is used again allocates nothing.
 
 use std::num::NonZeroUsize;
 
@@ -10,7 +10,7 @@ use slab::Slab;
 
 use crate::number_map::NumberMap;
 
-/// Link of a list that leads nowhere.
+/// The end of a linked list.
 const NONE: usize = usize::MAX;
 
 /// How long a turn is.
@@ -18,8 +18,8 @@ const NONE: usize = usize::MAX;
 pub enum Turn {
     /// One item, whatever its size.
     Item,
-    /// About this many bytes. A flow whose first item is larger saves up several turns for it
-    /// (deficit round robin).
+    /// About this many bytes. A flow whose first item is larger accumulates the credit of several
+    /// turns (deficit round robin).
     Bytes(NonZeroUsize),
 }
 
@@ -30,7 +30,7 @@ pub struct FairQueue<T> {
     by_name: NumberMap<u32, usize>,
     /// The flow whose turn it is. The flows that have items form a ring.
     current: usize,
-    /// The last flow of a queue that is empty now. It is kept because the same one often comes next.
+    /// The last flow of a queue that is now empty. Kept because the same flow often comes next.
     last: usize,
     bytes: usize,
 }
@@ -84,9 +84,9 @@ impl<T> FairQueue<T> {
         self.bytes
     }
 
-    /// Adds an item to the end of its flow, if the flow has a share left of `bytes_max`. A flow may
-    /// hold as much as is free: one alone holds half, two a third each. So some room always remains
-    /// for a flow that comes later.
+    /// Adds an item to the end of its flow, if the flow's share of `bytes_max` allows it. Otherwise
+    /// returns the item. A flow may hold as many bytes as are free: a single flow gets half, two
+    /// flows a third each. So there is always space for a new flow.
     pub fn push_within(
         &mut self,
         flow: u32,
@@ -102,7 +102,7 @@ impl<T> FairQueue<T> {
         Ok(self.append(flow, index, value, bytes))
     }
 
-    /// Adds an item to the end of its flow, whatever the flow holds.
+    /// Adds an item to the end of its flow, without a limit.
     pub fn push(&mut self, flow: u32, value: T, bytes: usize) -> ItemKey {
         let index = self.find(flow);
         self.append(flow, index, value, bytes)
@@ -139,7 +139,7 @@ impl<T> FairQueue<T> {
         ItemKey(key)
     }
 
-    /// The item that is next. `pop` returns it, unless it is removed before.
+    /// The next item: the item that `pop` would return.
     pub fn front(&mut self) -> Option<&T> {
         let key = self.front_key()?;
         Some(&self.items[key].value)
@@ -166,8 +166,8 @@ impl<T> FairQueue<T> {
         self.items.contains(key.0).then(|| self.unlink(key.0).value)
     }
 
-    /// Removes the items that a test accepts from the front of every flow, flow by flow. The first
-    /// item of a flow that the test rejects ends the search in this flow.
+    /// Removes items from the front of every flow, flow by flow, as long as `accepts` returns true.
+    /// The first rejected item ends the search in its flow.
     pub fn pop_fronts(&mut self, mut accepts: impl FnMut(&T) -> bool, mut take: impl FnMut(T)) {
         let flows: Vec<usize> = self.flows.iter().map(|(index, _)| index).collect();
         for flow in flows {
@@ -187,8 +187,8 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// The first item of the flow whose turn it is, once flows that cannot afford theirs yet have
-    /// been passed over.
+    /// The next item. Flows without enough credit for their first item are passed over and get the
+    /// credit of another turn when the round reaches them again.
     fn front_key(&mut self) -> Option<usize> {
         if self.current == NONE {
             return None;
@@ -197,7 +197,7 @@ impl<T> FairQueue<T> {
             let flow = &self.flows[self.current];
             let (first, after) = (flow.first, flow.after);
             match self.turn {
-                // A single flow waits for no other.
+                // A single flow needs no credit.
                 Turn::Bytes(bytes)
                     if after != self.current && flow.credit < self.items[first].bytes =>
                 {
@@ -233,7 +233,7 @@ impl<T> FairQueue<T> {
             self.flows[index].after = index;
             return index;
         }
-        // Before the current flow is the end of the round.
+        // The end of the round is before the current flow.
         let (before, after) = (self.flows[self.current].before, self.current);
         self.flows[before].after = index;
         self.flows[after].before = index;
@@ -242,7 +242,7 @@ impl<T> FairQueue<T> {
         index
     }
 
-    /// Makes the flow that was kept the only one, under this name.
+    /// Gives the kept flow this name. It becomes the only flow of the queue.
     fn reuse_last_flow(&mut self, name: u32) -> usize {
         let index = std::mem::replace(&mut self.last, NONE);
         let flow = &mut self.flows[index];
@@ -256,7 +256,7 @@ impl<T> FairQueue<T> {
         index
     }
 
-    /// Takes an item out of its flow, and the flow out of the ring if it was its last.
+    /// Removes an item from its flow, and the flow from the ring if the flow is then empty.
     fn unlink(&mut self, key: usize) -> Item<T> {
         let item = self.items.remove(key);
         self.bytes -= item.bytes;

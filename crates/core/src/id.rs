@@ -1,4 +1,4 @@
-//! Ids: one newtype per kind of record, so that a space's id never passes for a user's.
+//! Ids: one newtype per kind of record, so that the compiler rejects the id of another kind.
 
 use std::{fmt, str::FromStr};
 
@@ -13,7 +13,7 @@ macro_rules! ids {
         pub struct $name(pub Uuid);
 
         impl $name {
-            /// "None of these": the nil UUID.
+            /// The nil UUID; means "no record".
             pub const NIL: Self = Self(Uuid::nil());
         }
 
@@ -46,7 +46,7 @@ macro_rules! ids {
 }
 
 ids! {
-    /// A record without a kind of its own: audit entries, transitions.
+    /// The id of a record that has no id type of its own: audit entries, transitions.
     Id,
     UserId,
     GroupId,
@@ -60,6 +60,6 @@ ids! {
     SinkId,
     /// The queue of a sink or of a method subscription.
     LaneId,
-    /// One server process of a zone; `node_id` of a space it serves.
+    /// One server process of a zone. `node_id` of the spaces that are linked to it.
     ServerId,
 }

@@ -3,25 +3,25 @@
 
 use std::time::Duration;
 
-/// Events a lane may have waiting, the one in flight included (spec 6.5).
+/// Most events in a lane, the event in flight included (spec 6.5).
 pub const QUEUE_CAPACITY: u32 = 100;
-/// Attempts of one delivery (spec 6.5).
+/// Most attempts of one delivery (spec 6.5).
 pub const ATTEMPTS_MAX: u32 = 3;
-/// Starts of one delivery, with crashes of the server among them, before it is given up: a
-/// delivery that kills the server must not do so for ever.
+/// Most starts of one delivery, including those that a crash of the server ended. A delivery that
+/// crashes the server must not do so forever.
 pub const STARTS_MAX: u32 = 10;
-/// How long a server may hold a lane without a sign of life; renewed at a third of it.
+/// How long a server holds a lane without renewing the lease. Servers renew after a third of it.
 pub const LEASE: Duration = Duration::from_secs(30);
 
-/// What decides whether a lane takes and delivers events.
+/// The facts that decide whether a lane accepts and delivers events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaneActivity {
-    /// Whether its sink is active; always true for a method subscription.
+    /// Whether the lane's sink is active; always true for a method subscription.
     pub receiver_active: bool,
     pub owner_active: bool,
-    /// Whether its sink is a global one.
+    /// Whether the lane's sink is global.
     pub is_global: bool,
-    /// Whether its sink runs a script, which acts for the owner.
+    /// Whether the lane's sink runs a script, which acts for the owner.
     pub acts_for_owner: bool,
 }
 
@@ -49,7 +49,7 @@ impl Default for RetryPolicy {
     }
 }
 
-/// What follows a failed attempt.
+/// The consequence of a failed attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AfterFailure {
     RetryIn(Duration),

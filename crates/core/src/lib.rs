@@ -1,7 +1,7 @@
 //! The specification's rules as plain values and functions.
 //!
-//! Nothing here waits, reads a clock, draws a random number or touches a file: whatever varies
-//! comes in as an argument, so every rule can be tested by a table.
+//! Nothing here waits, reads a clock, draws a random number or touches a file. Times and random
+//! values are arguments, so a table can test every rule.
 
 pub mod credential;
 pub mod event;

@@ -1,14 +1,15 @@
-//! How long a login has to wait after failed ones.
+//! The wait before a login after failed logins.
 //!
-//! Failures slow logins down and never lock an account: whoever knows the password gets in after
-//! a short wait. The wait belongs to one account at one address, so that failures elsewhere do not
-//! delay it. Many failures at one address, or for one account, only take the free attempts away.
+//! Failures delay logins and never lock an account: a user with the right password waits only a
+//! short time. The wait applies to one account at one address, so that failures at other addresses
+//! or for other accounts do not delay it. Many failures at one address, or for one account, only
+//! reduce the number of free attempts.
 
 use std::time::Duration;
 
 use crate::Timestamp;
 
-/// The rule, as an operator sets it.
+/// The settings of the rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlowDown {
     /// Failures without a wait, for one account at one address.
@@ -17,11 +18,11 @@ pub struct SlowDown {
     pub wait_max: Duration,
     /// Failures at one address, or for one account, that leave one free attempt.
     pub suspicious: u32,
-    /// Failures are forgotten so long after the last one.
+    /// Time after the last failure at which the count returns to zero.
     pub forget_after: Duration,
 }
 
-/// Failed attempts that are counted together.
+/// A count of failed attempts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Failures {
     pub count: u32,
@@ -36,7 +37,7 @@ impl Failures {
 }
 
 impl SlowDown {
-    /// What is left of the failures at this moment.
+    /// The failures that still count at `now`.
     pub fn current(&self, failures: Failures, now: Timestamp) -> Failures {
         if failures.count == 0 || failures.last.plus(self.forget_after) <= now {
             Failures::NONE
@@ -53,8 +54,9 @@ impl SlowDown {
         }
     }
 
-    /// How long the next attempt has to wait; `None` if it may be made now. `own` are the failures
-    /// for the account at the address, the others those at the address and for the account.
+    /// How long the next attempt must wait; `None` if it may be made now. `own` counts the failures
+    /// for the account at the address, `at_address` those for any account at the address,
+    /// `for_account` those for the account at any address.
     pub fn wait(
         &self,
         own: Failures,

@@ -1,4 +1,4 @@
-//! Names: users, spaces, methods, and the tool name a method gets.
+//! Names of users, spaces, methods and MCP tools, and their rules.
 
 use std::{borrow::Borrow, fmt, ops::Deref};
 
@@ -7,16 +7,17 @@ use thiserror::Error;
 
 pub const USER_NAME_MAX: usize = 20;
 pub const SPACE_NAME_MAX: usize = 32;
-/// Groups and roles have no place in any method name, so they may be longer and freer.
+/// Longest name of any other record, such as a group or a sink. These names are never part of a
+/// method name, so they may be longer and have more kinds of characters.
 pub const LABEL_MAX: usize = 64;
-/// After `{{space}}` has been expanded.
+/// Longest canonical name, with `{{space}}` expanded.
 pub const CANONICAL_NAME_MAX: usize = 128;
 /// Longest MCP tool name that is accepted.
 pub const TOOL_NAME_MAX: usize = 128;
-/// Real clients cap names at 64 with their own prefix included; above this we warn.
+/// Longest tool name without a warning: common clients allow 64, their own prefix included.
 pub const TOOL_NAME_ADVISED: usize = 48;
 
-/// What stands in a method name for the name of its space.
+/// Placeholder in a method name for the name of its space.
 const SPACE_PLACEHOLDER: &str = "{{space}}";
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -47,7 +48,7 @@ pub enum NameError {
     #[error("method name `{name}` begins with `rpc.`, which JSON-RPC reserves")]
     RpcPrefix { name: String },
     #[error(
-        "method name `{name}` begins with `user.`, which is how others' shared methods are named"
+        "method name `{name}` begins with `user.`, which is reserved for shared methods of other users"
     )]
     UserPrefix { name: String },
 }
@@ -94,16 +95,16 @@ macro_rules! name_type {
 }
 
 name_type! {
-    /// A user's name: never changes, and has no dot or underscore, so that
-    /// `user.<owner>.<method>` and `user_<owner>_<tool>` split one way only.
+    /// A user's name. It never changes. It has no dot or underscore, so that
+    /// `user.<owner>.<method>` and `user_<owner>_<tool>` are unambiguous.
     UserName
 }
 name_type! {
-    /// A space's name: unique per owner, never changes.
+    /// A space's name. It is unique per owner and never changes.
     SpaceName
 }
 name_type! {
-    /// A method's published name, `{{space}}` already expanded.
+    /// A method's published name, with `{{space}}` expanded.
     CanonicalName
 }
 
@@ -127,7 +128,7 @@ impl SpaceName {
 }
 
 impl CanonicalName {
-    /// Checks a name in which `{{space}}` no longer stands.
+    /// Checks a name in which `{{space}}` has been expanded.
     pub fn parse(name: &str) -> Result<Self, NameError> {
         check_length("method", name, CANONICAL_NAME_MAX)?;
         if !name.split('.').all(is_segment) {
@@ -153,18 +154,19 @@ impl CanonicalName {
         Self::parse(&template.replace(SPACE_PLACEHOLDER, space))
     }
 
-    /// The MCP tool name its owner sees (spec 4.1): every dot becomes an underscore.
+    /// The MCP tool name that the method's owner sees (spec 4.1).
     pub fn tool_name(&self) -> String {
         tool_name(&self.0)
     }
 }
 
-/// The MCP tool name of a visible name (spec 4.1).
+/// The MCP tool name of a visible name: every dot becomes an underscore (spec 4.1).
 pub fn tool_name(visible: &str) -> String {
     visible.replace('.', "_")
 }
 
-/// Names of groups, roles and tokens: people's words, kept on one line.
+/// Checks the name of any other record, such as a group or a sink: letters of any script, on one
+/// line.
 pub fn check_free_name(kind: &'static str, name: &str) -> Result<(), NameError> {
     check_length(kind, name, LABEL_MAX)?;
     let inner = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | ' ');

@@ -1,8 +1,8 @@
 //! Maps whose keys are numbers that the program itself assigned.
 //!
 //! The standard hasher protects a map from keys that an attacker chose to collide. No user chooses
-//! these keys, and the call path looks them up several times per call, so a multiplication is
-//! enough. A number that a user can choose must never be a key here.
+//! these keys, and every call looks up several of them, so a multiplication is enough. Numbers that
+//! a user can choose must never be keys of a [`NumberMap`].
 
 use std::{
     collections::HashMap,

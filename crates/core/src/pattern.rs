@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::name::is_segment;
 
-/// Longest event type given to emit, and longest pattern.
+/// Longest event type that can be emitted, and longest pattern.
 pub const EVENT_TYPE_MAX: usize = 128;
 
 /// One pattern: everything, a prefix, or one exact type.
@@ -38,7 +38,7 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// Parses one entry; `entry` is its number (from 1) for the message.
+    /// Parses one pattern. `entry` is its position in the list, from 1, for error messages.
     pub fn parse(text: &str, entry: usize) -> Result<Self, PatternError> {
         let pattern = text.trim();
         if pattern.is_empty() {
@@ -71,7 +71,7 @@ impl Pattern {
         })
     }
 
-    /// Parses a comma-separated list; white space around entries does not count.
+    /// Parses a comma-separated list; white space around entries is ignored.
     pub fn parse_list(text: &str) -> Result<Vec<Self>, PatternError> {
         text.split(',')
             .enumerate()
@@ -102,7 +102,7 @@ impl Serialize for Pattern {
     }
 }
 
-/// Whether `text` may be given to emit as an event type.
+/// Whether an event of this type can be emitted.
 pub fn is_event_type(text: &str) -> bool {
     (1..=EVENT_TYPE_MAX).contains(&text.len()) && text.split('.').all(is_segment)
 }

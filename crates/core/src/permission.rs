@@ -1,4 +1,5 @@
-//! What a *user* may do (spec 5.9), and the two roles that always exist.
+//! Permissions of *users* (spec 5.9), and the two built-in roles. What a *token* may reach is in
+//! [`scope`](crate::scope).
 
 use std::{fmt, str::FromStr};
 
@@ -25,11 +26,11 @@ macro_rules! permissions {
 }
 
 permissions! {
-    /// Own spaces, and emitting events.
+    /// Manage own spaces, and emit events.
     UseSpaces = "use_spaces",
-    /// Everyone's spaces, and spaces that run on the server.
+    /// Manage the spaces of all users, and spaces that run on the server.
     ManageSpaces = "manage_spaces",
-    /// Call others' shared methods; nobody needs it for their own.
+    /// Call shared methods of other users. Own methods need no permission.
     UseMethods = "use_methods",
     UseMcp = "use_mcp",
     ManageOwnEventSinks = "manage_own_event_sinks",
@@ -104,8 +105,8 @@ impl Permissions {
         ])
     }
 
-    /// The permissions of a built-in role. They come from the program and not from the
-    /// database, so that `admin` has new permissions at once.
+    /// The permissions of a built-in role. They are not stored, so that `admin` has the permissions
+    /// of a new version at once.
     pub fn of_builtin_role(name: &str) -> Option<Self> {
         match name {
             ROLE_ADMIN => Some(Self::all()),
@@ -166,7 +167,7 @@ impl<'de> Deserialize<'de> for Permissions {
     }
 }
 
-/// Names of the roles that exist from the start and cannot be changed.
+/// Names of the built-in roles, which cannot be changed.
 pub const ROLE_ADMIN: &str = "admin";
 pub const ROLE_USER: &str = "user";
 

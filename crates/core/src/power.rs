@@ -1,8 +1,8 @@
-//! Who may act on or for whom.
+//! Which users may act on or for which other users.
 //!
-//! A user who resets a password, rotates an agent token or chooses the code that runs for another
-//! user can do everything that user can do. So each such act needs every permission that the other
-//! user holds. This module is the only place that decides it.
+//! A user who resets another user's password, rotates an agent token or chooses the code that runs
+//! for another user can do everything that the other user can do. So each such action requires every
+//! permission that the other user holds. Only this module decides this.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::permission::{Permission, Permissions};
 /// The actor lacks permissions that the subject holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub struct ExceedsOwnPower {
-    /// What the subject holds and the actor does not. Never empty.
+    /// Permissions that the subject holds and the actor lacks. Never empty.
     pub missing: Permissions,
 }
 
@@ -42,15 +42,14 @@ pub fn check(actor: Permissions, subject: Permissions) -> Result<(), ExceedsOwnP
     }
 }
 
-/// The power behind shared code: what the user who last saved a global script or a template held
-/// then.
+/// The permissions of the user who last saved a global script or a template, at that time.
 ///
-/// Shared code runs as each user who uses it. It takes effect only for users who hold no more than
-/// the user who saved it.
+/// Shared code runs as each user who uses it. So it takes effect only for users whose permissions
+/// are among those of the user who saved it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SavedPower {
-    /// Saved by a user who held every permission. Kept apart from a list, so that a permission of
-    /// a later version does not turn off what an administrator saved.
+    /// Saved by a user who held every permission. Not stored as a list: a permission that a later
+    /// version adds must not disable the code that an administrator saved.
     Everything,
     Only(Permissions),
 }
@@ -65,7 +64,7 @@ impl SavedPower {
         }
     }
 
-    /// Whether the code takes effect for a user who holds `user`.
+    /// Whether the code takes effect for a user with these permissions.
     pub fn check(self, user: Permissions) -> Result<(), ExceedsOwnPower> {
         match self {
             Self::Everything => Ok(()),
@@ -132,7 +131,7 @@ mod tests {
             assert_eq!(
                 check(Permissions::all(), actor),
                 Ok(()),
-                "an administrator acts on everybody"
+                "an administrator may act on every user"
             );
         }
     }

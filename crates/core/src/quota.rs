@@ -1,7 +1,7 @@
-//! Quotas: how much one user may have on a server, and the error of a request for more.
+//! Quotas: how much one user may have on a server, and the error for a request that exceeds it.
 //!
-//! The server's configuration sets a value for all users ([`Quotas`]); an administrator may set
-//! another one for a single user ([`QuotaOverrides`]).
+//! The server's configuration sets the values for all users ([`Quotas`]). An administrator may set
+//! other values for one user ([`QuotaOverrides`]).
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -88,9 +88,9 @@ quotas! {
     Spaces spaces = 500, "spaces", "delete a space first";
     /// API tokens, expired ones included until they are revoked.
     Tokens tokens = 200, "API tokens", "revoke a token first";
-    /// Stored scripts; the global ones are counted together, as if one user had them.
+    /// Stored scripts. All global scripts count together, as if one user owned them.
     Scripts scripts = 500, "scripts", "delete a script first";
-    /// Event sinks; the global ones are counted together, as if one user had them.
+    /// Event sinks. All global sinks count together, as if one user owned them.
     Sinks sinks = 100, "event sinks", "delete a sink first";
     /// Methods that all spaces of the user publish on one server.
     Methods methods = 20_000, "methods",
@@ -109,7 +109,7 @@ impl fmt::Display for Quota {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("quota `{0}` does not exist; there are {names}", names = names())]
+#[error("quota `{0}` does not exist; the quotas are {names}", names = names())]
 pub struct UnknownQuota(pub String);
 
 fn names() -> String {
@@ -127,11 +127,11 @@ impl FromStr for Quota {
     }
 }
 
-/// Values that an administrator set for one user. The other quotas are the server's.
+/// Values that an administrator set for one user. For all other quotas the server's values apply.
 pub type QuotaOverrides = BTreeMap<Quota, u64>;
 
 impl Quotas {
-    /// The quotas of a user: the server's, except for what was set for this user.
+    /// The quotas of a user: the server's values, replaced by the user's overrides.
     #[must_use]
     pub fn with(mut self, overrides: &QuotaOverrides) -> Self {
         for (&quota, &value) in overrides {
@@ -140,7 +140,7 @@ impl Quotas {
         self
     }
 
-    /// Whether a user may have `wanted` in total after the request.
+    /// Rejects a request after which a user would have `wanted` in total, more than the quota.
     pub fn check(&self, quota: Quota, wanted: u64) -> Result<(), QuotaExceeded> {
         let limit = self.get(quota);
         if wanted <= limit {
@@ -162,13 +162,13 @@ impl Quotas {
 )]
 pub struct QuotaExceeded {
     pub quota: Quota,
-    /// What the user would have in total.
+    /// The total that the user would have.
     pub wanted: u64,
     pub limit: u64,
 }
 
 impl QuotaExceeded {
-    /// Stable, for programs.
+    /// Error code for programs; never changes.
     pub const CODE: &'static str = "quota_exceeded";
 }
 

@@ -1,7 +1,7 @@
-//! A registration and every rule it must meet (spec 2.1).
+//! A registration and its rules (spec 2.1).
 //!
-//! The same check runs where the file is read, in the agent, and again in the server, which
-//! trusts nobody.
+//! The same check runs in the command line, in the agent and in the server. The server trusts no
+//! agent.
 
 mod check;
 mod definition;
@@ -16,17 +16,17 @@ use serde_json::Value;
 
 use crate::visibility::MethodScope;
 
-/// Methods one space may publish.
+/// Methods that one space may publish.
 pub const METHODS_MAX: usize = 1_000;
-/// Seconds a call may take (spec 8): bounds and default.
+/// Bounds of a call's timeout, in seconds (spec 8).
 pub const TIMEOUT_RANGE: std::ops::RangeInclusive<u32> = 1..=3_600;
 pub const TIMEOUT_DEFAULT: u32 = 30;
 
-/// One server definition and its method definitions, as written.
+/// One server definition and its method definitions, as written in the file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Registration {
-    /// Version of the format; 1 is the only one.
+    /// Version of the format; must be 1.
     #[serde(default = "version_1")]
     pub version: u32,
     pub server: ServerDefinition,
@@ -38,7 +38,7 @@ fn version_1() -> u32 {
     1
 }
 
-/// How the method server is started and talked to (spec 2.1, `[server]`).
+/// How to start a method server and send calls to it (spec 2.1, `[server]`).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerDefinition {
@@ -51,7 +51,7 @@ pub struct ServerDefinition {
     pub timeout: u32,
     #[serde(default)]
     pub mode: Mode,
-    /// Calls the method server may have at a time; absent means no limit in concurrent mode.
+    /// Most calls in flight at the method server; `None` means no limit in concurrent mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u32>,
     #[serde(default)]
@@ -69,7 +69,7 @@ pub enum ServerType {
     Stdio,
 }
 
-/// How many calls a method server has in flight (spec 4.1, "Concurrency mode").
+/// Whether a method server has many calls in flight or one (spec 4.1, "Concurrency mode").
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -91,7 +91,7 @@ impl fmt::Display for Mode {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MethodDefinition {
-    /// May hold `{{space}}`.
+    /// May contain `{{space}}`.
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub local_name: Option<String>,

@@ -1,19 +1,19 @@
 //! Well-formedness of JSON Schemas at registration (spec 2.1, "Schema rules").
 //!
-//! Params and results are never validated at call time: that is the method server's.
+//! Params and results of calls are never validated here: that is up to the method server.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 use thiserror::Error;
 
-/// Nesting beyond this is no schema anyone wrote.
+/// Deepest nesting of a schema. No schema written by a person is that deep.
 const DEPTH_MAX: usize = 64;
-/// Bytes of one schema as JSON.
+/// Largest schema, in bytes of JSON.
 pub const SCHEMA_BYTES_MAX: usize = 256 * 1024;
 
 /// Keywords whose value is one schema.
-const ONE: &[&str] = &[
+const ONE_SCHEMA: &[&str] = &[
     "additionalItems",
     "additionalProperties",
     "contains",
@@ -28,9 +28,9 @@ const ONE: &[&str] = &[
     "unevaluatedProperties",
 ];
 /// Keywords whose value is a list of schemas.
-const LIST: &[&str] = &["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+const SCHEMA_LIST: &[&str] = &["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 /// Keywords whose value is a map from names to schemas.
-const MAP: &[&str] = &[
+const SCHEMA_MAP: &[&str] = &[
     "$defs",
     "definitions",
     "dependencies",
@@ -52,10 +52,10 @@ pub enum SchemaError {
     #[error("`{0}` refers to nothing in the schema")]
     DanglingReference(String),
     #[error(
-        "`{found}` is no type; the types are object, array, string, integer, number, boolean and null"
+        "`{found}` is not a type; the types are object, array, string, integer, number, boolean and null"
     )]
     UnknownType { at: String, found: String },
-    #[error("`{pattern}` is no regular expression: {reason}")]
+    #[error("`{pattern}` is not a regular expression: {reason}")]
     Pattern { pattern: String, reason: String },
     #[error("{message}")]
     Malformed { at: String, message: String },
@@ -66,7 +66,7 @@ pub enum SchemaError {
 }
 
 impl SchemaError {
-    /// The keys and indexes that lead to the fault.
+    /// The path to the invalid value: keys and indexes.
     pub fn steps(&self) -> impl Iterator<Item = &str> {
         let at = match self {
             Self::Malformed { at, .. } | Self::UnknownType { at, .. } => at.as_str(),
@@ -88,7 +88,7 @@ pub fn check(schema: &Value) -> Result<(), SchemaError> {
     if bytes > SCHEMA_BYTES_MAX {
         return Err(SchemaError::TooLarge(bytes));
     }
-    let mut found = Found::default();
+    let mut found = SchemaScan::default();
     collect(schema, &mut found);
     check_references(schema, &found)?;
     found
@@ -99,7 +99,7 @@ pub fn check(schema: &Value) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Checks what a `params_schema` needs besides when its method is an MCP tool.
+/// Checks the additional rule for the `params_schema` of an MCP tool.
 pub fn check_tool_root(params_schema: &Value) -> Result<(), SchemaError> {
     match params_schema.get("type") {
         None => Ok(()),
@@ -125,8 +125,8 @@ fn malformed(error: jsonschema::ValidationError<'_>) -> SchemaError {
 }
 
 /// Checks a regular expression's syntax without compiling it: an expression of a few bytes can
-/// compile to gigabytes. JSON Schema speaks ECMA 262, which also has look-around and
-/// back-references.
+/// compile to gigabytes. Look-around and back-references are accepted, because JSON Schema uses the
+/// syntax of ECMA 262.
 fn check_pattern(pattern: &str) -> Result<(), SchemaError> {
     use regex_syntax::{
         Error,
@@ -149,7 +149,7 @@ fn check_pattern(pattern: &str) -> Result<(), SchemaError> {
     }
 }
 
-fn check_references(root: &Value, found: &Found) -> Result<(), SchemaError> {
+fn check_references(root: &Value, found: &SchemaScan) -> Result<(), SchemaError> {
     for reference in &found.references {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         if !base.is_empty() {
@@ -163,8 +163,8 @@ fn check_references(root: &Value, found: &Found) -> Result<(), SchemaError> {
             pointer if pointer.starts_with('/') => root.pointer(&percent_decode(pointer)).is_some(),
             anchor => found.anchors.contains(anchor),
         };
-        // Inside a schema with its own `$id`, a pointer starts there; the validator's build
-        // resolves those.
+        // Inside a subschema with its own `$id`, a pointer is relative to that subschema. Such
+        // references are left to the validator.
         if !resolves && found.ids.is_empty() {
             return Err(SchemaError::DanglingReference(reference.clone()));
         }
@@ -173,15 +173,15 @@ fn check_references(root: &Value, found: &Found) -> Result<(), SchemaError> {
 }
 
 #[derive(Default)]
-struct Found {
+struct SchemaScan {
     references: BTreeSet<String>,
     ids: BTreeSet<String>,
     anchors: BTreeSet<String>,
     patterns: BTreeSet<String>,
 }
 
-/// Walks subschemas only: under `enum`, `const`, `default` and `examples` a `$ref` is data.
-fn collect(schema: &Value, found: &mut Found) {
+/// Visits subschemas only: in `enum`, `const`, `default` and `examples` a `$ref` is data.
+fn collect(schema: &Value, found: &mut SchemaScan) {
     let Value::Object(object) = schema else {
         return;
     };
@@ -199,16 +199,16 @@ fn collect(schema: &Value, found: &mut Found) {
             ("pattern", Value::String(pattern)) => {
                 found.patterns.insert(pattern.clone());
             }
-            (key, Value::Object(map)) if MAP.contains(&key) => {
+            (key, Value::Object(map)) if SCHEMA_MAP.contains(&key) => {
                 if key == "patternProperties" {
                     found.patterns.extend(map.keys().cloned());
                 }
                 map.values().for_each(|schema| collect(schema, found));
             }
-            (key, Value::Array(list)) if LIST.contains(&key) => {
+            (key, Value::Array(list)) if SCHEMA_LIST.contains(&key) => {
                 list.iter().for_each(|schema| collect(schema, found));
             }
-            (key, schema) if ONE.contains(&key) => collect(schema, found),
+            (key, schema) if ONE_SCHEMA.contains(&key) => collect(schema, found),
             _ => {}
         }
     }
@@ -241,7 +241,8 @@ fn depth_exceeds(value: &Value, left: usize) -> bool {
     }
 }
 
-fn type_name(value: &Value) -> &'static str {
+/// The type of a JSON value, for messages.
+pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -319,7 +320,7 @@ mod tests {
             ["properties", "q", "type"]
         );
         assert!(
-            error.to_string().starts_with("`text` is no type"),
+            error.to_string().starts_with("`text` is not a type"),
             "{error}"
         );
     }

@@ -1,11 +1,11 @@
-//! What a *token* may reach (spec 5.3-5.8).
+//! Scopes of *tokens*: which routes a token may reach (spec 5.3-5.8).
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// A part of the surface a token can be limited to.
+/// A part of the HTTP interface that a token can be limited to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -23,7 +23,7 @@ impl Scope {
         }
     }
 
-    /// The whole of what each scope opens. Closed: what is not named here is not reached.
+    /// Whether this scope opens a route. Routes that are not named here stay closed.
     fn opens(self, method: &str, path: &str) -> bool {
         match self {
             Self::Methods => matches!(
@@ -56,7 +56,7 @@ impl FromStr for Scope {
     }
 }
 
-/// A token's scopes; none means unrestricted (spec 5.4).
+/// The scopes of a token. An empty list means unrestricted (spec 5.4).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Scopes(Vec<Scope>);

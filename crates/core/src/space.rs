@@ -1,4 +1,4 @@
-//! A space's states, its health, and what each transition announces (spec 3 and 6.1).
+//! States and health of a space, and the event of each transition (spec 3 and 6.1).
 
 mod health_check;
 mod transition;
@@ -42,7 +42,7 @@ macro_rules! text_enum {
 }
 
 text_enum! {
-    /// created -> deployed <-> stopped -> deleted; a space can be deleted from any state.
+    /// created -> deployed <-> stopped -> deleted. A space can be deleted in any state.
     State {
         Created = "created",
         /// The agent's link is up, or was within the grace period.
@@ -61,9 +61,9 @@ text_enum! {
 }
 
 text_enum! {
-    /// Who starts the agent.
+    /// How the agent is started.
     Runtime {
-        /// Someone runs `svc agent start` with the agent token.
+        /// A person or a tool runs `svc agent start` with the agent token.
         External = "external",
         /// The server runs the agent as a child process.
         Local = "local",
@@ -71,12 +71,12 @@ text_enum! {
 }
 
 text_enum! {
-    /// Why a space is stopped: only one that was *asked* to stop refuses its agent.
+    /// Why a space is stopped. Only `Requested` makes the server reject the space's agent.
     StopReason {
         Requested = "requested",
-        /// The agent said goodbye.
+        /// The agent ended the link on purpose.
         AgentStopped = "agent_stopped",
-        /// The link was gone for the grace period.
+        /// The link was down for the whole grace period.
         LinkLost = "link_lost",
     }
 }
@@ -94,7 +94,8 @@ impl State {
     }
 }
 
-/// A space's address for each port of its template: `https://<user>--<space>--<port>.<domain>`.
+/// The URL of each port of a space: `https://<user>--<space>--<port>.<domain>`. Empty without a
+/// wildcard domain.
 pub fn space_urls(
     user: &str,
     space: &str,

@@ -7,7 +7,7 @@ use crate::{CanonicalName, pattern::Pattern};
 pub struct Subscription {
     pub method: CanonicalName,
     pub patterns: Vec<Pattern>,
-    /// Names of json-rpc sinks, in the order they are asked.
+    /// Names of json-rpc sinks, in the order in which they format an event.
     pub formatters: Vec<String>,
 }
 

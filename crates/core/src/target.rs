@@ -1,15 +1,15 @@
-//! Which provider takes a call (spec 4.1, D2).
+//! The choice of the provider for a call (spec 4.1, D2).
 
-/// One provider as the choice sees it.
+/// A provider, with the facts that the choice depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
     /// Calls of this method that the provider has not answered yet.
     pub in_flight: u32,
-    /// Its place in the order of registration; smaller is earlier.
+    /// Position in the order of registration; smaller is earlier.
     pub place: u64,
 }
 
-/// Index of the candidate with the fewest calls in flight; ties go to the one that registered
+/// Index of the candidate with the fewest calls in flight; of several, the candidate that registered
 /// first. `None` if there is no candidate.
 pub fn choose(candidates: impl IntoIterator<Item = (usize, Candidate)>) -> Option<usize> {
     candidates

@@ -1,8 +1,8 @@
-//! Text of users on its way to a terminal or a log.
+//! Makes users' text safe for a terminal or a log.
 
 use std::fmt::{self, Write};
 
-/// Whether a terminal or a reader of lines would act on a character instead of showing it: control
+/// Whether a terminal or a line reader interprets a character instead of showing it: control
 /// characters, line and paragraph separators, marks that change the direction of text.
 pub fn is_unsafe(character: char) -> bool {
     character.is_control()
@@ -25,16 +25,16 @@ impl<W: Write> Write for Escaping<W> {
         let mut rest = text;
         while let Some((at, found)) = rest.char_indices().find(|(_, it)| is_unsafe(*it)) {
             self.0.write_str(&rest[..at])?;
-            write!(self.0, "{}", Escaped(found))?;
+            write!(self.0, "{}", EscapedChar(found))?;
             rest = &rest[at + found.len_utf8()..];
         }
         self.0.write_str(rest)
     }
 }
 
-struct Escaped(char);
+struct EscapedChar(char);
 
-impl fmt::Display for Escaped {
+impl fmt::Display for EscapedChar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             '\n' => f.write_str("\\n"),

@@ -1,4 +1,4 @@
-//! Times as the product shows them: RFC 3339, UTC, milliseconds.
+//! Points in time, shown as RFC 3339 in UTC with milliseconds.
 
 use std::{fmt, time::Duration};
 
@@ -20,7 +20,7 @@ impl Timestamp {
         Self(self.0.saturating_sub(millis(span)))
     }
 
-    /// The time from `earlier` to `self`, nothing if it lies ahead.
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
@@ -45,7 +45,7 @@ impl fmt::Display for Timestamp {
         let text = OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000_000)
             .ok()
             .and_then(|at| at.to_offset(UtcOffset::UTC).format(format).ok());
-        // A year past 9999 has no RFC 3339 form; the number is better than a panic.
+        // A year after 9999 has no RFC 3339 form: write the number instead of a panic.
         match text {
             Some(text) => f.write_str(&text),
             None => self.0.fmt(f),

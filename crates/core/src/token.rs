@@ -1,19 +1,19 @@
-//! How long an API token lives that was made with another token.
+//! Expiry of an API token that was created with another token.
 
 use thiserror::Error;
 
 use crate::Timestamp;
 
-/// A token was asked for that would outlive the one it is made with.
+/// The requested token would expire later than the token that creates it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
-#[error("the token you use expires at {parent}; a token made with it cannot live longer")]
+#[error("the token you use expires at {parent}; a token created with it cannot expire later")]
 pub struct OutlivesParent {
     pub parent: Timestamp,
 }
 
-/// When a new token expires. `parent` is the expiry of the token it is made with, `None` if that
-/// one never expires or if it is made with another credential. Without a wish it ends with its
-/// parent.
+/// When a new token expires. `parent` is the expiry of the token that creates it; `None` if that
+/// token never expires, or if another kind of credential is used. If `wanted` is `None`, the token
+/// expires with its parent.
 pub fn child_expiry(
     wanted: Option<Timestamp>,
     parent: Option<Timestamp>,

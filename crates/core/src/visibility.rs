@@ -45,7 +45,7 @@ impl FromStr for MethodScope {
     }
 }
 
-/// The user who looks: only what visibility depends on.
+/// The user who lists or calls methods, with the facts that visibility depends on.
 #[derive(Clone, Copy, Debug)]
 pub struct Viewer<'a> {
     pub id: UserId,
@@ -53,10 +53,10 @@ pub struct Viewer<'a> {
     pub groups: &'a [GroupId],
 }
 
-/// Whether `viewer` sees a method of `owner`.
+/// Whether `viewer` sees a method of `owner` (V1-V4).
 ///
-/// `groups` is `None` for a method published without a group list. A list all of whose groups
-/// have been deleted is still a list: it matches nobody.
+/// `groups` is `None` for a method that was published without a list of groups. If all groups of a
+/// list have been deleted, the list is empty and matches no user.
 pub fn is_visible(
     viewer: Viewer<'_>,
     owner: UserId,
@@ -87,8 +87,8 @@ pub struct Owner<'a> {
     pub name: &'a str,
 }
 
-/// The name under which `viewer` sees and calls a method: the owner the bare canonical name (V5),
-/// every other user `user.<owner>.<canonical>` (V6).
+/// The name under which `viewer` sees and calls a method: for the owner the bare canonical name (V5),
+/// for every other user `user.<owner>.<canonical>` (V6).
 pub fn visible_name<'a>(viewer: UserId, owner: Owner<'_>, canonical: &'a str) -> Cow<'a, str> {
     match viewer == owner.id {
         true => Cow::Borrowed(canonical),
@@ -101,9 +101,9 @@ pub fn shared_name(owner: &str, canonical: &str) -> String {
     format!("user.{owner}.{canonical}")
 }
 
-/// The owner and the canonical name that a visible name means when `caller` uses it (V5, V6);
-/// `None` if it can mean no method. The inverse of [`visible_name`]. `find_owner` returns the id of
-/// the active user with a name.
+/// The owner and the canonical name of the method that `caller` means by `name` (V5, V6); `None` if
+/// no method can have this name. The inverse of [`visible_name`]. `find_owner` returns the id of the
+/// active user with a given name.
 ///
 /// Canonical names of three segments never begin with `user.`, so the two forms cannot be confused.
 pub fn resolve(

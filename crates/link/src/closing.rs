@@ -1,4 +1,4 @@
-//! The end of a link: signalled once, with a goodbye if the other end is to learn the reason.
+//! The end of a link: signalled once, with a goodbye if the other end must know the reason.
 
 use parking_lot::Mutex;
 use tokio_util::sync::{CancellationToken, WaitForCancellationFuture};
@@ -12,13 +12,13 @@ pub struct Closing {
 }
 
 impl Closing {
-    /// Ends the link after a goodbye. The first reason is the one that is sent.
+    /// Ends the link with a goodbye. If called several times, the first reason is sent.
     pub fn end(&self, reason: Goodbye) {
         self.goodbye.lock().get_or_insert(reason);
         self.ended.cancel();
     }
 
-    /// Ends the link without a goodbye, unless one was given before.
+    /// Ends the link without a goodbye, unless [`end`](Self::end) was called before.
     pub fn end_silently(&self) {
         self.ended.cancel();
     }

@@ -36,8 +36,8 @@ pub enum Control {
     Unregister,
     /// ← The answer to `Unregister`.
     Unregistered,
-    /// ← Another space of the owner has taken over these methods (canonical names): this space no
-    /// longer registers them.
+    /// ← Another space of the owner has taken over these methods (canonical names). This space no
+    /// longer provides them.
     Displaced { methods: Vec<String> },
     /// → The registration from before a lost link was refused on re-registration.
     RegistrationLost { error: String },
@@ -62,14 +62,14 @@ pub enum Control {
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Hello {
-    /// Versions of the control messages the agent speaks, best first.
+    /// Versions of the control messages that the agent supports, preferred first.
     pub versions: Vec<u32>,
     /// The agent's `svc` version, for logs.
     pub svc_version: String,
-    /// Made anew at each start of an agent: tells a reconnect from a second agent.
+    /// Random, new at each start of an agent: distinguishes a reconnect from a second agent.
     pub instance: String,
-    /// Features of the agent beyond the version's first form, such as [`crate::FEATURE_USERS`]. An
-    /// older agent sends none, an older server ignores them.
+    /// Optional features of the agent, such as [`crate::FEATURE_USERS`]. An older agent sends none;
+    /// an older server ignores them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
 }
@@ -87,10 +87,10 @@ pub struct Welcome {
     pub svc_version: String,
     pub space: SpaceIdentity,
     pub health_check: HealthCheck,
-    /// Seconds between pings; a link with no frame for three of these is dead.
+    /// Seconds between pings. A link without a frame for three intervals is dead.
     pub heartbeat_seconds: u32,
-    /// Features of the server beyond the version's first form, such as
-    /// [`crate::FEATURE_PROGRESS`]. An older server sends none.
+    /// Optional features of the server, such as [`crate::FEATURE_PROGRESS`]. An older server sends
+    /// none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
 }
@@ -114,21 +114,21 @@ pub struct SpaceIdentity {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Register {
     pub registration: Registration,
-    /// Counts the registrations of an agent. Call frames carry it, so that a call reaches the right
-    /// process while one replaces the other.
+    /// Number of the registration, counted by the agent. Call frames carry it, so that a call reaches
+    /// the right process while a new one replaces the old one.
     pub generation: u32,
-    /// Remove other spaces' conflicting methods instead of refusing (the owner only).
+    /// Remove conflicting methods of the owner's other spaces instead of refusing the registration.
     #[serde(default)]
     pub replace_conflicting: bool,
-    /// The place from an earlier `Registered`. Present when the agent registers again by itself
-    /// after a lost link, or with fewer methods.
+    /// `place` of an earlier [`Accepted`]. Present when the agent registers again on its own after a
+    /// lost link, or with fewer methods.
     #[serde(default)]
     pub place: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Accepted {
-    /// Place of the registration in the order that breaks ties (D2).
+    /// Position in the order of registrations, which breaks ties (D2).
     pub place: u64,
     pub methods: usize,
     pub warnings: Vec<String>,
@@ -137,20 +137,20 @@ pub struct Accepted {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Goodbye {
-    /// The agent stops; its space is stopped.
+    /// The agent stops. The space becomes stopped.
     AgentStopping,
-    /// Another agent has taken this space: exit with 6.
+    /// Another agent has taken over this space: exit with 6.
     Replaced,
     /// The space was stopped on request: close, and retry at long intervals.
     SpaceStopped,
-    /// The space or its token is gone: exit with 4.
+    /// The space was deleted or its token revoked: exit with 4.
     Revoked,
     /// The server shuts down: reconnect, to another server if there is one.
     ServerStopping,
-    /// The other side broke the protocol or did not read.
+    /// The other end broke the protocol or did not read.
     Protocol,
-    /// The link is not valid here any more, and a new one will be: reconnect. An older agent does
-    /// not know this reason and ignores the message; it reconnects when the connection closes.
+    /// This link is no longer valid: reconnect. An older agent ignores this message and reconnects
+    /// when the connection closes.
     Reconnect,
 }
 

@@ -1,9 +1,9 @@
-//! Frames on the wire.
+//! The binary form of frames.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use thiserror::Error;
 
-/// Length, id and kind.
+/// Bytes of length, id and kind.
 pub const HEADER_BYTES: usize = 13;
 /// Bytes before the JSON of a `Call` or `Notify`: the registration's generation.
 pub const CALL_HEADER_BYTES: usize = 4;
@@ -18,8 +18,8 @@ pub enum FrameKind {
     Call = 1,
     /// Server to agent. Payload: `u32` generation, then a whole JSON-RPC notification.
     Notify = 2,
-    /// Server to agent: the caller does not wait for this call any more. The agent answers
-    /// `Cancelled…`, unless it has already sent the answer to the call.
+    /// Server to agent: the caller no longer waits for this call. The agent answers `Cancelled…`,
+    /// unless it has already sent the answer to the call.
     Cancel = 3,
     /// Agent to server: the `result` member, byte for byte.
     Result = 4,
@@ -27,7 +27,7 @@ pub enum FrameKind {
     Error = 5,
     /// Agent to server: the call was not sent to the method server, and will not be.
     Unavailable = 6,
-    /// Agent to server: the call was sent, then the method server died.
+    /// Agent to server: the call was sent, but the method server exited before it answered.
     Interrupted = 7,
     /// Agent to server: cancelled before it was sent to the method server.
     CancelledUnsent = 8,
@@ -90,11 +90,7 @@ impl Frame {
     }
 
     pub fn empty(id: u64, kind: FrameKind) -> Self {
-        Self {
-            id,
-            kind,
-            payload: Bytes::new(),
-        }
+        Self::new(id, kind, Bytes::new())
     }
 
     /// Bytes on the wire.
@@ -109,11 +105,11 @@ impl Frame {
 
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FrameError {
-    #[error("a frame is cut off: {missing} bytes are missing")]
+    #[error("a frame is truncated: {missing} bytes are missing")]
     CutOff { missing: usize },
     #[error("a frame of {0} bytes is shorter than its header")]
     TooShort(usize),
-    #[error("frame kind {0} is not known")]
+    #[error("frame kind {0} does not exist")]
     UnknownKind(u8),
 }
 
@@ -126,7 +122,7 @@ pub fn put_frame(out: &mut BytesMut, frame: &Frame) {
     out.put_slice(&frame.payload);
 }
 
-/// Takes frames from one message. A message always ends with a whole frame.
+/// Iterates over the frames of one message. A message always ends with a whole frame.
 pub struct FrameReader(Bytes);
 
 impl FrameReader {

@@ -1,4 +1,4 @@
-//! How a link begins: the agent opens the WebSocket and says hello; the server answers with a
+//! The start of a link: the agent opens the WebSocket and sends a hello; the server answers with a
 //! welcome or a refusal.
 
 use std::time::Duration;
@@ -22,9 +22,9 @@ use crate::{
     socket::{FrameSink, FrameSource, LinkError, agent_config, split},
 };
 
-/// Time for an agent's hello.
+/// Longest wait for an agent's hello.
 const HELLO_MAX: Duration = Duration::from_secs(10);
-/// Bytes of an agent's instance, which the agent chooses.
+/// Longest `instance` of a hello, in bytes: the agent chooses it.
 const INSTANCE_BYTES_MAX: usize = 64;
 
 /// A link at the agent's end, after the welcome.
@@ -32,22 +32,22 @@ pub struct Opened<S> {
     pub sink: FrameSink<S>,
     pub source: FrameSource<S>,
     pub welcome: Box<Welcome>,
-    /// Frames that came in the same message as the welcome.
+    /// Frames that followed the welcome in the same message.
     pub early: FrameReader,
 }
 
-/// Why the agent has no link.
+/// Why a link could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    #[error("the agent token holds characters that no token has")]
+    #[error("the agent token contains characters that no token has")]
     TokenText,
-    #[error("the server answered {0} to the link")]
+    #[error("the server answered the request for a link with {0}")]
     Status(StatusCode),
     #[error("the link failed")]
     WebSocket(#[source] Box<tungstenite::Error>),
     #[error("the server refuses the link: {}", .0.detail)]
     Refused(Refusal),
-    #[error("the server does not speak this link's language")]
+    #[error("the server's answer does not follow the link protocol")]
     Protocol,
 }
 
@@ -126,13 +126,13 @@ fn request(url: &str, agent_token: &str) -> Result<Request, OpenError> {
     Ok(request)
 }
 
-/// Reads the hello of an agent, and decides whether this server understands the agent.
+/// Reads the hello of an agent, and checks that this server supports the agent's version.
 pub async fn read_hello<S>(source: &mut FrameSource<S>) -> Result<Hello, Refusal>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let Ok(message) = timeout(HELLO_MAX, source.next()).await else {
-        let detail = "no hello in time";
+        let detail = "the agent sent no hello in time";
         return Err(Refusal::new(RefusalCode::Protocol, detail, true));
     };
     let frames = message.ok().flatten();
@@ -155,7 +155,7 @@ fn first_control(frames: &mut FrameReader) -> Option<Control> {
 fn check_hello(hello: &Hello) -> Result<(), Refusal> {
     if !hello.versions.contains(&VERSION) {
         let detail = format!(
-            "the agent (svc {}) speaks link versions {:?}, this server {VERSION}; install the same svc on both",
+            "the agent (svc {}) supports link versions {:?}, this server {VERSION}; install the same svc on both",
             hello.svc_version, hello.versions
         );
         return Err(Refusal::new(RefusalCode::Version, detail, false));

@@ -1,5 +1,5 @@
-//! Finds out that the other end is gone: each heartbeat sends a ping, and a link without a frame
-//! for several heartbeats is dead.
+//! Detects a dead link: each heartbeat sends a ping, and a link without a frame for several
+//! heartbeats is dead.
 
 use std::{
     sync::{
@@ -13,12 +13,12 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use crate::MISSED_HEARTBEATS_MAX;
 
-/// Whether a message has arrived since the last heartbeat; the reader sets it, the writer clears it.
+/// Whether a message has arrived since the last heartbeat. The reader sets it, the writer clears it.
 #[derive(Clone, Debug)]
-pub struct Heard(Arc<AtomicBool>);
+pub struct ActivityFlag(Arc<AtomicBool>);
 
-impl Heard {
-    /// A new link counts as heard.
+impl ActivityFlag {
+    /// Initially set: a new link counts as active.
     pub fn new() -> Self {
         Self(Arc::new(AtomicBool::new(true)))
     }
@@ -32,31 +32,31 @@ impl Heard {
     }
 }
 
-/// Heartbeats without a message, in a row.
+/// Number of consecutive heartbeats without a message.
 #[derive(Debug, Default)]
-struct Silence(u32);
+struct MissedHeartbeats(u32);
 
-impl Silence {
-    /// Counts one heartbeat; whether the link is dead.
-    fn count(&mut self, heard: bool) -> bool {
-        self.0 = if heard { 0 } else { self.0 + 1 };
+impl MissedHeartbeats {
+    /// Counts one heartbeat. Returns whether the link is dead.
+    fn count(&mut self, was_active: bool) -> bool {
+        self.0 = if was_active { 0 } else { self.0 + 1 };
         self.0 >= MISSED_HEARTBEATS_MAX
     }
 }
 
 pub struct Heartbeat {
     ticks: Interval,
-    silence: Silence,
+    missed: MissedHeartbeats,
 }
 
 impl Heartbeat {
     pub fn new(period: Duration) -> Self {
         let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
-        // Late heartbeats are not made up for: each one needs a whole period of silence.
+        // Missed ticks are not repeated: each heartbeat without a message lasts a whole period.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             ticks,
-            silence: Silence::default(),
+            missed: MissedHeartbeats::default(),
         }
     }
 
@@ -66,8 +66,8 @@ impl Heartbeat {
     }
 
     /// Whether the link is dead at this heartbeat.
-    pub fn is_dead(&mut self, heard: &Heard) -> bool {
-        self.silence.count(heard.take())
+    pub fn is_dead(&mut self, activity: &ActivityFlag) -> bool {
+        self.missed.count(activity.take())
     }
 }
 
@@ -77,21 +77,24 @@ mod tests {
 
     #[test]
     fn only_silent_heartbeats_in_a_row_end_a_link() {
-        let mut silence = Silence::default();
+        let mut missed = MissedHeartbeats::default();
         let dead: Vec<bool> = [true, false, false, true, false, false, false]
             .into_iter()
-            .map(|heard| silence.count(heard))
+            .map(|was_active| missed.count(was_active))
             .collect();
         assert_eq!(dead, [false, false, false, false, false, false, true]);
     }
 
     #[test]
     fn a_message_counts_for_one_heartbeat() {
-        let (heard, mut silence) = (Heard::new(), Silence::default());
-        assert!(!silence.count(heard.take()), "a new link counts as heard");
-        heard.set();
-        assert!(!silence.count(heard.take()));
-        assert!(!silence.count(heard.take()));
-        assert_eq!(silence.0, 1);
+        let (activity, mut missed) = (ActivityFlag::new(), MissedHeartbeats::default());
+        assert!(
+            !missed.count(activity.take()),
+            "a new link counts as active"
+        );
+        activity.set();
+        assert!(!missed.count(activity.take()));
+        assert!(!missed.count(activity.take()));
+        assert_eq!(missed.0, 1);
     }
 }

@@ -1,5 +1,5 @@
-//! Frames that wait to be written: any number of senders, one writer. Users take turns, so that one
-//! user's large calls do not delay another's. An idle link keeps no memory for frames.
+//! The queue of frames to be written: any number of senders, one writer. Users take turns, so that
+//! one user's large calls do not delay another user's calls. An idle link keeps no memory for frames.
 
 use std::{
     collections::VecDeque,
@@ -15,34 +15,36 @@ use tokio::sync::Notify;
 
 use crate::frame::{Frame, FrameKind};
 
-/// Bytes a user sends before it is another user's turn.
+/// Bytes of one user's turn.
 const TURN_BYTES: NonZeroUsize = NonZeroUsize::new(64 * 1024).expect("not zero");
 
 /// Capacity that an empty queue may keep, in frames.
 const KEPT_FRAMES: usize = 256;
 
-/// Bytes that may wait to be written.
+/// Limits of an outbox, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct OutboxLimits {
-    /// Of users' frames. One user may take as much as is free: alone half of it.
+    /// Limit of all users' frames. One user may hold as many bytes as are free, so a single user gets
+    /// half.
     pub users: usize,
-    /// Of all frames.
+    /// Limit of all frames.
     pub total: usize,
-    /// Of all frames, those being written included, from which [`Outbox::room`] waits.
+    /// Size of all frames, those being written included, from which [`Outbox::room`] waits.
     pub room: usize,
 }
 
 impl OutboxLimits {
-    /// The server's: an agent that does not read must not make the server buffer without bound.
-    /// Past `users`, a user's calls go to another provider or fail. Frames without a payload may
-    /// exceed it: a cancel must not be lost to a burst of calls.
+    /// The limits of the server: an agent that does not read must not make the server buffer without
+    /// bound. Beyond `users`, a user's calls go to another provider or fail. Frames without a payload
+    /// may exceed `users`: a burst of calls must not prevent a cancel.
     pub const SERVER: Self = Self {
         users: 64 * 1024 * 1024,
         total: 128 * 1024 * 1024,
         room: usize::MAX,
     };
 
-    /// The agent's: nothing is refused, and producers of many bytes wait for [`Outbox::room`].
+    /// The limits of the agent: no frame is rejected, and producers of many bytes wait for
+    /// [`Outbox::room`].
     pub const fn agent(room: usize) -> Self {
         Self {
             users: usize::MAX,
@@ -52,40 +54,40 @@ impl OutboxLimits {
     }
 }
 
-/// Where frames are put.
+/// The sending end of the queue.
 #[derive(Clone)]
-pub struct Outbox(Arc<Shared>);
+pub struct Outbox(Arc<OutboxState>);
 
-/// Where the writer takes them from; closes the outbox when dropped.
-pub struct Outgoing(Arc<Shared>);
+/// The writer's end of the queue. Closes the outbox when dropped.
+pub struct Outgoing(Arc<OutboxState>);
 
 /// Why a frame was not queued.
 #[derive(Debug, PartialEq, Eq)]
 pub enum NotQueued {
-    /// The writer has ended, or takes no more.
+    /// The writer has ended, or has closed the outbox.
     Closed,
-    /// The user has no share left of the bytes that may wait.
+    /// The user's share of the queue is used up; for a frame without a user, the whole queue.
     Full,
-    /// Not even frames without a payload have room any more: the other end does not read.
+    /// The queue is full even for frames without a payload: the other end does not read.
     Overflow,
 }
 
-struct Shared {
+struct OutboxState {
     queue: Mutex<Queue>,
-    /// Wakes the producers that wait for room.
+    /// Wakes the producers that wait in [`Outbox::room`].
     room: Notify,
 }
 
 struct Queue {
     limits: OutboxLimits,
-    /// Frames that belong to no user.
+    /// Frames without a user; written first.
     urgent: VecDeque<Frame>,
     urgent_bytes: usize,
     /// Calls, notifications and cancellations, by user.
     frames: FairQueue<Frame>,
-    /// Bytes that the writer took last and may still be writing.
+    /// Bytes of the batch that the writer took last and may still be writing.
     writing_bytes: usize,
-    /// A pong is queued: one answers any number of pings.
+    /// Whether a pong is queued. One pong answers any number of pings.
     has_pong: bool,
     is_closed: bool,
     /// The writer, while it waits for a frame.
@@ -142,7 +144,7 @@ impl Queue {
         Ok(())
     }
 
-    /// An idle link keeps no memory for a burst that is over.
+    /// Frees the memory that an empty queue has kept from a burst.
     fn shrink_empty(&mut self) {
         self.frames.shrink_empty(KEPT_FRAMES);
         if self.urgent.is_empty() && self.urgent.capacity() > KEPT_FRAMES {
@@ -167,16 +169,16 @@ pub fn outbox(limits: OutboxLimits) -> (Outbox, Outgoing) {
         is_closed: false,
         writer: None,
     };
-    let shared = Arc::new(Shared {
+    let state = Arc::new(OutboxState {
         queue: Mutex::new(queue),
         room: Notify::new(),
     });
-    (Outbox(shared.clone()), Outgoing(shared))
+    (Outbox(state.clone()), Outgoing(state))
 }
 
 impl Outbox {
-    /// Queues a frame of a user behind the user's others, or one that belongs to no user ahead of
-    /// all that do.
+    /// Queues a frame: after the other frames of its user, or, without a user, ahead of all users'
+    /// frames.
     pub fn put(&self, user: Option<u32>, frame: Frame) -> Result<(), NotQueued> {
         let mut queue = self.0.queue.lock();
         if queue.is_closed {
@@ -199,12 +201,12 @@ impl Outbox {
         self.put(None, Frame::empty(0, FrameKind::Pong))
     }
 
-    /// Whether a producer of many bytes may go on.
+    /// Whether a producer of many bytes may continue.
     pub fn has_room(&self) -> bool {
         self.0.queue.lock().has_room()
     }
 
-    /// Waits while too many bytes are queued; not for an outbox that is closed.
+    /// Waits while too many bytes are queued. Returns at once if the outbox is closed.
     pub async fn room(&self) {
         loop {
             let notified = self.0.room.notified();
@@ -217,9 +219,8 @@ impl Outbox {
 }
 
 impl Outgoing {
-    /// Waits until there are frames, and moves some of them to the end of `batch`: at most
-    /// `frames_max`, and no more once they have `bytes_max` together. These frames are ahead of
-    /// all later ones, and count as written at the next call.
+    /// Waits until there are frames, and appends some of them to `batch`: at most `frames_max`, and
+    /// none after the batch has reached `bytes_max`. They count as written at the next call.
     pub async fn take(&mut self, batch: &mut Vec<Frame>, frames_max: usize, bytes_max: usize) {
         poll_fn(|context| {
             let mut queue = self.0.queue.lock();
@@ -257,7 +258,7 @@ impl Outgoing {
         batch.remove(0)
     }
 
-    /// Takes no more frames, and returns those that still wait.
+    /// Closes the outbox, and returns the queued frames.
     pub fn close(&mut self) -> Vec<Frame> {
         let mut queue = self.0.queue.lock();
         queue.is_closed = true;
@@ -362,7 +363,7 @@ mod tests {
         assert_eq!(outbox.put(Some(1), call(2, MIB)), Err(NotQueued::Full));
         assert_eq!(fill(2, MIB) / MIB, 16);
         assert!(outbox.put(Some(3), call(2, 8 * MIB)).is_ok());
-        // A cancel is never lost to a burst of calls.
+        // A cancel is queued even after a burst of calls.
         let cancel = Frame::empty(1, FrameKind::Cancel);
         assert_eq!(outbox.put(Some(1), cancel), Ok(()));
         assert!(outgoing.close().len() > 48);
@@ -401,7 +402,7 @@ mod tests {
         for _ in 0..2 {
             let waited = tokio::time::timeout(Duration::from_millis(20), outbox.room()).await;
             assert!(waited.is_err(), "there is no room");
-            // The frame is being written: it still takes its room.
+            // The frame is being written: its bytes still count.
             let take = outgoing.take(&mut batch, 256, usize::MAX);
             let _ = tokio::time::timeout(Duration::ZERO, take).await;
         }

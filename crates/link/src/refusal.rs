@@ -1,8 +1,8 @@
-//! Why a server refuses a link.
+//! Refusals: why a server does not accept a link.
 
 use serde::{Deserialize, Serialize};
 
-/// The server's answer to a hello that it does not accept.
+/// The server's negative answer to a hello.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Refusal {
     pub code: RefusalCode,
@@ -25,11 +25,11 @@ impl Refusal {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum RefusalCode {
-    /// No version of the control messages that both ends speak.
+    /// The two ends have no version of the control messages in common.
     Version,
     /// The space was stopped on request.
     SpaceStopped,
-    /// The agent token is not valid any more, or its space is gone.
+    /// The agent token is no longer valid, or its space was deleted.
     Unauthorized,
     /// The server is stopping.
     Draining,

@@ -1,5 +1,5 @@
 //! Reads many bytes at a time into a buffer that all links of a thread share, so that an idle link
-//! keeps none.
+//! needs no buffer.
 
 use std::{
     cell::RefCell,
@@ -11,17 +11,17 @@ use std::{
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Bytes taken off a connection in one go.
+/// Most bytes of one read.
 const BUFFER_BYTES: usize = 64 * 1024;
 
 thread_local! {
     static BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; BUFFER_BYTES].into_boxed_slice());
 }
 
-/// A connection that is read into the shared buffer first.
+/// A connection that is read through the shared buffer.
 pub struct SharedBuffer<S> {
     io: S,
-    /// Bytes that were read and not yet asked for.
+    /// Bytes that were read from the connection and not yet returned.
     unread: Bytes,
 }
 
@@ -44,7 +44,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for SharedBuffer<S> {
             wanted.put_slice(&this.unread[..length]);
             this.unread.advance(length);
             if this.unread.is_empty() {
-                // Frees the memory, which advancing does not.
+                // Frees the memory; `advance` does not.
                 this.unread = Bytes::new();
             }
             return Poll::Ready(Ok(()));
@@ -55,7 +55,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for SharedBuffer<S> {
             let length = buffer.filled().len().min(wanted.remaining());
             let (now, later) = buffer.filled().split_at(length);
             wanted.put_slice(now);
-            // Empty at the end of the stream too, which the caller then sees.
+            // At the end of the stream nothing is put into `wanted`, which tells the caller.
             this.unread = Bytes::copy_from_slice(later);
             Poll::Ready(Ok(()))
         })
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn all_bytes_come_in_order_whatever_is_asked_for_at_a_time() {
+    async fn all_bytes_arrive_in_order_for_reads_of_every_size() {
         let sent: Vec<u8> = (0..200_000_u32).map(|n| (n % 251) as u8).collect();
         let (mut writing, reading) = tokio::io::duplex(150_000);
         let mut other = SharedBuffer::new(tokio::io::empty());
@@ -102,7 +102,7 @@ mod tests {
                 break;
             }
             got.extend_from_slice(&part[..length]);
-            // What another link reads meanwhile touches nothing of this one.
+            // Reads of another link on this thread do not change the bytes of this link.
             assert_eq!(other.read(&mut part).await.expect("nothing to read"), 0);
         }
         assert!(got == sent, "{} of {} bytes", got.len(), sent.len());

@@ -1,5 +1,5 @@
-//! The WebSocket under a link: frames gathered into messages, and sizes bounded because the other
-//! end is not trusted.
+//! The WebSocket of a link: gathers frames into messages, and limits sizes because the other end is
+//! not trusted.
 
 use bytes::BytesMut;
 use futures_util::{
@@ -19,14 +19,14 @@ use tokio_tungstenite::{
 use crate::{
     MESSAGE_BYTES_MAX, MESSAGE_BYTES_TARGET,
     frame::{Frame, FrameReader, put_frame},
-    heartbeat::Heard,
+    heartbeat::ActivityFlag,
     shared_buffer::SharedBuffer,
 };
 
-/// Read buffer of a link at the server. It is small because most links are idle most of the time;
-/// large reads go through the [`SharedBuffer`].
+/// Read buffer of a link at the server. Small, because most links are idle; large reads go through
+/// the [`SharedBuffer`].
 const SERVER_READ_BYTES: usize = 512;
-/// Each buffer of a link at the agent. The library's defaults cost 128 KiB each way.
+/// Read buffer and write buffer of a link at the agent. The library's defaults are 128 KiB each.
 const AGENT_BUFFER_BYTES: usize = 8 * 1024;
 
 #[derive(Debug, Error)]
@@ -39,20 +39,20 @@ pub enum LinkError {
 
 pub struct FrameSink<S> {
     socket: SplitSink<WebSocketStream<S>, Message>,
-    heard: Heard,
+    activity: ActivityFlag,
 }
 
 pub struct FrameSource<S> {
     socket: SplitStream<WebSocketStream<S>>,
-    heard: Heard,
+    activity: ActivityFlag,
 }
 
-/// Takes over an upgraded connection as the server.
+/// Starts the server's end of a WebSocket on an upgraded connection.
 pub async fn accept<S>(io: S) -> (FrameSink<SharedBuffer<S>>, FrameSource<SharedBuffer<S>>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let config = bounded()
+    let config = bounded_config()
         .read_buffer_size(SERVER_READ_BYTES)
         .write_buffer_size(0)
         .max_write_buffer_size(MESSAGE_BYTES_MAX * 2);
@@ -62,31 +62,31 @@ where
 
 /// The settings of a WebSocket at the agent.
 pub(crate) fn agent_config() -> WebSocketConfig {
-    bounded()
+    bounded_config()
         .read_buffer_size(AGENT_BUFFER_BYTES)
         .write_buffer_size(AGENT_BUFFER_BYTES)
 }
 
-fn bounded() -> WebSocketConfig {
+fn bounded_config() -> WebSocketConfig {
     WebSocketConfig::default()
         .max_message_size(Some(MESSAGE_BYTES_MAX))
         .max_frame_size(Some(MESSAGE_BYTES_MAX))
 }
 
-/// The two ways of a WebSocket.
+/// Splits a WebSocket into its sending and its receiving half.
 pub fn split<S>(socket: WebSocketStream<S>) -> (FrameSink<S>, FrameSource<S>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let (sink, source) = socket.split();
-    let heard = Heard::new();
+    let activity = ActivityFlag::new();
     let sink = FrameSink {
         socket: sink,
-        heard: heard.clone(),
+        activity: activity.clone(),
     };
     let source = FrameSource {
         socket: source,
-        heard,
+        activity,
     };
     (sink, source)
 }
@@ -98,7 +98,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FrameSink<S> {
         let mut message = BytesMut::with_capacity(bytes.min(2 * MESSAGE_BYTES_TARGET));
         for frame in frames {
             if frame.len() > MESSAGE_BYTES_MAX {
-                tracing::error!(bytes = frame.len(), "a frame is too large for the link");
+                tracing::error!(
+                    bytes = frame.len(),
+                    "dropped a frame that is too large for the link"
+                );
                 continue;
             }
             if !message.is_empty() && message.len() + frame.len() > MESSAGE_BYTES_TARGET {
@@ -119,8 +122,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FrameSink<S> {
         let _ = self.socket.close().await;
     }
 
-    pub(crate) fn heard(&self) -> &Heard {
-        &self.heard
+    pub(crate) fn activity(&self) -> &ActivityFlag {
+        &self.activity
     }
 }
 
@@ -131,10 +134,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FrameSource<S> {
             match self.socket.next().await {
                 None | Some(Ok(Message::Close(_))) => return Ok(None),
                 Some(Ok(Message::Binary(message))) => {
-                    self.heard.set();
+                    self.activity.set();
                     return Ok(Some(FrameReader::new(message)));
                 }
-                // Pings of the WebSocket itself are answered by the library.
+                // The library answers pings of the WebSocket protocol.
                 Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
                 Some(Ok(Message::Text(_) | Message::Frame(_))) => {
                     return Err(LinkError::NotBinary);

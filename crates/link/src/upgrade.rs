@@ -1,4 +1,4 @@
-//! The server's part of the WebSocket handshake.
+//! The server's check of the HTTP request that opens a link's WebSocket.
 
 use http::{
     HeaderMap,
@@ -24,18 +24,20 @@ pub enum UpgradeError {
 
 /// Checks the request that opens a link, and returns the value of `Sec-WebSocket-Accept`.
 pub fn check_upgrade(headers: &HeaderMap) -> Result<String, UpgradeError> {
-    if !has(headers, UPGRADE, "websocket") || !has(headers, SEC_WEBSOCKET_VERSION, "13") {
+    if !header_contains(headers, UPGRADE, "websocket")
+        || !header_contains(headers, SEC_WEBSOCKET_VERSION, "13")
+    {
         return Err(UpgradeError::NotWebSocket);
     }
-    if !has(headers, SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
+    if !header_contains(headers, SEC_WEBSOCKET_PROTOCOL, SUBPROTOCOL) {
         return Err(UpgradeError::Subprotocol);
     }
     let key = headers.get(SEC_WEBSOCKET_KEY).ok_or(UpgradeError::NoKey)?;
     Ok(derive_accept_key(key.as_bytes()))
 }
 
-/// Whether a header lists a word.
-fn has(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
+/// Whether a header with a comma-separated list contains a word.
+fn header_contains(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     headers
         .get_all(name)
         .iter()

@@ -1,4 +1,4 @@
-//! The way out of a link: queued frames and pings until the link ends, then the goodbye.
+//! The writer of a link: sends queued frames and pings until the link ends, then the goodbye.
 
 use std::{pin::pin, time::Duration};
 
@@ -41,7 +41,7 @@ where
 {
     let mut batch = Vec::new();
     let mut heartbeat = Heartbeat::new(heartbeat);
-    let heard = sink.heard().clone();
+    let activity = sink.activity().clone();
     let mut ended = pin!(closing.ended());
     loop {
         batch.clear();
@@ -49,7 +49,7 @@ where
             biased;
             () = &mut ended => return WriteEnd::Closing,
             () = heartbeat.tick() => {
-                if heartbeat.is_dead(&heard) {
+                if heartbeat.is_dead(&activity) {
                     return WriteEnd::Silent;
                 }
                 batch.push(Frame::empty(0, FrameKind::Ping));
@@ -66,10 +66,11 @@ where
                 tokio::select! {
                     biased;
                     written = &mut writing => break written,
-                    // A write that is cut off may have sent any of its frames: no call is sent twice.
+                    // An interrupted write may have sent any of its frames. They are not queued
+                    // again: no call is sent twice.
                     () = &mut cut_off => return WriteEnd::Closing,
                     () = heartbeat.tick() => {
-                        if heartbeat.is_dead(&heard) {
+                        if heartbeat.is_dead(&activity) {
                             return WriteEnd::Silent;
                         }
                     }
@@ -84,7 +85,7 @@ where
     }
 }
 
-/// Sends the frames that still wait and the goodbye, if there is one, and closes the connection.
+/// If there is a goodbye, sends the queued frames and the goodbye. Then closes the connection.
 pub async fn farewell<S>(mut sink: FrameSink<S>, mut outgoing: Outgoing, closing: &Closing)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -126,7 +127,7 @@ mod tests {
         agent: WebSocketStream<DuplexStream>,
     }
 
-    /// Both ends of a link whose connection holds a few bytes.
+    /// Both ends of a link whose connection buffers only 1,000 bytes.
     async fn ends() -> Ends {
         let (server, agent) = duplex(1_000);
         let (sink, source) = accept(server).await;
@@ -162,7 +163,7 @@ mod tests {
             farewell(ends.sink, ends.outgoing, &closing).await;
         };
         let reading = async {
-            // The first write is under way, and waits for its reader.
+            // The first write has started, and waits for its reader.
             tokio::task::yield_now().await;
             closing.end(Goodbye::ServerStopping);
             tokio::task::yield_now().await;

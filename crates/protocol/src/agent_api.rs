@@ -1,8 +1,8 @@
-//! The agent's local API, and the file by which the CLI finds it.
+//! The agent's local API, and the file with which the CLI finds it.
 //!
 //! On the Unix socket: `POST /registration`, `DELETE /registration[?local_name=]`, `GET /status`,
-//! `POST /stop`, `POST /event`, and `/api/...`, which is passed on to the server as the space's
-//! owner.
+//! `POST /stop`, `POST /event`, and `/api/...`, which the agent forwards to the server as the
+//! space's owner.
 
 use serde::{Deserialize, Serialize};
 use svc_core::{
@@ -10,11 +10,11 @@ use svc_core::{
     registration::{Mode, Registration},
 };
 
-/// Folder in an agent's working folder that holds its files.
+/// Folder for the agent's files, in its working folder.
 pub const FOLDER: &str = ".svc";
-/// Written by the agent into [`FOLDER`].
+/// File in [`FOLDER`] that holds a [`Discovery`].
 pub const DISCOVERY_FILE: &str = "agent.json";
-/// Default of the loopback listener; taken, a free port is used.
+/// Default address of the loopback listener. If the port is in use, a free port is chosen.
 pub const DEFAULT_LISTEN: &str = "127.0.0.1:12201";
 
 /// `.svc/agent.json`
@@ -25,11 +25,11 @@ pub struct Discovery {
     pub agent_socket: String,
     pub space_id: Option<SpaceId>,
     pub space: Option<String>,
-    /// The server it was last linked to, or tries first.
+    /// The server that the agent was last linked to, or tries first.
     pub server_url: String,
 }
 
-/// `POST /registration`: the text of a TOML file, or what a script built.
+/// `POST /registration`: the text of a TOML file, or the registration that a script built.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RegisterFile {
@@ -65,13 +65,13 @@ pub struct Unregistered {
 pub struct Status {
     pub pid: u32,
     pub version: String,
-    /// The server it is linked to, or tries to link to.
+    /// The server that the agent is linked to, or tries to link to.
     pub server_url: String,
-    /// All it knows, as they were given.
+    /// All configured servers, as they were given.
     #[serde(default)]
     pub server_urls: Vec<String>,
     pub linked: bool,
-    /// Why the last attempt to link failed, while unlinked.
+    /// Why the last attempt to link failed; `None` while linked.
     pub link_error: Option<String>,
     pub space_id: Option<SpaceId>,
     pub space: Option<String>,
@@ -81,7 +81,7 @@ pub struct Status {
     pub method_server: Option<MethodServerStatus>,
     /// Canonical names.
     pub methods: Vec<String>,
-    /// Why re-registration was refused, while it is.
+    /// Why the last re-registration was refused; `None` if it was not.
     pub registration_error: Option<String>,
 }
 

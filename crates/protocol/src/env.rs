@@ -1,7 +1,7 @@
-//! Every environment variable the product reads or sets, in one place.
+//! Names of all environment variables that the product reads or sets.
 
-/// Address of the server, for the CLI and the agent; several with commas, of which the CLI takes
-/// the first.
+/// Address of the server, for the CLI and the agent. May be several, separated by commas; the CLI
+/// uses the first.
 pub const URL: &str = "SVC_URL";
 /// API token for the CLI; overrides the saved context.
 pub const TOKEN: &str = "SVC_TOKEN";
@@ -11,7 +11,7 @@ pub const CONFIG: &str = "SVC_CONFIG";
 pub const AGENT_TOKEN: &str = "SVC_AGENT_TOKEN";
 /// A file that holds the agent token, in place of [`AGENT_TOKEN`].
 pub const AGENT_TOKEN_FILE: &str = "SVC_AGENT_TOKEN_FILE";
-/// Where the agent's loopback TCP listener stands.
+/// Address of the agent's loopback TCP listener.
 pub const AGENT_LISTEN: &str = "SVC_AGENT_LISTEN";
 /// Base URL of the agent's loopback listener; set for method servers, read by the CLI.
 pub const AGENT_URL: &str = "SVC_AGENT_URL";
@@ -24,15 +24,17 @@ pub const SPACE_ID: &str = "SVC_SPACE_ID";
 pub const SPACE_NAME: &str = "SVC_SPACE_NAME";
 /// Password of the user `admin` on a first start.
 pub const ADMIN_PASSWORD: &str = "SVC_ADMIN_PASSWORD";
-/// Folder of the web interface's files, for those who write them; else those in the binary.
+/// Folder with the files of the web interface, for its developers; without it the files in the
+/// binary are served.
 pub const WEB_FOLDER: &str = "SVC_WEB_FOLDER";
 /// Log filter, in `tracing` syntax.
 pub const LOG: &str = "SVC_LOG";
-/// PEM file of certificate authorities trusted beside the machine's own, with [`URL`].
+/// PEM file of certificate authorities that are trusted besides the machine's own, for [`URL`].
 pub const CA_FILE: &str = "SVC_CA_FILE";
 /// Key that encrypts secrets at rest, shared by the servers of a zone: 32 bytes, base64 or hex.
 pub const SECRET_KEY: &str = "SVC_SECRET_KEY";
-/// Hosts and CIDRs that webhooks may reach though they are not globally routable, with commas.
+/// Hosts and CIDRs that webhooks may reach although they are not globally routable, separated by
+/// commas.
 pub const WEBHOOK_ALLOW: &str = "SVC_WEBHOOK_ALLOW";
-/// `1` starts a server whose stored secrets were encrypted with a key that is lost.
+/// `1` starts a server although its stored secrets were encrypted with another key.
 pub const ACCEPT_NEW_KEY: &str = "SVC_ACCEPT_NEW_KEY";

@@ -1,5 +1,5 @@
-//! JSON-RPC 2.0 without parsing what is only passed on: params, results and ids stay the bytes
-//! they were, so key order, big integers and `null` survive.
+//! JSON-RPC 2.0. Params, results and ids are never parsed: they keep their bytes, so that key order,
+//! big integers and `null` survive.
 
 mod depth;
 mod progress;
@@ -15,23 +15,28 @@ pub use response::{
     result_response,
 };
 
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json, value::RawValue};
 
-/// Bytes of a line that a method server may write.
+/// Longest line that a method server may write, in bytes.
 pub const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// Items one batch may hold.
+/// Most items of a batch.
 pub const BATCH_MAX: usize = 1_000;
-/// Levels that params may nest: `{}` has one. JSON readers of many languages use the stack for each
-/// level, and a method server that runs out of it takes all its calls with it.
+/// Deepest nesting of params: `{}` has one level. JSON readers of many languages recurse once per
+/// level, and a method server whose stack overflows fails all its calls.
 pub const PARAMS_DEPTH_MAX: usize = 128;
 
-/// Whether JSON text holds an object.
+/// Whether JSON text is an object.
 fn is_object(json: &[u8]) -> bool {
     json.trim_ascii_start().first() == Some(&b'{')
 }
 
-/// The answers that are ours; a method server's own errors pass through whole.
+/// Reads a member that is present: `null` is `Some`.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(value: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(value).map(Some)
+}
+
+/// Errors that svc itself returns. Errors of a method server are passed on unchanged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RpcError {
     Parse,
@@ -39,20 +44,20 @@ pub enum RpcError {
     MethodNotFound,
     /// The params nest more than [`PARAMS_DEPTH_MAX`] levels.
     TooDeep,
-    /// No live provider, or its method server is down.
+    /// No provider is linked, or its method server is down.
     Unavailable,
-    /// `sent`: whether the method server may have begun.
+    /// `sent`: whether the method server may have started the call.
     TimedOut {
         timeout_seconds: u32,
         sent: bool,
     },
-    /// Method server or link died during the call.
+    /// The method server or the link failed during the call.
     Interrupted,
-    /// The answers of one batch are larger together than the server holds.
+    /// All answers of a batch together exceed the server's limit.
     AnswerTooLarge {
         limit_bytes: usize,
     },
-    /// The method server answered with something that JSON-RPC does not allow.
+    /// JSON-RPC does not allow the method server's response.
     InvalidResponse(ResponseFault),
 }
 

@@ -12,9 +12,9 @@ pub struct Problem {
     pub r#type: String,
     pub title: String,
     pub status: u16,
-    /// For people: names the value and the way out.
+    /// For people: names the value and what to do.
     pub detail: String,
-    /// For programs: stable.
+    /// For programs: never changes.
     pub code: String,
     /// The limit that the request exceeds (`quota_exceeded`). Boxed: few problems have one.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
@@ -25,7 +25,7 @@ pub struct Problem {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ExceededLimit {
     pub limit: u64,
-    /// The setting of the server that holds the limit, such as `quotas.sinks`.
+    /// The server's setting that defines the limit, such as `quotas.sinks`.
     pub setting: String,
 }
 
@@ -41,7 +41,7 @@ impl Problem {
         }
     }
 
-    /// 409 `quota_exceeded`. 429 for streams: a retry may succeed without any change.
+    /// `quota_exceeded`: 409, or 429 for streams, because a later attempt may succeed.
     pub fn quota_exceeded(exceeded: &QuotaExceeded) -> Self {
         let (status, title) = match exceeded.quota {
             Quota::Streams => (429, "Too Many Requests"),
@@ -51,7 +51,7 @@ impl Problem {
             .with_limit(exceeded.limit, exceeded.quota.setting())
     }
 
-    /// Names the limit that was exceeded, and the setting that holds it.
+    /// Adds the limit that was exceeded, and the setting that defines it.
     pub fn with_limit(mut self, limit: u64, setting: &str) -> Self {
         self.exceeded = Some(Box::new(ExceededLimit {
             limit,

@@ -1,4 +1,4 @@
-//! The registration file: TOML, with errors that say `file:line:column` and show the line.
+//! The registration file: TOML. Errors name `file:line:column` and show the line.
 
 use std::{fmt, ops::Range};
 
@@ -8,24 +8,24 @@ use svc_core::{
 };
 use toml::de::{DeTable, DeValue};
 
-/// Bytes a registration file may have.
+/// Largest registration file, in bytes.
 pub const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Why a registration file is refused: every fault found, each with its place.
+/// Why a registration file is rejected: all faults, each with its position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileError {
     pub faults: Vec<Fault>,
 }
 
-/// One fault, placed and with the line it stands on.
+/// One fault, with its position and its line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// File name as the user gave it.
     pub file: String,
-    /// From 1; `None` when the fault is that something is missing altogether.
+    /// Line and column, from 1; `None` if the fault has no position in the file.
     pub position: Option<(usize, usize)>,
     pub message: String,
-    /// The line, and the caret under the fault.
+    /// The line, and a caret under the fault.
     pub excerpt: Option<String>,
 }
 
@@ -57,24 +57,25 @@ impl fmt::Display for FileError {
 
 impl std::error::Error for FileError {}
 
-/// Reads a TOML registration.
+/// Parses a TOML registration.
 pub fn parse(file: &str, text: &str) -> Result<Registration, FileError> {
     if text.len() > FILE_BYTES_MAX {
         let message = format!(
             "the file has {} bytes; at most {FILE_BYTES_MAX} are allowed",
             text.len()
         );
-        return Err(one(Fault {
+        return Err(single_fault(Fault {
             file: file.to_owned(),
             position: None,
             message,
             excerpt: None,
         }));
     }
-    toml::from_str(text).map_err(|error| one(place(file, text, error.span(), error.message())))
+    toml::from_str(text)
+        .map_err(|error| single_fault(place(file, text, error.span(), error.message())))
 }
 
-/// Reads a TOML registration and checks it for a space.
+/// Parses a TOML registration and checks it for a space.
 pub fn parse_and_check(
     file: &str,
     text: &str,
@@ -86,7 +87,7 @@ pub fn parse_and_check(
         .map_err(|violations| locate(file, text, &violations))
 }
 
-/// Gives each violation its place in the text.
+/// Finds the position of each violation in the text.
 pub fn locate(file: &str, text: &str, violations: &[Violation]) -> FileError {
     let table = DeTable::parse(text).ok();
     let faults = violations
@@ -105,7 +106,7 @@ pub fn locate(file: &str, text: &str, violations: &[Violation]) -> FileError {
     FileError { faults }
 }
 
-/// Names each violation by its path: for a registration that a script built, which has no text.
+/// Names each violation by its path: for a registration that a script built and that has no text.
 pub fn without_text(file: &str, violations: &[Violation]) -> FileError {
     let faults = violations
         .iter()
@@ -119,13 +120,13 @@ pub fn without_text(file: &str, violations: &[Violation]) -> FileError {
     FileError { faults }
 }
 
-fn one(fault: Fault) -> FileError {
+fn single_fault(fault: Fault) -> FileError {
     FileError {
         faults: vec![fault],
     }
 }
 
-/// The span of the value a path leads to, or of the nearest thing above it that exists.
+/// The span of the value at a path, or of its nearest parent that exists.
 fn find(value: &DeValue<'_>, path: &[Step], here: Range<usize>) -> Option<Range<usize>> {
     let Some((step, rest)) = path.split_first() else {
         return Some(here);
@@ -144,7 +145,7 @@ fn find(value: &DeValue<'_>, path: &[Step], here: Range<usize>) -> Option<Range<
     }
 }
 
-/// Gives a message its place in a text; also for other TOML files than registrations.
+/// A fault at a position in a text; also used for TOML files that are not registrations.
 pub fn place(file: &str, text: &str, span: Option<Range<usize>>, message: &str) -> Fault {
     let message = message.trim().replace('\n', "; ");
     let file = file.to_owned();
@@ -236,7 +237,7 @@ type = "string"
         );
         fault(
             &GOOD.replace("type = \"string\"", "type = \"text\""),
-            "methods.toml:18:8: `text` is no type",
+            "methods.toml:18:8: `text` is not a type",
         );
         fault(
             &GOOD.replace("local_name = \"search\"\n", ""),

@@ -1,7 +1,7 @@
 //! Agent tokens, stored as hashes.
 //!
-//! A space has at most one token of each kind: the one its owner was shown, and the one the
-//! server gave to the agent it runs itself.
+//! A space has at most one token of each kind: one that was shown to its owner, and one that the
+//! server gave to an agent that it runs itself.
 
 use svc_core::{Id, SpaceId, Timestamp, UserId, space::StopReason};
 
@@ -62,7 +62,7 @@ pub struct OwnedAgentToken {
     pub hash: Hash,
     pub space_id: SpaceId,
     pub owner_id: UserId,
-    /// Why the space is stopped, if it is.
+    /// Why the space is stopped; `None` if it is not.
     pub stop_reason: Option<StopReason>,
 }
 

@@ -1,7 +1,6 @@
 //! A backup as a file: a snapshot of the database, and a manifest of its contents.
 //!
-//! This module handles SQLite files and nothing else; the server's `backup` module decides where
-//! they come from and go to.
+//! This module only handles SQLite files. The server's `backup` module chooses their paths.
 
 mod digest;
 mod seal;
@@ -49,7 +48,7 @@ pub enum ArchiveError {
     #[error("the backup is damaged: {0}")]
     Damaged(String),
     #[error(
-        "the backup has schema version {found}, but this svc knows versions up to {known}; use a newer svc"
+        "the backup has schema version {found}, but this svc supports versions up to {known}; use a newer svc"
     )]
     NewerSchema { found: i64, known: i64 },
     #[error("the name of `{}` is not UTF-8; choose another", .0.display())]
@@ -95,7 +94,7 @@ pub fn write(
     source.execute("VACUUM INTO ?1", [name])?;
     drop(source);
     let mut copy = open(out)?;
-    // One file, without a log beside it.
+    // The backup must be a single file, without a log beside it.
     copy.pragma_update(None, "journal_mode", "DELETE")?;
     let schema_version = schema_version(&copy)?;
     let tables = digest::tables(&copy)?;
@@ -127,8 +126,8 @@ pub fn write(
     })
 }
 
-/// Reads a backup and checks all of it: every byte by its seal, every value by the hash of its
-/// table, then pages, schema and references as SQLite does.
+/// Reads a backup and checks all of it: every byte by the seal, every value by the hash of its table,
+/// then pages, schema and references with the checks of SQLite.
 pub fn read(file: &Path) -> Result<Manifest, ArchiveError> {
     let unreadable = |source| ArchiveError::Io {
         path: file.to_owned(),
@@ -148,12 +147,12 @@ pub fn read(file: &Path) -> Result<Manifest, ArchiveError> {
             known: SCHEMA_VERSION,
         });
     }
-    // First, because its message names the table.
+    // Checked first, because the message names the table.
     let expected = read_tables(&copy).map_err(damaged)?;
     check_tables(&expected, &digest::tables(&copy).map_err(damaged)?)?;
     check_integrity(&copy)?;
     if seal == Seal::Broken {
-        let why = "some of it was changed, though not in a table";
+        let why = "the file was changed, but no table was";
         return Err(ArchiveError::Damaged(why.to_owned()));
     }
     Ok(manifest)
@@ -230,7 +229,7 @@ fn check_integrity(connection: &Connection) -> Result<(), ArchiveError> {
     match orphan {
         None => Ok(()),
         Some(table) => Err(ArchiveError::Damaged(format!(
-            "a row of table `{table}` refers to one that is missing"
+            "a row of table `{table}` refers to a missing row"
         ))),
     }
 }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{
     error::StoreError,
     events::first_id_at,
-    page::{Page, PageRequest, read_sizes, rows_by_id},
+    page::{Page, PageRequest},
     sql::{Row, Tx, values},
     value::{Json, Value},
 };
@@ -19,9 +19,9 @@ use super::{
 /// The actor of changes that no user made.
 pub const SYSTEM: &str = "system";
 
-/// How far the time in an entry's id may be before the entry's time: clocks are set back.
+/// How far the time in an entry's id may be before the entry's time: a clock may be set back.
 const ID_BEFORE: Duration = Duration::from_secs(60);
-/// How far it may be after the entry's time: the write may have waited for the writer thread.
+/// How far the time in the id may be after the entry's time: the write may have waited.
 const ID_AFTER: Duration = Duration::from_secs(10 * 60);
 
 /// A new entry.
@@ -30,7 +30,7 @@ pub struct Entry {
     pub at: Timestamp,
     /// A user's name, or [`SYSTEM`].
     pub actor: String,
-    /// Dotted: `token.created`.
+    /// Such as `token.created`.
     pub action: &'static str,
     pub target_type: &'static str,
     pub target_id: String,
@@ -61,16 +61,11 @@ pub fn list(
 ) -> Result<Page<AuditEntry>, StoreError> {
     let (sql, values) = sizes_sql(query, page);
     let sizes = tx.query(&sql, &values)?;
-    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
     let select = "SELECT id, at, actor, action, target_type, target_id, detail FROM audit";
-    let rows = rows_by_id(tx, select, &fitting.items)?;
-    Ok(Page {
-        items: rows.iter().map(read).collect::<Result<_, _>>()?,
-        next_cursor: fitting.next_cursor,
-    })
+    page.read(tx, &sizes, select, read)
 }
 
-/// Ids and sizes of the entries of a page, and one more.
+/// Selects ids and sizes of the entries of a page, and of one more entry.
 pub(super) fn sizes_sql(query: &AuditQuery, page: PageRequest) -> (String, Vec<Value>) {
     let mut sql = String::from(
         "SELECT id, octet_length(detail) + octet_length(target_id) AS bytes
@@ -107,7 +102,7 @@ pub(super) fn sizes_sql(query: &AuditQuery, page: PageRequest) -> (String, Vec<V
     (sql, values)
 }
 
-/// Removes entries older than `before`; how many.
+/// Removes entries from before a time. Returns their number.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
     tx.execute("DELETE FROM audit WHERE at < ?1", values![before])
 }

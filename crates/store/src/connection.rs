@@ -18,7 +18,7 @@ pub(super) enum Access {
 #[derive(Clone)]
 pub(super) enum Database {
     Sqlite {
-        files: sqlite::Files,
+        file: sqlite::DatabaseFile,
         clock: Clock,
         /// Keeps the data folder locked while any thread lives.
         _lock: Arc<FolderLock>,
@@ -29,8 +29,8 @@ pub(super) enum Database {
 impl Database {
     pub(super) fn open(&self, access: Access) -> Result<Connection, StoreError> {
         Ok(match self {
-            Self::Sqlite { files, clock, .. } => Connection::Sqlite {
-                inner: sqlite::Connection::open(files, access)?,
+            Self::Sqlite { file, clock, .. } => Connection::Sqlite {
+                inner: sqlite::Connection::open(file, access)?,
                 access,
                 clock: clock.clone(),
             },
@@ -79,8 +79,8 @@ impl Connection {
         }
     }
 
-    /// Begins a transaction. Transactions that write run one after the other, in the whole zone: what
-    /// one of them reads stays true until it commits.
+    /// Begins a transaction. In the whole zone, transactions that write run one after the other: the
+    /// data that such a transaction reads does not change until it commits.
     pub(super) fn begin(&self) -> Result<(), StoreError> {
         match self {
             Self::Sqlite { inner, access, .. } => inner.control(match access {
@@ -134,8 +134,8 @@ impl Connection {
         }
     }
 
-    /// Fails if the transaction has ended: SQLite ends it when the disk is full, PostgreSQL with its
-    /// session.
+    /// Fails if the database has ended the transaction: SQLite does so when the disk is full,
+    /// PostgreSQL when the session ends.
     pub(super) fn check_transaction(&self) -> Result<(), StoreError> {
         match self {
             Self::Sqlite { inner, .. } if !inner.in_transaction() => Err(StoreError::Commit(

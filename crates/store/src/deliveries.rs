@@ -13,7 +13,7 @@ use super::{
     value::{FromValue, Value},
 };
 
-/// Which page of a lane's deliveries; its cursor is the number of the last one.
+/// A page of a lane's deliveries. Its cursor is the number of the last delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeliveryPage {
     before: u64,
@@ -109,7 +109,7 @@ pub fn find_head(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<Head>, StoreErr
     .transpose()
 }
 
-/// Ends a waiting delivery; false if it is not waiting.
+/// Ends a waiting delivery. False if it is not waiting.
 pub fn finish(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -125,7 +125,7 @@ pub fn finish(
     Ok(changed == 1)
 }
 
-/// Adds to the log of a delivery; `number` counts from 1.
+/// Records an attempt of a delivery; `number` counts from 1.
 pub fn insert_attempt(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -232,7 +232,7 @@ pub fn last(tx: &mut Tx<'_>, lane: LaneId) -> Result<Option<LastDelivery>, Store
     .transpose()
 }
 
-/// Removes at most `limit` deliveries that ended before a time; how many.
+/// Removes at most `limit` deliveries that ended before a time. Returns their number.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
     tx.execute(
         "DELETE FROM deliveries WHERE (lane_id, n) IN (
@@ -242,7 +242,8 @@ pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, St
     )
 }
 
-/// Removes at most `limit` finished deliveries beyond the newest `keep` of their lane; how many.
+/// Removes at most `limit` finished deliveries beyond the newest `keep` of their lane. Returns their
+/// number.
 pub fn prune_beyond(tx: &mut Tx<'_>, keep: u32, limit: u32) -> Result<usize, StoreError> {
     tx.execute(
         "DELETE FROM deliveries WHERE (lane_id, n) IN (
@@ -253,19 +254,20 @@ pub fn prune_beyond(tx: &mut Tx<'_>, keep: u32, limit: u32) -> Result<usize, Sto
     )
 }
 
-/// Adds the attempts to deliveries of one lane that are sorted by number: one statement for all.
+/// Adds the attempts to deliveries of one lane, with one statement. The rows are sorted by number,
+/// newest first.
 fn with_attempts(tx: &mut Tx<'_>, lane: LaneId, rows: &[Row]) -> Result<Vec<Delivery>, StoreError> {
     let (Some(newest), Some(oldest)) = (rows.first(), rows.last()) else {
         return Ok(Vec::new());
     };
-    let mut made: BTreeMap<u64, Vec<Attempt>> = BTreeMap::new();
+    let mut attempts: BTreeMap<u64, Vec<Attempt>> = BTreeMap::new();
     for row in tx.query(
         "SELECT n, at, status, ms, error, output FROM attempts
          WHERE lane_id = ?1 AND n >= ?2 AND n <= ?3 ORDER BY n, attempt",
         values![lane, oldest.get::<u64>("n")?, newest.get::<u64>("n")?],
     )? {
         let attempt = read_attempt(&row)?;
-        made.entry(row.get("n")?).or_default().push(attempt);
+        attempts.entry(row.get("n")?).or_default().push(attempt);
     }
     rows.iter()
         .map(|row| {
@@ -275,7 +277,7 @@ fn with_attempts(tx: &mut Tx<'_>, lane: LaneId, rows: &[Row]) -> Result<Vec<Deli
                 event_id: row.get("event_id")?,
                 event_type: row.get("event_type")?,
                 state: row.get("state")?,
-                attempts: made.remove(&n).unwrap_or_default(),
+                attempts: attempts.remove(&n).unwrap_or_default(),
             })
         })
         .collect()

@@ -1,8 +1,8 @@
 //! The threads of the store: one writer that gathers waiting commands into one commit, and the
 //! readers.
 //!
-//! Callers get their answer after COMMIT has returned, never before. This includes failed commands,
-//! because what they read may be rolled back with the batch.
+//! Callers get their answer after COMMIT has returned, never before. This includes failed commands:
+//! they may have read changes of the batch that are rolled back.
 
 use std::{
     collections::VecDeque,
@@ -33,7 +33,7 @@ pub(super) trait Command: Send {
     fn is_abandoned(&self) -> bool;
 }
 
-/// Whether a command's work is to be kept, and the channel for its answer.
+/// Whether to keep the work of a command, and the channel for its answer.
 pub(super) struct Outcome {
     keep: bool,
     /// Why the work cannot be kept, even if the command succeeded.
@@ -73,7 +73,7 @@ where
     fn run(self: Box<Self>, tx: &mut Tx<'_>) -> Outcome {
         let Self { work, answer } = *self;
         let result = catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|_| {
-            tracing::error!(target: crate::LOG_TARGET, "a transaction of the store panicked and is undone");
+            tracing::error!(target: crate::LOG_TARGET, "a transaction of the store panicked; it is rolled back");
             Err(StoreError::Panicked.into())
         });
         Outcome {
@@ -164,8 +164,8 @@ impl Writer {
     }
 }
 
-/// Begins a transaction on the open connection, or on a new one: a restart of the database since
-/// the last transaction is noticed only now.
+/// Begins a transaction on the open connection. If that fails, opens a new connection: the database
+/// may have restarted since the last transaction.
 fn begin<'c>(
     connection: &'c mut Option<Connection>,
     database: &Database,

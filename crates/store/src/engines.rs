@@ -1,4 +1,4 @@
-//! The engines that the store's tests run on: one suite for each of them.
+//! The engines that the store's tests run on. The same tests run on each engine.
 
 use svc_testkit::{TestDatabase, TestPostgres};
 use tempfile::TempDir;
@@ -6,17 +6,17 @@ use tempfile::TempDir;
 use super::{DatabaseUrl, OpenError, Store, StoreOptions};
 
 /// A fresh database of one engine.
-pub(crate) enum Place {
+pub(crate) enum TestEngine {
     Embedded(TempDir),
     Postgres(TestDatabase),
 }
 
-impl Place {
+impl TestEngine {
     pub(crate) fn embedded() -> Self {
         Self::Embedded(tempfile::tempdir().expect("a temporary folder"))
     }
 
-    /// `None` where PostgreSQL is not installed, which is said.
+    /// `None` if PostgreSQL is not installed; a message then says so.
     pub(crate) fn postgres() -> Option<Self> {
         Some(Self::Postgres(TestPostgres::find()?.database()))
     }
@@ -40,14 +40,14 @@ impl Place {
     }
 }
 
-/// Makes each of these functions a test on each engine; they take a [`Place`].
+/// Makes each of these functions a test on each engine. The functions take a [`TestEngine`].
 macro_rules! on_each_engine {
     ($($name:ident),* $(,)?) => {
         mod embedded {
             $(
                 #[tokio::test]
                 async fn $name() {
-                    super::$name(&$crate::engines::Place::embedded()).await;
+                    super::$name(&$crate::engines::TestEngine::embedded()).await;
                 }
             )*
         }
@@ -56,8 +56,8 @@ macro_rules! on_each_engine {
             $(
                 #[tokio::test]
                 async fn $name() {
-                    if let Some(place) = $crate::engines::Place::postgres() {
-                        super::$name(&place).await;
+                    if let Some(engine) = $crate::engines::TestEngine::postgres() {
+                        super::$name(&engine).await;
                     }
                 }
             )*

@@ -11,9 +11,9 @@ use super::postgres::AddressError;
 pub enum StoreError {
     #[error("the store is closed")]
     Closed,
-    #[error("a record with the same unique value exists already ({0})")]
+    #[error("a record with the same unique value already exists ({0})")]
     Unique(String),
-    #[error("a record that is referred to does not exist, or is still referred to")]
+    #[error("a reference to a record that does not exist, or a record that is still referenced")]
     ForeignKey,
     #[error("{kind} `{id}` does not exist")]
     Missing { kind: &'static str, id: String },
@@ -25,11 +25,11 @@ pub enum StoreError {
     Database(String),
     #[error("the database holds a value in `{column}` that cannot be read: {reason}")]
     Decode { column: String, reason: String },
-    #[error("the answer has no column `{0}`")]
+    #[error("the result has no column `{0}`")]
     Column(String),
-    #[error("the statement answered no row")]
+    #[error("the statement returned no row")]
     NoRow,
-    #[error("a transaction panicked and was undone")]
+    #[error("a transaction panicked and was rolled back")]
     Panicked,
 }
 
@@ -69,12 +69,12 @@ pub enum OpenError {
         source: io::Error,
     },
     #[error(
-        "the database has schema version {found}, but this svc knows versions up to {known}; start a newer svc, or restore a backup made by this one"
+        "the database has schema version {found}, but this svc supports versions up to {known}; start a newer svc, or restore a backup made by this one"
     )]
     NewerSchema { found: i64, known: i64 },
     #[error("could not migrate the database to schema version {version}: {reason}")]
     Migration { version: i64, reason: StoreError },
-    // Its message is complete and has no source.
+    // Transparent: the message of a `StoreError` is complete, and it has no source.
     #[error(transparent)]
     Database(#[from] StoreError),
     #[error(transparent)]

@@ -13,18 +13,20 @@ use super::{
     value::{Json, Value},
 };
 
-/// Deliveries of one event that are listed, and drops.
+/// Most deliveries of one event that are listed, and most drops.
 const DELIVERIES_MAX: u32 = 500;
 
-/// Bytes of receivers' answers that are listed with an event; attempts after that have no output.
+/// Most bytes of receivers' answers that are listed with an event. Further attempts are listed
+/// without output.
 const OUTPUT_BYTES_MAX: u32 = 1024 * 1024;
 
-/// The receivers of an event that a user manages, and whether the user sees the others too.
+/// The receivers of an event that a user manages, and whether the user also sees the others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reach {
-    /// The methods that received it: all belong to the event's owner.
+    /// Whether the user manages the methods that received the event. All belong to its owner.
     pub methods: bool,
-    /// Owners of the sinks, as [`sinks::owner_key`](super::sinks::owner_key) names them.
+    /// Owners of the sinks that the user manages: values of
+    /// [`sinks::owner_key`](super::sinks::owner_key).
     pub sinks_of: Vec<String>,
     pub sees_all: bool,
 }
@@ -32,14 +34,15 @@ pub struct Reach {
 /// One receiver of an event.
 pub struct Received {
     pub receiver: EventReceiver,
-    /// Its number and state; `None` if it was dropped.
+    /// Number and state of the delivery; `None` if the event was dropped.
     pub delivery: Option<(u64, DeliveryState)>,
-    /// `None` for receivers that others manage.
+    /// `None` if another user manages the receiver.
     pub attempts: Option<Vec<Attempt>>,
 }
 
 impl Reach {
-    /// The condition for managed receivers, given the condition for methods; sinks are `s`.
+    /// The SQL condition for managed receivers. `is_method` is the condition for methods; `s` is the
+    /// table of sinks.
     fn managed(&self, is_method: &str, values: &mut Vec<Value>) -> String {
         let mut alternatives = Vec::new();
         if self.methods {
@@ -55,8 +58,8 @@ impl Reach {
         format!("({})", alternatives.join(" OR "))
     }
 
-    /// The condition for listed receivers. It applies before any limit, so that receivers of others
-    /// do not count.
+    /// The SQL condition for listed receivers. It applies before any limit, so that receivers that are
+    /// not listed do not count.
     fn shown(&self, is_method: &str, values: &mut Vec<Value>) -> String {
         if self.sees_all {
             return "1 = 1".to_owned();
@@ -72,7 +75,7 @@ impl Reach {
     }
 }
 
-/// Ordered by receiver; a receiver occurs again for each time it got the event.
+/// Ordered by receiver. A receiver that got the event several times occurs several times.
 pub fn list(tx: &mut Tx<'_>, event: &Event, reach: &Reach) -> Result<Vec<Received>, StoreError> {
     let mut values = vec![event.id.into(), DELIVERIES_MAX.into()];
     let shown = reach.shown(IS_METHOD_LANE, &mut values);
@@ -138,7 +141,7 @@ fn list_attempts(
     Ok(made)
 }
 
-/// A row's receiver, and whether it is managed.
+/// The receiver of a row, and whether the user manages it.
 fn receiver(row: &Row, reach: &Reach) -> Result<(EventReceiver, bool), StoreError> {
     let owner_id = row.get("owner_id")?;
     let owner_key: Option<String> = row.get("owner_key")?;
@@ -194,8 +197,8 @@ fn list_dropped(
     Ok(dropped)
 }
 
-/// Few entries have the same time, but most may have the same action. Followed by `|| ''`, `action`
-/// cannot use its index, so the index of the time is used.
+/// `action || ''` prevents the use of the index of actions, so that the index of times is used: few
+/// entries have the same time, but most may have the same action.
 const DROPPED: &str = "SELECT a.detail AS detail, COALESCE(s.owner_id, ?3) AS owner_id,
             CASE WHEN a.target_type <> 'event_sink' THEN a.target_id END AS method,
             s.id AS sink_id, s.name AS name, s.owner_key AS owner_key

@@ -1,4 +1,4 @@
-//! Events as they were emitted; deliveries refer to them. [`list`](list::list) is the history.
+//! Events. Deliveries refer to them. [`list`](list::list) is the history.
 
 mod list;
 pub mod usage;
@@ -13,16 +13,16 @@ use super::{
     value::{Json, Value},
 };
 
-/// Which events to list; `None` matches all.
+/// A filter of events. A field that is `None` matches all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filter {
     pub owner: Option<UserId>,
     pub space: Option<SpaceId>,
     /// At least one must match; an empty list matches every event.
     pub patterns: Vec<Pattern>,
-    /// This moment included.
+    /// Inclusive.
     pub since: Option<Timestamp>,
-    /// This moment included.
+    /// Inclusive.
     pub until: Option<Timestamp>,
 }
 
@@ -57,8 +57,8 @@ pub fn get(tx: &mut Tx<'_>, id: EventId) -> Result<Event, StoreError> {
     find(tx, id)?.ok_or_else(|| StoreError::missing("event", id))
 }
 
-/// Ids and types of the events after an event, oldest first: for replays, which choose without the
-/// payload. The nil id starts from the beginning.
+/// Ids and types of the events after an event, oldest first: for replays, which do not need the
+/// payload to choose. The nil id starts from the beginning.
 pub fn list_after(
     tx: &mut Tx<'_>,
     filter: &Filter,
@@ -100,7 +100,7 @@ pub fn count_since(
     row.ok_or(StoreError::NoRow)?.get("events")
 }
 
-/// Removes at most `limit` events from before a time that no delivery needs; how many.
+/// Removes at most `limit` events from before a time that no delivery needs. Returns their number.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp, limit: u32) -> Result<usize, StoreError> {
     let removed = tx.query(
         &format!(
@@ -130,7 +130,7 @@ fn conditions(filter: &Filter, mut values: Vec<Value>) -> (String, Vec<Value>) {
     if let Some(space) = filter.space {
         add("space_id = ?", space.into());
     }
-    // Ids contain their time, so only the span itself is searched.
+    // Ids contain their time, so only the events of the span are read.
     if let Some(since) = filter.since {
         add("id >= ?", first_id_at(since).into());
     }
@@ -145,8 +145,7 @@ fn conditions(filter: &Filter, mut values: Vec<Value>) -> (String, Vec<Value>) {
 /// The condition that one of the patterns matches. Types and patterns are ASCII, so `length` and
 /// `substr` count the same units.
 fn type_condition(patterns: &[Pattern], values: &mut Vec<Value>) -> String {
-    let is_everything = |pattern: &Pattern| matches!(pattern, Pattern::Prefix(p) if p.is_empty());
-    if patterns.is_empty() || patterns.iter().any(is_everything) {
+    if list::matches_all(patterns) {
         return String::new();
     }
     let alternatives: Vec<_> = patterns
@@ -165,7 +164,7 @@ fn type_condition(patterns: &[Pattern], values: &mut Vec<Value>) -> String {
 
 /// The least id of this time: a UUIDv7 begins with its milliseconds.
 pub(super) fn first_id_at(at: Timestamp) -> EventId {
-    // An id holds 48 bits of them, enough for any year that can be written.
+    // A UUIDv7 has 48 bits for them, enough for every year of RFC 3339.
     let millis = u128::try_from(at.0.clamp(0, (1 << 48) - 1)).unwrap_or(0);
     EventId(Uuid::from_u128(millis << 80))
 }

@@ -1,4 +1,4 @@
-//! A SHA-256 over a sequence of values. It includes types and lengths, so that different sequences
+//! The SHA-256 of a sequence of values. It includes types and lengths, so that different sequences
 //! have different hashes.
 
 use sha2::{Digest, Sha256};

@@ -9,7 +9,7 @@ use std::{
 
 use super::error::OpenError;
 
-/// Locked for as long as a server runs; the file itself stays.
+/// Locked while a server runs. The file itself is never removed.
 const LOCK_FILE: &str = "svc.lock";
 
 /// Holds the lock of the data folder until dropped; the system releases it even after kill -9.

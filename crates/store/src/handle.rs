@@ -31,14 +31,14 @@ use svc_clock::Clock;
 pub struct StoreOptions {
     /// Threads of [`ReadPool::General`].
     pub readers: usize,
-    /// Commands that may wait in a queue; when it is full, callers wait.
+    /// Most commands in a queue. If it is full, callers wait.
     pub queue: usize,
-    /// Commands in one commit.
+    /// Most commands in one commit.
     pub batch_max: usize,
     /// How long to wait for another process that holds the database, such as a backup.
     pub busy_timeout: Duration,
-    /// Whether to listen for notifications of other servers. Without them, their changes are found
-    /// by polling.
+    /// Whether to listen for notifications of other servers. Otherwise their changes are found by
+    /// polling.
     pub listen: bool,
     /// The clock of the embedded engine; PostgreSQL has its own.
     pub clock: Clock,
@@ -67,7 +67,7 @@ pub struct StoreStats {
     pub waiting: usize,
 }
 
-/// Groups of reader threads; reads of one group never wait for another group.
+/// A group of reader threads. Reads of one group never wait for another group.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ReadPool {
     /// Reads for requests.
@@ -95,8 +95,8 @@ const DELIVERY_READERS: usize = 2;
 /// Threads that read long lists.
 const HISTORY_READERS: usize = 1;
 
-/// Cheap to clone. Its threads end when it is [`closed`](Store::close) or the last clone is
-/// dropped; commands already in a queue finish first.
+/// The handle of the store; cheap to clone. The threads end after [`close`](Store::close), or when
+/// the last clone is dropped. Queued commands finish first.
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -140,8 +140,8 @@ impl Store {
             source,
         })?;
         let database = Database::Sqlite {
-            files: sqlite::Files {
-                database: file,
+            file: sqlite::DatabaseFile {
+                path: file,
                 busy_timeout: options.busy_timeout,
             },
             clock: options.clock.clone(),
@@ -245,8 +245,9 @@ impl Store {
         self.inner.hints.notified().await;
     }
 
-    /// Runs a closure as one transaction; `Ok` once it is durably committed, and on `Err`
-    /// everything it did is undone. A caller that stops waiting does not stop the transaction.
+    /// Runs a closure as one transaction. Returns `Ok` once the transaction is durably committed. If
+    /// the closure returns `Err`, everything is rolled back. A caller that stops waiting does not
+    /// stop the transaction.
     pub async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -254,7 +255,7 @@ impl Store {
         self.try_write(work).await
     }
 
-    /// [`write`](Self::write) for closures that decide a rule: their own error undoes the work.
+    /// [`write`](Self::write) for closures with an error type of their own.
     pub async fn try_write<T, E>(
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, E> + Send + 'static,
@@ -266,7 +267,7 @@ impl Store {
         self.run(|queues| queues.writes.clone(), work).await
     }
 
-    /// Runs a closure on one snapshot; statements that write are rejected.
+    /// Runs a closure on one snapshot. Statements that write are rejected.
     pub async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,

@@ -40,7 +40,7 @@ pub fn find(
     .transpose()
 }
 
-/// Records a use; replaces an expired one.
+/// Records the use of a key. Replaces an expired use.
 pub fn put(
     tx: &mut Tx<'_>,
     user: UserId,
@@ -87,7 +87,7 @@ pub fn list_over(tx: &mut Tx<'_>, keep: u32) -> Result<Vec<(UserId, Timestamp)>,
     Ok(over)
 }
 
-/// Removes at most `limit` keys of a user that expire before a time; how many.
+/// Removes at most `limit` keys of a user that expire before a time. Returns their number.
 pub fn prune_before(
     tx: &mut Tx<'_>,
     user: UserId,
@@ -102,7 +102,7 @@ pub fn prune_before(
     )
 }
 
-/// Removes at most `limit` expired keys; how many.
+/// Removes at most `limit` expired keys. Returns their number.
 pub fn prune(tx: &mut Tx<'_>, now: Timestamp, limit: u32) -> Result<usize, StoreError> {
     tx.execute(
         "DELETE FROM idempotency_keys WHERE (user_id, key) IN (

@@ -13,11 +13,12 @@ use svc_protocol::api::SinkType;
 
 pub use self::{
     declarations::{
-        Declared, RemovedSubscription, declare, declares, list_declaring_spaces, withdraw_space,
+        DeclarationOutcome, RemovedSubscription, declare, declares, list_declaring_spaces,
+        withdraw_space,
     },
     due::{DueOwner, claim, correct_kinds, first_due, list_due_owners},
     lease::{
-        Held, HeldLane, Roused, advance, hold, make_due, recount, release, release_all, retry,
+        DueLane, Held, HeldLane, advance, hold, make_due, recount, release, release_all, retry,
         start, unstart,
     },
     queue::{Candidate, EnqueueError, enqueue, enqueue_again, list_candidates, note_drop},
@@ -79,10 +80,10 @@ pub struct LaneRow {
     pub id: LaneId,
     pub owner_id: UserId,
     pub receiver: Receiver,
-    /// Deliveries waiting, the one in flight included.
+    /// Waiting deliveries, including the one in flight.
     pub depth: u32,
     pub dropped: u64,
-    /// Failed attempts of the delivery at its head.
+    /// Failed attempts of the delivery at the head.
     pub failures: u32,
 }
 
@@ -90,7 +91,7 @@ pub struct LaneRow {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Receiver {
     Sink(SinkId),
-    /// By its canonical name.
+    /// The canonical name.
     Method(String),
 }
 
@@ -180,7 +181,7 @@ pub fn totals(tx: &mut Tx<'_>) -> Result<Totals, StoreError> {
     })
 }
 
-/// The key of the counter of drops of removed lanes, so that the total never decreases.
+/// The key of the counter of drops of removed lanes. It ensures that the total never decreases.
 const KEPT_DROPS: &str = "drops_of_removed_lanes";
 
 /// Adds the drops of a lane that is about to be removed to the counter.
@@ -197,7 +198,7 @@ fn kept_drops(tx: &mut Tx<'_>) -> Result<u64, StoreError> {
     Ok(kept.and_then(|kept| kept.parse().ok()).unwrap_or(0))
 }
 
-/// Writes which lanes of a user are active once the user is deactivated or activated again.
+/// Updates which lanes of a user are active, after the user was activated or deactivated.
 pub fn set_owner_active(tx: &mut Tx<'_>, owner: UserId, active: bool) -> Result<(), StoreError> {
     let lanes = tx.query(
         "SELECT l.id AS id, l.owner_key AS owner_key, s.active AS sink_active, s.type AS type
@@ -247,7 +248,7 @@ pub(super) fn insert_for_sink(
 }
 
 /// Writes patterns and activity of a sink to its lane.
-pub(super) fn follow_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
+pub(super) fn update_from_sink(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     let owner = tx.query_opt(
         "SELECT active FROM users WHERE id = ?1",
         values![sink.owner_id],

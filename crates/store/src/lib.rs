@@ -1,15 +1,15 @@
 //! The server's durable state: the SQL port, both engines behind it (SQLite and PostgreSQL), the
 //! migrations and every SQL statement.
 //!
-//! Cast: [`Store`] is the handle that every module of the server holds; one writer thread gathers
-//! waiting writes into one commit; reader threads answer reads from snapshots of their own; [`Tx`]
-//! is the open transaction that a closure gets; one file per resource holds the statements as
-//! plain functions.
+//! Cast: [`Store`] is the handle that every module of the server holds. One writer thread gathers
+//! waiting writes into one commit. Reader threads answer reads, each from a snapshot. [`Tx`] is the
+//! open transaction that a closure gets. One file per resource holds its statements as plain
+//! functions.
 //!
 //! Invariants: nothing is acknowledged before its COMMIT has returned. No SQL outside this crate:
 //! no other crate depends on a database driver, and only this crate can run statements on a `Tx`.
 //! Statements are portable (`?1` placeholders, `ON CONFLICT`, `RETURNING`, TEXT ids, BIGINT
-//! milliseconds), so that both engines take them. No rule of the product is decided here: rules
+//! milliseconds), so that both engines accept them. No rule of the product is decided here: rules
 //! are functions of `svc_core`, limits and audit entries are arguments.
 
 pub mod agent_tokens;
@@ -64,7 +64,7 @@ pub use postgres::{AddressError, DatabaseUrl};
 pub use sql::Tx;
 pub use value::Hash;
 
-/// The target of log records. Operators filter by it, so it is older than this crate.
+/// The target of log records. Kept from before this crate existed, because operators filter by it.
 const LOG_TARGET: &str = "svc_server::store";
 
 /// The database in the data folder.

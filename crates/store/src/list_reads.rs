@@ -8,51 +8,51 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::error::StoreError;
 
-/// Concurrent reads of one user.
-const PER_USER: usize = 2;
-/// Concurrent reads of all users.
-const IN_ALL: usize = 8;
+/// Most concurrent reads of one user.
+const READS_PER_USER_MAX: usize = 2;
+/// Most concurrent reads of all users.
+const READS_MAX: usize = 8;
 /// Users kept in the table before those without a read are removed.
 const USERS_MAX: usize = 1_000;
 
 pub(super) struct ListReads {
-    in_all: Arc<Semaphore>,
+    total: Arc<Semaphore>,
     users: Mutex<HashMap<UserId, Arc<Semaphore>>>,
 }
 
 /// A permit to read one list, until dropped.
 pub(super) struct ListPermit {
-    _in_all: OwnedSemaphorePermit,
+    _total: OwnedSemaphorePermit,
     _of_user: OwnedSemaphorePermit,
 }
 
 impl Default for ListReads {
     fn default() -> Self {
         Self {
-            in_all: Arc::new(Semaphore::new(IN_ALL)),
+            total: Arc::new(Semaphore::new(READS_MAX)),
             users: Mutex::default(),
         }
     }
 }
 
 impl ListReads {
-    /// Waits for a permit: first for one of the user, then for one of all users. So one user has at
-    /// most [`PER_USER`] reads in the common queue.
+    /// Waits for a permit: first within the limit of the user, then within that of all users. So one
+    /// user has at most [`READS_PER_USER_MAX`] reads in the common queue.
     pub(super) async fn enter(&self, user: UserId) -> Result<ListPermit, StoreError> {
-        let of_user = acquire(self.of(user)).await?;
-        let in_all = acquire(self.in_all.clone()).await?;
+        let of_user = acquire(self.semaphore_of(user)).await?;
+        let total = acquire(self.total.clone()).await?;
         Ok(ListPermit {
-            _in_all: in_all,
+            _total: total,
             _of_user: of_user,
         })
     }
 
-    fn of(&self, user: UserId) -> Arc<Semaphore> {
+    fn semaphore_of(&self, user: UserId) -> Arc<Semaphore> {
         let mut users = self.users.lock();
         if users.len() >= USERS_MAX {
             users.retain(|_, lists| Arc::strong_count(lists) > 1);
         }
-        let new = || Arc::new(Semaphore::new(PER_USER));
+        let new = || Arc::new(Semaphore::new(READS_PER_USER_MAX));
         users.entry(user).or_insert_with(new).clone()
     }
 }
@@ -89,7 +89,7 @@ mod tests {
     async fn all_users_together_read_eight() {
         let reads = ListReads::default();
         let mut held = Vec::new();
-        for n in 0..IN_ALL as u128 {
+        for n in 0..READS_MAX as u128 {
             let user = UserId(Uuid::from_u128(n));
             held.push(reads.enter(user).await.expect("open"));
         }

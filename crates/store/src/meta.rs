@@ -1,4 +1,4 @@
-//! Single values of the zone: its server's id, the hash of the one-time setup token.
+//! Single values of the database: the server's id, the hash of the one-time setup token.
 
 use svc_core::ServerId;
 
@@ -24,7 +24,7 @@ pub fn set(tx: &mut Tx<'_>, key: &str, value: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Deletes a value; whether it existed.
+/// Deletes a value. Returns whether it existed.
 pub fn delete(tx: &mut Tx<'_>, key: &str) -> Result<bool, StoreError> {
     Ok(tx.execute("DELETE FROM meta WHERE key = ?1", values![key])? > 0)
 }

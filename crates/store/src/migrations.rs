@@ -89,7 +89,8 @@ pub const SCHEMA_VERSION: i64 = 11;
 pub(super) fn migrate(connection: &Connection) -> Result<(), OpenError> {
     in_transaction(connection, begin)?;
     for step in MIGRATIONS {
-        in_transaction(connection, |tx| reach(tx, step)).map_err(|reason| step.failed(reason))?;
+        in_transaction(connection, |tx| ensure_applied(tx, step))
+            .map_err(|reason| step.failed(reason))?;
     }
     let found = in_transaction(connection, finish)?;
     check_version(found)
@@ -99,7 +100,7 @@ pub(super) fn migrate(connection: &Connection) -> Result<(), OpenError> {
 pub(super) fn migrate_within(tx: &mut Tx<'_>) -> Result<(), OpenError> {
     begin(tx)?;
     for step in MIGRATIONS {
-        reach(tx, step).map_err(|reason| step.failed(reason))?;
+        ensure_applied(tx, step).map_err(|reason| step.failed(reason))?;
     }
     check_version(finish(tx)?)
 }
@@ -115,15 +116,15 @@ fn begin(tx: &mut Tx<'_>) -> Result<(), StoreError> {
 }
 
 /// Runs a step unless it has run before.
-fn reach(tx: &mut Tx<'_>, step: &Migration) -> Result<(), StoreError> {
+fn ensure_applied(tx: &mut Tx<'_>, step: &Migration) -> Result<(), StoreError> {
     match schema_version(tx)? < step.version {
         true => apply(tx, step),
         false => Ok(()),
     }
 }
 
-/// The version that is reached. A newer svc may have other built-in roles; those are its own
-/// concern.
+/// Returns the schema version, and inserts the built-in roles if it is that of this program. A newer
+/// svc may have other built-in roles.
 fn finish(tx: &mut Tx<'_>) -> Result<i64, StoreError> {
     let found = schema_version(tx)?;
     if found == SCHEMA_VERSION {

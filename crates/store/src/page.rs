@@ -13,26 +13,26 @@ use super::{
     value::Value,
 };
 
-/// Records on a page by default.
+/// Default number of records on a page.
 pub const PAGE_DEFAULT: u32 = 100;
-/// Records on a page at most.
+/// Largest number of records on a page.
 pub const PAGE_MAX: u32 = 1_000;
 
-/// Bytes of records on one page. A page of large records has fewer records: only rows that fit are
-/// read, so that no answer takes more memory than this.
+/// Most bytes of records on one page. A page of large records has fewer records: only rows that fit
+/// are read, so that no answer takes more memory than this.
 pub(super) const PAGE_BYTES_MAX: u64 = 1024 * 1024;
-/// Ids that one statement looks up.
+/// Number of ids that one statement looks up.
 const IDS_AT_ONCE: usize = 32;
 
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum InvalidPage {
-    #[error("cursor `{0}` is not one of ours; take it from `next_cursor` of the page before")]
+    #[error("cursor `{0}` is not valid; use `next_cursor` of the previous page")]
     Cursor(String),
     #[error("limit is {0}; it must be between 1 and {PAGE_MAX}")]
     Limit(u32),
 }
 
-/// Which page of a list.
+/// The request for one page of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageRequest {
     after: Option<Uuid>,
@@ -76,22 +76,13 @@ impl PageRequest {
         Value::Int(i64::from(self.limit) + 1)
     }
 
-    /// The same number.
+    /// [`limit`](Self::limit) as a number.
     pub(super) fn rows(self) -> usize {
         self.limit as usize + 1
     }
 
-    /// Removes the extra record and makes the cursor.
-    pub(super) fn page<T>(self, items: Vec<T>, id: impl Fn(&T) -> Uuid) -> Page<T> {
-        self.page_by(items, id)
-    }
-
-    /// [`page`](Self::page) for lists whose cursor is not an id.
-    pub(super) fn page_by<T, K: ToString>(
-        self,
-        mut items: Vec<T>,
-        key: impl Fn(&T) -> K,
-    ) -> Page<T> {
+    /// Removes the extra record, and sets the cursor if there was one.
+    pub(super) fn page<T, K: ToString>(self, mut items: Vec<T>, key: impl Fn(&T) -> K) -> Page<T> {
         let limit = self.limit as usize;
         let more = items.len() > limit;
         items.truncate(limit);
@@ -101,20 +92,35 @@ impl PageRequest {
             .map(|last| key(last).to_string());
         Page { items, next_cursor }
     }
-}
 
-impl PageRequest {
-    /// Cuts a list of keys and sizes where the page is full; the first record always fits.
+    /// Reads a page of records. `sizes` are the rows of a query for the columns `id` and `bytes`.
+    /// `select` ends before `WHERE`, and has the column `id`.
+    pub(super) fn read<T>(
+        self,
+        tx: &mut Tx<'_>,
+        sizes: &[Row],
+        select: &str,
+        read: impl Fn(&Row) -> Result<T, StoreError>,
+    ) -> Result<Page<T>, StoreError> {
+        let fitting = self.page_within_bytes(read_sizes(sizes)?);
+        let rows = rows_by_id(tx, select, &fitting.items)?;
+        Ok(Page {
+            items: rows.iter().map(read).collect::<Result<_, _>>()?,
+            next_cursor: fitting.next_cursor,
+        })
+    }
+
+    /// Truncates a list of keys and sizes where the page is full. The first record always fits.
     pub(super) fn page_within_bytes<K: Clone + ToString>(self, sizes: Vec<(K, u64)>) -> Page<K> {
-        let Page { items, next_cursor } = self.page_by(sizes, |(key, _)| key.clone());
+        let Page { items, next_cursor } = self.page(sizes, |(key, _)| key.clone());
         let all = items.len();
         let mut bytes = 0;
         let fitting: Vec<K> = items
             .into_iter()
             .enumerate()
-            .take_while(|(place, (_, size))| {
+            .take_while(|(index, (_, size))| {
                 bytes += size;
-                *place == 0 || bytes <= PAGE_BYTES_MAX
+                *index == 0 || bytes <= PAGE_BYTES_MAX
             })
             .map(|(_, (key, _))| key)
             .collect();
@@ -127,7 +133,7 @@ impl PageRequest {
 }
 
 /// Reads ids and sizes: columns `id` and `bytes`.
-pub(super) fn read_sizes(rows: &[Row]) -> Result<Vec<(Uuid, u64)>, StoreError> {
+fn read_sizes(rows: &[Row]) -> Result<Vec<(Uuid, u64)>, StoreError> {
     let size = |row: &Row| Ok((row.get::<Id>("id")?.0, row.get("bytes")?));
     rows.iter().map(size).collect()
 }
@@ -138,8 +144,8 @@ pub(super) fn rows_by_id(
     select: &str,
     ids: &[Uuid],
 ) -> Result<Vec<Row>, StoreError> {
-    let places: Vec<_> = (1..=IDS_AT_ONCE).map(|n| format!("?{n}")).collect();
-    let sql = format!("{select} WHERE id IN ({})", places.join(", "));
+    let placeholders: Vec<_> = (1..=IDS_AT_ONCE).map(|n| format!("?{n}")).collect();
+    let sql = format!("{select} WHERE id IN ({})", placeholders.join(", "));
     let mut found = HashMap::new();
     for ids in ids.chunks(IDS_AT_ONCE) {
         // The same statement for any number of ids: the last id fills the unused placeholders.

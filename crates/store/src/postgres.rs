@@ -5,10 +5,9 @@
 //! receives the notifications of other servers.
 //!
 //! Transactions that write first take one advisory lock of the zone, so that they run one after the
-//! other as on the embedded engine: every rule that reads before it writes holds here too. The
-//! database disconnects a server that is frozen within a transaction after [`IDLE_MAX`]. Round
-//! trips dominate the cost, so statements whose outcome is not needed at once are sent without
-//! waiting.
+//! other, as in SQLite: rules that read before they write need no other lock. The database
+//! disconnects a server that stays idle in a transaction longer than [`IDLE_MAX`]. Round trips
+//! dominate the cost, so statements whose outcome is not needed at once are sent without waiting.
 
 mod address;
 mod check;
@@ -35,24 +34,24 @@ use uuid::Uuid;
 pub use self::address::{AddressError, DatabaseUrl};
 pub(super) use self::{
     listen::{Listener, listen},
-    types::storable,
+    types::without_zero_bytes,
 };
 use super::{connection::Access, error::StoreError, sql::Row, value::Value};
 
-/// How long opening a connection may take.
+/// Longest time to open a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
-/// How long a failure to connect is returned to further attempts without trying again.
+/// Time after a failure to connect in which further attempts return the same error.
 const CONNECT_PAUSE: Duration = Duration::from_millis(500);
-/// How long an answer may take before the connection counts as lost: longer than any statement may
+/// Longest time for an answer. After it the connection counts as lost. Longer than any statement may
 /// run.
 const ANSWER_MAX: Duration = Duration::from_secs(15);
-/// The same within a long transaction, whose commit may take long. The system detects a dead
+/// The same in a long transaction, whose commit may take long. The operating system detects a dead
 /// network.
 const LONG_ANSWER_MAX: Duration = Duration::from_secs(60 * 60);
-/// How long the database lets a transaction idle. All writers of the zone wait for it, and a working
-/// server idles for microseconds.
+/// Longest time that a transaction may be idle. All writers of the zone wait for it, and a working
+/// server is idle for microseconds.
 const IDLE_MAX: Duration = Duration::from_secs(5);
-/// Statements a connection keeps prepared; at this number it forgets all of them.
+/// Most prepared statements of a connection. At this number all of them are dropped.
 const STATEMENTS_MAX: usize = 512;
 /// The advisory lock of writers: `svc` and a number.
 const WRITE_LOCK: i64 = 0x0073_7663_0000_0001;
@@ -64,7 +63,7 @@ const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
      SET LOCAL idle_in_transaction_session_timeout = '60s'; \
      SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
-/// The database, as an opener of connections.
+/// Opens connections to the database.
 pub(super) struct Server {
     url: DatabaseUrl,
     /// Distinguishes this server's notifications from those of other servers.
@@ -90,50 +89,53 @@ impl Server {
         }
         let opened = Connection::open(self, access);
         let failed = opened.as_ref().err().cloned();
-        self.note(failed);
+        self.log_outage(failed);
         opened
     }
 
     /// Logs an outage once when it begins and once when it ends.
-    fn note(&self, failed: Option<StoreError>) {
+    fn log_outage(&self, failed: Option<StoreError>) {
         let mut before = self.failed.lock();
         match (before.is_some(), &failed) {
             (false, Some(error)) => {
-                tracing::error!(target: crate::LOG_TARGET, "{error}; calls go on, what needs the database is refused");
+                tracing::error!(target: crate::LOG_TARGET, "{error}; calls continue, requests that need the database are rejected");
             }
-            (true, None) => tracing::info!(target: crate::LOG_TARGET, "the database is back"),
+            (true, None) => {
+                tracing::info!(target: crate::LOG_TARGET, "the database can be reached again")
+            }
             _ => {}
         }
         *before = failed.map(|error| (Instant::now(), error));
     }
 }
 
-/// A statement that was sent and whose outcome was not read yet; returns the time, if requested.
-type Unsettled =
+/// A statement that was sent and whose outcome was not read yet. Returns the time, if the statement
+/// queries it.
+type PendingStatement =
     Pin<Box<dyn Future<Output = Result<Option<Timestamp>, tokio_postgres::Error>> + Send>>;
 
-struct Prepared {
+struct PreparedStatement {
     statement: Statement,
     columns: Arc<[String]>,
 }
 
 pub(super) struct Connection {
-    /// Drives only this connection, while its thread waits for it.
+    /// Drives only this connection, while the connection's thread waits for an answer.
     runtime: Runtime,
     client: Arc<Client>,
     access: Access,
     begin_write: String,
     begin_long: String,
     notify: String,
-    statements: RefCell<HashMap<String, Arc<Prepared>>>,
-    unsettled: RefCell<Vec<Unsettled>>,
+    statements: RefCell<HashMap<String, Arc<PreparedStatement>>>,
+    pending: RefCell<Vec<PendingStatement>>,
     /// The database's time when the transaction began; `None` until it is settled.
     now: Cell<Option<Timestamp>>,
     hint: Cell<bool>,
     /// How long an answer may take in this transaction.
     answer_max: Cell<Duration>,
     /// Set once an answer timed out.
-    silent: Cell<bool>,
+    timed_out: Cell<bool>,
 }
 
 impl Connection {
@@ -173,11 +175,11 @@ impl Connection {
             ),
             notify: format!("NOTIFY {CHANNEL}, '{}'", server.origin),
             statements: RefCell::default(),
-            unsettled: RefCell::default(),
+            pending: RefCell::default(),
             now: Cell::default(),
             hint: Cell::default(),
             answer_max: Cell::new(ANSWER_MAX),
-            silent: Cell::default(),
+            timed_out: Cell::default(),
         })
     }
 
@@ -203,7 +205,7 @@ impl Connection {
     pub(super) fn send(&self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
         let prepared = self.prepare(sql)?;
         let (client, values) = (self.client.clone(), values.to_vec());
-        self.sent(async move {
+        self.send_without_waiting(async move {
             let params = types::params(&values);
             client.execute(&prepared.statement, &params).await?;
             Ok(None)
@@ -219,7 +221,7 @@ impl Connection {
 
     pub(super) fn control(&self, sql: &'static str) -> Result<(), StoreError> {
         let client = self.client.clone();
-        self.sent(async move { client.batch_execute(sql).await.map(|()| None) });
+        self.send_without_waiting(async move { client.batch_execute(sql).await.map(|()| None) });
         Ok(())
     }
 
@@ -231,19 +233,19 @@ impl Connection {
         self.begin_with(begin, ANSWER_MAX)
     }
 
-    /// Begins a transaction that writes and may take hours, which the database does not cut off.
+    /// Begins a transaction that writes and may take hours, without time limits of the database.
     pub(super) fn begin_long(&self) -> Result<(), StoreError> {
         self.begin_with(&self.begin_long, LONG_ANSWER_MAX)
     }
 
     fn begin_with(&self, begin: &str, answer_max: Duration) -> Result<(), StoreError> {
-        // Outcomes of an earlier transaction, such as its ROLLBACK.
+        // Read the outcomes of an earlier transaction, such as its ROLLBACK.
         self.settle()?;
         self.now.set(None);
         self.hint.set(false);
         self.answer_max.set(answer_max);
         let (client, begin) = (self.client.clone(), begin.to_owned());
-        self.sent(async move {
+        self.send_without_waiting(async move {
             let messages = client.simple_query(&begin).await?;
             let now = single_text(&messages).and_then(|text| text.parse().ok());
             Ok(now.map(Timestamp))
@@ -251,8 +253,8 @@ impl Connection {
         self.settle()
     }
 
-    /// Waits for the outcome: a statement that is only queued leaves with the next one, and until
-    /// then the lock of the zone would be held.
+    /// Waits for the outcome. Otherwise the statement would be sent only with the next one, and the
+    /// lock of the zone would be held until then.
     pub(super) fn rollback(&self) -> Result<(), StoreError> {
         self.control("ROLLBACK")?;
         self.settle()
@@ -261,16 +263,18 @@ impl Connection {
     pub(super) fn commit(&self) -> Result<(), StoreError> {
         if self.hint.get() {
             let (client, notify) = (self.client.clone(), self.notify.clone());
-            self.sent(async move { client.batch_execute(&notify).await.map(|()| None) });
+            self.send_without_waiting(
+                async move { client.batch_execute(&notify).await.map(|()| None) },
+            );
         }
         self.control("COMMIT")?;
         self.settle()
     }
 
     pub(super) fn settle(&self) -> Result<(), StoreError> {
-        let unsettled = std::mem::take(&mut *self.unsettled.borrow_mut());
+        let pending = std::mem::take(&mut *self.pending.borrow_mut());
         let mut result = Ok(());
-        for sent in unsettled {
+        for sent in pending {
             match self.wait(sent) {
                 Ok(Some(now)) => self.now.set(Some(now)),
                 Ok(None) => {}
@@ -282,7 +286,7 @@ impl Connection {
     }
 
     pub(super) fn is_usable(&self) -> bool {
-        !self.silent.get() && !self.client.is_closed()
+        !self.timed_out.get() && !self.client.is_closed()
     }
 
     pub(super) fn now(&self) -> Result<Timestamp, StoreError> {
@@ -296,7 +300,7 @@ impl Connection {
         self.hint.set(true);
     }
 
-    fn prepare(&self, sql: &str) -> Result<Arc<Prepared>, StoreError> {
+    fn prepare(&self, sql: &str) -> Result<Arc<PreparedStatement>, StoreError> {
         if let Some(prepared) = self.statements.borrow().get(sql) {
             return Ok(prepared.clone());
         }
@@ -304,7 +308,7 @@ impl Connection {
         self.settle()?;
         let statement = statement?;
         let columns = statement.columns().iter();
-        let prepared = Arc::new(Prepared {
+        let prepared = Arc::new(PreparedStatement {
             columns: columns.map(|column| column.name().to_owned()).collect(),
             statement,
         });
@@ -317,50 +321,51 @@ impl Connection {
     }
 
     /// Sends a statement without waiting for its outcome.
-    fn sent(
+    fn send_without_waiting(
         &self,
         sending: impl Future<Output = Result<Option<Timestamp>, tokio_postgres::Error>> + Send + 'static,
     ) {
-        let mut sending: Unsettled = Box::pin(sending);
-        // The first poll hands the message to the connection; the order of polls is theirs.
+        let mut sending: PendingStatement = Box::pin(sending);
+        // The first poll passes the message to the connection, so the order of polls is the order of
+        // messages.
         let polled = self.runtime.block_on(std::future::poll_fn(|context| {
             Poll::Ready(sending.as_mut().poll(context))
         }));
-        let unsettled: Unsettled = match polled {
+        let pending: PendingStatement = match polled {
             Poll::Ready(done) => Box::pin(std::future::ready(done)),
             Poll::Pending => sending,
         };
-        self.unsettled.borrow_mut().push(unsettled);
+        self.pending.borrow_mut().push(pending);
     }
 
     fn wait<T>(
         &self,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, StoreError> {
-        if self.silent.get() {
-            return Err(silent());
+        if self.timed_out.get() {
+            return Err(timeout_error());
         }
-        // Made within the runtime, whose timer it needs.
+        // The timeout is created inside the runtime, because it needs the runtime's timer.
         let answered = self
             .runtime
             .block_on(async { timeout(self.answer_max.get(), answer).await });
         match answered {
             Ok(answer) => answer.map_err(|error| error::translate(&error, self.access)),
             Err(_) => {
-                self.silent.set(true);
-                Err(silent())
+                self.timed_out.set(true);
+                Err(timeout_error())
             }
         }
     }
 }
 
-fn silent() -> StoreError {
+fn timeout_error() -> StoreError {
     StoreError::Unavailable("it did not answer in time".to_owned())
 }
 
 fn unreachable(server: &Server, why: &str) -> StoreError {
-    let way_out = error::way_out(why);
-    StoreError::Unavailable(format!("{}: {why}{way_out}", server.url))
+    let hint = error::hint(why);
+    StoreError::Unavailable(format!("{}: {why}{hint}", server.url))
 }
 
 /// The last single value among the answers of a simple query.
@@ -371,5 +376,5 @@ fn single_text(messages: &[SimpleQueryMessage]) -> Option<&str> {
     })
 }
 
-/// Values in the form that the driver takes.
+/// The parameters of a statement, as the driver expects them.
 type Params<'v> = Vec<&'v (dyn ToSql + Sync)>;

@@ -1,4 +1,4 @@
-//! Stored scripts, and who uses them.
+//! Stored scripts, and their uses.
 
 mod uses;
 
@@ -10,7 +10,7 @@ pub use uses::{Use, list_sink_owners, list_uses};
 
 use super::{
     error::StoreError,
-    page::{Page, PageRequest, read_sizes, rows_by_id},
+    page::{Page, PageRequest},
     sinks::GLOBAL,
     sql::{Row, Tx, values},
     value::{FromValue, Json, Value},
@@ -27,7 +27,7 @@ pub fn owner_key(script: &Script) -> String {
     }
 }
 
-/// The `owner_key`s of scripts that a user may use: their own and global ones.
+/// The `owner_key`s of scripts that a user may use: the user's own, and the global ones.
 pub fn visible_keys(user: UserId) -> Vec<String> {
     vec![user.to_string(), GLOBAL.to_owned()]
 }
@@ -83,7 +83,7 @@ pub fn find(tx: &mut Tx<'_>, id: ScriptId) -> Result<Option<Script>, StoreError>
     )
 }
 
-/// A script that a user may use: their own, or a global one.
+/// A script that a user may use: one of their own, or a global script.
 pub fn find_visible(
     tx: &mut Tx<'_>,
     id: ScriptId,
@@ -108,7 +108,7 @@ pub fn find_by_name(
     )
 }
 
-/// A tool script as a list of tools shows it: without its source.
+/// A tool script in a list of tools: without its source.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ToolRow {
     pub id: ScriptId,
@@ -133,26 +133,26 @@ fn read_tool(row: &Row) -> Result<ToolRow, StoreError> {
 
 /// Every tool script.
 pub fn list_tools(tx: &mut Tx<'_>) -> Result<Vec<ToolRow>, StoreError> {
-    let rows = tx.query(
+    tx.list(
         &format!("SELECT {TOOL_COLUMNS} FROM scripts WHERE kind = ?1 ORDER BY id"),
         values![ScriptKind::Tool],
-    )?;
-    rows.iter().map(read_tool).collect()
+        read_tool,
+    )
 }
 
-/// The tool scripts of one owner, or global ones.
+/// The tool scripts of one owner, or the global ones.
 pub fn list_tools_of(tx: &mut Tx<'_>, owner_key: &str) -> Result<Vec<ToolRow>, StoreError> {
-    let rows = tx.query(
+    tx.list(
         &format!(
             "SELECT {TOOL_COLUMNS} FROM scripts WHERE owner_key = ?1 AND kind = ?2 ORDER BY id"
         ),
         values![owner_key, ScriptKind::Tool],
-    )?;
-    rows.iter().map(read_tool).collect()
+        read_tool,
+    )
 }
 
-/// The scripts that a user sees, oldest first. Sources are long: a page may hold fewer than asked
-/// for, with a cursor for more.
+/// The scripts that a user sees, oldest first. Sources are long, so a page may have fewer scripts
+/// than requested, and a cursor for the rest.
 pub fn list(
     tx: &mut Tx<'_>,
     user: UserId,
@@ -170,16 +170,8 @@ pub fn list(
         ),
         &values,
     )?;
-    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
-    let rows = rows_by_id(
-        tx,
-        &format!("SELECT {COLUMNS} FROM scripts"),
-        &fitting.items,
-    )?;
-    Ok(Page {
-        items: rows.iter().map(read).collect::<Result<_, _>>()?,
-        next_cursor: fitting.next_cursor,
-    })
+    let select = format!("SELECT {COLUMNS} FROM scripts");
+    page.read(tx, &sizes, &select, read)
 }
 
 fn condition(user: UserId, query: &ScriptQuery, page: PageRequest) -> (String, Vec<Value>) {
@@ -189,22 +181,25 @@ fn condition(user: UserId, query: &ScriptQuery, page: PageRequest) -> (String, V
         None => visible_keys(user),
     };
     let mut values: Vec<Value> = vec![page.after()];
-    let mut place = |value: Value| {
+    let mut placeholder = |value: Value| {
         values.push(value);
         format!("?{}", values.len())
     };
-    let keys: Vec<_> = owner_keys.iter().map(|key| place(key.into())).collect();
+    let keys: Vec<_> = owner_keys
+        .iter()
+        .map(|key| placeholder(key.into()))
+        .collect();
     let mut condition = format!("id > ?1 AND owner_key IN ({})", keys.join(", "));
     if let Some(kind) = query.kind {
-        condition.push_str(&format!(" AND kind = {}", place(kind.into())));
+        condition.push_str(&format!(" AND kind = {}", placeholder(kind.into())));
     }
     if let Some(name) = &query.name {
-        condition.push_str(&format!(" AND name = {}", place(name.into())));
+        condition.push_str(&format!(" AND name = {}", placeholder(name.into())));
     }
     (condition, values)
 }
 
-/// How many scripts an owner has.
+/// The number of scripts of an owner.
 pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
     tx.count(
         "SELECT COUNT(*) FROM scripts WHERE owner_key = ?1",
@@ -213,7 +208,7 @@ pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
     .map(i64::unsigned_abs)
 }
 
-/// Writes everything that may change.
+/// Writes all fields that may change.
 pub fn update(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
     let changed = tx.execute(
         "UPDATE scripts SET name = ?2, description = ?3, source = ?4, params_schema = ?5,
@@ -233,7 +228,7 @@ pub fn update(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
     }
 }
 
-/// What the user who last saved the script held then.
+/// The permissions of the user who last saved the script, at that time.
 pub fn saved_power(tx: &mut Tx<'_>, id: ScriptId) -> Result<SavedPower, StoreError> {
     let row = tx.query_opt("SELECT saved_power FROM scripts WHERE id = ?1", values![id])?;
     match row {
@@ -250,7 +245,7 @@ pub fn set_saved_power(tx: &mut Tx<'_>, id: ScriptId, power: SavedPower) -> Resu
     Ok(())
 }
 
-/// The global scripts that record the power of the user who last saved them.
+/// The global scripts that were saved by a user who did not hold every permission.
 pub fn list_global_powers(tx: &mut Tx<'_>) -> Result<Vec<(ScriptId, SavedPower)>, StoreError> {
     tx.list(
         "SELECT id, saved_power FROM scripts WHERE owner_key = ?1 AND saved_power IS NOT NULL",
@@ -263,7 +258,7 @@ pub fn delete(tx: &mut Tx<'_>, id: ScriptId) -> Result<bool, StoreError> {
     Ok(tx.execute("DELETE FROM scripts WHERE id = ?1", values![id])? > 0)
 }
 
-/// Those of a user who is being deleted; how many. Global ones stay: they are the zone's.
+/// Deletes the scripts of a user, except the global ones. Returns their number.
 pub fn delete_of_owner(tx: &mut Tx<'_>, owner: UserId) -> Result<usize, StoreError> {
     tx.execute("DELETE FROM scripts WHERE owner_key = ?1", values![owner])
 }

@@ -13,13 +13,13 @@ pub struct ServerRow {
     /// The address for agents and users.
     pub url: String,
     pub svc_version: String,
-    /// By the database's clock, and later than any earlier start with the same id.
+    /// By the database's clock. Later than any earlier start with the same id.
     pub started_at: Timestamp,
-    /// The time of its last heartbeat.
+    /// The time of the last heartbeat.
     pub seen_at: Timestamp,
-    /// Agents linked to it.
+    /// Number of linked agents.
     pub links: u32,
-    /// Whether it is about to stop.
+    /// Whether the server is about to stop.
     pub draining: bool,
 }
 
@@ -117,7 +117,7 @@ pub fn any_without_sealed_headers(
     Ok(found.is_some())
 }
 
-/// Removes servers last seen before a time that have no spaces any more.
+/// Removes servers that were last seen before a time and have no spaces.
 pub fn prune(tx: &mut Tx<'_>, before: Timestamp) -> Result<usize, StoreError> {
     tx.execute(
         "DELETE FROM servers WHERE seen_at < ?1 AND NOT EXISTS (

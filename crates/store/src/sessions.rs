@@ -107,7 +107,7 @@ pub fn delete(tx: &mut Tx<'_>, id: SessionId) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Deletes all sessions of a user except `keep`; how many.
+/// Deletes all sessions of a user except `keep`. Returns their number.
 pub fn delete_of_user(
     tx: &mut Tx<'_>,
     user: UserId,
@@ -132,7 +132,7 @@ pub fn delete_oldest_of_user(
     )
 }
 
-/// Deletes expired sessions; their users.
+/// Deletes expired sessions. Returns their users.
 pub fn delete_expired(tx: &mut Tx<'_>, now: Timestamp) -> Result<Vec<UserId>, StoreError> {
     let mut users = tx
         .query(

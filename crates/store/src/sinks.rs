@@ -17,7 +17,7 @@ use super::{
     deliveries,
     error::StoreError,
     lanes,
-    page::{Page, PageRequest, read_sizes, rows_by_id},
+    page::{Page, PageRequest},
     sql::{Tx, values},
     value::{Json, Value},
 };
@@ -29,7 +29,7 @@ pub struct SinkStatus {
     pub lane: Option<LaneId>,
     pub queue_depth: u32,
     pub dropped: u64,
-    /// Failed attempts of the delivery at its head.
+    /// Failed attempts of the delivery at the head.
     pub failures: u32,
     pub last_delivery: Option<LastDelivery>,
 }
@@ -61,7 +61,7 @@ pub fn insert(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     )?;
     if sink.has_lane() {
         lanes::insert_for_sink(tx, LaneId(Uuid::now_v7()), sink)?;
-        lanes::follow_sink(tx, sink)?;
+        lanes::update_from_sink(tx, sink)?;
     }
     Ok(())
 }
@@ -97,7 +97,7 @@ pub fn list(
     page: PageRequest,
 ) -> Result<Page<SinkRow>, StoreError> {
     let mut values: Vec<Value> = vec![page.after(), page.limit()];
-    let places: Vec<_> = owner_keys
+    let placeholders: Vec<_> = owner_keys
         .iter()
         .map(|key| {
             values.push(key.into());
@@ -109,17 +109,12 @@ pub fn list(
             "SELECT id, octet_length(config) + octet_length(description) + octet_length(patterns)
                  AS bytes
              FROM event_sinks WHERE id > ?1 AND owner_key IN ({}) ORDER BY id LIMIT ?2",
-            places.join(", ")
+            placeholders.join(", ")
         ),
         &values,
     )?;
-    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
     let select = format!("SELECT {COLUMNS} FROM event_sinks");
-    let rows = rows_by_id(tx, &select, &fitting.items)?;
-    Ok(Page {
-        items: rows.iter().map(SinkRow::read).collect::<Result<_, _>>()?,
-        next_cursor: fitting.next_cursor,
-    })
+    page.read(tx, &sizes, &select, SinkRow::read)
 }
 
 /// Webhooks of all owners after an id, in the order of their ids.
@@ -158,16 +153,17 @@ pub fn any_secret(tx: &mut Tx<'_>) -> Result<bool, StoreError> {
     Ok(found.is_some())
 }
 
-/// How many sinks an owner has.
+/// The number of sinks of an owner.
 pub fn count(tx: &mut Tx<'_>, owner_key: &str) -> Result<u64, StoreError> {
-    let row = tx.query_opt(
-        "SELECT COUNT(*) AS sinks FROM event_sinks WHERE owner_key = ?1",
+    tx.count(
+        "SELECT COUNT(*) FROM event_sinks WHERE owner_key = ?1",
         values![owner_key],
-    )?;
-    row.ok_or(StoreError::NoRow)?.get("sinks")
+    )
+    .map(i64::unsigned_abs)
 }
 
-/// The formatters a user's methods may name: their own json-rpc sinks first, then global ones.
+/// The formatters that a user's methods may name: first the user's own json-rpc sinks, then the
+/// global ones.
 pub fn list_json_rpc(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkRow>, StoreError> {
     tx.list(
         &format!(
@@ -202,7 +198,7 @@ pub fn update(tx: &mut Tx<'_>, sink: &SinkRow) -> Result<(), StoreError> {
     if changed == 0 {
         return Err(StoreError::missing("sink", sink.id));
     }
-    lanes::follow_sink(tx, sink)
+    lanes::update_from_sink(tx, sink)
 }
 
 /// The permissions of the user who last saved the sink, at that time.
@@ -244,7 +240,7 @@ pub fn delete(tx: &mut Tx<'_>, id: SinkId) -> Result<DeletedSink, StoreError> {
     Ok(DeletedSink { id, name, queued })
 }
 
-/// The sinks of a user, oldest first; without the global ones that the user made.
+/// The sinks of a user, oldest first, without the global sinks that the user created.
 pub fn list_ids_of_owner(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<SinkId>, StoreError> {
     tx.list(
         "SELECT id FROM event_sinks WHERE owner_key = ?1 ORDER BY id",

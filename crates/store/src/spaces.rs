@@ -17,7 +17,7 @@ pub use self::change::{
 };
 use super::{
     error::StoreError,
-    page::{Page, PageRequest, read_sizes, rows_by_id},
+    page::{Page, PageRequest},
     sql::{Row, Tx, values},
     value::Json,
 };
@@ -28,7 +28,7 @@ pub struct SpaceRow {
     pub name: SpaceName,
     pub owner_id: UserId,
     pub state: State,
-    /// Why it is stopped; `None` in any other state, and after a request to start.
+    /// Why the space is stopped; `None` in any other state, and after a request to start.
     pub stop_reason: Option<StopReason>,
     pub health: Health,
     pub runtime: Runtime,
@@ -108,7 +108,7 @@ pub fn insert(tx: &mut Tx<'_>, space: &SpaceRow) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A space in any state, including deleted ones.
+/// A space in any state, also if it is deleted.
 pub fn find(tx: &mut Tx<'_>, id: SpaceId) -> Result<Option<SpaceRow>, StoreError> {
     tx.find(select!("WHERE id = ?1"), values![id], SpaceRow::read)
 }
@@ -133,7 +133,7 @@ pub fn find_by_name(
     )
 }
 
-/// Spaces that are not deleted: one owner's, or everyone's.
+/// Spaces of one owner or of all owners, except deleted ones.
 pub fn list(
     tx: &mut Tx<'_>,
     owner: Option<UserId>,
@@ -151,15 +151,10 @@ pub fn list(
             values![page.after(), page.limit()],
         )?,
     };
-    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
-    let rows = rows_by_id(tx, select!(""), &fitting.items)?;
-    Ok(Page {
-        items: rows.iter().map(SpaceRow::read).collect::<Result<_, _>>()?,
-        next_cursor: fitting.next_cursor,
-    })
+    page.read(tx, &sizes, select!(""), SpaceRow::read)
 }
 
-/// How many are in which state: one owner's, or everyone's.
+/// The number of spaces in each state, of one owner or of all owners.
 pub fn count_by_state(tx: &mut Tx<'_>, owner: Option<UserId>) -> Result<SpaceCounts, StoreError> {
     let rows = match owner {
         Some(owner) => tx.query(

@@ -21,7 +21,7 @@ pub(super) use values;
 /// An open transaction. The engine commits it or rolls it back.
 ///
 /// After a failed statement every further statement fails, and the transaction is rolled back even
-/// if its closure returns `Ok`. PostgreSQL works like this, and both engines follow one rule.
+/// if its closure returns `Ok`. PostgreSQL works like this, and SQLite is made to behave the same.
 pub struct Tx<'c> {
     connection: &'c Connection,
     failed: Option<StoreError>,
@@ -82,8 +82,8 @@ impl<'c> Tx<'c> {
         self.run(|connection| connection.execute(sql, values))
     }
 
-    /// Runs a statement without waiting for its outcome. A failure rolls the transaction back, at its
-    /// end at the latest.
+    /// Runs a statement without waiting for its outcome. A failure is noticed at the end of the
+    /// transaction at the latest, and rolls it back.
     pub(crate) fn send(&mut self, sql: &str, values: &[Value]) -> Result<(), StoreError> {
         self.run(|connection| connection.send(sql, values))
     }
@@ -112,7 +112,7 @@ impl<'c> Tx<'c> {
     /// Returns the failure that prevents a commit.
     pub(super) fn end(self) -> Result<(), StoreError> {
         match self.failed {
-            // Outcomes of earlier statements must not be taken for those of the next transaction.
+            // Read the pending outcomes, so that the next transaction does not get them.
             Some(error) => {
                 let _ = self.connection.settle();
                 Err(error)

@@ -14,15 +14,15 @@ use rusqlite::{
 
 use super::{connection::Access, error::StoreError, sql::Row, value::Value};
 
-/// Statements a connection keeps prepared.
+/// Most prepared statements that a connection keeps.
 const STATEMENT_CACHE: usize = 128;
 /// The size that the log is truncated to after a long read let it grow.
 const LOG_BYTES_KEPT: i64 = 64 * 1024 * 1024;
 
-/// The file of the database, and how it is opened.
+/// The file of the database, and the settings to open it.
 #[derive(Clone)]
-pub(super) struct Files {
-    pub(super) database: PathBuf,
+pub(super) struct DatabaseFile {
+    pub(super) path: PathBuf,
     /// How long to wait for another process that holds the file, such as a backup.
     pub(super) busy_timeout: Duration,
 }
@@ -32,13 +32,13 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn open(files: &Files, access: Access) -> Result<Self, StoreError> {
+    pub(super) fn open(file: &DatabaseFile, access: Access) -> Result<Self, StoreError> {
         // Each connection stays on one thread, so SQLite's own mutex is not needed.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let inner = rusqlite::Connection::open_with_flags(&files.database, flags)?;
-        inner.busy_timeout(files.busy_timeout)?;
+        let inner = rusqlite::Connection::open_with_flags(&file.path, flags)?;
+        inner.busy_timeout(file.busy_timeout)?;
         inner.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
         inner.pragma_update(None, "journal_mode", "WAL")?;
         inner.pragma_update(None, "synchronous", "FULL")?;

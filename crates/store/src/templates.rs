@@ -7,7 +7,7 @@ use svc_protocol::api::{Port, Template};
 
 use super::{
     error::StoreError,
-    page::{Page, PageRequest, read_sizes, rows_by_id},
+    page::{Page, PageRequest},
     sql::{Row, Tx, values},
     value::Json,
 };
@@ -80,13 +80,7 @@ pub fn list(tx: &mut Tx<'_>, page: PageRequest) -> Result<Page<Template>, StoreE
          FROM templates WHERE id > ?1 ORDER BY id LIMIT ?2",
         values![page.after(), page.limit()],
     )?;
-    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
-    let select = select!("");
-    let rows = rows_by_id(tx, select, &fitting.items)?;
-    Ok(Page {
-        items: rows.iter().map(read).collect::<Result<_, _>>()?,
-        next_cursor: fitting.next_cursor,
-    })
+    page.read(tx, &sizes, select!(""), read)
 }
 
 /// Writes every field except the id and the time of creation.

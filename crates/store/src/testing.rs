@@ -1,5 +1,5 @@
-//! For tests of other crates: statements that the store has no function for. The product is built
-//! without this module, so that it holds no SQL outside this crate.
+//! For tests of other crates: runs statements that the store has no function for. The product is
+//! built without this module, so that no other crate can run SQL.
 
 use std::path::Path;
 

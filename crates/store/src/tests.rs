@@ -1,4 +1,4 @@
-//! The engine: grouping, undoing, durability, refusals.
+//! The engine: group commit, rollback, durability, rejected commands.
 
 mod crash;
 mod lanes;
@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 use super::{
     Store, StoreError, StoreOptions, Tx,
-    engines::{Place, on_each_engine},
+    engines::{TestEngine, on_each_engine},
     meta,
     sql::values,
 };
@@ -55,7 +55,7 @@ async fn get(store: &Store, key: &'static str) -> Option<String> {
         .expect("the read succeeds")
 }
 
-/// Keeps the writer busy until told to go on, so that what is written meanwhile must wait.
+/// Blocks the writer until released, so that further writes must wait.
 struct Hold {
     release: mpsc::Sender<()>,
     held: JoinHandle<Result<(), StoreError>>,
@@ -101,8 +101,8 @@ fn spawn_write<T: Send + 'static>(
     tokio::spawn(async move { store.write(work).await })
 }
 
-async fn waiting_writes_share_one_commit(place: &Place) {
-    let store = place.open().await;
+async fn waiting_writes_share_one_commit(engine: &TestEngine) {
+    let store = engine.open().await;
     let hold = Hold::writer(&store).await;
     let before = store.stats();
     let writes: Vec<_> = (0..50)
@@ -119,8 +119,8 @@ async fn waiting_writes_share_one_commit(place: &Place) {
     assert_eq!(get(&store, "k49").await.as_deref(), Some("v"));
 }
 
-async fn a_failed_and_a_panicked_command_leave_their_neighbours(place: &Place) {
-    let store = place.open().await;
+async fn a_failed_and_a_panicked_command_leave_their_neighbours(engine: &TestEngine) {
+    let store = engine.open().await;
     let hold = Hold::writer(&store).await;
     let first = spawn_write(&store, |tx| meta::set(tx, "first", "v"));
     until_waiting(&store, 1).await;
@@ -155,8 +155,8 @@ async fn a_failed_and_a_panicked_command_leave_their_neighbours(place: &Place) {
     }
 }
 
-async fn a_command_alone_is_undone_too(place: &Place) {
-    let store = place.open().await;
+async fn a_command_alone_is_undone_too(engine: &TestEngine) {
+    let store = engine.open().await;
     let failed: Result<(), _> = store
         .write(|tx| {
             meta::set(tx, "k", "v")?;
@@ -177,7 +177,7 @@ async fn a_commit_that_fails_fails_its_whole_batch_and_the_next_one_works() {
     let hold = Hold::writer(&store).await;
     let innocent = spawn_write(&store, |tx| meta::set(tx, "innocent", "v"));
     until_waiting(&store, 1).await;
-    // A broken reference that is looked at only in the COMMIT.
+    // A broken reference that only COMMIT checks.
     let culprit = spawn_write(&store, |tx| {
         tx.execute_script("PRAGMA defer_foreign_keys = ON")?;
         tx.execute(
@@ -197,8 +197,8 @@ async fn a_commit_that_fails_fails_its_whole_batch_and_the_next_one_works() {
     set(&store, "next", "v").await.expect("reopened");
 }
 
-async fn many_writers_at_once_lose_nothing(place: &Place) {
-    let store = place.open().await;
+async fn many_writers_at_once_lose_nothing(engine: &TestEngine) {
+    let store = engine.open().await;
     let tasks: Vec<_> = (0..100)
         .map(|_| {
             let store = store.clone();
@@ -221,8 +221,8 @@ fn increment(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     meta::set(tx, "n", &(n + 1).to_string())
 }
 
-async fn a_long_read_keeps_its_snapshot_and_holds_up_no_write(place: &Place) {
-    let store = place.open().await;
+async fn a_long_read_keeps_its_snapshot_and_holds_up_no_write(engine: &TestEngine) {
+    let store = engine.open().await;
     set(&store, "k", "old").await.expect("committed");
     let (entered, has_entered) = tokio::sync::oneshot::channel();
     let (release, released) = mpsc::channel::<()>();
@@ -248,19 +248,19 @@ async fn a_long_read_keeps_its_snapshot_and_holds_up_no_write(place: &Place) {
     assert_eq!((before, after), (Some("old".into()), Some("old".into())));
 }
 
-async fn reads_cannot_write(place: &Place) {
-    let store = place.open().await;
+async fn reads_cannot_write(engine: &TestEngine) {
+    let store = engine.open().await;
     let result = store.read(|tx| meta::set(tx, "k", "v")).await;
     assert!(matches!(result, Err(StoreError::Database(_))), "{result:?}");
 }
 
-async fn a_full_queue_makes_callers_wait_and_serves_them_all(place: &Place) {
+async fn a_full_queue_makes_callers_wait_and_serves_them_all(engine: &TestEngine) {
     let options = StoreOptions {
         queue: 2,
         batch_max: 2,
         ..StoreOptions::default()
     };
-    let store = place.open_with(options).await;
+    let store = engine.open_with(options).await;
     let hold = Hold::writer(&store).await;
     let writes: Vec<_> = (0..20).map(|_| spawn_write(&store, increment)).collect();
     until_waiting(&store, 2).await;

@@ -105,7 +105,7 @@ pub fn count(tx: &mut Tx<'_>, user: UserId) -> Result<u64, StoreError> {
     .map(i64::unsigned_abs)
 }
 
-/// Deletes a token and its descendants; the deleted tokens.
+/// Deletes a token and its descendants. Returns the deleted tokens.
 pub fn delete(tx: &mut Tx<'_>, id: TokenId) -> Result<Vec<TokenRow>, StoreError> {
     tx.list(
         "WITH RECURSIVE ended (id) AS (

@@ -1,9 +1,9 @@
-//! Copies an embedded database into an empty database of PostgreSQL.
+//! Copies an embedded database into an empty PostgreSQL database.
 //!
-//! Cast: [`Source`] is the embedded database, locked against other writers; [`Target`] is one
-//! transaction on the other database, schema included; `tables` lists the tables in the order of
-//! copying and reads them page by page. Before [`Target::commit`] the target stays empty; the source
-//! is only read.
+//! Cast: [`Source`] is the embedded database, locked against other writers. [`Target`] is one
+//! transaction on the other database, schema included. `tables` lists the tables in the order of
+//! copying and reads them page by page. The target stays empty until [`Target::commit`]. No data of
+//! the source is changed.
 
 mod tables;
 #[cfg(test)]
@@ -54,7 +54,7 @@ pub enum TransferError {
     },
     #[error(
         "the target {url} is not empty, it has {}; name an empty database",
-        listed(found)
+        list_tables(found)
     )]
     NotEmpty {
         url: String,
@@ -67,13 +67,13 @@ pub enum TransferError {
         #[source]
         source: StoreError,
     },
-    #[error("table `{table}` could not be copied; the target is as it was")]
+    #[error("table `{table}` could not be copied; the target is unchanged")]
     Write {
         table: &'static str,
         #[source]
         source: StoreError,
     },
-    #[error("table `{table}` arrived differently: {what}; the target is as it was")]
+    #[error("table `{table}` arrived differently: {what}; the target is unchanged")]
     Different { table: &'static str, what: String },
     #[error(
         "the target did not confirm the commit, so the outcome is unknown; run it again: \"not empty\" means that the copy succeeded"
@@ -81,7 +81,7 @@ pub enum TransferError {
     Commit(#[source] StoreError),
 }
 
-fn listed(found: &[(&'static str, i64)]) -> String {
+fn list_tables(found: &[(&'static str, i64)]) -> String {
     let parts: Vec<_> = found
         .iter()
         .map(|(table, rows)| format!("{rows} in `{table}`"))
@@ -94,7 +94,7 @@ fn listed(found: &[(&'static str, i64)]) -> String {
 pub struct TableCopy {
     pub name: &'static str,
     pub rows: u64,
-    /// Over every value, in the order of the primary key.
+    /// The hash of every value, in the order of the primary key.
     pub sha256: Vec<u8>,
 }
 
@@ -114,7 +114,7 @@ pub enum Step {
     Check,
 }
 
-/// A snapshot of an embedded database that no server uses.
+/// A snapshot of an embedded database that is locked against servers.
 pub struct Source {
     connection: Connection,
 }
@@ -131,8 +131,8 @@ impl Source {
         }
         let options = StoreOptions::default();
         let database = Database::Sqlite {
-            files: sqlite::Files {
-                database: path,
+            file: sqlite::DatabaseFile {
+                path,
                 busy_timeout: options.busy_timeout,
             },
             clock: options.clock,
@@ -149,7 +149,7 @@ impl Source {
         })
     }
 
-    /// The server that ran on this data folder, if one did.
+    /// The id of the server of this data folder; `None` if no server has run on it.
     pub fn server_id(&self) -> Result<Option<ServerId>, TransferError> {
         meta::find_server_id(&mut Tx::on(&self.connection)).map_err(|source| TransferError::Read {
             table: "meta",
@@ -158,7 +158,7 @@ impl Source {
     }
 }
 
-/// One transaction on a database of PostgreSQL.
+/// One transaction on a PostgreSQL database.
 pub struct Target {
     connection: Connection,
     url: String,
@@ -195,7 +195,7 @@ impl Target {
         })
     }
 
-    /// Without its password.
+    /// The URL of the database, without the password.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -211,15 +211,15 @@ pub fn copy(
     source: &Source,
     target: &Target,
     server: Option<ServerId>,
-    told: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(Progress),
 ) -> Result<Vec<TableCopy>, TransferError> {
     let tables = tables::all(&source.connection)?;
     let mut copies = Vec::with_capacity(tables.len());
     for table in &tables {
-        copies.push(copy_table(source, target, table, server, told)?);
+        copies.push(copy_table(source, target, table, server, report)?);
     }
     for (table, copy) in tables.iter().zip(&copies) {
-        check_table(target, table, copy, told)?;
+        check_table(target, table, copy, report)?;
     }
     Ok(copies)
 }
@@ -229,38 +229,38 @@ fn copy_table(
     target: &Target,
     table: &Table,
     server: Option<ServerId>,
-    told: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(Progress),
 ) -> Result<TableCopy, TransferError> {
     let name = table.name;
-    let unread = |source| TransferError::Read {
+    let read_error = |source| TransferError::Read {
         table: name,
         source,
     };
-    let unwritten = |source| TransferError::Write {
+    let write_error = |source| TransferError::Write {
         table: name,
         source,
     };
-    let of = table.count(&source.connection).map_err(unread)?;
+    let of = table.count(&source.connection).map_err(read_error)?;
     let replaced = table.replaced(server);
     let insert = table.insert();
-    table.clear(&target.connection).map_err(unwritten)?;
+    table.clear(&target.connection).map_err(write_error)?;
     let mut digest = Digest::new(Step::Copy, name, of);
-    told(digest.progress);
+    report(digest.progress);
     let mut after = None;
-    while let Some(mut page) = table.page(&source.connection, after).map_err(unread)? {
+    while let Some(mut page) = table.page(&source.connection, after).map_err(read_error)? {
         after = page.last().map(|row| table.key_of(row));
         for row in &mut page {
             prepare(row, &replaced);
             digest.row(row);
-            target.connection.send(&insert, row).map_err(unwritten)?;
+            target.connection.send(&insert, row).map_err(write_error)?;
         }
-        target.connection.settle().map_err(unwritten)?;
-        told(digest.progress);
+        target.connection.settle().map_err(write_error)?;
+        report(digest.progress);
     }
     digest.finish()
 }
 
-/// A row as it is written to the target.
+/// Changes a row to the values that are written to the target.
 fn prepare(row: &mut [Value], replaced: &[(usize, Value)]) {
     for (column, value) in replaced {
         if row[*column] != Value::Null {
@@ -269,33 +269,36 @@ fn prepare(row: &mut [Value], replaced: &[(usize, Value)]) {
     }
     for value in row {
         if let Value::Text(text) = value
-            && let std::borrow::Cow::Owned(other) = postgres::storable(text)
+            && let std::borrow::Cow::Owned(other) = postgres::without_zero_bytes(text)
         {
             *text = other;
         }
     }
 }
 
-/// Reads a copied table in the target.
+/// Compares a copied table with the rows that were sent.
 fn check_table(
     target: &Target,
     table: &Table,
     expected: &TableCopy,
-    told: &mut dyn FnMut(Progress),
+    report: &mut dyn FnMut(Progress),
 ) -> Result<(), TransferError> {
     let name = table.name;
-    let unread = |source| TransferError::Write {
+    let target_error = |source| TransferError::Write {
         table: name,
         source,
     };
-    let of = table.count(&target.connection).map_err(unread)?;
+    let of = table.count(&target.connection).map_err(target_error)?;
     let mut digest = Digest::new(Step::Check, name, of);
-    told(digest.progress);
+    report(digest.progress);
     let mut after = None;
-    while let Some(page) = table.page(&target.connection, after).map_err(unread)? {
+    while let Some(page) = table
+        .page(&target.connection, after)
+        .map_err(target_error)?
+    {
         after = page.last().map(|row| table.key_of(row));
         page.iter().for_each(|row| digest.row(row));
-        told(digest.progress);
+        report(digest.progress);
     }
     let found = digest.finish()?;
     let what = match found == *expected {
@@ -303,12 +306,12 @@ fn check_table(
         false if found.rows != expected.rows => {
             format!("{} rows were sent, {} are there", expected.rows, found.rows)
         }
-        false => "a value in it is another".to_owned(),
+        false => "a value differs".to_owned(),
     };
     Err(TransferError::Different { table: name, what })
 }
 
-/// Rows and hash of a table as it is read, on either side.
+/// Counts and hashes the rows of a table, in the source or in the target.
 struct Digest {
     fields: Fields,
     progress: Progress,
@@ -333,7 +336,7 @@ impl Digest {
         self.progress.rows += 1;
     }
 
-    /// Checks that all rows were read, by the count of the engine.
+    /// Checks that as many rows were read as the database counted.
     fn finish(self) -> Result<TableCopy, TransferError> {
         let Progress {
             table, rows, of, ..

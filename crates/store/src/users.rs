@@ -48,7 +48,7 @@ fn read_quotas(row: &Row) -> Result<QuotaOverrides, StoreError> {
     Ok(quotas.map_or_else(QuotaOverrides::new, |Json(quotas)| quotas))
 }
 
-/// As stored: an empty set is NULL.
+/// Overrides as they are stored: an empty set is NULL.
 fn stored_quotas(quotas: &QuotaOverrides) -> Option<Json<&QuotaOverrides>> {
     (!quotas.is_empty()).then_some(Json(quotas))
 }

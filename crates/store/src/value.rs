@@ -32,7 +32,7 @@ impl Value {
     }
 }
 
-/// Stored as JSON text.
+/// A value that is stored as JSON text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Json<T>(pub T);
 
@@ -91,7 +91,7 @@ impl FromValue for u64 {
     }
 }
 
-/// Counts never reach the limit of the database's integers.
+/// Saturates: counts never reach the limit of the database's integers.
 impl From<u64> for Value {
     fn from(value: u64) -> Self {
         Self::Int(i64::try_from(value).unwrap_or(i64::MAX))

@@ -1,5 +1,5 @@
 //! Changes that every server of the zone must see, in the order of commits. A server reads the
-//! changes since its last look, and then the changed records.
+//! changes since its last read, and then the changed records.
 
 use svc_core::{SpaceId, Timestamp, UserId};
 

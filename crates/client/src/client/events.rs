@@ -1,4 +1,4 @@
-//! Events: emitting them, their history, and the stream of new ones.
+//! Requests about events: emit, history, and the stream of new events.
 
 use http::{HeaderMap, HeaderValue, Method, header};
 use serde_json::json;
@@ -9,12 +9,12 @@ use super::{
     Client,
     query::{page_path, with_query},
 };
-use crate::{error::Error, sse::EventStream, transport::Answer};
+use crate::{error::Error, sse::EventStream};
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 impl Client {
-    /// Emits an event. Sent again with the same key it is the same event.
+    /// Emits an event. A second request with the same key emits no second event.
     pub async fn emit(
         &self,
         emit: &api::Emit,
@@ -30,35 +30,23 @@ impl Client {
         emit: &api::Emit,
         idempotency_key: Option<&str>,
     ) -> Result<api::Emitted, Error> {
-        let answer = self
-            .emit_raw(path, self.write(emit)?, idempotency_key)
-            .await?;
-        if answer.status.is_success() {
-            self.read(&answer)
-        } else {
-            Err(self.problem(answer.status, &answer.body))
-        }
-    }
-
-    async fn emit_raw(
-        &self,
-        path: &str,
-        body: Vec<u8>,
-        idempotency_key: Option<&str>,
-    ) -> Result<Answer, Error> {
+        let body = self.write(emit)?;
         let mut headers = HeaderMap::new();
         if let Some(key) = idempotency_key {
             let key = HeaderValue::from_str(key).map_err(|_| {
-                self.transport
-                    .unexpected("the idempotency key holds characters that no header has")
+                self.transport.unexpected(
+                    "the idempotency key contains characters that are not allowed in a header",
+                )
             })?;
             headers.insert(IDEMPOTENCY_KEY, key);
         }
-        self.send_raw(Method::POST, path, headers, Some(body), None)
-            .await
+        let answer = self
+            .send_raw(Method::POST, path, headers, Some(body), None)
+            .await?;
+        self.read(&self.check_status(answer)?)
     }
 
-    /// Events of the past, newest first.
+    /// One page of past events, newest first.
     pub async fn events(
         &self,
         page: &api::PageQuery,
@@ -71,7 +59,7 @@ impl Client {
         self.get(&format!("/api/events/{id}")).await
     }
 
-    /// New events as they come; `patterns` are separated by commas.
+    /// A stream of new events. `patterns` are separated by commas.
     pub async fn event_stream(&self, patterns: Option<&str>) -> Result<EventStream, Error> {
         let accept = HeaderValue::from_static("text/event-stream");
         let headers = HeaderMap::from_iter([(header::ACCEPT, accept)]);

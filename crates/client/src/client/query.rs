@@ -6,12 +6,12 @@ use serde::Serialize;
 use serde_json::Value;
 use svc_protocol::api::PageQuery;
 
-/// One page of the list at `path`, with the list's own query.
+/// The path of one page of a list, with the list's own query.
 pub(super) fn page_path(path: &str, page: &PageQuery, query: &impl Serialize) -> String {
     with_query(&with_query(path, page), query)
 }
 
-/// `path?name=value&…` of the fields that are present.
+/// Appends the fields of `query` that are not null: `path?name=value&…`.
 pub(crate) fn with_query(path: &str, query: &impl Serialize) -> String {
     let mut out = path.to_owned();
     let mut separator = if path.contains('?') { '&' } else { '?' };
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_present_is_asked_for_and_values_are_encoded() {
+    fn absent_fields_are_omitted_and_values_are_encoded() {
         let nothing: Option<&str> = None;
         assert_eq!(with_query("/a", &json!({"x": nothing})), "/a");
         assert_eq!(

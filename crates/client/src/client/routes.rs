@@ -1,11 +1,11 @@
-//! One function for each route, and one each for what all resources have in common.
+//! One function for each route, and generic functions for the operations of all resources.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use svc_core::SpaceId;
 use svc_protocol::{api, problem::Problem};
 use uuid::Uuid;
@@ -19,28 +19,36 @@ use crate::{
     resource::{Listing, Resource},
 };
 
-/// Name of the session cookie.
-/// On plain and on secure connections.
+/// Names of the session cookie, on plain and on secure connections.
 const SESSION_COOKIES: [&str; 2] = ["svc_session", "__Host-svc_session"];
 
 const METHODS: &str = "/api/methods";
 
 impl Client {
-    // What every resource has.
+    // all resources
 
     pub async fn list<L: Listing>(&self, page: &api::PageQuery) -> Result<L, Error> {
         self.get(&with_query(L::PATH, page)).await
     }
 
-    /// Every page of a list.
+    /// The records of all pages of a list.
     pub async fn list_all<L: Listing>(&self) -> Result<Vec<L::Item>, Error> {
+        self.list_matching::<L, _>(&json!({})).await
+    }
+
+    /// The records of all pages of a list that match a query.
+    pub(super) async fn list_matching<L: Listing, Q: Serialize + Sync>(
+        &self,
+        query: &Q,
+    ) -> Result<Vec<L::Item>, Error> {
         let mut page = api::PageQuery::default();
         let mut all = Vec::new();
         loop {
-            let (mut items, next) = self.list::<L>(&page).await?.into_page();
+            let path = page_path(L::PATH, &page, query);
+            let (mut items, next) = self.get::<L>(&path).await?.into_page();
             all.append(&mut items);
             match next {
-                // A cursor that does not move would be read for ever.
+                // A cursor that repeats would make this loop endless.
                 Some(next) if page.cursor.as_ref() != Some(&next) => page.cursor = Some(next),
                 _ => return Ok(all),
             }
@@ -65,7 +73,7 @@ impl Client {
         self.send(Method::DELETE, &path, None).await.map(drop)
     }
 
-    /// The record with this id or, if it is none, this name.
+    /// The record with this id or, if the text is not an id, with this name.
     pub async fn find<R: Resource>(&self, name_or_id: &str) -> Result<R, Error> {
         if let Ok(id) = Uuid::parse_str(name_or_id) {
             return self.read_one(id).await;
@@ -73,25 +81,15 @@ impl Client {
         let all = self.list_all::<R::List>().await?;
         all.into_iter()
             .find(|record| record.name() == name_or_id)
-            .ok_or_else(|| no_such(R::KIND, name_or_id))
+            .ok_or_else(|| not_found_error(R::KIND, name_or_id))
     }
 
     // auth
 
-    /// Logs in; the client that comes back carries the session.
+    /// Logs in. The returned client uses the session.
     pub async fn login(self, login: &api::Login) -> Result<Self, Error> {
         let body = self.write(login)?;
-        self.open_session("/api/auth/login", body).await
-    }
-
-    /// Makes the first administrator by the one-time link of a first start.
-    pub async fn setup(&self, setup: &api::Setup) -> Result<(), Error> {
-        let body = self.write(setup)?;
-        let path = "/api/auth/setup";
-        self.send(Method::POST, path, Some(body)).await.map(drop)
-    }
-
-    async fn open_session(self, path: &str, body: Vec<u8>) -> Result<Self, Error> {
+        let path = "/api/auth/login";
         let answer = self.send(Method::POST, path, Some(body)).await?;
         let session = answer
             .headers
@@ -101,15 +99,22 @@ impl Client {
             .find_map(|cookie| {
                 let (name, value) = cookie.split(';').next()?.split_once('=')?;
                 let is_session = SESSION_COOKIES.contains(&name.trim()) && !value.trim().is_empty();
-                // Sent back by the name it came with.
+                // The cookie is sent back under the same name.
                 is_session.then(|| format!("{}={}", name.trim(), value.trim()))
             });
         match session {
             Some(session) => Ok(self.with_credential(Credential::Session(session))),
             None => Err(self
                 .transport
-                .unexpected("the login was accepted, but no session came with it")),
+                .unexpected("the login succeeded, but the answer has no session cookie")),
         }
+    }
+
+    /// Creates the first administrator with the one-time link of a first start.
+    pub async fn setup(&self, setup: &api::Setup) -> Result<(), Error> {
+        let body = self.write(setup)?;
+        let path = "/api/auth/setup";
+        self.send(Method::POST, path, Some(body)).await.map(drop)
     }
 
     pub async fn logout(&self) -> Result<(), Error> {
@@ -127,7 +132,7 @@ impl Client {
         self.send(Method::POST, path, Some(body)).await.map(drop)
     }
 
-    /// Ends all sessions of the caller but the one in use.
+    /// Ends all sessions of the caller except the session in use.
     pub async fn end_sessions(&self) -> Result<(), Error> {
         let path = "/api/auth/sessions";
         self.send(Method::DELETE, path, None).await.map(drop)
@@ -139,8 +144,8 @@ impl Client {
 
     // spaces
 
-    /// A space by id, by `name`, or by `owner/name`; of several with the same name the caller's
-    /// own is meant.
+    /// Finds a space by id, by `name`, or by `owner/name`. Of several spaces with the same name it
+    /// returns the caller's own.
     pub async fn find_space(&self, reference: &str) -> Result<api::Space, Error> {
         if let Ok(id) = Uuid::parse_str(reference) {
             return self.read_one(id).await;
@@ -162,7 +167,9 @@ impl Client {
             let me = self.me().await?;
             found.retain(|space| space.owner_id == me.id);
         }
-        found.pop().ok_or_else(|| no_such("space", reference))
+        found
+            .pop()
+            .ok_or_else(|| not_found_error("space", reference))
     }
 
     pub async fn start_space(&self, id: SpaceId) -> Result<Option<api::Space>, Error> {
@@ -173,7 +180,7 @@ impl Client {
         self.act_on_space(id, "stop").await
     }
 
-    /// The answer may be the record, or nothing.
+    /// Returns the record, or `None` if the answer has no body.
     async fn act_on_space(&self, id: SpaceId, action: &str) -> Result<Option<api::Space>, Error> {
         let path = format!("/api/spaces/{id}/{action}");
         let answer = self.send(Method::POST, &path, None).await?;
@@ -183,7 +190,7 @@ impl Client {
         self.read(&answer).map(Some)
     }
 
-    /// Makes a new agent token; the old one ends.
+    /// Creates a new agent token. The old token is no longer valid.
     pub async fn renew_agent_token(&self, id: SpaceId) -> Result<api::AgentToken, Error> {
         let path = format!("/api/spaces/{id}/agent-token");
         let answer = self.send(Method::POST, &path, None).await?;
@@ -201,13 +208,13 @@ impl Client {
         self.get(&with_query(METHODS, query)).await
     }
 
-    /// The same document as it came.
+    /// The same document, unparsed.
     pub async fn methods_raw(&self, query: &api::MethodQuery) -> Result<Bytes, Error> {
         let path = with_query(METHODS, query);
         Ok(self.send(Method::GET, &path, None).await?.body)
     }
 
-    /// Posts a JSON-RPC body as it is and gives back the answer as it came.
+    /// Posts a JSON-RPC body as it is, and returns the answer unparsed.
     pub async fn call_raw(&self, body: Vec<u8>) -> Result<(StatusCode, Bytes), Error> {
         self.call_raw_within(body, self.policy().call_timeout).await
     }
@@ -225,7 +232,7 @@ impl Client {
         Ok((answer.status, answer.body))
     }
 
-    /// Calls a method; a JSON-RPC error is in the response, not an [`Error`].
+    /// Calls a method. A JSON-RPC error is part of the response, not an [`Error`].
     pub async fn call(
         &self,
         method: &str,
@@ -238,7 +245,7 @@ impl Client {
         }
         serde_json::from_slice(&body).map_err(|error| {
             self.transport
-                .unexpected(format!("the answer is no JSON-RPC response: {error}"))
+                .unexpected(format!("the answer is not a JSON-RPC response: {error}"))
         })
     }
 
@@ -261,19 +268,14 @@ impl Client {
         self.get("/api/servers").await
     }
 
-    /// Whether the server takes requests.
+    /// Whether the server is ready for requests.
     pub async fn is_ready(&self) -> bool {
         self.send(Method::GET, "/readyz", None).await.is_ok()
     }
-
-    /// Any GET, as plain JSON.
-    pub async fn get_value(&self, path: &str) -> Result<Value, Error> {
-        self.get(path).await
-    }
 }
 
-/// What the server says of an id that does not exist, said of a name.
-pub(super) fn no_such(kind: &str, name: &str) -> Error {
+/// The error for a name that does not exist: the same as the server's error for an id.
+pub(super) fn not_found_error(kind: &str, name: &str) -> Error {
     let detail = format!("{kind} `{name}` does not exist, or is not yours to see");
     Error::Problem {
         status: StatusCode::NOT_FOUND,

@@ -1,4 +1,4 @@
-//! Stored scripts, beyond what all resources have in common.
+//! Requests about stored scripts, besides those of all resources.
 
 use http::Method;
 use svc_core::ScriptId;
@@ -8,7 +8,7 @@ use super::{Client, query::page_path};
 use crate::error::Error;
 
 impl Client {
-    /// One page of the caller's own scripts and the global ones.
+    /// One page of the caller's own scripts and the global scripts.
     pub async fn scripts(
         &self,
         page: &PageQuery,
@@ -19,19 +19,10 @@ impl Client {
 
     /// Every script that the query selects.
     pub async fn all_scripts(&self, query: &ScriptQuery) -> Result<Vec<api::Script>, Error> {
-        let (mut page, mut all) = (PageQuery::default(), Vec::new());
-        loop {
-            let mut found = self.scripts(&page, query).await?;
-            all.append(&mut found.scripts);
-            match found.next_cursor {
-                // A cursor that does not move would be read for ever.
-                Some(next) if page.cursor.as_ref() != Some(&next) => page.cursor = Some(next),
-                _ => return Ok(all),
-            }
-        }
+        self.list_matching::<api::Scripts, _>(query).await
     }
 
-    /// Tries a tool or a sink's script as the caller.
+    /// Runs a tool or a sink's script once, as the caller.
     pub async fn run_script(
         &self,
         id: ScriptId,

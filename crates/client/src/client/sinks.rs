@@ -1,4 +1,4 @@
-//! Event sinks, beyond what all resources have in common.
+//! Requests about event sinks, besides those of all resources.
 
 use http::Method;
 use serde::{Serialize, de::DeserializeOwned};
@@ -6,24 +6,24 @@ use svc_core::SinkId;
 use svc_protocol::api;
 use uuid::Uuid;
 
-use super::{Client, query::with_query, routes::no_such};
+use super::{Client, query::with_query, routes::not_found_error};
 use crate::error::Error;
 
-/// Before a name: the global sink is meant, not the caller's own.
+/// Prefix of a sink's name that selects the global sink, not the caller's own.
 const GLOBAL: &str = "global/";
 
 impl Client {
-    /// A sink by id, by `name`, or by `global/name`; of several with the same name the caller's
-    /// own is meant.
+    /// Finds a sink by id, by `name`, or by `global/name`. Of several sinks with the same name it
+    /// returns the caller's own.
     pub async fn find_sink(&self, reference: &str) -> Result<api::Sink, Error> {
         if let Ok(id) = Uuid::parse_str(reference) {
             return self.read_one(id).await;
         }
         let all = self.list_all::<api::Sinks>().await?;
-        choose(all, reference).ok_or_else(|| no_such("sink", reference))
+        choose(all, reference).ok_or_else(|| not_found_error("sink", reference))
     }
 
-    /// Renders a body, and sends it unless it is a dry run; no delivery is made of it.
+    /// Renders a body, and sends it unless it is a dry run. No delivery is recorded.
     pub async fn test_sink(
         &self,
         id: SinkId,
@@ -70,7 +70,7 @@ impl Client {
         self.get(&with_query(&path, query)).await
     }
 
-    /// Puts the event of a delivery at the end of the queue once more.
+    /// Queues the event of a delivery again, at the end of the queue.
     pub async fn resend(&self, id: SinkId, n: u64) -> Result<api::Delivery, Error> {
         let path = format!("/api/event-sinks/{id}/deliveries/{n}/resend");
         let answer = self.send(Method::POST, &path, None).await?;
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_with_the_same_name_the_own_one_is_meant() {
+    fn of_two_sinks_with_the_same_name_the_callers_own_is_chosen() {
         let sinks = || vec![sink("a", "global"), sink("a", "user"), sink("b", "global")];
         let check = |reference, expected: Option<api::SinkOwner>| {
             let found = choose(sinks(), reference).map(|sink| sink.owner);

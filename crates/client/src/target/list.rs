@@ -1,14 +1,14 @@
-//! Several addresses in one setting: the servers of a zone, any of which will do.
+//! Several addresses in one setting: the servers of a zone.
 
 use std::path::Path;
 
 use super::{Target, TargetError, tls_config, without_secrets};
 
-/// Addresses that one setting may name.
+/// Most addresses of one setting.
 pub(super) const ADDRESSES_MAX: usize = 16;
 
 impl Target {
-    /// Reads one address or several, separated by commas, as [`Target::parse`] reads each.
+    /// Parses one address or several, separated by commas. See [`Target::parse`].
     pub fn parse_list(list: &str, extra_ca: Option<&Path>) -> Result<Vec<Self>, TargetError> {
         let urls: Vec<_> = list.split(',').map(str::trim).collect();
         if let Some(url) = urls.get(ADDRESSES_MAX) {
@@ -17,7 +17,7 @@ impl Target {
                 count: urls.len(),
             });
         }
-        // The machine's certificate authorities are read once for all of them.
+        // The machine's certificate authorities are loaded once for all addresses.
         let mut tls = None;
         let mut targets: Vec<Self> = Vec::with_capacity(urls.len());
         for (index, url) in urls.iter().enumerate() {
@@ -31,7 +31,7 @@ impl Target {
                 Some(tls) => Ok(std::sync::Arc::clone(tls)),
                 None => Ok(tls.insert(tls_config(extra_ca)?.into()).clone()),
             })?;
-            if targets.iter().any(|known| known.is_same_place(&target)) {
+            if targets.iter().any(|known| known.is_same_address(&target)) {
                 return Err(TargetError::SameAddress(target.to_string()));
             }
             targets.push(target);
@@ -39,12 +39,12 @@ impl Target {
         Ok(targets)
     }
 
-    /// The first of one address or several, for whoever speaks to one server only.
+    /// Parses the first address of a list, for programs that use one server only.
     pub fn parse_first(list: &str, extra_ca: Option<&Path>) -> Result<Self, TargetError> {
         Self::parse(first_address(list), extra_ca)
     }
 
-    fn is_same_place(&self, other: &Self) -> bool {
+    fn is_same_address(&self, other: &Self) -> bool {
         self.is_tls() == other.is_tls()
             && self
                 .host_header()
@@ -53,7 +53,7 @@ impl Target {
     }
 }
 
-/// The first of the addresses that a setting names.
+/// The first address of a list.
 pub fn first_address(list: &str) -> &str {
     list.split(',').next().unwrap_or(list).trim()
 }
@@ -73,13 +73,13 @@ mod tests {
         };
         check("http://a", &["http://a"]);
         check("http://b , http://a:81/x/", &["http://b", "http://a:81/x"]);
-        // Another port or path is another place.
+        // Another port or path is another address.
         check("http://a/x,http://a/X", &["http://a/x", "http://a/X"]);
         check("http://a, http://a:81", &["http://a", "http://a:81"]);
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused_by_name() {
+    fn invalid_lists_are_rejected_with_the_address_in_the_message() {
         let check = |list: &str, expected: &str| {
             let error = Target::parse_list(list, None).expect_err(list).to_string();
             assert!(error.contains(expected), "{list}: {error}");

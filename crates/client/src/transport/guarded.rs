@@ -1,6 +1,6 @@
-//! Connections to addresses that somebody else chose: every address a name stands for is judged,
-//! and the connection goes to a judged address only. A name that answers differently the next
-//! time gains nothing, since it is not asked again.
+//! Connections to hosts that a user chose, such as webhooks. Every address of the host is checked,
+//! and the connection goes to a checked address. The name is not resolved again, so a name server
+//! cannot return another address after the check.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -15,12 +15,12 @@ use tokio_rustls::{
 
 use super::{Stream, bare_host};
 
-/// Why there is no connection.
+/// Why the connection failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardedError {
     #[error("the name `{host}` does not resolve: {why}")]
     Resolve { host: String, why: String },
-    /// Every address of the name was refused.
+    /// No address of the host is permitted.
     #[error("`{host}` is at `{address}`, which is not allowed")]
     Blocked { host: String, address: IpAddr },
     #[error("cannot connect to `{address}`: {why}")]
@@ -29,8 +29,8 @@ pub enum GuardedError {
     Tls { host: String, why: String },
 }
 
-/// Opens a connection to the first of the addresses of `host` that is permitted and answers.
-/// `addresses` is what a look-up of the name said. With `tls`, the certificate must be for `host`.
+/// Connects to the first of `addresses` that is permitted and accepts the connection. `addresses` is
+/// the result of resolving `host`. With `tls`, the certificate must be for `host`.
 pub async fn connect_guarded(
     host: &str,
     addresses: Result<Vec<SocketAddr>, String>,
@@ -68,7 +68,7 @@ async fn connect_permitted(
     let mut failure = resolve_error("it has no address".to_owned());
     for address in addresses {
         if !permits(address.ip()) {
-            // A connection that failed says more than an address that was not tried.
+            // A failed connection is the more useful error.
             if !matches!(failure, GuardedError::Connect { .. }) {
                 failure = GuardedError::Blocked {
                     host: host.to_owned(),
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_a_judged_address_is_connected_to() {
+    async fn only_a_permitted_address_is_connected_to() {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let address = listener.local_addr().expect("an address");
         let blocked = SocketAddr::from((Ipv4Addr::new(127, 0, 0, 2), address.port()));
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn numbers_for_hosts_are_judged_by_what_they_mean() {
+    async fn numeric_forms_of_an_address_are_checked_too() {
         for host in ["127.0.0.1", "[::1]", "2130706433", "0x7f.1", "017700000001"] {
             let found = lookup_host((bare_host(host), 1)).await;
             let found = found
@@ -133,7 +133,7 @@ mod tests {
                 .await
                 .map(drop)
                 .expect_err(host);
-            // A resolver that does not know such forms has not connected either.
+            // Some resolvers reject such forms, which is also safe.
             assert!(
                 matches!(
                     error,

@@ -1,4 +1,4 @@
-//! Against servers that behave, and servers that do not.
+//! The transport against correct and faulty servers.
 
 use std::sync::{
     Arc,
@@ -14,32 +14,32 @@ use tokio::{
 use super::*;
 use crate::{AgentClient, Client, Credential};
 
-/// Serves each connection with a script of whole answers, one per request.
-struct Fake {
+/// A server that sends prepared answers, one per request.
+struct FakeServer {
     url: String,
     connections: Arc<AtomicUsize>,
     requests: Arc<std::sync::Mutex<Vec<String>>>,
     server: JoinHandle<()>,
 }
 
-impl Drop for Fake {
+impl Drop for FakeServer {
     fn drop(&mut self) {
         self.server.abort();
     }
 }
 
-impl Fake {
-    /// `answers` are given in turn on every connection; after the last it is closed.
+impl FakeServer {
+    /// Sends `answers` in order on every connection, and closes it after the last.
     async fn start(answers: Vec<String>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let connections = Arc::new(AtomicUsize::new(0));
         let requests = Arc::new(std::sync::Mutex::new(Vec::new()));
-        let (count, heard) = (Arc::clone(&connections), Arc::clone(&requests));
+        let (count, received) = (Arc::clone(&connections), Arc::clone(&requests));
         let server = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 count.fetch_add(1, Ordering::SeqCst);
-                tokio::spawn(answer_all(stream, answers.clone(), Arc::clone(&heard)));
+                tokio::spawn(answer_all(stream, answers.clone(), Arc::clone(&received)));
             }
         });
         Self {
@@ -59,7 +59,7 @@ impl Fake {
         Client::with_policy(target, policy)
     }
 
-    fn heard(&self) -> Vec<String> {
+    fn received(&self) -> Vec<String> {
         self.requests.lock().expect("not poisoned").clone()
     }
 }
@@ -67,13 +67,13 @@ impl Fake {
 async fn answer_all(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     answers: Vec<String>,
-    heard: Arc<std::sync::Mutex<Vec<String>>>,
+    received: Arc<std::sync::Mutex<Vec<String>>>,
 ) {
     for answer in answers {
         let Some(request) = read_request(&mut stream).await else {
             return;
         };
-        heard.lock().expect("not poisoned").push(request);
+        received.lock().expect("not poisoned").push(request);
         if stream.write_all(answer.as_bytes()).await.is_err() {
             return;
         }
@@ -117,7 +117,7 @@ const GROUPS: &str = r#"{"groups":[],"next_cursor":null}"#;
 #[tokio::test]
 async fn a_connection_is_used_again_and_a_closed_one_is_replaced() {
     let ok = answer("200 OK", "", GROUPS);
-    let fake = Fake::start(vec![ok.clone(), ok]).await;
+    let fake = FakeServer::start(vec![ok.clone(), ok]).await;
     let client = fake.client().with_token("svc_pat_1");
     for _ in 0..4 {
         let groups: api::Groups = client
@@ -127,7 +127,7 @@ async fn a_connection_is_used_again_and_a_closed_one_is_replaced() {
         assert!(groups.groups.is_empty());
     }
     assert_eq!(fake.connections.load(Ordering::SeqCst), 2);
-    let request = &fake.heard()[0];
+    let request = &fake.received()[0];
     assert!(
         request.starts_with("GET /api/groups HTTP/1.1\r\n"),
         "{request}"
@@ -140,7 +140,7 @@ async fn a_connection_is_used_again_and_a_closed_one_is_replaced() {
 
 #[tokio::test]
 async fn an_answer_that_is_too_large_is_cut_off() {
-    let fake = Fake::start(vec![answer("200 OK", "", &"x".repeat(5_000))]).await;
+    let fake = FakeServer::start(vec![answer("200 OK", "", &"x".repeat(5_000))]).await;
     let client = fake.client_with(Policy {
         answer_bytes_max: 1_000,
         ..Policy::default()
@@ -155,8 +155,8 @@ async fn an_answer_that_is_too_large_is_cut_off() {
 #[tokio::test]
 async fn a_server_that_never_answers_is_a_timeout() {
     let half = "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf".to_owned();
-    // A second answer that is never asked for keeps the connection open.
-    let fake = Fake::start(vec![half, String::new()]).await;
+    // The second answer keeps the connection open; it is never requested.
+    let fake = FakeServer::start(vec![half, String::new()]).await;
     let client = fake.client_with(Policy {
         answer_timeout: Duration::from_millis(100),
         ..Policy::default()
@@ -166,15 +166,15 @@ async fn a_server_that_never_answers_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn nobody_there_and_a_broken_answer_are_unreachable() {
+async fn a_closed_port_and_a_broken_answer_are_unreachable() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("bound");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
     let client = Client::new(Target::parse(&url, None).expect("an address"));
-    let error = client.me().await.expect_err("nobody");
+    let error = client.me().await.expect_err("a closed port");
     assert!(matches!(error, Error::Unreachable { .. }), "{error}");
 
-    let fake = Fake::start(vec![
+    let fake = FakeServer::start(vec![
         "HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf".into(),
     ])
     .await;
@@ -192,7 +192,7 @@ async fn nobody_there_and_a_broken_answer_are_unreachable() {
 #[tokio::test]
 async fn problems_keep_their_status_and_code_and_other_answers_are_unexpected() {
     let problem = r#"{"type":"about:blank","title":"Forbidden","status":403,"detail":"no","code":"scope_denied"}"#;
-    let fake = Fake::start(vec![
+    let fake = FakeServer::start(vec![
         answer(
             "403 Forbidden",
             "content-type: application/problem+json\r\n",
@@ -215,7 +215,7 @@ async fn problems_keep_their_status_and_code_and_other_answers_are_unexpected() 
 #[tokio::test]
 async fn a_login_takes_its_session_from_the_cookie() {
     let cookie = "set-cookie: other=1\r\nset-cookie: svc_session=svc_ses_1; HttpOnly; Path=/\r\n";
-    let fake = Fake::start(vec![
+    let fake = FakeServer::start(vec![
         answer("200 OK", cookie, "{}"),
         answer("204 No Content", "", ""),
     ])
@@ -230,7 +230,7 @@ async fn a_login_takes_its_session_from_the_cookie() {
         &Credential::Session("svc_session=svc_ses_1".into())
     );
     session.logout().await.expect("logged out");
-    assert!(fake.heard()[1].contains("cookie: svc_session=svc_ses_1\r\n"));
+    assert!(fake.received()[1].contains("cookie: svc_session=svc_ses_1\r\n"));
 }
 
 #[tokio::test]
@@ -241,11 +241,11 @@ async fn every_page_of_a_list_is_read() {
         );
         answer("200 OK", "", &body)
     };
-    let fake = Fake::start(vec![page(1, "\"a b\""), page(2, "null"), page(1, "null")]).await;
+    let fake = FakeServer::start(vec![page(1, "\"a b\""), page(2, "null"), page(1, "null")]).await;
     let client = fake.client();
     let groups = client.list_all::<api::Groups>().await.expect("listed");
     assert_eq!(groups.len(), 2);
-    assert!(fake.heard()[1].starts_with("GET /api/groups?cursor=a%20b "));
+    assert!(fake.received()[1].starts_with("GET /api/groups?cursor=a%20b "));
     let error = client
         .find::<api::Group>("g9")
         .await
@@ -257,7 +257,7 @@ async fn every_page_of_a_list_is_read() {
 #[tokio::test]
 async fn raw_calls_pass_bytes_both_ways() {
     let result = r#"{"jsonrpc":"2.0","result":{"b":1.50,"a":9007199254740993},"id":"x"}"#;
-    let fake = Fake::start(vec![answer("200 OK", "", result)]).await;
+    let fake = FakeServer::start(vec![answer("200 OK", "", result)]).await;
     let body = br#"{"jsonrpc":"2.0",  "method":"m","params":[1.0],"id":"x"}"#;
     let (status, bytes) = fake
         .client()
@@ -265,7 +265,7 @@ async fn raw_calls_pass_bytes_both_ways() {
         .await
         .expect("answered");
     assert_eq!((status, &bytes[..]), (StatusCode::OK, result.as_bytes()));
-    let request = &fake.heard()[0];
+    let request = &fake.received()[0];
     assert!(
         request.ends_with(std::str::from_utf8(body).expect("UTF-8")),
         "{request}"
@@ -277,12 +277,12 @@ async fn raw_calls_pass_bytes_both_ways() {
 }
 
 #[tokio::test]
-async fn an_agent_is_spoken_to_over_its_socket() {
+async fn an_agent_is_reached_over_its_socket() {
     let path = std::env::temp_dir().join(format!("svc-client-{}.sock", std::process::id()));
     let _ = std::fs::remove_file(&path);
     let listener = UnixListener::bind(&path).expect("bound");
-    let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let requests = Arc::clone(&heard);
+    let received = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let requests = Arc::clone(&received);
     let server = tokio::spawn(async move {
         let (stream, _) = listener.accept().await.expect("a connection");
         let body = r#"{"removed":["a.b"],"remaining":[]}"#;
@@ -293,7 +293,7 @@ async fn an_agent_is_spoken_to_over_its_socket() {
     server.await.expect("served");
     std::fs::remove_file(&path).expect("removable");
     assert_eq!(answer.removed, ["a.b"]);
-    let request = heard.lock().expect("not poisoned")[0].clone();
+    let request = received.lock().expect("not poisoned")[0].clone();
     assert!(
         request.starts_with("DELETE /registration?local_name=a%2Fb HTTP/1.1\r\n"),
         "{request}"

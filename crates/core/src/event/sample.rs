@@ -1,4 +1,4 @@
-//! Events that never happened, to try a template, a receiver or a script with.
+//! Sample events, for tests of templates, receivers and scripts. Samples are never stored.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{
 const TYPE: &str = "custom.test";
 const SPACE_NAME: &str = "lab";
 
-/// An event of no user.
+/// A sample event without an owner.
 pub fn event(id: EventId, at: Timestamp) -> Event {
     Event {
         id,
@@ -28,8 +28,8 @@ pub fn event(id: EventId, at: Timestamp) -> Event {
     }
 }
 
-/// An event as if a user had emitted it. The type is used as given, so that system events can be
-/// tried.
+/// A sample event as if `user` had emitted it. No prefix is added to the type, so that users can
+/// try system events.
 pub fn event_by(
     user: UserId,
     username: &str,
@@ -39,7 +39,7 @@ pub fn event_by(
     at: Timestamp,
 ) -> Result<Event, EmitError> {
     let event_type = event_type.unwrap_or_else(|| TYPE.to_owned());
-    // Stored types are longer than emitted ones by the prefix.
+    // The length limit applies to the type without its prefix.
     let bare = event_type.strip_prefix("custom.").unwrap_or(&event_type);
     if !is_event_type(bare) {
         return Err(EmitError::Type(event_type.chars().take(128).collect()));
@@ -60,8 +60,7 @@ pub fn event_by(
     })
 }
 
-/// The space that a sample of a system event is about. A system event that happened has a real
-/// space.
+/// The space of a sample of a system event. Real system events have real spaces.
 pub fn space_of(event: &Event) -> Option<EventSpace> {
     system_data(&event.r#type, event.ts).map(|_| EventSpace {
         id: SpaceId::NIL,
@@ -70,7 +69,7 @@ pub fn space_of(event: &Event) -> Option<EventSpace> {
     })
 }
 
-/// What a system event of this type carries (spec 6.1).
+/// Sample data of a system event (spec 6.1); `None` if `event_type` is not a system event.
 fn system_data(event_type: &str, at: Timestamp) -> Option<Value> {
     let health = |previous, current| Transition::HealthChanged {
         previous,
@@ -110,7 +109,7 @@ mod tests {
     const AT: Timestamp = Timestamp(0);
 
     #[test]
-    fn system_events_are_made_up_with_their_fields() {
+    fn s6_1_samples_of_system_events_have_their_fields() {
         let data = system_data("space.unhealthy", AT).expect("a system event");
         assert_eq!(data["consecutive_failures"], 3);
         let data = system_data("space.created", AT).expect("a system event");

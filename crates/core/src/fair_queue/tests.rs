@@ -37,7 +37,7 @@ fn flows_take_turns_and_keep_their_own_order() {
 }
 
 #[test]
-fn a_flow_that_comes_late_waits_for_one_item_of_each_other() {
+fn a_new_flow_waits_for_one_item_of_each_other_flow() {
     let mut queue = FairQueue::new(Turn::Item);
     for n in 0..1_000 {
         queue.push(1, n, 1);
@@ -62,13 +62,13 @@ fn a_turn_of_bytes_lets_small_items_pass_a_large_one() {
     let popped = drain(&mut queue);
     assert_eq!(popped[..5], ["small"; 5]);
     assert_eq!(popped[5..], ["large", "after it"]);
-    // Nobody else waits: a large item needs no turns.
+    // No other flow waits: a large item needs no credit.
     queue.push(1, "large", 1_000_000);
     assert_eq!(queue.pop(), Some("large"));
 }
 
 #[test]
-fn no_flow_takes_the_room_of_one_that_comes_later() {
+fn every_flow_leaves_space_for_a_new_one() {
     let mut queue = FairQueue::new(Turn::Item);
     let mut held = [0; 4];
     for (flow, held) in (0..4).zip(&mut held) {
@@ -77,10 +77,10 @@ fn no_flow_takes_the_room_of_one_that_comes_later() {
         }
     }
     assert_eq!(held, [500, 250, 130, 60]);
-    // An item that is refused comes back.
+    // A rejected item is returned.
     assert_eq!(queue.push_within(0, (), 1, 1_000), Err(()));
     assert!(queue.push_within(9, (), 60, 1_000).is_ok());
-    // One item may be as large as the whole room.
+    // One item may use the whole limit.
     let mut queue = FairQueue::new(Turn::Item);
     assert!(queue.push_within(0, (), 1_000, 1_000).is_ok());
 }
@@ -104,7 +104,7 @@ fn flows_that_come_and_go_take_no_turn_from_a_large_item() {
     queue.push(1, 's', 10);
     queue.push(2, 'L', 250);
     let mut order = String::new();
-    // The flow of the small item ends with it every time, and comes back at once.
+    // The flow of the small item is empty after each pop, and gets a new item at once.
     while order.len() < 10
         && let Some(item) = queue.pop()
         && item != 'L'
@@ -132,10 +132,10 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// The queue beside one plain queue per flow.
+/// The expected content of the queue: one plain queue per flow.
 struct Model {
     flows: HashMap<u32, VecDeque<(u64, usize)>>,
-    /// Flow and size of each item popped since each flow, while it has items, was last served.
+    /// For each waiting flow: flow and size of the items popped since it was last served.
     passed_over: HashMap<u32, Vec<(u32, usize)>>,
 }
 
@@ -143,7 +143,7 @@ impl Model {
     fn flow_of(&self, number: u64) -> u32 {
         let holds = |items: &VecDeque<(u64, usize)>| items.iter().any(|item| item.0 == number);
         let found = self.flows.iter().find(|(_, items)| holds(items));
-        *found.expect("it is in a flow").0
+        *found.expect("the item is in a flow").0
     }
 
     fn remove(&mut self, number: u64) {
@@ -156,8 +156,8 @@ impl Model {
         }
     }
 
-    /// Notes that a flow was served. Returns how many items and bytes of it passed while another
-    /// flow waited, at most.
+    /// Records that a flow was served. Returns the most items and bytes of this flow that any other
+    /// flow has waited for.
     fn served(&mut self, served: u32, bytes: usize) -> (usize, usize) {
         self.passed_over.remove(&served);
         let mut most = (0, 0);
@@ -199,8 +199,8 @@ proptest! {
                         let flow = model.flow_of(popped);
                         prop_assert_eq!(model.flows[&flow][0].0, popped, "first in, first out");
                         let (items, bytes) = model.served(flow, model.flows[&flow][0].1);
-                        // An item of 299 bytes needs three turns of 100. The other flow has at most
-                        // 398 bytes in the first of them: 298 that it saved up, and its turn.
+                        // An item of 299 bytes needs three turns of 100. In the first of them the
+                        // other flow sends at most 398 bytes: 298 of saved credit, and its turn.
                         let is_fair = if by_bytes { bytes <= 598 } else { items <= 1 };
                         prop_assert!(is_fair, "{} items, {} bytes of {}", items, bytes, flow);
                         model.remove(popped);

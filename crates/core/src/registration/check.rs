@@ -1,4 +1,6 @@
-//! Checks a registration as a whole and says where each fault stands.
+//! Checks a registration and reports every violation with its path in the document.
+
+mod method;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -8,20 +10,15 @@ use std::{
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{METHODS_MAX, MethodDefinition, Mode, Registration, ServerDefinition, TIMEOUT_RANGE};
+use self::method::check_method;
+use super::{METHODS_MAX, Mode, Registration, ServerDefinition, TIMEOUT_RANGE};
 use crate::{
-    name::{CanonicalName, SpaceName, TOOL_NAME_ADVISED, TOOL_NAME_MAX, UserName, tool_name},
+    name::{CanonicalName, SpaceName, UserName},
     pattern::Pattern,
-    schema,
-    visibility::{MethodScope, shared_name},
+    visibility::MethodScope,
 };
 
-const DESCRIPTION_MAX: usize = 4_096;
-const WORD_MAX: usize = 128;
-const WORDS_MAX: usize = 100;
-const LOCAL_NAME_MAX: usize = 256;
-
-/// One fault: the path of keys to it, and what is wrong.
+/// One violation of a rule: the path to the value, and the message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Violation {
     pub path: Vec<Step>,
@@ -48,10 +45,10 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Something that works but deserves a look.
+/// Advice for the publisher; the registration is valid nevertheless.
 pub type Warning = String;
 
-/// A registration that meets every rule that needs no look-up.
+/// A registration that meets every rule except those that need a look-up.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CheckedRegistration {
     pub server: ServerDefinition,
@@ -59,8 +56,8 @@ pub struct CheckedRegistration {
     pub warnings: Vec<Warning>,
 }
 
-/// A method with its name expanded; its groups are as written. The server resolves them and makes a
-/// [`Definition`](super::Definition) of it.
+/// A method with its name expanded. Its groups are still as written: the server resolves them to
+/// make a [`Definition`](super::Definition).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct CheckedMethod {
     pub name: CanonicalName,
@@ -77,7 +74,7 @@ pub struct CheckedMethod {
 }
 
 impl Registration {
-    /// Checks everything that needs neither a clock nor a look-up.
+    /// Checks every rule that needs no look-up.
     pub fn check(
         self,
         space: &SpaceName,
@@ -87,7 +84,7 @@ impl Registration {
         if self.version != 1 {
             faults.at(
                 &["version"],
-                format!("version {} is not known; the only one is 1", self.version),
+                format!("version {} is not supported; use version 1", self.version),
             );
         }
         check_server(&self.server, &mut faults);
@@ -113,7 +110,7 @@ impl Registration {
         if faults.0.is_empty() {
             Ok(CheckedRegistration {
                 server: self.server,
-                methods: unique(methods)?,
+                methods: reject_duplicates(methods)?,
                 warnings,
             })
         } else {
@@ -168,7 +165,7 @@ fn check_server(server: &ServerDefinition, faults: &mut Faults) {
     match (server.mode, server.max_in_flight) {
         (_, Some(0)) => faults.at(
             &["server", "max_in_flight"],
-            "max_in_flight 0 would let no call pass; it must be at least 1, or absent for no limit",
+            "max_in_flight 0 would block every call; use at least 1, or omit it for no limit",
         ),
         (Mode::Serial, Some(most)) if most > 1 => faults.at(
             &["server", "max_in_flight"],
@@ -182,7 +179,7 @@ fn check_server(server: &ServerDefinition, faults: &mut Faults) {
     if has_nul(&server.command) || server.args.iter().any(has_nul) {
         faults.at(
             &["server", "command"],
-            "command and args must not hold NUL bytes",
+            "command and args must not contain NUL bytes",
         );
     }
     for (name, value) in &server.env {
@@ -195,188 +192,8 @@ fn check_server(server: &ServerDefinition, faults: &mut Faults) {
     }
 }
 
-fn check_method(
-    index: usize,
-    method: MethodDefinition,
-    space: &SpaceName,
-    owner: &UserName,
-    faults: &mut Faults,
-    warnings: &mut Vec<Warning>,
-) -> Option<CheckedMethod> {
-    let before = faults.0.len();
-    let name = match CanonicalName::expand(&method.name, space) {
-        Ok(name) => Some(name),
-        Err(error) => {
-            faults.in_method(index, "name", error.to_string());
-            None
-        }
-    };
-    check_texts(index, &method, faults);
-    check_schemas(index, &method, faults);
-    let events = check_events(index, &method.events, faults);
-    let local_name = local_name(index, &method, name.as_ref(), faults);
-    let name = name?;
-    if method.mcp_tool {
-        check_tool(index, &method, &name, owner, faults, warnings);
-    }
-    if method.scope == MethodScope::Private && !method.groups.is_empty() {
-        warnings.push(format!(
-            "`{name}` is private, so its `groups` have no effect"
-        ));
-    }
-    (faults.0.len() == before).then_some(CheckedMethod {
-        name,
-        local_name,
-        description: method.description,
-        keywords: method.keywords,
-        scope: method.scope,
-        groups: method.groups,
-        mcp_tool: method.mcp_tool,
-        params_schema: method.params_schema,
-        result_schema: method.result_schema,
-        events,
-        event_sinks: method.event_sinks,
-    })
-}
-
-/// The name the method server knows the method by.
-fn local_name(
-    index: usize,
-    method: &MethodDefinition,
-    name: Option<&CanonicalName>,
-    faults: &mut Faults,
-) -> String {
-    match (&method.local_name, name) {
-        (Some(local), _) => local.clone(),
-        (None, Some(name)) if !method.events.is_empty() => name.to_string(),
-        (None, _) => {
-            let text = format!(
-                "method `{}` has no `local_name`, the name its method server knows it by; only a method with `events` may leave it out",
-                method.name
-            );
-            faults.in_method(index, "local_name", text);
-            String::new()
-        }
-    }
-}
-
-fn check_schemas(index: usize, method: &MethodDefinition, faults: &mut Faults) {
-    for (key, schema) in [
-        ("params_schema", &method.params_schema),
-        ("result_schema", &method.result_schema),
-    ] {
-        if let Some(Err(error)) = schema.as_ref().map(schema::check) {
-            let mut violation = method_violation(index, key, error.to_string());
-            violation
-                .path
-                .extend(error.steps().map(|step| Step::Key(step.to_owned())));
-            faults.0.push(violation);
-        }
-    }
-}
-
-fn check_texts(index: usize, method: &MethodDefinition, faults: &mut Faults) {
-    if method.description.trim().is_empty() {
-        faults.in_method(index, "description", "the description is empty");
-    } else if method.description.len() > DESCRIPTION_MAX {
-        faults.in_method(
-            index,
-            "description",
-            format!(
-                "the description has {} bytes; at most {DESCRIPTION_MAX} are allowed",
-                method.description.len()
-            ),
-        );
-    }
-    if let Some(local) = &method.local_name
-        && (local.is_empty() || local.len() > LOCAL_NAME_MAX)
-    {
-        faults.in_method(
-            index,
-            "local_name",
-            format!(
-                "`local_name` must have 1 to {LOCAL_NAME_MAX} bytes, not {}",
-                local.len()
-            ),
-        );
-    }
-    let lists = [
-        ("keywords", &method.keywords),
-        ("groups", &method.groups),
-        ("events", &method.events),
-        ("event_sinks", &method.event_sinks),
-    ];
-    for (key, words) in lists {
-        if words.len() > WORDS_MAX {
-            faults.in_method(
-                index,
-                key,
-                format!("{} entries; at most {WORDS_MAX} are allowed", words.len()),
-            );
-        }
-        if let Some(word) = words
-            .iter()
-            .find(|word| word.trim().is_empty() || word.len() > WORD_MAX)
-        {
-            let shown: String = word.chars().take(40).collect();
-            faults.in_method(
-                index,
-                key,
-                format!("entry `{shown}` must have 1 to {WORD_MAX} bytes"),
-            );
-        }
-    }
-}
-
-fn check_events(index: usize, events: &[String], faults: &mut Faults) -> Vec<Pattern> {
-    events
-        .iter()
-        .enumerate()
-        .filter_map(|(entry, text)| match Pattern::parse(text, entry + 1) {
-            Ok(pattern) => Some(pattern),
-            Err(error) => {
-                faults.in_method(index, "events", error.to_string());
-                None
-            }
-        })
-        .collect()
-}
-
-fn check_tool(
-    index: usize,
-    method: &MethodDefinition,
-    name: &CanonicalName,
-    owner: &UserName,
-    faults: &mut Faults,
-    warnings: &mut Vec<Warning>,
-) {
-    if let Some(Err(error)) = method.params_schema.as_ref().map(schema::check_tool_root) {
-        faults.in_method(index, "params_schema", error.to_string());
-    }
-    // The longest form anyone sees decides.
-    let tool = match method.scope {
-        MethodScope::Private => name.tool_name(),
-        MethodScope::Shared => tool_name(&shared_name(owner, name)),
-    };
-    if tool.len() > TOOL_NAME_MAX {
-        faults.in_method(
-            index,
-            "name",
-            format!(
-                "its tool name `{tool}` has {} characters; at most {TOOL_NAME_MAX} are allowed",
-                tool.len()
-            ),
-        );
-    } else if tool.len() > TOOL_NAME_ADVISED {
-        warnings.push(format!(
-            "tool name `{tool}` has {} characters; many MCP clients cut off at 64 with their own prefix, so stay under {TOOL_NAME_ADVISED}",
-            tool.len()
-        ));
-    }
-}
-
-/// Refuses one name twice, and one tool name twice, within a registration.
-fn unique(methods: Vec<CheckedMethod>) -> Result<Vec<CheckedMethod>, Vec<Violation>> {
+/// Rejects a registration that uses a method name or a tool name twice.
+fn reject_duplicates(methods: Vec<CheckedMethod>) -> Result<Vec<CheckedMethod>, Vec<Violation>> {
     let mut names: BTreeMap<&str, usize> = BTreeMap::new();
     let mut tools: HashMap<String, &str> = HashMap::new();
     let mut faults = Vec::new();

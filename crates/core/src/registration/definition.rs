@@ -1,4 +1,4 @@
-//! What discovery shows of a published method, and when two spaces may publish the same one (D1).
+//! The public definition of a method, and when two spaces may publish the same method (D1).
 
 use std::sync::Arc;
 
@@ -10,27 +10,27 @@ use crate::{
     visibility::MethodScope,
 };
 
-/// All that discovery shows of a method, with its groups resolved. The local name is not part of it:
-/// each space chooses its own.
+/// Everything that discovery shows of a method, with its groups resolved. The local name is not
+/// part of it: each space chooses its own.
 #[derive(Clone, Debug)]
 pub struct Definition {
     pub name: CanonicalName,
     pub description: String,
     pub keywords: Vec<String>,
     pub scope: MethodScope,
-    /// Sorted; `None` when published without a list.
+    /// Sorted. `None` if the method was published without a list of groups.
     pub groups: Option<Vec<GroupId>>,
     pub tool_name: Option<String>,
     pub params_schema: Option<Value>,
     pub result_schema: Option<Value>,
     pub events: Vec<Pattern>,
     pub event_sinks: Vec<String>,
-    /// About how many bytes it takes, in memory and in a list.
+    /// Approximate size, in memory and in a list of methods.
     pub bytes: usize,
 }
 
 impl Definition {
-    /// What discovery shows of a checked method once its groups are resolved.
+    /// Returns the definition of a checked method with these groups, and the method's local name.
     pub fn new(method: CheckedMethod, groups: Option<Vec<GroupId>>) -> (Arc<Self>, String) {
         let definition = Self {
             bytes: size_of_definition(&method),
@@ -48,15 +48,15 @@ impl Definition {
         (Arc::new(definition), method.local_name)
     }
 
-    /// `None` for a method that receives no events.
+    /// `None` if the method receives no events.
     pub fn subscription(&self) -> Option<Subscription> {
         Subscription::new(&self.name, &self.events, &self.event_sinks)
     }
 
-    /// D1: several spaces of one owner may register the same name if all that discovery shows of it
-    /// is identical.
+    /// D1: several spaces of one owner may register the same name if discovery shows identical
+    /// definitions.
     pub fn is_identical(&self, other: &Self) -> bool {
-        // Taken apart, so that a new field has to be decided on.
+        // Destructured, so that a new field does not compile until it is compared or ignored here.
         let Self {
             name,
             description,
@@ -83,7 +83,6 @@ impl Definition {
     }
 }
 
-/// About how many bytes a definition takes, in memory and in a list.
 fn size_of_definition(method: &CheckedMethod) -> usize {
     let schemas = [&method.params_schema, &method.result_schema];
     let schemas = schemas.into_iter().flatten().map(json_bytes);
@@ -93,7 +92,7 @@ fn size_of_definition(method: &CheckedMethod) -> usize {
 }
 
 fn json_bytes(value: &Value) -> usize {
-    /// Counts what is written.
+    /// Counts the bytes that are written to it.
     struct Counter(usize);
 
     impl std::io::Write for Counter {
@@ -108,7 +107,7 @@ fn json_bytes(value: &Value) -> usize {
     }
 
     let mut counter = Counter(0);
-    // A counter takes everything, and a JSON value is always JSON.
+    // Cannot fail: the counter accepts every write, and a `Value` is always valid JSON.
     let _ = serde_json::to_writer(&mut counter, value);
     counter.0
 }

@@ -1,4 +1,4 @@
-//! How an agent finds out whether its space is healthy.
+//! The health check of a space: its kinds, its limits, and how results change the health (spec 3).
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -7,36 +7,36 @@ use super::Health;
 
 /// How an agent checks its space.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(try_from = "WrittenHealthCheck", into = "WrittenHealthCheck")]
+#[serde(try_from = "SerializedHealthCheck", into = "SerializedHealthCheck")]
 pub struct HealthCheck {
     pub probe: Probe,
     pub interval_seconds: u32,
     pub timeout_seconds: u32,
-    /// Failures in a row that make a space unhealthy; one success makes it healthy.
+    /// Consecutive failures that make a space unhealthy. One success makes it healthy.
     pub failures: u32,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Probe {
     None,
-    /// Something listens on this port of the loopback address.
+    /// Healthy if this port of the loopback address accepts a connection.
     Tcp {
         port: u16,
     },
-    /// A GET answers 2xx.
+    /// Healthy if a GET request returns 2xx.
     Http {
         url: String,
     },
-    /// A shell command ends with 0.
+    /// Healthy if this shell command exits with 0.
     Command {
         command: String,
     },
 }
 
-/// The health check as it is written: flat, one optional field per kind of probe.
+/// The serialised form: flat, one optional field per kind of probe.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenHealthCheck {
+struct SerializedHealthCheck {
     r#type: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     port: Option<u16>,
@@ -52,39 +52,42 @@ struct WrittenHealthCheck {
     failures: u32,
 }
 
-impl TryFrom<WrittenHealthCheck> for HealthCheck {
+impl TryFrom<SerializedHealthCheck> for HealthCheck {
     type Error = HealthCheckError;
 
-    fn try_from(written: WrittenHealthCheck) -> Result<Self, HealthCheckError> {
+    fn try_from(serialized: SerializedHealthCheck) -> Result<Self, HealthCheckError> {
         let missing = |field| HealthCheckError::Missing {
-            kind: written.r#type.clone(),
+            kind: serialized.r#type.clone(),
             field,
         };
-        let probe = match written.r#type.as_str() {
+        let probe = match serialized.r#type.as_str() {
             "none" => Probe::None,
             "tcp" => Probe::Tcp {
-                port: written.port.ok_or_else(|| missing("port"))?,
+                port: serialized.port.ok_or_else(|| missing("port"))?,
             },
             "http" => Probe::Http {
-                url: written.url.clone().ok_or_else(|| missing("url"))?,
+                url: serialized.url.clone().ok_or_else(|| missing("url"))?,
             },
             "command" => Probe::Command {
-                command: written.command.clone().ok_or_else(|| missing("command"))?,
+                command: serialized
+                    .command
+                    .clone()
+                    .ok_or_else(|| missing("command"))?,
             },
             other => return Err(HealthCheckError::UnknownType(other.to_owned())),
         };
         let check = Self {
             probe,
-            interval_seconds: written.interval_seconds,
-            timeout_seconds: written.timeout_seconds,
-            failures: written.failures,
+            interval_seconds: serialized.interval_seconds,
+            timeout_seconds: serialized.timeout_seconds,
+            failures: serialized.failures,
         };
         check.check()?;
         Ok(check)
     }
 }
 
-impl From<HealthCheck> for WrittenHealthCheck {
+impl From<HealthCheck> for SerializedHealthCheck {
     fn from(check: HealthCheck) -> Self {
         let (kind, port, url, command) = match check.probe {
             Probe::None => ("none", None, None, None),
@@ -175,7 +178,7 @@ impl HealthCheck {
     }
 }
 
-/// What a run of checks says about health: `failed_in_a_row` counts up to now.
+/// The health after a check. `failed_in_a_row` includes that check; 0 means that it succeeded.
 pub fn health_after(current: Health, failed_in_a_row: u32, failures: u32) -> Health {
     match failed_in_a_row {
         0 => Health::Healthy,

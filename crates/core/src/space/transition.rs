@@ -1,4 +1,4 @@
-//! What each transition of a space announces (spec 6.1).
+//! Transitions of a space, and the system event of each (spec 6.1).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::{
     timestamp::Timestamp,
 };
 
-/// What a transition announces; `event_type` and `payload` are those of spec 6.1.
+/// A transition, with the values that its event reports (spec 6.1).
 #[derive(Clone, PartialEq, Debug)]
 pub enum Transition {
     Created {
@@ -35,7 +35,7 @@ pub enum Transition {
     },
 }
 
-/// The space a transition happened to.
+/// The space of a transition.
 #[derive(Clone, Debug)]
 pub struct Subject<'a> {
     pub id: SpaceId,

@@ -80,7 +80,8 @@ impl Crate {
         let missing = modules.iter().filter(|name| !picture.has(name));
         let missing = missing.map(|name| format!("module `{name}` is not in the picture"));
         let unknown = picture.modules().filter(|name| !modules.contains(*name));
-        let unknown = unknown.map(|name| format!("the picture names `{name}`, which is no module"));
+        let unknown =
+            unknown.map(|name| format!("the picture names `{name}`, which is not a module"));
         let repeated = picture.repeated().into_iter();
         let repeated = repeated.map(|name| format!("the picture names `{name}` twice"));
         missing
@@ -211,7 +212,7 @@ fn an_added_upward_import_is_reported() {
     let complaints = check_sources(&[("http.rs", ""), app]);
     assert_eq!(
         complaints,
-        ["the picture names `store`, which is no module"]
+        ["the picture names `store`, which is not a module"]
     );
 }
 

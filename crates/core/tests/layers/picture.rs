@@ -58,7 +58,7 @@ impl Picture {
         repeated.map(|(name, _)| name).collect()
     }
 
-    /// Modules that are not drawn are below nothing; [`Self::has`] finds them.
+    /// False for modules that are not in the picture; [`Self::has`] finds them.
     pub fn is_below(&self, lower: &str, upper: &str) -> bool {
         let layer = |module: &str| self.layers.iter().find(|(name, _)| name == module);
         match (layer(lower), layer(upper)) {

@@ -1,4 +1,4 @@
-//! Finds the imports of a Rust file by its text: enough for code that `rustfmt` has formatted.
+//! Finds the imports of a Rust file by text search, which suffices for code formatted by `rustfmt`.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 #[derive(PartialEq, Eq, Debug)]
 pub struct Import {
     pub line: usize,
-    /// Its first part: a module, or a name that `lib.rs` re-exports.
+    /// First part of the path: a module, or a name that `lib.rs` re-exports.
     pub name: String,
 }
 
 const TEST: &str = "#[cfg(test)]";
 
-/// Every `crate::…` of a file without tests, and every chain of `super::` as long as the file is
-/// deep.
+/// Every `crate::…` of a file without tests, and every chain of `super::` that reaches the crate's
+/// root.
 pub fn imports(text: &str, depth: usize) -> Vec<Import> {
     let mut found = Vec::new();
     let chain = "super::".repeat(depth);

@@ -1,4 +1,4 @@
-//! `GET /api/users/{id}/access`: what a user may do, and through what.
+//! `GET /api/users/{id}/access`: what a user may do, and through which roles and groups.
 
 use serde::{Deserialize, Serialize};
 use svc_core::{Permission, UserId, UserName};
@@ -7,39 +7,39 @@ use svc_core::{Permission, UserId, UserName};
 pub struct UserAccess {
     pub user_id: UserId,
     pub username: UserName,
-    /// Nobody inactive may do anything.
+    /// An inactive user may do nothing.
     pub active: bool,
     pub roles: Vec<String>,
     pub groups: Vec<String>,
-    /// All there are.
+    /// All permissions that exist, held or not.
     pub permissions: Vec<HeldPermission>,
-    /// Methods of others that the user sees.
+    /// Methods of other users that the user sees.
     pub methods: Vec<AccessibleMethod>,
-    /// Methods of their own; which ones is their own business.
+    /// Number of the user's own methods. Their names are private.
     pub own_methods: usize,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HeldPermission {
     pub name: Permission,
-    /// Those that give it; none: the user does not hold it.
+    /// The user's roles that grant the permission; empty if the user does not hold it.
     pub roles: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct AccessibleMethod {
-    /// As this user calls it.
+    /// The name under which this user calls the method.
     pub name: String,
     pub owner: UserName,
     pub through: SharedThrough,
-    /// The user's groups that it is shared with.
+    /// The user's groups that the method is shared with.
     pub groups: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SharedThrough {
-    /// Everyone who may use others' methods.
+    /// Shared with every user who has `use_methods`.
     Everyone,
     Group,
 }

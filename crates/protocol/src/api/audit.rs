@@ -10,7 +10,7 @@ pub struct AuditEntry {
     pub at: Timestamp,
     /// A user's name, or `system`.
     pub actor: String,
-    /// Dotted: `token.created`.
+    /// Such as `token.created`.
     pub action: String,
     pub target_type: String,
     pub target_id: String,
@@ -23,15 +23,15 @@ pub struct Audit {
     pub next_cursor: Option<String>,
 }
 
-/// Query parameters of `GET /api/audit`; every one that is given must match.
+/// Query parameters of `GET /api/audit`. Entries must match all that are given.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct AuditQuery {
     pub actor: Option<String>,
     pub action: Option<String>,
     pub target_type: Option<String>,
     pub target_id: Option<String>,
-    /// This moment included.
+    /// Inclusive.
     pub since: Option<Timestamp>,
-    /// This moment included.
+    /// Inclusive.
     pub until: Option<Timestamp>,
 }

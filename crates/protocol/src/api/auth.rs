@@ -10,7 +10,7 @@ pub struct Login {
     pub password: String,
 }
 
-/// `POST /api/auth/setup`: the one-time link of a first start makes the first administrator.
+/// `POST /api/auth/setup`: creates the first administrator with the one-time link of a first start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Setup {
@@ -34,23 +34,23 @@ pub struct Me {
     pub permissions: Permissions,
     /// `token`, `session` or `agent`.
     pub credential: String,
-    /// The token's scopes; empty for anything else.
+    /// The token's scopes; empty for other credentials.
     pub scopes: Scopes,
-    /// The space an agent token belongs to.
+    /// The space of an agent token.
     pub space_id: Option<SpaceId>,
-    /// What the user may have on this server.
+    /// The user's quotas on this server.
     #[serde(default)]
     pub quotas: Quotas,
 }
 
-/// `GET /api/auth/state`: where a page begins. No credential is no error.
+/// `GET /api/auth/state`: the first request of the web interface. Needs no credential.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AuthState {
-    /// There is no user yet: the server's log has the one-time link.
+    /// True if there is no user yet. The server's log has the one-time setup link.
     pub setup_needed: bool,
-    /// Nothing without a credential that holds.
+    /// `None` without a valid credential.
     pub me: Option<Me>,
-    /// Of the server.
+    /// The server's version.
     pub version: String,
 }
 
@@ -69,7 +69,7 @@ pub struct Session {
     pub last_used_at: Option<Timestamp>,
     pub address: String,
     pub user_agent: String,
-    /// The session this very request came with.
+    /// Whether this request was made with this session.
     pub current: bool,
 }
 

@@ -22,7 +22,7 @@ fn empty_object() -> Value {
     Value::Object(serde_json::Map::new())
 }
 
-/// 202
+/// Answer to [`Emit`], with status 202.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Emitted {
     pub event_id: EventId,
@@ -36,8 +36,8 @@ pub struct Events<D = Value> {
     pub next_cursor: Option<String>,
 }
 
-/// An event as the history and the stream show it. `D` is its data: a parsed value takes many times
-/// the memory of its text, so lists carry `Box<RawValue>`.
+/// An event in the history and in the stream. `D` is the type of its data. Lists use `Box<RawValue>`:
+/// a parsed value takes many times the memory of its text.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EventRecord<D = Value> {
     pub event_id: EventId,
@@ -63,7 +63,7 @@ impl From<Event> for EventRecord {
     }
 }
 
-/// `GET /api/events/{id}/deliveries`: who an event was for, and what became of it there.
+/// `GET /api/events/{id}/deliveries`: the receivers of an event, and the state of each delivery.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EventDeliveries {
     pub deliveries: Vec<EventDelivery>,
@@ -73,10 +73,10 @@ pub struct EventDeliveries {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EventDelivery {
     pub receiver: EventReceiver,
-    /// Counts up per receiver; nothing for an event that was dropped.
+    /// Number of the delivery, counted per receiver; `None` for an event that was dropped.
     pub n: Option<u64>,
     pub state: EventDeliveryState,
-    /// For those who manage the receiver.
+    /// `None` unless the caller manages the receiver.
     pub attempts: Option<Vec<Attempt>>,
 }
 
@@ -89,7 +89,7 @@ pub enum EventReceiver {
         owner: SinkOwner,
         owner_id: UserId,
     },
-    /// By its canonical name.
+    /// `name` is the canonical name.
     Method { name: String, owner_id: UserId },
 }
 

@@ -7,15 +7,15 @@ use svc_core::{SpaceId, SpaceName, UserId, UserName};
 /// `GET /api/methods`
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Methods {
-    /// How many there are, on all pages together.
+    /// Number of methods on all pages.
     pub count: usize,
     pub methods: Vec<Method>,
-    /// Present in a page only: the cursor of the next page, null on the last.
+    /// The cursor of the next page, null on the last. Absent if the whole list was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<Option<String>>,
 }
 
-/// A method as one caller sees it. The last five are filled for its owner only.
+/// A method as one caller sees it. The last five fields are filled only for its owner.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Method {
     pub name: String,
@@ -28,7 +28,7 @@ pub struct Method {
     pub result_schema: Option<Value>,
     pub owner_id: UserId,
     pub owner: UserName,
-    /// Providers able to take calls now.
+    /// Providers that can take calls now.
     pub provider_count: usize,
     pub local_name: Option<String>,
     pub groups: Vec<String>,
@@ -46,7 +46,7 @@ pub struct Provider {
     pub state: String,
 }
 
-/// A JSON-RPC response as a client reads it; result and error keep their bytes.
+/// A JSON-RPC response as a client reads it. Result and error keep their bytes.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct CallResponse {
     pub jsonrpc: String,
@@ -62,7 +62,7 @@ pub struct CallResponse {
 pub struct MethodQuery {
     /// Exactly this visible name.
     pub name: Option<String>,
-    /// Words in name, description or keywords.
+    /// Words to search for in name, description and keywords.
     pub q: Option<String>,
     pub limit: Option<u32>,
     pub cursor: Option<String>,

@@ -1,4 +1,4 @@
-//! Query parameters that every list takes.
+//! Query parameters of every list.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,6 +6,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PageQuery {
     pub limit: Option<u32>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     pub cursor: Option<String>,
 }

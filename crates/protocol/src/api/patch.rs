@@ -1,4 +1,4 @@
-//! Reading merge patches and defaults: helpers of the bodies.
+//! serde functions for merge patches and defaults.
 
 use serde::{Deserialize, Deserializer};
 
@@ -6,14 +6,14 @@ pub(super) fn yes() -> bool {
     true
 }
 
-/// A member of a merge patch that cannot be removed: `null` is refused, not taken for absent.
+/// Reads a member of a merge patch that cannot be removed: `null` is rejected.
 pub(super) fn set<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(value).map(Some)
 }
 
-/// Tells `null` (`Some(None)`) from absent (`None`) in a merge patch.
+/// Reads a member of a merge patch that can be removed: `Some(None)` for `null`, `None` if absent.
 pub(super) fn nullable<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     value: D,
 ) -> Result<Option<Option<T>>, D::Error> {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, value::RawValue};
 use svc_core::{ScriptId, Timestamp, UserId};
 
-/// What a stored script is for.
+/// The purpose of a stored script.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScriptKind {
@@ -23,22 +23,22 @@ pub enum ScriptKind {
 pub enum ScriptOwner {
     #[default]
     User,
-    /// Everybody may use it; `manage_scripts` changes it.
+    /// All users may use the script; changing it requires `manage_scripts`.
     Global,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Script {
     pub id: ScriptId,
-    /// Unique per owner and kind; a Python name for libraries.
+    /// Unique per owner and kind. For a library a Python name.
     pub name: String,
     pub kind: ScriptKind,
     pub owner: ScriptOwner,
-    /// Who made it, for a global one.
+    /// For a global script, the user who created it.
     pub owner_id: UserId,
     pub description: String,
     pub source: String,
-    /// Of tools: what `main` takes.
+    /// For tools: the schema of the params of `main`.
     pub params_schema: Option<Value>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -94,30 +94,30 @@ pub struct Scripts {
     pub next_cursor: Option<String>,
 }
 
-/// `POST /api/scripts/{id}/run`: tries a script as the caller.
+/// `POST /api/scripts/{id}/run`: runs a script once, as the caller.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunScript {
-    /// What a tool's `main` gets; `{}` when absent.
+    /// Params of a tool's `main`; `{}` if absent.
     #[serde(default)]
     pub params: Option<Value>,
-    /// Of sink scripts: the type of the sample event they get.
+    /// For sink scripts: the type of the sample event.
     #[serde(default)]
     pub event_type: Option<String>,
 }
 
-/// How a run ended. A script that failed is an answer, not an error of the request.
+/// The outcome of a run. If the script fails, the request still succeeds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RanScript {
-    /// What `main` returned, as it wrote it; null for sinks and on failure.
+    /// The return value of `main`; null for sinks and on failure.
     pub result: Box<RawValue>,
     pub error: Option<ScriptFault>,
-    /// What it printed, as far as it is kept.
+    /// The script's output, possibly truncated.
     pub output: String,
     pub ms: u64,
 }
 
-/// Why a script failed or is refused, and where.
+/// Why a script failed or is rejected, and where.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ScriptFault {
     /// One line, such as `ValueError: no such note`.
@@ -127,7 +127,7 @@ pub struct ScriptFault {
     pub line: Option<u32>,
     /// The text of that line.
     pub source_line: Option<String>,
-    /// The whole of it, as Python prints it.
+    /// The whole traceback, as Python prints it.
     pub traceback: String,
 }
 

@@ -12,20 +12,20 @@ pub struct Servers {
 /// One server of the zone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ServerRecord {
-    /// `node_id` of the spaces whose agents are linked to it.
+    /// `node_id` of the spaces whose agents are linked to this server.
     pub id: ServerId,
-    /// The address agents and people reach it by.
+    /// The server's address for agents and users.
     pub url: String,
     /// `up`, `draining` or `gone`.
     pub state: String,
     pub svc_version: String,
     pub started_at: Timestamp,
-    /// Its last sign of life.
+    /// Time of the last heartbeat.
     pub seen_at: Timestamp,
-    /// Agents linked to it.
+    /// Number of linked agents.
     pub links: u32,
-    /// Event queues it delivers from at the moment.
+    /// Number of lanes that the server holds a lease of.
     pub leases: u32,
-    /// Whether it is the one that answers.
+    /// Whether this is the server that answered the request.
     pub is_this: bool,
 }

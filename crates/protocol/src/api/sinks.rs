@@ -34,14 +34,14 @@ pub struct Sink {
     pub owner: SinkOwner,
     pub owner_id: UserId,
     pub active: bool,
-    /// The one of its type is filled.
+    /// Of the three configurations, only the one for `type` is filled.
     pub webhook: Option<WebhookConfig>,
     pub script: Option<ScriptConfig>,
     pub json_rpc: Option<JsonRpcConfig>,
-    /// Events waiting, the one in flight included; 0 for json-rpc sinks, which have no queue.
+    /// Events in the queue, the event in flight included. 0 for json-rpc sinks, which have no queue.
     pub queue_depth: u32,
     pub dropped: u64,
-    /// Failed attempts of the delivery that is tried now; it is tried again.
+    /// Failed attempts of the delivery that is being retried.
     #[serde(default)]
     pub failures: u32,
     pub last_delivery: Option<LastDelivery>,
@@ -56,7 +56,7 @@ pub struct WebhookConfig {
     pub headers: BTreeMap<String, String>,
     #[serde(default)]
     pub body_template: Option<String>,
-    /// `whsec_…`: given at creation or made then; shown in that answer and after rotation only.
+    /// `whsec_…`: given or generated at creation. Shown only in the answers to creation and rotation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<String>,
 }
@@ -84,12 +84,12 @@ pub struct LastDelivery {
     pub event_type: String,
     pub state: DeliveryState,
     pub at: Timestamp,
-    /// What its last attempt said, if that failed.
+    /// Error of the last attempt, if that attempt failed.
     #[serde(default)]
     pub error: Option<String>,
 }
 
-/// Patterns as an array, or as one text with commas.
+/// Patterns as an array, or as one string, separated by commas.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum PatternsInput {
@@ -117,8 +117,8 @@ pub struct NewSink {
     pub json_rpc: Option<JsonRpcConfig>,
 }
 
-/// A merge patch; type and owner never change. `webhook` and `json_rpc` are merged member by
-/// member (`null` removes), so they stay JSON here.
+/// A merge patch. Type and owner never change. `webhook` and `json_rpc` are merged member by member
+/// (`null` removes a member), so they stay JSON here.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SinkPatch {
@@ -176,7 +176,7 @@ pub struct Sinks {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RotateSecret {
-    /// How long the old secret goes on signing too; 24 when absent.
+    /// How long messages are also signed with the old secret; 24 if absent.
     #[serde(default)]
     pub overlap_hours: Option<u32>,
 }
@@ -184,11 +184,11 @@ pub struct RotateSecret {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RotatedSecret {
     pub secret: String,
-    /// When the old one stops signing.
+    /// Until when messages are also signed with the old secret.
     pub previous_until: Timestamp,
 }
 
-/// `POST /api/event-sinks/{id}/replay`: puts past events that match into the queue again.
+/// `POST /api/event-sinks/{id}/replay`: queues past events again that match the sink's patterns.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Replay {
@@ -201,7 +201,7 @@ pub struct Replay {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Replayed {
     pub queued: u32,
-    /// Matched, but the queue was full.
+    /// Matching events that did not fit into the queue.
     pub dropped: u32,
 }
 
@@ -213,7 +213,7 @@ pub enum DeliveryState {
     Dead,
 }
 
-/// One event on its way to one sink. `n` counts up per sink.
+/// The delivery of one event to one sink. `n` is the delivery's number, counted per sink.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Delivery {
     pub n: u64,
@@ -226,11 +226,11 @@ pub struct Delivery {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Attempt {
     pub at: Timestamp,
-    /// HTTP status, where there was one.
+    /// HTTP status, if there was a response.
     pub status: Option<u16>,
     pub ms: u64,
     pub error: Option<String>,
-    /// The beginning of the answer.
+    /// The beginning of the receiver's response, or of a script's output.
     pub output: Option<String>,
 }
 
@@ -245,21 +245,21 @@ pub struct Deliveries {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Preview {
-    /// The template to try; without it the default body (preview), or the sink's own (test).
+    /// The template to render. If absent: the default body (preview), or the sink's template (test).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_template: Option<String>,
-    /// The type of the sink it is for; webhook when absent.
+    /// The type of the sink; webhook if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub r#type: Option<SinkType>,
-    /// An event of the past to render; without it, a made-up one.
+    /// A past event to render; a sample event if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_id: Option<EventId>,
-    /// Parts of the made-up event.
+    /// Type of the sample event; `data` is its data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_type: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
-    /// For preview: which of these match the event's type.
+    /// For preview: patterns to compare with the event's type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patterns: Option<PatternsInput>,
     /// For test: render only, send nothing.
@@ -271,13 +271,13 @@ pub struct Preview {
 pub struct Previewed {
     /// The rendered body, as it would be sent.
     pub body: String,
-    /// The type of the event it was rendered for.
+    /// The type of the rendered event.
     #[serde(default)]
     pub event_type: String,
-    /// Those of the patterns that match, where some were given.
+    /// The patterns that match; `None` if no patterns were given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched_patterns: Option<Vec<String>>,
-    /// For test without dry run: what came back.
+    /// For test without dry run: the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<Attempt>,
 }
@@ -287,6 +287,6 @@ pub struct Previewed {
 pub struct DeliveryQuery {
     pub state: Option<DeliveryState>,
     pub limit: Option<u32>,
-    /// The number of the last delivery of the page before.
+    /// The number of the last delivery of the previous page.
     pub cursor: Option<String>,
 }

@@ -28,12 +28,12 @@ pub struct Space {
     pub health_check: HealthCheck,
     pub registration: RegistrationStatus,
     pub created_at: Timestamp,
-    /// The agent's secret; in the answer to the space's creation only.
+    /// The agent token. Present only in the answer to the space's creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_token: Option<String>,
 }
 
-/// What a space publishes just now.
+/// Whether a space publishes methods.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum RegistrationStatus {
@@ -41,11 +41,11 @@ pub enum RegistrationStatus {
     Active {
         methods: usize,
     },
-    /// The link is lost; the methods wait for it within the grace period.
+    /// The link is lost. The methods stay registered for the grace period.
     Waiting {
         methods: usize,
     },
-    /// Re-registration after a lost link was refused; it is tried again.
+    /// Re-registration after a lost link was refused. The agent retries.
     Refused {
         error: String,
     },
@@ -65,7 +65,7 @@ pub struct NewSpace {
     pub health_check: Option<HealthCheck>,
 }
 
-/// A merge patch; `null` resets to the default.
+/// A merge patch; `null` resets a member to its default.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SpacePatch {
@@ -98,7 +98,7 @@ pub struct AgentToken {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Logs {
     pub logs: Vec<NumberedLine>,
-    /// Give this as `cursor` to read on.
+    /// `cursor` of the next request.
     pub next_cursor: Option<String>,
 }
 
@@ -113,7 +113,7 @@ pub struct NumberedLine {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct LogQuery {
     pub limit: Option<u64>,
-    /// The number of the last line of the page before.
+    /// The number of the last line of the previous page.
     pub cursor: Option<u64>,
 }
 
@@ -129,10 +129,10 @@ pub struct LogLine {
 pub enum LogSource {
     /// The method server's stderr.
     Stderr,
-    /// Lines on its stdout that are no JSON-RPC responses.
+    /// Lines of the method server's stdout that are not JSON-RPC responses.
     Stdout,
-    /// What the agent says about it.
+    /// Messages of the agent about the method server.
     Agent,
-    /// Output of a script the agent runs: a startup script, a registration in Python.
+    /// Output of a script that the agent runs: a startup script, a registration in Python.
     Script,
 }

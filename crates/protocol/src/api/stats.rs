@@ -5,21 +5,21 @@ use svc_core::{SinkId, Timestamp};
 
 use super::{DeliveryState, SinkOwner};
 
-/// What an overview shows; `?scope=server` is about everybody's.
+/// Statistics of the caller's calls, spaces and sinks; with `?scope=server` of all users'.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Stats {
     /// `caller` or `server`.
     pub scope: String,
-    /// The last hour, oldest first; the last one is not over.
+    /// The minutes of the last hour, oldest first. The last minute is not complete.
     pub minutes: Vec<CallMinute>,
-    /// Known for the whole server only.
+    /// `None` unless the scope is `server`.
     pub calls_in_flight: Option<u64>,
-    /// For those who may use spaces.
+    /// `None` unless the caller may use spaces.
     pub spaces: Option<SpaceCounts>,
     pub methods: usize,
     /// Spaces that can take calls of these methods now.
     pub providers: usize,
-    /// For those who may manage sinks.
+    /// `None` unless the caller may manage sinks.
     pub sinks: Option<SinkCounts>,
     /// Counted up to 10,000.
     pub events_last_hour: u64,
@@ -30,9 +30,9 @@ pub struct Stats {
 pub struct CallMinute {
     pub minute: Timestamp,
     pub calls: u64,
-    /// Those among them that were answered with an error, the method's own included.
+    /// Calls that were answered with an error, including errors of the method itself.
     pub errors: u64,
-    /// Nothing without calls.
+    /// `None` without calls.
     pub p50_ms: Option<f64>,
     pub p95_ms: Option<f64>,
 }
@@ -51,7 +51,7 @@ pub struct SinkCounts {
     pub active: u64,
     pub queued: u64,
     pub dropped: u64,
-    /// Of those the caller manages: the last delivery was given up, or one is being tried again.
+    /// Sinks that the caller manages and whose last delivery is dead or is being retried.
     pub failing: Vec<FailingSink>,
 }
 
@@ -60,10 +60,10 @@ pub struct FailingSink {
     pub id: SinkId,
     pub name: String,
     pub owner: SinkOwner,
-    /// `dead`, or `pending` while it is tried again.
+    /// `dead`, or `pending` while the delivery is retried.
     pub state: DeliveryState,
     pub event_type: String,
-    /// What the last attempt said.
+    /// Error of the last attempt.
     pub error: Option<String>,
     pub at: Option<Timestamp>,
 }

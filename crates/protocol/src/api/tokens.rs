@@ -7,7 +7,7 @@ use svc_core::{Scopes, Timestamp, TokenId};
 pub struct Token {
     pub id: TokenId,
     pub name: String,
-    /// The secret; in the answer to its creation only.
+    /// The secret. Present only in the answer to the token's creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<String>,
     pub scopes: Scopes,
@@ -20,7 +20,7 @@ pub struct Token {
 #[serde(deny_unknown_fields)]
 pub struct NewToken {
     pub name: String,
-    /// Empty or absent: unrestricted (spec 5.4).
+    /// Unrestricted if empty or absent (spec 5.4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,7 +13,7 @@ pub struct User {
     pub groups: Vec<String>,
     pub active: bool,
     pub created_at: Timestamp,
-    /// Quotas that an administrator set for this user; the others are the server's.
+    /// Quotas that an administrator set for this user. For the others the server's values apply.
     #[serde(default)]
     pub quotas: QuotaOverrides,
 }
@@ -23,7 +23,7 @@ pub struct User {
 pub struct NewUser {
     pub username: String,
     pub password: String,
-    /// Names; the built-in role `user` when absent.
+    /// Names of roles; the built-in role `user` if absent.
     #[serde(default)]
     pub roles: Option<Vec<String>>,
     #[serde(default)]
@@ -32,7 +32,7 @@ pub struct NewUser {
     pub active: bool,
 }
 
-/// A merge patch: what is absent stays.
+/// A merge patch: absent members do not change.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UserPatch {
@@ -60,7 +60,7 @@ pub struct UserPatch {
         skip_serializing_if = "Option::is_none"
     )]
     pub active: Option<bool>,
-    /// Only the named quotas change; `null` returns one to the server's value.
+    /// Only the named quotas change; `null` resets a quota to the server's value.
     #[serde(
         default,
         deserialize_with = "super::patch::set",
@@ -110,7 +110,7 @@ pub struct Role {
     pub id: RoleId,
     pub name: String,
     pub permissions: Permissions,
-    /// `admin` and `user`: always there, never changed.
+    /// True for `admin` and `user`, which cannot be changed.
     pub builtin: bool,
     pub created_at: Timestamp,
 }

@@ -1,19 +1,19 @@
-//! How deep JSON nests.
+//! Nesting depth of JSON text.
 
-/// Levels that serde reads of JSON that becomes a value.
+/// Deepest nesting that serde_json parses into a value.
 pub const JSON_DEPTH_MAX: usize = 127;
 
-/// Whether JSON was not read because it nests more than [`JSON_DEPTH_MAX`] levels.
+/// Whether parsing failed because the JSON nests more than [`JSON_DEPTH_MAX`] levels.
 pub fn is_too_deep(error: &serde_json::Error) -> bool {
-    // The category is the same as that of any other fault.
+    // serde_json has no category of its own for this error.
     error.is_syntax() && error.to_string().starts_with("recursion limit exceeded")
 }
 
-/// Whether JSON nests more than so many levels: `1` has none, `{}` has one. The text must be JSON,
-/// or at least have passed as such.
+/// Whether JSON nests more than `levels` levels: `1` has none, `{}` has one. The text must have been
+/// checked to be JSON.
 pub fn nests_deeper_than(json: &str, levels: usize) -> bool {
     let bytes = json.as_bytes();
-    // Every level has a bracket at each end.
+    // Every level needs two brackets.
     if bytes.len() <= 2 * levels {
         return false;
     }
@@ -35,7 +35,7 @@ pub fn nests_deeper_than(json: &str, levels: usize) -> bool {
     false
 }
 
-/// Where the quotation mark stands that ends a string.
+/// Position of the quotation mark that ends a string.
 fn string_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(found) = bytes
         .get(at..)
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn serde_reads_so_many_levels() {
+    fn serde_reads_at_most_json_depth_max_levels() {
         let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let read = |depth| serde_json::from_str::<Value>(&nested(depth));
         assert!(read(JSON_DEPTH_MAX).is_ok());
@@ -108,7 +108,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]
         #[test]
-        fn it_is_the_depth_of_the_value(value in json(), levels in 0_usize..14) {
+        fn the_depth_is_that_of_the_value(value in json(), levels in 0_usize..14) {
             let text = value.to_string();
             prop_assert_eq!(nests_deeper_than(&text, levels), depth_of(&value) > levels);
         }

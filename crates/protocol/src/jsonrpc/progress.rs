@@ -1,4 +1,4 @@
-//! How far a call is: what a method server may write between a request and its answer.
+//! Progress reports: notifications that a method server may write between a request and its answer.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use serde_json::{Number, value::RawValue};
 
 use super::{is_object, response::read_id};
 
-/// The method of the notification a method server writes.
+/// The method name of the notification.
 const METHOD: &str = "$/progress";
 
-/// One report of a call.
+/// One progress report of a call.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Progress {
     pub progress: Number,
@@ -28,7 +28,7 @@ struct Notification<'a> {
     params: &'a RawValue,
 }
 
-/// The report's own members stand beside the id of its call.
+/// The members of a report, and the id of its call.
 #[derive(Deserialize)]
 struct Params<'a> {
     #[serde(borrow)]
@@ -41,9 +41,9 @@ struct Params<'a> {
 }
 
 impl Progress {
-    /// Reads a report as it crosses the link.
+    /// Parses a report in the form in which it crosses the link.
     pub fn parse(json: &[u8]) -> Option<Self> {
-        // serde would read an array as the members in their order.
+        // serde also accepts an array of the members.
         if !is_object(json) {
             return None;
         }
@@ -55,10 +55,9 @@ impl Progress {
     }
 }
 
-/// Reads a line from a method server's stdout; `None` if it is no report of a call.
+/// Parses a line of a method server's stdout; `None` if the line is not a progress report.
 pub fn parse_progress_line(line: &[u8]) -> Option<(u64, Progress)> {
-    // Most lines that are no answers are no reports either, and a look at the bytes tells. Some
-    // languages escape the slash.
+    // A cheap test for most lines. Without the `$`, because some languages escape the slash.
     memchr::memmem::find(line, br#"/progress""#)?;
     if !is_object(line) {
         return None;
@@ -76,12 +75,12 @@ pub fn parse_progress_line(line: &[u8]) -> Option<(u64, Progress)> {
     Some((read_id(params.id.get())?, progress))
 }
 
-/// The line that reports on the request with this id, in the id's own bytes.
+/// The line that reports the progress of the request with this id.
 pub fn progress_line(progress: &Progress, id: &str) -> Vec<u8> {
     let mut line = br#"{"jsonrpc":"2.0","method":"$/progress","params":{"id":"#.to_vec();
     line.extend_from_slice(id.as_bytes());
     line.push(b',');
-    // The members of the report, without the brace before them.
+    // The members of the report, without the opening brace.
     line.extend_from_slice(&progress.to_bytes()[1..]);
     line.extend_from_slice(b"}\n");
     line

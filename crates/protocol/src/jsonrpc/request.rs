@@ -1,23 +1,23 @@
-//! Reads the body of `POST /api/methods/call`.
+//! Parses the body of `POST /api/methods/call`.
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{BATCH_MAX, PARAMS_DEPTH_MAX, RpcError, nests_deeper_than, scan};
+use super::{BATCH_MAX, PARAMS_DEPTH_MAX, RpcError, nests_deeper_than, present, scan};
 
-/// A well-formed request; everything but the method name is the bytes that came.
+/// A well-formed request. Params and id are the bytes that the caller sent.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Request<'a> {
     pub method: Cow<'a, str>,
     /// An object or an array; `null` counts as absent.
     pub params: Option<&'a str>,
-    /// `None` makes it a notification; `Some("null")` is a request with a null id.
+    /// `None` for a notification; `Some("null")` for a request with a null id.
     pub id: Option<&'a str>,
 }
 
-/// A malformed request: what to answer, and under which id (`None`: null).
+/// A malformed request: the error to return, and its id (`None` means null).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Invalid<'a> {
     pub error: RpcError,
@@ -25,8 +25,8 @@ pub struct Invalid<'a> {
 }
 
 impl Invalid<'_> {
-    /// Whether it is a notification that cannot be delivered: nothing answers those, even if their
-    /// params are invalid.
+    /// Whether this is a notification with invalid params. Notifications get no answer, not even an
+    /// error.
     pub fn is_notification(&self) -> bool {
         self.error == RpcError::TooDeep && self.id.is_none()
     }
@@ -38,7 +38,7 @@ pub enum Body<'a> {
     Batch(Vec<Result<Request<'a>, Invalid<'a>>>),
 }
 
-/// Reads a whole body. An error here is the answer to the body as a whole, under a null id.
+/// Parses a whole body. An error is the answer to the whole body, with a null id.
 pub fn parse_body(body: &[u8]) -> Result<Body<'_>, RpcError> {
     let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
     if first != Some(&b'[') {
@@ -62,7 +62,7 @@ pub fn parse_body(body: &[u8]) -> Result<Body<'_>, RpcError> {
     }
 }
 
-/// Reads one item that is known to be JSON.
+/// Parses one item that is known to be JSON.
 pub fn parse_request(text: &str) -> Result<Request<'_>, Invalid<'_>> {
     parse_bytes(text.as_bytes()).unwrap_or_else(|NotJson| {
         Err(Invalid {
@@ -74,9 +74,9 @@ pub fn parse_request(text: &str) -> Result<Request<'_>, Invalid<'_>> {
 
 struct NotJson;
 
-/// The members of a request as they stand; absent and `null` are told apart.
+/// The raw members of a request. `None` means absent; `null` is `Some("null")`.
 struct Members<'a> {
-    /// How deep the params may nest at most, as far as it is known without a look.
+    /// An upper bound of the nesting of the params, known without scanning them again.
     depth_max: usize,
     jsonrpc: Option<&'a str>,
     method: Option<&'a str>,
@@ -84,7 +84,7 @@ struct Members<'a> {
     id: Option<&'a str>,
 }
 
-/// The same, as serde reads them.
+/// The same members, as serde parses them.
 #[derive(Deserialize)]
 struct RawMembers<'a> {
     #[serde(borrow, default, deserialize_with = "present")]
@@ -95,10 +95,6 @@ struct RawMembers<'a> {
     params: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
-}
-
-fn present<'de: 'a, 'a, D: Deserializer<'de>>(value: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(value).map(Some)
 }
 
 fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson> {
@@ -113,7 +109,7 @@ fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson>
         }));
     }
     match serde_json::from_slice::<RawMembers<'_>>(body) {
-        // serde reads an array as the members in their order; JSON-RPC does not.
+        // serde also accepts an array of the members; JSON-RPC does not.
         Ok(raw) if super::is_object(body) => Ok(check(&Members {
             depth_max: usize::MAX,
             jsonrpc: raw.jsonrpc.map(RawValue::get),
@@ -122,12 +118,12 @@ fn parse_bytes(body: &[u8]) -> Result<Result<Request<'_>, Invalid<'_>>, NotJson>
             id: raw.id.map(RawValue::get),
         })),
         Ok(_) => Ok(Err(invalid(None, "a request must be an object"))),
-        // The hot path scans a body once; only a failure looks again to tell "not JSON" from
-        // "not a request".
+        // Only a failure parses the body a second time, to distinguish "not JSON" from "not a
+        // request".
         Err(_) if serde_json::from_slice::<&RawValue>(body).is_err() => Err(NotJson),
         Err(error) => {
             let why = if error.to_string().contains("duplicate field") {
-                "a member stands twice"
+                "a member occurs twice"
             } else {
                 "a request must be an object"
             };
@@ -179,7 +175,7 @@ fn is_id(raw: &str) -> bool {
     matches!(raw.as_bytes().first(), Some(b'"' | b'-' | b'0'..=b'9')) || raw == "null"
 }
 
-/// The string a raw value holds; borrowed where it needs no unescaping.
+/// The content of a raw string; borrowed unless it has escapes.
 fn read_string(raw: Option<&str>) -> Option<Cow<'_, str>> {
     let raw = raw?;
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
@@ -276,9 +272,9 @@ mod tests {
     }
 
     #[test]
-    fn params_nest_so_deep_and_no_deeper() {
+    fn s4_1_params_nest_at_most_128_levels() {
         let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
-        // The fast way and serde's: only the second knows the member `more`.
+        // Without and with the member `more`, which only serde accepts: tests both parsers.
         for more in ["", r#""more":1,"#] {
             let request = |depth, id| {
                 format!(

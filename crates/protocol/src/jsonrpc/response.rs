@@ -1,11 +1,11 @@
-//! Writes responses to callers, and reads what a method server says.
+//! Writes responses to callers, and parses the responses of method servers.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{ErrorObject, scan};
+use super::{ErrorObject, present, scan};
 
-/// `{"jsonrpc":"2.0","result":…,"id":…}` around a result's own bytes.
+/// Appends `{"jsonrpc":"2.0","result":…,"id":…}`, with the bytes of the result unchanged.
 pub fn result_response(out: &mut Vec<u8>, result: &[u8], id: &str) {
     out.reserve(result.len() + id.len() + 40);
     out.extend_from_slice(br#"{"jsonrpc":"2.0","result":"#);
@@ -13,7 +13,7 @@ pub fn result_response(out: &mut Vec<u8>, result: &[u8], id: &str) {
     end(out, id);
 }
 
-/// `{"jsonrpc":"2.0","error":…,"id":…}` around an error object's own bytes.
+/// Appends `{"jsonrpc":"2.0","error":…,"id":…}`, with the bytes of the error object unchanged.
 pub fn error_response(out: &mut Vec<u8>, error: &[u8], id: Option<&str>) {
     out.extend_from_slice(br#"{"jsonrpc":"2.0","error":"#);
     out.extend_from_slice(error);
@@ -32,8 +32,8 @@ impl ErrorObject {
     }
 }
 
-/// Appends raw JSON as one line: stdio is line-framed, and a literal LF or CR in JSON can only
-/// be white space between tokens.
+/// Appends raw JSON as one line, because stdio has one message per line. A literal LF or CR in JSON
+/// can only be white space between tokens.
 pub fn fold_lines(out: &mut Vec<u8>, raw: &[u8]) {
     let start = out.len();
     out.extend_from_slice(raw);
@@ -46,8 +46,8 @@ pub fn fold_lines(out: &mut Vec<u8>, raw: &[u8]) {
     }
 }
 
-/// The one JSON value that the bytes are, without the white space around it; `None` if they are
-/// anything else.
+/// The JSON value without the white space around it; `None` if the bytes are not exactly one JSON
+/// value.
 pub fn one_value(json: &[u8]) -> Option<&str> {
     scan::value(json).or_else(|| {
         let value = serde_json::from_slice::<&RawValue>(json).ok()?;
@@ -55,7 +55,7 @@ pub fn one_value(json: &[u8]) -> Option<&str> {
     })
 }
 
-/// A line a method server wrote, as far as it concerns us.
+/// A response that a method server wrote.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ChildMessage<'a> {
     Result {
@@ -83,7 +83,7 @@ pub enum ResponseFault {
 }
 
 impl ResponseFault {
-    /// For the publisher of the method.
+    /// A description for the publisher of the method.
     pub fn message(self) -> &'static str {
         match self {
             Self::NoOutcome => "the method server's response has neither `result` nor `error`",
@@ -111,15 +111,10 @@ struct Members<'a> {
     error: Option<&'a RawValue>,
 }
 
-fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(
-    value: D,
-) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(value).map(Some)
-}
-
-/// Reads a line from a method server's stdout; `None` if it is no response to one of our ids.
+/// Parses a line of a method server's stdout; `None` if the line is not a response with an id of
+/// the agent.
 pub fn parse_child_line(line: &[u8]) -> Option<ChildMessage<'_>> {
-    // serde would read an array as the members in their order.
+    // serde also accepts an array of the members.
     if !super::is_object(line) {
         return None;
     }
@@ -128,7 +123,7 @@ pub fn parse_child_line(line: &[u8]) -> Option<ChildMessage<'_>> {
             id: id?,
             result,
             error: error.filter(|error| *error != "null"),
-            is_meant: true,
+            is_certain: true,
         },
         None => {
             let raw: Members<'_> = serde_json::from_slice(line).ok()?;
@@ -136,22 +131,22 @@ pub fn parse_child_line(line: &[u8]) -> Option<ChildMessage<'_>> {
                 id: raw.id.get(),
                 result: raw.result.map(RawValue::get),
                 error: raw.error.map(RawValue::get),
-                // With a method it is a request or a notification. Without `jsonrpc`, but with
-                // members of its own, it is some other JSON, such as a line of a log.
-                is_meant: raw.jsonrpc.is_some() && raw.method.is_none(),
+                // A line with `method` is a request or a notification. A line without `jsonrpc`, but
+                // with other members, is other JSON, such as a log entry.
+                is_certain: raw.jsonrpc.is_some() && raw.method.is_none(),
             }
         }
     };
     response.read()
 }
 
-/// The members of a response as they stand; an `error` that is null counts as absent.
+/// The raw members of a response. An `error` of null counts as absent.
 struct Response<'a> {
     id: &'a str,
     result: Option<&'a str>,
     error: Option<&'a str>,
-    /// It can only be meant as a response.
-    is_meant: bool,
+    /// Whether the line is certainly meant as a response, so that a fault is reported.
+    is_certain: bool,
 }
 
 impl<'a> Response<'a> {
@@ -162,7 +157,7 @@ impl<'a> Response<'a> {
         };
         match (self.error, self.result) {
             (None, Some(result)) => Some(ChildMessage::Result { id, result }),
-            // JSON-RPC 1 writes a null beside an error too.
+            // JSON-RPC 1 also writes `"result": null` beside an error.
             (Some(error), None | Some("null")) if error.starts_with('{') => {
                 Some(ChildMessage::Error { id, error })
             }
@@ -175,11 +170,12 @@ impl<'a> Response<'a> {
     }
 
     fn invalid(&self, id: u64, fault: ResponseFault) -> Option<ChildMessage<'a>> {
-        self.is_meant.then_some(ChildMessage::Invalid { id, fault })
+        self.is_certain
+            .then_some(ChildMessage::Invalid { id, fault })
     }
 }
 
-/// Our ids are integers below 2^53; some languages write them back as `7.0` or `7e0`.
+/// Ids of the agent are integers below 2^53. Some languages write them back as `7.0` or `7e0`.
 pub(super) fn read_id(raw: &str) -> Option<u64> {
     raw.parse().ok().or_else(|| read_float_id(raw))
 }
@@ -267,7 +263,7 @@ mod tests {
             r#"{"id":1e300,"result":1}"#,
             r#"{"id":"x7","result":1}"#,
             r#"{"method":"log","params":{}}"#,
-            // A request that is echoed, and a line of a log.
+            // An echoed request, and log entries.
             r#"{"jsonrpc":"2.0","method":"m","id":7}"#,
             r#"{"id":7,"level":"info","message":"m"}"#,
             r#"{"id":"7","level":"info","result":1}"#,
@@ -277,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn child_lines_that_are_meant_as_a_response_and_are_none() {
+    fn invalid_responses_are_recognised() {
         use ResponseFault::{ErrorNotObject, NoOutcome, TextId, TwoOutcomes};
         for (line, fault) in [
             (r#"{"id":7}"#, NoOutcome),

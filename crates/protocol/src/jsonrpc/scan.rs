@@ -1,18 +1,20 @@
-//! The short way through JSON of the usual shape: one pass, nothing kept but where values stand.
+//! A fast parser for JSON of the usual shape: one pass, which only records where values begin and
+//! end.
 //!
-//! Whatever is unusual (unknown or repeated members, escaped names, deep nesting, anything that is
-//! not JSON) is not judged here: the answer is `None`, and serde decides. So this accepts less than
-//! serde, and nothing that serde would read otherwise; a test holds both side by side.
+//! For unusual text (unknown or repeated members, escaped names, deep nesting, anything that is not
+//! JSON) it returns `None`, and serde decides. It accepts less than serde, and whatever it accepts
+//! it reads like serde. A property test compares both.
 
-/// Levels that a value may nest here; those that are not empty have a bit each in a word, and the
-/// innermost may be empty.
+/// Deepest nesting that this parser accepts: [`OPEN_MAX`] levels, and an empty object or array in
+/// the innermost.
 pub const DEPTH_MAX: usize = 1 + OPEN_MAX as usize;
+/// Most open levels: each has a bit in a word.
 const OPEN_MAX: u32 = 64;
-/// Bytes of a long string that are looked at together.
+/// Bytes of a long string that are tested at once.
 const BLOCK: usize = 64;
 
-/// The values of an object all of whose members have one of the names, each at most once; in the
-/// order of the names, without the white space around them.
+/// The values of an object's members, in the order of `names`, without the white space around them.
+/// `None` if a member has another name or occurs twice.
 pub fn members<'a, const N: usize>(
     json: &'a [u8],
     names: [&str; N],
@@ -43,7 +45,7 @@ pub fn members<'a, const N: usize>(
     }
 }
 
-/// The one value that the bytes are, without the white space around it.
+/// The JSON value without the white space around it.
 pub fn value(json: &[u8]) -> Option<&str> {
     let start = skip_space(json, 0);
     let end = value_end(json, start)?;
@@ -53,9 +55,9 @@ pub fn value(json: &[u8]) -> Option<&str> {
     str::from_utf8(&json[start..end]).ok()
 }
 
-/// Where the value that begins here ends.
+/// The end of the value that begins at `at`.
 fn value_end(json: &[u8], mut at: usize) -> Option<usize> {
-    // One bit for each level: whether it is an object.
+    // One bit per level: 1 for an object, 0 for an array.
     let (mut objects, mut depth) = (0_u64, 0);
     loop {
         at = match json.get(at)? {
@@ -105,7 +107,7 @@ fn closing(is_object: bool) -> u8 {
     if is_object { b'}' } else { b']' }
 }
 
-/// Where the next value begins: behind its name, if it stands in an object.
+/// The start of the next value: in an object, after its name.
 fn first_inside(json: &[u8], at: usize, is_object: bool) -> Option<usize> {
     if !is_object {
         return Some(at);
@@ -116,7 +118,7 @@ fn first_inside(json: &[u8], at: usize, is_object: bool) -> Option<usize> {
     }
 }
 
-/// Where a value begins whose name ends here.
+/// The start of the value whose name ends at `name_end`.
 fn value_of_member(json: &[u8], name_end: usize) -> Option<usize> {
     let colon = skip_space(json, name_end);
     match json.get(colon)? {
@@ -138,7 +140,7 @@ fn literal_end(json: &[u8], at: usize, literal: &[u8]) -> Option<usize> {
         .then_some(at + literal.len())
 }
 
-/// Behind the quotation mark that ends a string whose first byte is at `at`.
+/// The position after the closing quotation mark of a string whose content begins at `at`.
 fn string_end(json: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at = skip_plain(json, at);
@@ -161,9 +163,9 @@ fn string_end(json: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// The first byte from here on that a string does not simply contain. Most bytes of most payloads
-/// are those of strings: they are looked at eight at a time, and many at a time once a string turns
-/// out to be long.
+/// Position of the first byte at or after `start` that is a quotation mark, a backslash or a control
+/// character. Most bytes of most payloads are in strings, so they are tested eight at a time, and in
+/// a long string a block at a time.
 fn skip_plain(json: &[u8], start: usize) -> usize {
     let mut at = start;
     while let Some(bytes) = json.get(at..).and_then(|rest| rest.first_chunk()) {
@@ -180,9 +182,9 @@ fn skip_plain(json: &[u8], start: usize) -> usize {
     at + rest.iter().take_while(|byte| is_plain(**byte)).count()
 }
 
-/// Where the first block begins that is not plain as a whole.
+/// The start of the first block that contains a byte that is not plain.
 fn skip_plain_blocks(json: &[u8], mut at: usize) -> usize {
-    // No early end within a block, so that the compiler has it compared at once.
+    // No early exit within a block, so that the compiler can vectorise the comparison.
     let is_plain_block = |block: &[u8; BLOCK]| {
         block
             .iter()
@@ -200,8 +202,8 @@ fn is_plain(byte: u8) -> bool {
     (byte >= 0x20) & (byte != b'"') & (byte != b'\\')
 }
 
-/// The high bits of bytes that are not plain; the lowest that is set is right, those above it may
-/// err.
+/// Sets the high bit of each byte that is not plain. Only the lowest bit that is set is exact; higher
+/// bits may be wrong.
 fn special_bytes(bytes: [u8; 8]) -> u64 {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHS: u64 = ONES << 7;
@@ -231,14 +233,14 @@ fn number_end(json: &[u8], mut at: usize) -> Option<usize> {
         }
         at = some_digits_end(json, at)?;
     }
-    // A zero that more digits follow is no number; nor is anything else that runs on.
+    // Rejects leading zeros, and letters after a number.
     match json.get(at) {
         Some(byte) if byte.is_ascii_alphanumeric() => None,
         _ => Some(at),
     }
 }
 
-/// Behind a row of at least one digit.
+/// The position after one or more digits.
 fn some_digits_end(json: &[u8], start: usize) -> Option<usize> {
     let digits = json.get(start..)?.iter();
     let count = digits.take_while(|byte| byte.is_ascii_digit()).count();

@@ -193,10 +193,7 @@ async fn an_older_source_is_brought_up_first() {
 #[tokio::test]
 async fn a_difference_undoes_everything_and_names_its_table() {
     for (change, what) in [
-        (
-            "NEW.detail := 'other'; RETURN NEW",
-            "a value in it is another",
-        ),
+        ("NEW.detail := 'other'; RETURN NEW", "a value differs"),
         ("RETURN NULL", "300 rows were sent, 0 are there"),
     ] {
         let Some((postgres, database)) = target() else {

@@ -1,4 +1,4 @@
-//! A table's SHA-256: over its definition and every value of every row, in the order of its
+//! The SHA-256 of a table: of its definition and of every value of every row, in the order of the
 //! primary key.
 
 use rusqlite::{Connection, types::ValueRef};
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values_types_lengths_and_definitions_hash_otherwise() {
+    fn values_types_lengths_and_definitions_change_the_hash() {
         let table = "CREATE TABLE t (a, b);";
         let contents = [
             "",

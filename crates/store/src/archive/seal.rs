@@ -53,7 +53,7 @@ pub(super) fn remove(file: &Path) -> io::Result<()> {
     file.set_len(length.saturating_sub(SEAL_BYTES))
 }
 
-/// The hash of the first `length` bytes; the file is then positioned behind them.
+/// The hash of the first `length` bytes. Afterwards the file is positioned after them.
 fn hash(file: &mut File, length: u64) -> io::Result<Vec<u8>> {
     file.seek(SeekFrom::Start(0))?;
     let mut hash = Sha256::new();
@@ -80,11 +80,11 @@ mod tests {
         append(&file).expect("sealed");
         assert_eq!(check(&file).expect("readable"), Seal::Whole);
         let whole = std::fs::read(&file).expect("readable");
-        for place in 0..whole.len() {
+        for position in 0..whole.len() {
             let mut changed = whole.clone();
-            changed[place] ^= 1;
+            changed[position] ^= 1;
             std::fs::write(&file, changed).expect("written");
-            assert_ne!(check(&file).expect("readable"), Seal::Whole, "{place}");
+            assert_ne!(check(&file).expect("readable"), Seal::Whole, "{position}");
         }
         std::fs::write(&file, &whole[..whole.len() - 1]).expect("written");
         assert_eq!(check(&file).expect("readable"), Seal::Missing);

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     audit,
-    engines::{Place, on_each_engine},
+    engines::{TestEngine, on_each_engine},
     sql::values,
 };
 
@@ -66,20 +66,20 @@ fn drop_at(tx: &mut Tx<'_>, sink: &str, event: &Event) -> Result<(), StoreError>
     audit::append(tx, &entry)
 }
 
-/// Names of sinks, and how many attempts are told.
-fn told(received: &[Received]) -> Vec<(String, Option<usize>)> {
-    let tell = |one: &Received| match &one.receiver {
+/// Names of the listed sinks, and the number of their attempts, if these are visible.
+fn attempt_counts(received: &[Received]) -> Vec<(String, Option<usize>)> {
+    let count = |one: &Received| match &one.receiver {
         EventReceiver::Sink { name, .. } => (name.clone(), one.attempts.as_ref().map(Vec::len)),
         EventReceiver::Method { name, .. } => panic!("no method `{name}` was declared"),
     };
-    received.iter().map(tell).collect()
+    received.iter().map(count).collect()
 }
 
 async fn with_store(
-    place: &Place,
+    engine: &TestEngine,
     work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError> + Send + 'static,
 ) {
-    let store = place.open().await;
+    let store = engine.open().await;
     store.write(work).await.expect("committed");
 }
 
@@ -91,8 +91,8 @@ fn reach(sinks_of: &[&str], sees_all: bool) -> Reach {
     }
 }
 
-async fn receivers_of_others_take_no_room_and_tell_no_attempts(place: &Place) {
-    with_store(place, |tx| {
+async fn receivers_of_others_do_not_count_and_show_no_attempts(engine: &TestEngine) {
+    with_store(engine, |tx| {
         let (first, second) = (event(1), event(2));
         for number in 1..=DELIVERIES_MAX {
             let sink = insert_sink(tx, number, GLOBAL)?;
@@ -104,8 +104,14 @@ async fn receivers_of_others_take_no_room_and_tell_no_attempts(place: &Place) {
         drop_at(tx, &own, &second)?;
         let anns = reach(&["ann"], false);
         let name = "s1000".to_owned();
-        assert_eq!(told(&list(tx, &first, &anns)?), [(name.clone(), Some(1))]);
-        assert_eq!(told(&list(tx, &second, &anns)?), [(name, Some(0))]);
+        assert_eq!(
+            attempt_counts(&list(tx, &first, &anns)?),
+            [(name.clone(), Some(1))]
+        );
+        assert_eq!(
+            attempt_counts(&list(tx, &second, &anns)?),
+            [(name, Some(0))]
+        );
         let all = list(tx, &first, &reach(&["ann"], true))?;
         assert_eq!(all.len(), 500);
         assert!(all.iter().all(|one| one.attempts.is_none()));
@@ -124,14 +130,14 @@ async fn receivers_of_others_take_no_room_and_tell_no_attempts(place: &Place) {
 
 #[tokio::test]
 async fn drops_are_found_among_those_of_their_millisecond() {
-    with_store(&Place::embedded(), |tx| {
+    with_store(&TestEngine::embedded(), |tx| {
         let sink = insert_sink(tx, 1, "ann")?;
         for number in 1..=u128::from(DELIVERIES_MAX) + 1 {
             drop_at(tx, &sink, &event(number))?;
         }
         let last = event(u128::from(DELIVERIES_MAX) + 1);
         let dropped = list(tx, &last, &reach(&["ann"], false))?;
-        assert_eq!(told(&dropped), [("s1".to_owned(), Some(0))]);
+        assert_eq!(attempt_counts(&dropped), [("s1".to_owned(), Some(0))]);
         let values = values![last.ts, "%", ANN];
         let plan = tx.query(&format!("EXPLAIN QUERY PLAN {DROPPED}"), values)?;
         let plan: String = plan[0].get("detail")?;
@@ -141,4 +147,4 @@ async fn drops_are_found_among_those_of_their_millisecond() {
     .await;
 }
 
-on_each_engine!(receivers_of_others_take_no_room_and_tell_no_attempts,);
+on_each_engine!(receivers_of_others_do_not_count_and_show_no_attempts,);

@@ -11,16 +11,16 @@ use uuid::Uuid;
 use super::{Filter, conditions};
 use crate::{
     error::StoreError,
-    page::{Page, PageRequest, read_sizes, rows_by_id},
+    page::{Page, PageRequest, rows_by_id},
     sql::{Row, Tx},
     value::{Json, Value},
 };
 
-/// An event as a list shows it. Its data stays text: parsed, it takes many times the memory.
+/// An event in a list. Its data stays text: a parsed value takes many times the memory.
 pub type StoredEvent = EventRecord<Box<RawValue>>;
 
-/// How many of the newest events are compared with the patterns one by one. Common patterns match
-/// some of them; for rare ones the index of types is read.
+/// Number of the newest events that are compared with the patterns one by one. Common patterns match
+/// some of them. For rare patterns, the index of types is used.
 const NEWEST: u32 = 2_000;
 
 /// Newest first.
@@ -40,16 +40,11 @@ pub fn list(
             &ids,
         )?
     };
-    let fitting = page.page_within_bytes(read_sizes(&sizes)?);
     let select = "SELECT id, type, ts, owner_id, space_id, actor, data FROM events";
-    let rows = rows_by_id(tx, select, &fitting.items)?;
-    Ok(Page {
-        items: rows.iter().map(read).collect::<Result<_, _>>()?,
-        next_cursor: fitting.next_cursor,
-    })
+    page.read(tx, &sizes, select, read)
 }
 
-fn matches_all(patterns: &[Pattern]) -> bool {
+pub(super) fn matches_all(patterns: &[Pattern]) -> bool {
     let is_everything = |pattern: &Pattern| matches!(pattern, Pattern::Prefix(p) if p.is_empty());
     patterns.is_empty() || patterns.iter().any(is_everything)
 }
@@ -116,22 +111,22 @@ fn older_sql(
         ..filter.clone()
     };
     let (conditions, mut values) = conditions(&filter, vec![before.into()]);
-    let mut place = |value: Value| {
+    let mut placeholder = |value: Value| {
         values.push(value);
         format!("?{}", values.len())
     };
-    let limit = place(Value::Int(i64::try_from(limit).unwrap_or(i64::MAX)));
+    let limit = placeholder(Value::Int(i64::try_from(limit).unwrap_or(i64::MAX)));
     let (types, order) = match pattern {
-        Pattern::Exact(exact) => (format!("type = {}", place(exact.into())), "id"),
+        Pattern::Exact(exact) => (format!("type = {}", placeholder(exact.into())), "id"),
         Pattern::Prefix(prefix) => {
             let (from, to) = (
-                place(prefix.into()),
-                place(format!("{prefix}\u{7f}").into()),
+                placeholder(prefix.into()),
+                placeholder(format!("{prefix}\u{7f}").into()),
             );
             (format!("type >= {from} AND type < {to}"), "id || ''")
         }
     };
-    // One space has few events; without a space there are many.
+    // A space has few events, so its index is best; many events have no space.
     let of_space = filter.space.is_some_and(|space| space != SpaceId::NIL);
     let (conditions, types, order) = match (of_space, filter.space) {
         (true, _) => (

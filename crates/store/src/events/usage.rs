@@ -1,8 +1,8 @@
 //! Bytes of stored events: a counter for each owner, updated in the transaction that stores or
 //! removes an event, so that no emit needs to add them up.
 //!
-//! An event counts for its owner. Once only global sinks need it, it may be moved to the counter of
-//! the server (`charged_to`), so that a slow global sink uses no quota of other users.
+//! An event counts for its owner. If only global sinks still need the event, it may be moved to the
+//! counter of the server (`charged_to`), so that a slow global sink uses no user's quota.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,17 @@ use crate::{
 /// Bytes counted for an event in addition to its data: its other columns and its index entries.
 const OVERHEAD: u64 = 512;
 
-/// Oldest events of an owner that one query reads.
+/// Most events that one query reads.
 const WINDOW: u32 = 500;
-/// Such queries for one emit.
+/// Most queries of an owner's oldest events in one emit.
 const WINDOWS_MAX: u32 = 10;
 
 /// The limits on stored events, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// For the owner.
+    /// Limit of the owner.
     pub owner: u64,
-    /// For all events that only global sinks need.
+    /// Limit of all events that only global sinks need.
     pub server: u64,
 }
 
@@ -62,7 +62,8 @@ fn change(tx: &mut Tx<'_>, key: &str, by: i64) -> Result<(), StoreError> {
     )
 }
 
-/// Takes removed events out of their counters. Rows of a `DELETE` that returns [`RETURNED`].
+/// Subtracts removed events from their counters. `removed` are rows of a `DELETE` that returns
+/// [`RETURNED`].
 pub(super) fn subtract(tx: &mut Tx<'_>, removed: &[Row]) -> Result<(), StoreError> {
     let mut by_key = BTreeMap::<String, i64>::new();
     for row in removed {
@@ -79,9 +80,9 @@ pub(super) fn subtract(tx: &mut Tx<'_>, removed: &[Row]) -> Result<(), StoreErro
 pub(super) const RETURNED: &str =
     "COALESCE(charged_to, owner_id) AS charged, octet_length(data) + 512 AS bytes";
 
-/// Brings an owner's usage below a limit: removes the oldest events that no lane needs, and charges
-/// the server for those that only global sinks need. The newest event is kept. Returns whether the
-/// owner is within the limit now.
+/// Reduces an owner's usage to the limit: removes the oldest events that no lane needs, and charges
+/// the server for those that only global sinks need. Keeps the newest event. Returns whether the
+/// owner is then within the limit.
 pub fn make_room(
     tx: &mut Tx<'_>,
     owner: UserId,
@@ -132,8 +133,8 @@ const OLDEST: &str = "SELECT e.id AS id, octet_length(e.data) + 512 AS bytes,
          AND e.charged_to IS NULL
      ORDER BY e.id LIMIT ?3";
 
-/// Removes events of any owner that the server is charged for and that no lane needs any more: they
-/// would keep the server's counter full.
+/// Removes events of any owner that the server is charged for and that no lane needs. Otherwise the
+/// server's counter would stay full.
 fn prune_charged(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     let rows = tx.query(
         &format!(
@@ -148,7 +149,7 @@ fn prune_charged(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     subtract(tx, &rows)
 }
 
-/// Moves an event from its owner's counter to the server's; false if the server's counter is full.
+/// Moves an event from its owner's counter to the server's. False if the server's counter is full.
 fn charge_server(
     tx: &mut Tx<'_>,
     owner: UserId,

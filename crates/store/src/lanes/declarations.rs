@@ -1,5 +1,5 @@
-//! The lanes of method subscriptions: created by the registration of a space, shared by every space
-//! that registers the same method, removed with the last of them (spec 6.4).
+//! The lanes of method subscriptions: created by the registration of a space, shared by all spaces
+//! that register the same method, removed with the last registration (spec 6.4).
 
 use svc_core::{LaneId, SpaceId, UserId, subscription::Subscription};
 use uuid::Uuid;
@@ -11,15 +11,15 @@ use crate::{
     value::Json,
 };
 
-/// What a declaration changed.
+/// The outcome of a declaration.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Declared {
+pub struct DeclarationOutcome {
     /// The lanes of the subscriptions, in their order.
     pub lanes: Vec<LaneId>,
     pub removed: Vec<RemovedSubscription>,
 }
 
-/// A subscription that no space declares any more, removed with its queue.
+/// A subscription that was removed with its queue, because no space declares it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RemovedSubscription {
     pub owner_id: UserId,
@@ -29,14 +29,14 @@ pub struct RemovedSubscription {
     pub queued: u32,
 }
 
-/// Declares the subscriptions of a space, in place of those it declared before. Subscriptions that
-/// no space declares any more are removed.
+/// Declares the subscriptions of a space. They replace the earlier declarations of the space.
+/// Subscriptions that no space declares are removed.
 pub fn declare(
     tx: &mut Tx<'_>,
     owner: UserId,
     space: SpaceId,
     subscriptions: &[Subscription],
-) -> Result<Declared, StoreError> {
+) -> Result<DeclarationOutcome, StoreError> {
     let before = declared_by(tx, space)?;
     let mut lanes = Vec::with_capacity(subscriptions.len());
     for subscription in subscriptions {
@@ -52,10 +52,10 @@ pub fn declare(
     for lane in before.into_iter().filter(|lane| !lanes.contains(lane)) {
         removed.extend(withdraw(tx, lane, space)?);
     }
-    Ok(Declared { lanes, removed })
+    Ok(DeclarationOutcome { lanes, removed })
 }
 
-/// Withdraws every declaration of a space; the subscriptions that were removed by that.
+/// Withdraws every declaration of a space. Returns the subscriptions that were removed.
 pub fn withdraw_space(
     tx: &mut Tx<'_>,
     space: SpaceId,
@@ -112,7 +112,7 @@ fn upsert(
     row.ok_or(StoreError::NoRow)?.get("id")
 }
 
-/// Withdraws one declaration, and removes the lane if it was the last one.
+/// Withdraws one declaration, and removes the lane if that was its last declaration.
 fn withdraw(
     tx: &mut Tx<'_>,
     lane: LaneId,

@@ -1,9 +1,9 @@
-//! Due lanes: which owners have some, and claiming the lanes of one owner.
+//! Due lanes: lists owners with due lanes, and claims the lanes of one owner.
 //!
 //! Every statement except [`list_due_owners`] is for one owner and one kind, and reads the index
 //! `lanes_due_by_owner` from its first due lane. Its cost does not depend on the number of lanes of
-//! that owner or of others. Only for methods in a zone it may skip lanes of the same owner that
-//! another server serves.
+//! any owner. The exception are methods in a zone: the statement may skip lanes of the same owner
+//! whose spaces are linked to other servers.
 
 use svc_core::{ServerId, Timestamp};
 
@@ -27,7 +27,7 @@ const EXPIRED: &str = "lease_until > 0 AND lease_until <= ?2";
 
 /// The condition for lanes of a kind that this server (`?1`) may claim: the lane of a method only if
 /// a space that declares it is linked to this server.
-fn takes(kind: DeliveryKind) -> &'static str {
+fn claim_condition(kind: DeliveryKind) -> &'static str {
     match kind {
         // Always true: PostgreSQL requires that every parameter is used.
         DeliveryKind::Webhook | DeliveryKind::Script => " AND ?1 <> ''",
@@ -39,13 +39,13 @@ fn takes(kind: DeliveryKind) -> &'static str {
 }
 
 /// The first lane of an owner in each of the two ranges of the index.
-fn first_of(kind: DeliveryKind, owner: &str) -> String {
+fn first_due_of_owner(kind: DeliveryKind, owner: &str) -> String {
     let first = |held: &str, order: &str| {
         format!(
             "SELECT next_at FROM (SELECT next_at FROM lanes WHERE depth > 0 AND active = 1
                  AND delivery_kind = ?3 AND owner_key = {owner} AND {held}{}
                  ORDER BY {order} LIMIT 1) AS first",
-            takes(kind)
+            claim_condition(kind)
         )
     };
     format!(
@@ -64,7 +64,7 @@ fn owners_sql(kind: DeliveryKind) -> String {
              SELECT (SELECT MIN(owner_key) FROM {waiting} AND lanes.owner_key > owners.owner_key)
              FROM owners WHERE owners.owner_key IS NOT NULL)
          SELECT owner_key, ({}) AS at FROM owners WHERE owner_key IS NOT NULL",
-        first_of(kind, "owners.owner_key")
+        first_due_of_owner(kind, "owners.owner_key")
     )
 }
 
@@ -90,7 +90,7 @@ pub fn list_due_owners(
 }
 
 fn first_due_sql(kind: DeliveryKind) -> String {
-    format!("SELECT ({}) AS at", first_of(kind, "?4"))
+    format!("SELECT ({}) AS at", first_due_of_owner(kind, "?4"))
 }
 
 /// When the first free lane of an owner that this server may claim is due.
@@ -110,7 +110,7 @@ fn claim_sql(kind: DeliveryKind) -> String {
             "SELECT id FROM (SELECT id FROM lanes WHERE depth > 0 AND active = 1
                  AND delivery_kind = ?3 AND owner_key = ?4 AND {held} AND next_at <= ?2{}
                  ORDER BY {order} LIMIT ?6) AS due",
-            takes(kind)
+            claim_condition(kind)
         )
     };
     format!(
@@ -143,7 +143,7 @@ pub fn claim(
     )
 }
 
-/// Sets the kind of lanes that a server of an earlier version made.
+/// Sets the kind of lanes that a server of an earlier version created.
 pub fn correct_kinds(tx: &mut Tx<'_>) -> Result<(), StoreError> {
     tx.execute(
         "UPDATE lanes SET delivery_kind = 'method'

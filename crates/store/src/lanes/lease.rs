@@ -1,5 +1,5 @@
 //! Leases of lanes. A server holds a lane until its lease ends. Every claim increments the lane's
-//! fence, and every write of the holder presents the fence of its claim.
+//! fence. The holder presents the fence of its claim before it writes.
 
 use svc_core::{LaneId, ServerId, Timestamp, UserId};
 
@@ -10,7 +10,7 @@ use crate::{
     value::Json,
 };
 
-/// Proof of a claim.
+/// The claim of a lane, with its fence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Held {
     pub lane: LaneId,
@@ -32,7 +32,7 @@ pub struct HeldLane {
     pub starts: u32,
 }
 
-/// Renews a lease; `None` if another server holds the lane now, or it was removed.
+/// Renews a lease. `None` if another server holds the lane, or if the lane was removed.
 pub fn hold(tx: &mut Tx<'_>, held: Held, until: Timestamp) -> Result<Option<HeldLane>, StoreError> {
     let row = tx.query_opt(
         "UPDATE lanes SET lease_until = ?3
@@ -100,7 +100,8 @@ pub fn release(tx: &mut Tx<'_>, lane: LaneId, next_at: Timestamp) -> Result<(), 
     Ok(())
 }
 
-/// Releases every lane of a server: at its start, those it held when it was killed.
+/// Releases every lane of a server. A server that starts releases the lanes that it held when it was
+/// killed.
 pub fn release_all(tx: &mut Tx<'_>, server: ServerId) -> Result<usize, StoreError> {
     tx.execute(
         "UPDATE lanes SET lease_owner = NULL, lease_until = 0 WHERE lease_owner = ?1",
@@ -108,9 +109,9 @@ pub fn release_all(tx: &mut Tx<'_>, server: ServerId) -> Result<usize, StoreErro
     )
 }
 
-/// A lane that may be due now.
+/// A lane that [`make_due`] found.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Roused {
+pub struct DueLane {
     pub kind: DeliveryKind,
     pub owner_key: String,
     /// The lane is held, so nothing was changed.
@@ -125,7 +126,7 @@ pub fn make_due(
     lane: LaneId,
     failures: u32,
     now: Timestamp,
-) -> Result<Option<Roused>, StoreError> {
+) -> Result<Option<DueLane>, StoreError> {
     let row = tx.query_opt(
         "UPDATE lanes SET next_at = CASE
              WHEN lease_until <= ?2 AND next_at > ?2 THEN ?2 ELSE next_at END
@@ -135,7 +136,7 @@ pub fn make_due(
     )?;
     row.map(|row| {
         let until: Timestamp = row.get("lease_until")?;
-        Ok(Roused {
+        Ok(DueLane {
             kind: row.get("delivery_kind")?,
             owner_key: row.get("owner_key")?,
             is_held: until > now,

@@ -45,7 +45,8 @@ pub fn list_candidates(tx: &mut Tx<'_>, owner: UserId) -> Result<Vec<Candidate>,
     )
 }
 
-/// Puts an event at the tail of a lane; its number, or `None` if the lane is full (spec 6.5).
+/// Adds an event to the tail of a lane. Returns the number of the delivery, or `None` if the lane is
+/// full (spec 6.5).
 pub fn enqueue(
     tx: &mut Tx<'_>,
     lane: LaneId,
@@ -66,7 +67,7 @@ pub fn enqueue(
     Ok(Some(n))
 }
 
-/// Puts a past event at the tail again; the number of its new delivery.
+/// Adds a past event to the tail again. Returns the number of the new delivery.
 pub fn enqueue_again(
     tx: &mut Tx<'_>,
     lane: LaneId,

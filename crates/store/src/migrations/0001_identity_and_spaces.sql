@@ -20,7 +20,7 @@ CREATE TABLE groups (
     created_at BIGINT NOT NULL
 );
 
--- The permissions of built-in roles stand in the program, not here.
+-- The permissions of built-in roles are defined in the program, not here.
 CREATE TABLE roles (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -78,7 +78,7 @@ CREATE TABLE templates (
     created_at BIGINT NOT NULL
 );
 
--- A space takes what it needs from its template when it is created, and outlives it.
+-- A space copies the values of its template when it is created. The template can be deleted later.
 CREATE TABLE spaces (
     id TEXT PRIMARY KEY,
     name TEXT NOT NULL,
@@ -111,7 +111,7 @@ CREATE TABLE agent_tokens (
 );
 CREATE INDEX agent_tokens_by_space ON agent_tokens (space_id);
 
--- History: outlives both the space and its owner, so it refers to neither.
+-- The history is kept longer than spaces and users, so it has no foreign keys.
 
 CREATE TABLE audit (
     id TEXT PRIMARY KEY,

@@ -1,4 +1,4 @@
--- Events, the lanes they wait in, and what became of them.
+-- Events, lanes, deliveries and attempts.
 
 CREATE TABLE events (
     id TEXT PRIMARY KEY,
@@ -31,9 +31,9 @@ CREATE TABLE event_sinks (
 CREATE UNIQUE INDEX event_sinks_by_name ON event_sinks (owner_key, name);
 
 -- One queue per webhook or script sink, and per subscribed method of an owner. `tail` is the number
--- of the newest delivery, `depth` how many wait, the one in flight included. `active` is false for
--- a sink that is switched off or whose owner is deactivated: nothing new matches, nothing is sent.
--- A server holds a lane while `lease_until` lies ahead; `fence` goes up with each claim.
+-- of the newest delivery, `depth` the number of waiting deliveries, including the one in flight.
+-- `active` is false if the sink or its owner is deactivated: no event matches, nothing is sent. A
+-- server holds a lane while `lease_until` is in the future. Each claim increments `fence`.
 CREATE TABLE lanes (
     id TEXT PRIMARY KEY,
     kind TEXT NOT NULL,
@@ -59,7 +59,7 @@ CREATE INDEX lanes_due ON lanes (next_at) WHERE depth > 0 AND active = 1;
 CREATE UNIQUE INDEX lanes_by_sink ON lanes (sink_id);
 CREATE UNIQUE INDEX lanes_by_method ON lanes (owner_id, method);
 
--- Which spaces' registrations declare a method's subscription: the lane lives as long as one does.
+-- The spaces whose registrations declare a method's subscription. The lane is removed with the last.
 CREATE TABLE lane_declarations (
     lane_id TEXT NOT NULL REFERENCES lanes (id) ON DELETE CASCADE,
     space_id TEXT NOT NULL,

@@ -13,6 +13,6 @@ CREATE TABLE scripts (
 );
 CREATE UNIQUE INDEX scripts_by_name ON scripts (owner_key, kind, name);
 
--- Who uses a script is asked when it is to be deleted.
+-- For the search for uses of a script before it is deleted.
 CREATE INDEX spaces_by_startup_script ON spaces (startup_script_id)
     WHERE startup_script_id IS NOT NULL;

@@ -1,4 +1,4 @@
--- What became of an event: every delivery of it is found, not only those that wait.
+-- For the list of all deliveries of an event, not only the waiting ones.
 
 DROP INDEX deliveries_by_event;
 CREATE INDEX deliveries_by_event ON deliveries (event_id);

@@ -1,4 +1,4 @@
--- A zone: the servers that share this database, and what they tell one another.
+-- A zone: the servers that share this database, and the changes that all of them must see.
 
 CREATE TABLE servers (
     id TEXT PRIMARY KEY,
@@ -10,8 +10,9 @@ CREATE TABLE servers (
     draining BIGINT NOT NULL
 );
 
--- What every server keeps in memory and must read again. Writers take turns, so that the order of
--- numbers is the order of commits: whoever has read up to one has missed nothing before it.
+-- Changes of records that every server keeps in memory and must read again. Writers take turns, so
+-- the order of numbers is the order of commits: a server that has read a number has missed no change
+-- before it.
 CREATE TABLE zone_changes (
     id BIGINT PRIMARY KEY,
     at BIGINT NOT NULL,
@@ -20,8 +21,8 @@ CREATE TABLE zone_changes (
 );
 CREATE INDEX zone_changes_by_time ON zone_changes (at);
 
--- Which spaces a server has, asked when it is gone.
+-- For the search for the spaces of a server that is gone.
 CREATE INDEX spaces_by_node ON spaces (node_id) WHERE node_id IS NOT NULL;
 
--- Which agent process is linked: one that merely moved is not told that another took its place.
+-- The agent process that is linked. Distinguishes a reconnect from a second agent.
 ALTER TABLE spaces ADD COLUMN link_instance TEXT;

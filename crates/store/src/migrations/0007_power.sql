@@ -1,10 +1,10 @@
--- What the user who last saved shared code held then: a JSON list of permissions, or NULL for all
--- of them. What was saved before this step counts as saved by an administrator.
+-- The permissions of the user who last saved shared code, at that time: a JSON list, or NULL for all
+-- permissions. Code that was saved before this step counts as saved by an administrator.
 ALTER TABLE scripts ADD COLUMN saved_power TEXT;
 ALTER TABLE templates ADD COLUMN saved_power TEXT;
 ALTER TABLE event_sinks ADD COLUMN saved_power TEXT;
 
--- The user who set the health check or made the agent token of another user's space; NULL where it
+-- The user who set the health check or created the agent token of another user's space; NULL if that
 -- was the owner.
 ALTER TABLE spaces ADD COLUMN health_check_by TEXT;
 ALTER TABLE agent_tokens ADD COLUMN made_by TEXT;

@@ -1,4 +1,4 @@
--- Bytes of stored events, for each owner; 'global' for those the server is charged with.
+-- Bytes of stored events of each owner; 'global' for events that are charged to the server.
 CREATE TABLE event_usage (
     owner_key TEXT PRIMARY KEY,
     bytes BIGINT NOT NULL
@@ -6,6 +6,6 @@ CREATE TABLE event_usage (
 INSERT INTO event_usage (owner_key, bytes)
     SELECT owner_id, CAST(SUM(octet_length(data) + 512) AS BIGINT) FROM events GROUP BY owner_id;
 
--- 'global' once only global sinks need the event and its owner has no bytes left.
+-- 'global' if only global sinks need the event and its owner's quota is used up.
 ALTER TABLE events ADD COLUMN charged_to TEXT;
 CREATE INDEX events_charged ON events (id) WHERE charged_to IS NOT NULL;

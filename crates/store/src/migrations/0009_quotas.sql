@@ -1,3 +1,3 @@
 -- Quotas of a single user that differ from the server's: a JSON object such as {"sinks": 500}.
--- NULL is none.
+-- NULL if there are none.
 ALTER TABLE users ADD COLUMN quotas TEXT;

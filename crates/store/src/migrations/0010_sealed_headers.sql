@@ -1,6 +1,6 @@
 -- Values of custom webhook headers, encrypted like the signing secrets. `config` keeps the names,
--- each with a mask for its value; a value in clear was written by an earlier version.
+-- each with a masked value. A plain value was written by an earlier version.
 ALTER TABLE event_sinks ADD COLUMN sealed_headers BLOB;
 
--- Whether a server of the zone reads `sealed_headers`. Values stay in clear while one does not.
+-- Whether a server of the zone reads `sealed_headers`. Values stay plain while one server does not.
 ALTER TABLE servers ADD COLUMN reads_sealed_headers BIGINT NOT NULL DEFAULT 0;

@@ -1,4 +1,4 @@
--- The token that a token was made with; revoking it revokes this one too. Without a foreign key:
--- servers of the version before delete tokens one by one.
+-- The token that created this token. Revoking the parent revokes this token too. Not a foreign key:
+-- servers of the previous version delete tokens one by one.
 ALTER TABLE api_tokens ADD COLUMN parent_id TEXT;
 CREATE INDEX api_tokens_by_parent ON api_tokens (parent_id) WHERE parent_id IS NOT NULL;

@@ -10,16 +10,16 @@ use tokio_postgres::{
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// The task that drives a connection until it ends; without notifications.
-pub(super) type Driving = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(super) type ConnectionDriver = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Debug, Error)]
 pub enum AddressError {
     #[error(
-        "the database URL cannot be read: {0}; it looks like postgres://user:password@host:5432/database"
+        "the database URL is not valid: {0}; the form is postgres://user:password@host:5432/database"
     )]
     Invalid(String),
     #[error(
-        "sslmode `{0}` is not known; use `verify-full` (also written `require`), or `disable` on a network you trust"
+        "sslmode `{0}` is not supported; use `verify-full` (also written `require`), or `disable` on a network you trust"
     )]
     SslMode(String),
     #[error(transparent)]
@@ -31,7 +31,7 @@ pub enum AddressError {
 pub struct DatabaseUrl {
     config: Config,
     tls: Option<MakeRustlsConnect>,
-    shown: String,
+    display: String,
 }
 
 impl DatabaseUrl {
@@ -71,7 +71,7 @@ impl DatabaseUrl {
         };
         config
             .application_name("svc")
-            // Of several hosts, use the one that takes writes: a standby may be behind.
+            // Of several hosts, use the one that accepts writes: a standby may be behind.
             .target_session_attrs(TargetSessionAttrs::ReadWrite)
             .connect_timeout(super::CONNECT_MAX)
             .keepalives_idle(Duration::from_secs(10))
@@ -89,14 +89,16 @@ impl DatabaseUrl {
                 MakeRustlsConnect::new(tls)
             });
         Ok(Self {
-            shown: shown(&config),
+            display: display_url(&config),
             config,
             tls,
         })
     }
 
     /// A connection, and the task that drives it.
-    pub(super) async fn connect(&self) -> Result<(Client, Driving), tokio_postgres::Error> {
+    pub(super) async fn connect(
+        &self,
+    ) -> Result<(Client, ConnectionDriver), tokio_postgres::Error> {
         Ok(match &self.tls {
             Some(tls) => {
                 let (client, connection) = self.config.connect(tls.clone()).await?;
@@ -160,7 +162,7 @@ fn is_this_machine(host: &Host) -> bool {
     }
 }
 
-fn shown(config: &Config) -> String {
+fn display_url(config: &Config) -> String {
     let hosts: Vec<_> = config
         .get_hosts()
         .iter()
@@ -184,11 +186,11 @@ fn shown(config: &Config) -> String {
 
 impl fmt::Display for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown)
+        f.write_str(&self.display)
     }
 }
 
-/// Without its password, as everywhere.
+/// Never shows the password.
 impl fmt::Debug for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "DatabaseUrl({self})")
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn another_machine_is_reached_by_tls_alone_unless_told_otherwise() {
+    fn another_machine_is_reached_by_tls_unless_it_is_disabled() {
         for (url, encrypted) in [
             ("postgres://a@localhost/b", false),
             ("postgres://a@[::1]/b", false),

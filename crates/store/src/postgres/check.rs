@@ -18,7 +18,7 @@ impl Server {
             .map_err(OpenError::from)?;
         if single_text(&messages) == Some("off") {
             tracing::warn!(target: crate::LOG_TARGET,
-                "`synchronous_commit` is off in the database: what it acknowledges may be lost when it crashes"
+                "`synchronous_commit` is off in the database: acknowledged changes may be lost if the database crashes"
             );
         }
         Ok(())

@@ -29,9 +29,9 @@ pub(super) fn translate(error: &tokio_postgres::Error, access: Access) -> StoreE
 
 /// Whether the same transaction may succeed a moment later on another connection.
 fn is_outage(code: &SqlState, access: Access) -> bool {
-    // A standby takes no writes; one that has just been promoted does.
+    // A standby rejects writes, but may be promoted soon.
     let standby = access == Access::Write && *code == SqlState::READ_ONLY_SQL_TRANSACTION;
-    let passing = [
+    let transient = [
         SqlState::QUERY_CANCELED,
         SqlState::LOCK_NOT_AVAILABLE,
         SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
@@ -40,7 +40,7 @@ fn is_outage(code: &SqlState, access: Access) -> bool {
     ];
     // Classes: connections, exhausted resources, operator intervention.
     let class = matches!(&code.code()[..2], "08" | "53" | "57");
-    standby || class || passing.contains(code)
+    standby || class || transient.contains(code)
 }
 
 fn is_io(error: &tokio_postgres::Error) -> bool {
@@ -78,11 +78,11 @@ pub(super) fn text(error: &tokio_postgres::Error) -> String {
 }
 
 /// A hint for failures whose message has none.
-pub(super) fn way_out(why: &str) -> &'static str {
+pub(super) fn hint(why: &str) -> &'static str {
     if why.contains("peer certificate") {
-        "; let `sslrootcert=<file>` in its URL name the authority that signed the certificate"
+        "; set `sslrootcert=<file>` in its URL to the authority that signed the certificate"
     } else if why.contains("does not support TLS") {
-        "; switch TLS on there, or write `sslmode=disable` into its URL on a network you trust"
+        "; enable TLS in the database, or add `sslmode=disable` to its URL on a network you trust"
     } else {
         ""
     }

@@ -1,7 +1,7 @@
 //! Notifications from the other servers of the zone: each reports a commit.
 //!
-//! Notifications are hints. Servers also poll, and a lost connection counts as one notification,
-//! because some may have been missed.
+//! Notifications are hints: servers also poll. A lost connection counts as a notification, because
+//! some may have been missed.
 
 use std::{
     future::poll_fn,
@@ -20,9 +20,9 @@ use tokio_postgres::{AsyncMessage, Client, Connection, NoTls};
 use super::{CHANNEL, Server, error};
 
 /// The wait between attempts to listen again.
-const AGAIN: Duration = Duration::from_secs(1);
-/// A connection that lasted this long has worked.
-const HEARD: Duration = Duration::from_secs(10);
+const RETRY_WAIT: Duration = Duration::from_secs(1);
+/// Time after which a connection counts as having worked.
+const STABLE_AFTER: Duration = Duration::from_secs(10);
 
 /// Listens until dropped.
 pub(crate) struct Listener(AbortHandle);
@@ -36,27 +36,27 @@ impl Drop for Listener {
 /// Notifies `hints` of every notification of another server.
 pub(crate) fn listen(server: Arc<Server>, hints: Arc<Notify>) -> Listener {
     let listening = tokio::spawn(async move {
-        let mut told = false;
+        let mut is_logged = false;
         loop {
             let listening = Instant::now();
-            if let Err(error) = until_lost(&server, &hints).await
-                && !std::mem::replace(&mut told, true)
+            if let Err(error) = listen_until_lost(&server, &hints).await
+                && !std::mem::replace(&mut is_logged, true)
             {
                 tracing::warn!(target: crate::LOG_TARGET,
-                    "hints of other servers are not heard ({}); the database is asked instead",
+                    "cannot listen for notifications of other servers ({}); polling the database instead",
                     error::text(&error)
                 );
             }
             // Log the loss again only if the connection had worked for a while.
-            told &= listening.elapsed() < HEARD;
+            is_logged &= listening.elapsed() < STABLE_AFTER;
             hints.notify_one();
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(RETRY_WAIT).await;
         }
     });
     Listener(listening.abort_handle())
 }
 
-async fn until_lost(server: &Server, hints: &Notify) -> Result<(), tokio_postgres::Error> {
+async fn listen_until_lost(server: &Server, hints: &Notify) -> Result<(), tokio_postgres::Error> {
     let config = server.url.config();
     match server.url.tls() {
         Some(tls) => {
@@ -83,7 +83,9 @@ where
     let driving = async {
         while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
             match message? {
-                AsyncMessage::Notification(heard) if heard.payload() != server.origin => {
+                AsyncMessage::Notification(notification)
+                    if notification.payload() != server.origin =>
+                {
                     hints.notify_one();
                 }
                 _ => {}

@@ -8,13 +8,13 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use super::Params;
 use crate::{error::StoreError, value::Value};
 
-/// `?1` is `$1` here.
+/// Converts placeholders: `?1` to `$1`.
 pub(super) fn translate(sql: &str) -> String {
     sql.replace('?', "$")
 }
 
-/// The types of the schema. Texts are compared byte by byte, as on the embedded engine, and not by
-/// the collation of the database: ids and cursors rely on it.
+/// Converts the types of the schema. Texts are compared byte by byte, as in SQLite, and not by the
+/// collation of the database: ids and cursors rely on it.
 pub(super) fn translate_schema(sql: &str) -> String {
     sql.replace(" TEXT", " TEXT COLLATE \"C\"")
         .replace(" BLOB", " BYTEA")
@@ -36,10 +36,10 @@ impl ToSql for Value {
                 Type::INT8 => number.to_sql(ty, out),
                 Type::INT4 => i32::try_from(*number)?.to_sql(ty, out),
                 Type::INT2 => i16::try_from(*number)?.to_sql(ty, out),
-                _ => Err(format!("an integer is given where {ty} is wanted").into()),
+                _ => Err(format!("expected {ty}, found an integer").into()),
             },
-            Self::Text(text) if is_text(ty) => storable(text).to_sql(ty, out),
-            Self::Text(_) => Err(format!("a text is given where {ty} is wanted").into()),
+            Self::Text(text) if is_text(ty) => without_zero_bytes(text).to_sql(ty, out),
+            Self::Text(_) => Err(format!("expected {ty}, found text").into()),
             Self::Bytes(bytes) => bytes.to_sql(ty, out),
         }
     }
@@ -51,8 +51,8 @@ impl ToSql for Value {
     to_sql_checked!();
 }
 
-/// A text as PostgreSQL stores it: without zero bytes, which occur only in answers of receivers.
-pub(crate) fn storable(text: &str) -> Cow<'_, str> {
+/// Replaces zero bytes, which PostgreSQL cannot store. They occur only in answers of receivers.
+pub(crate) fn without_zero_bytes(text: &str) -> Cow<'_, str> {
     match text.contains('\0') {
         false => text.into(),
         true => text.replace('\0', "\u{fffd}").into(),

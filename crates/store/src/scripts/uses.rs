@@ -1,4 +1,4 @@
-//! Who names a script: asked before it is deleted.
+//! The uses of a script, checked before it is deleted.
 
 use svc_core::{ScriptId, UserId};
 
@@ -8,7 +8,7 @@ use crate::{
     sql::{Tx, values},
 };
 
-/// Something that names a script: what it is, its name, and whose it is (`None`: the zone's).
+/// A record that uses a script: its kind, its name, and its owner (`None` if the record is global).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Use {
     pub what: &'static str,
@@ -16,7 +16,7 @@ pub struct Use {
     pub owner: Option<UserId>,
 }
 
-/// The owners of sinks that run a script, each once. A global sink runs it for its owner too.
+/// The owners of sinks that run a script, each once. A global sink also runs it for its owner.
 pub fn list_sink_owners(tx: &mut Tx<'_>, id: ScriptId) -> Result<Vec<UserId>, StoreError> {
     let mut owners: Vec<_> = sinks::list_mentioning(tx, &id.to_string())?
         .into_iter()
@@ -32,7 +32,7 @@ fn is_run_by(config: &SinkConfig, id: ScriptId) -> bool {
     matches!(config, SinkConfig::Script { script_id: Some(used), .. } if *used == id)
 }
 
-/// Sinks, spaces and templates that name a script.
+/// Sinks, spaces and templates that use a script.
 pub fn list_uses(tx: &mut Tx<'_>, id: ScriptId) -> Result<Vec<Use>, StoreError> {
     let mut uses = Vec::new();
     for sink in sinks::list_mentioning(tx, &id.to_string())? {

@@ -13,9 +13,9 @@ use crate::{
 
 /// Counts the sinks of these owners, or of all; `failing` is left empty.
 pub fn counts(tx: &mut Tx<'_>, owner_keys: Option<&Vec<String>>) -> Result<SinkCounts, StoreError> {
-    let (places, values) = places(owner_keys.map(Vec::as_slice).unwrap_or_default());
+    let (placeholders, values) = placeholders(owner_keys.map(Vec::as_slice).unwrap_or_default());
     let condition = match owner_keys {
-        Some(_) => format!("WHERE s.owner_key IN ({places})"),
+        Some(_) => format!("WHERE s.owner_key IN ({placeholders})"),
         None => String::new(),
     };
     let row = tx.query_opt(
@@ -44,13 +44,13 @@ pub fn list_failing(
     tx: &mut Tx<'_>,
     owner_keys: &[String],
 ) -> Result<Vec<FailingSink>, StoreError> {
-    let (places, values) = places(owner_keys);
+    let (placeholders, values) = placeholders(owner_keys);
     let rows = tx.query(
         &format!(
             "SELECT s.id AS id, s.name AS name, s.owner_key AS owner_key, l.id AS lane_id,
                     l.failures AS failures
              FROM event_sinks s JOIN lanes l ON l.sink_id = s.id
-             WHERE s.owner_key IN ({places}) AND s.active = 1
+             WHERE s.owner_key IN ({placeholders}) AND s.active = 1
                AND (l.failures > 0 OR 'dead' = (
                    SELECT d.state FROM deliveries d
                    WHERE d.lane_id = l.id AND d.finished_at IS NOT NULL
@@ -69,8 +69,8 @@ pub fn list_failing(
 /// The failing delivery of a sink, as `list_failing` found it.
 fn find_failing(tx: &mut Tx<'_>, row: &Row) -> Result<Option<FailingSink>, StoreError> {
     let lane: LaneId = row.get("lane_id")?;
-    let is_tried_again = row.get::<u32>("failures")? > 0;
-    let waiting = if is_tried_again {
+    let is_retried = row.get::<u32>("failures")? > 0;
+    let waiting = if is_retried {
         deliveries::find_head(tx, lane)?
     } else {
         None
@@ -105,8 +105,8 @@ fn find_failing(tx: &mut Tx<'_>, row: &Row) -> Result<Option<FailingSink>, Store
 }
 
 /// Placeholders for keys, and their values.
-fn places(owner_keys: &[String]) -> (String, Vec<Value>) {
-    let places: Vec<_> = (1..=owner_keys.len()).map(|n| format!("?{n}")).collect();
+fn placeholders(owner_keys: &[String]) -> (String, Vec<Value>) {
+    let placeholders: Vec<_> = (1..=owner_keys.len()).map(|n| format!("?{n}")).collect();
     let values = owner_keys.iter().map(Value::from).collect();
-    (places.join(", "), values)
+    (placeholders.join(", "), values)
 }

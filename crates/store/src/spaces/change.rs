@@ -44,7 +44,7 @@ pub fn set_state(
     Ok(changed > 0)
 }
 
-/// Sets why a space is stopped; `None` admits its agent again.
+/// Sets why a space is stopped. With `None`, the server accepts its agent again.
 pub fn set_stop_reason(
     tx: &mut Tx<'_>,
     id: SpaceId,
@@ -179,7 +179,7 @@ pub fn prune_deleted(tx: &mut Tx<'_>, of: SpaceId, keep: u32) -> Result<(), Stor
     Ok(())
 }
 
-/// Keeps the record, frees the name, revokes the agent tokens.
+/// Marks a space as deleted: keeps the record, frees the name, revokes the agent tokens.
 pub fn mark_deleted(tx: &mut Tx<'_>, id: SpaceId, at: Timestamp) -> Result<bool, StoreError> {
     let changed = tx.execute(
         "UPDATE spaces SET state = ?2, stop_reason = NULL, node_id = NULL, health = ?3,

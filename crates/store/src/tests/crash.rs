@@ -1,5 +1,5 @@
-//! kill -9: a second process writes and reports what was acknowledged; after its death everything
-//! it reported must be there.
+//! kill -9: a second process writes and reports each acknowledged write. After it is killed, every
+//! reported write must be stored.
 
 use std::{
     env,
@@ -14,7 +14,7 @@ use super::{Folder, Store, meta};
 const CHILD_FOLDER: &str = "SVC_TEST_STORE_FOLDER";
 const REPORTED: usize = 60;
 
-/// The test starts itself again with a folder to write to: that second process is the child.
+/// The test runs itself as a child process, with a folder to write to.
 #[tokio::test]
 async fn kill_nine_loses_nothing_that_was_acknowledged() {
     if let Some(folder) = env::var_os(CHILD_FOLDER) {
@@ -62,7 +62,7 @@ async fn kill_nine_loses_nothing_that_was_acknowledged() {
 async fn write_until_killed(folder: &Path) {
     let store = Store::open(folder).expect("the store opens");
     for n in 0.. {
-        // Several at once, so that commits of more than one command are among them.
+        // Several at once, so that some commits have more than one command.
         let keys: Vec<String> = (0..4).map(|part| format!("{n}.{part}")).collect();
         let writes: Vec<_> = keys
             .iter()

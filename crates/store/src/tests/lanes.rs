@@ -11,9 +11,9 @@ use uuid::Uuid;
 use crate::{
     PageRequest, Store, StoreError, Tx,
     deliveries::{self, DeliveryPage},
-    engines::{Place, on_each_engine},
+    engines::{TestEngine, on_each_engine},
     events,
-    lanes::{self, Declared},
+    lanes::{self, DeclarationOutcome},
     sql::values,
 };
 
@@ -23,9 +23,9 @@ struct Fixture {
 }
 
 impl Fixture {
-    async fn new(place: &Place) -> Self {
+    async fn new(engine: &TestEngine) -> Self {
         Self {
-            store: place.open().await,
+            store: engine.open().await,
             owner: UserId(Uuid::now_v7()),
         }
     }
@@ -37,7 +37,7 @@ impl Fixture {
         self.store.write(work).await.expect("committed")
     }
 
-    async fn declare(&self, space: SpaceId, methods: &[&str]) -> Declared {
+    async fn declare(&self, space: SpaceId, methods: &[&str]) -> DeclarationOutcome {
         let owner = self.owner;
         let subscriptions: Vec<_> = methods
             .iter()
@@ -89,15 +89,15 @@ impl Fixture {
     }
 }
 
-async fn a_subscription_lives_as_long_as_some_space_declares_it(place: &Place) {
-    let fixture = Fixture::new(place).await;
+async fn a_subscription_lives_as_long_as_some_space_declares_it(engine: &TestEngine) {
+    let fixture = Fixture::new(engine).await;
     let (one, two) = (SpaceId(Uuid::now_v7()), SpaceId(Uuid::now_v7()));
     let first = fixture.declare(one, &["a", "b"]).await;
     assert_eq!(first, fixture.declare(one, &["a", "b"]).await);
     assert_eq!(first.lanes[..1], fixture.declare(two, &["a"]).await.lanes);
     fixture.emit("custom.x").await;
     assert_eq!(fixture.depth("a").await, Some(1));
-    // `b` is not declared any more; `a` by the second space still is.
+    // No space declares `b` now; the second space still declares `a`.
     let mut removed = fixture.declare(one, &[]).await.removed;
     assert_eq!(fixture.depth("a").await, Some(1));
     assert_eq!(fixture.depth("b").await, None);
@@ -109,8 +109,8 @@ async fn a_subscription_lives_as_long_as_some_space_declares_it(place: &Place) {
     assert!(removed.iter().all(|removed| removed.queued == 1));
 }
 
-async fn events_are_listed_newest_first_by_owner_and_pattern(place: &Place) {
-    let fixture = Fixture::new(place).await;
+async fn events_are_listed_newest_first_by_owner_and_pattern(engine: &TestEngine) {
+    let fixture = Fixture::new(engine).await;
     let a = fixture.emit("custom.a.x").await;
     let b = fixture.emit("custom.b").await;
     let c = fixture.emit("custom.a.y").await;
@@ -150,8 +150,8 @@ async fn events_are_listed_newest_first_by_owner_and_pattern(place: &Place) {
     assert_eq!(later.await, []);
 }
 
-async fn deliveries_are_paged_by_their_number(place: &Place) {
-    let fixture = Fixture::new(place).await;
+async fn deliveries_are_paged_by_their_number(engine: &TestEngine) {
+    let fixture = Fixture::new(engine).await;
     let space = SpaceId(Uuid::now_v7());
     let lane = fixture.declare(space, &["a"]).await.lanes[0];
     for _ in 0..5 {

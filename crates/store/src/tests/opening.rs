@@ -43,7 +43,7 @@ async fn a_newer_schema_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn folder_and_database_are_for_their_owner_alone() {
+async fn only_the_owner_has_access_to_folder_and_database() {
     let folder = Folder::new();
     let data_dir = folder.path().join("a/b");
     let store = Store::open(&data_dir).expect("opens");
@@ -58,7 +58,7 @@ async fn folder_and_database_are_for_their_owner_alone() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_is_refused() {
+async fn a_file_that_is_not_a_database_is_rejected() {
     let folder = Folder::new();
     fs::write(
         folder.path().join(DATABASE_FILE),
@@ -70,7 +70,7 @@ async fn a_file_that_is_no_database_is_refused() {
 }
 
 #[tokio::test]
-async fn closing_finishes_what_was_handed_in_and_frees_the_folder() {
+async fn closing_finishes_queued_writes_and_unlocks_the_folder() {
     let folder = Folder::new();
     let store = folder.open();
     let hold = Hold::writer(&store).await;

@@ -1,4 +1,4 @@
-//! Records come back as they were written, and the schema keeps its promises.
+//! Records are read as they were written, and the constraints of the schema hold.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
     PageRequest, StoreError, Tx, agent_tokens,
     agent_tokens::{AgentTokenKind, AgentTokenRow},
     audit,
-    engines::{Place, on_each_engine},
+    engines::{TestEngine, on_each_engine},
     meta, roles,
     spaces::{self, NewState, SpaceRow},
     templates,
@@ -26,10 +26,10 @@ const AT: Timestamp = Timestamp(1_700_000_000_123);
 
 /// Runs statements on a fresh store.
 async fn with_store(
-    place: &Place,
+    engine: &TestEngine,
     work: impl FnOnce(&mut Tx<'_>) -> Result<(), StoreError> + Send + 'static,
 ) {
-    let store = place.open().await;
+    let store = engine.open().await;
     store.write(work).await.expect("committed");
     store.close().await;
 }
@@ -73,8 +73,8 @@ fn space(owner_id: UserId, name: &str) -> SpaceRow {
     }
 }
 
-async fn a_space_goes_through_its_states(place: &Place) {
-    with_store(place, |tx| {
+async fn a_space_goes_through_its_states(engine: &TestEngine) {
+    with_store(engine, |tx| {
         let owner = insert_user(tx, "ann")?;
         let row = space(owner, "lab");
         let id = row.id;
@@ -115,8 +115,8 @@ async fn a_space_goes_through_its_states(place: &Place) {
     .await;
 }
 
-async fn a_space_name_is_unique_per_owner_until_it_is_deleted(place: &Place) {
-    with_store(place, |tx| {
+async fn a_space_name_is_unique_per_owner_until_it_is_deleted(engine: &TestEngine) {
+    with_store(engine, |tx| {
         let (ann, bob) = (insert_user(tx, "ann")?, insert_user(tx, "bob")?);
         let first = space(ann, "lab");
         spaces::insert(tx, &first)?;
@@ -147,8 +147,8 @@ async fn a_space_name_is_unique_per_owner_until_it_is_deleted(place: &Place) {
     .await;
 }
 
-async fn lists_go_page_by_page_in_the_order_of_time(place: &Place) {
-    with_store(place, |tx| {
+async fn lists_go_page_by_page_in_the_order_of_time(engine: &TestEngine) {
+    with_store(engine, |tx| {
         let (ann, bob) = (insert_user(tx, "ann")?, insert_user(tx, "bob")?);
         let mut expected = Vec::new();
         for n in 0..5 {
@@ -176,8 +176,8 @@ async fn lists_go_page_by_page_in_the_order_of_time(place: &Place) {
     .await;
 }
 
-async fn a_template_comes_back_whole_and_its_spaces_outlive_it(place: &Place) {
-    with_store(place, |tx| {
+async fn a_template_comes_back_whole_and_its_spaces_outlive_it(engine: &TestEngine) {
+    with_store(engine, |tx| {
         let owner = insert_user(tx, "ann")?;
         let template = Template {
             id: TemplateId(Uuid::now_v7()),
@@ -207,8 +207,8 @@ async fn a_template_comes_back_whole_and_its_spaces_outlive_it(place: &Place) {
     .await;
 }
 
-async fn a_space_has_one_agent_token_of_each_kind(place: &Place) {
-    with_store(place, |tx| {
+async fn a_space_has_one_agent_token_of_each_kind(engine: &TestEngine) {
+    with_store(engine, |tx| {
         let owner = insert_user(tx, "ann")?;
         let row = space(owner, "lab");
         spaces::insert(tx, &row)?;
@@ -237,8 +237,8 @@ async fn a_space_has_one_agent_token_of_each_kind(place: &Place) {
     .await;
 }
 
-async fn roles_give_a_user_the_union_of_their_permissions(place: &Place) {
-    with_store(place, |tx| {
+async fn roles_give_a_user_the_union_of_their_permissions(engine: &TestEngine) {
+    with_store(engine, |tx| {
         let id = insert_user(tx, "ann")?;
         let auditor = roles::RoleRow {
             id: svc_core::RoleId(Uuid::now_v7()),
@@ -262,8 +262,8 @@ async fn roles_give_a_user_the_union_of_their_permissions(place: &Place) {
     .await;
 }
 
-async fn audit_is_filtered_newest_first_and_pruned(place: &Place) {
-    with_store(place, |tx| {
+async fn audit_is_filtered_newest_first_and_pruned(engine: &TestEngine) {
+    with_store(engine, |tx| {
         for (n, actor) in ["ann", "bob", "ann"].into_iter().enumerate() {
             let entry = audit::Entry {
                 at: Timestamp(i64::try_from(n).expect("small")),
@@ -296,8 +296,8 @@ async fn audit_is_filtered_newest_first_and_pruned(place: &Place) {
     .await;
 }
 
-async fn audit_is_narrowed_by_an_entrys_time_whenever_it_was_written(place: &Place) {
-    with_store(place, |tx| {
+async fn audit_is_narrowed_by_an_entrys_time_whenever_it_was_written(engine: &TestEngine) {
+    with_store(engine, |tx| {
         let now = svc_clock::now();
         let late = now.minus(Duration::from_secs(9 * 60));
         let early = now.plus(Duration::from_secs(50));
@@ -338,8 +338,8 @@ async fn audit_is_narrowed_by_an_entrys_time_whenever_it_was_written(place: &Pla
     .await;
 }
 
-async fn the_server_keeps_its_id(place: &Place) {
-    with_store(place, |tx| {
+async fn the_server_keeps_its_id(engine: &TestEngine) {
+    with_store(engine, |tx| {
         let first = meta::ensure_server_id(tx, ServerId(Uuid::now_v7()))?;
         let second = meta::ensure_server_id(tx, ServerId(Uuid::now_v7()))?;
         assert_eq!(first, second);

@@ -1,4 +1,4 @@
-//! Several stores on one database of PostgreSQL: what one server does to the others.
+//! Several stores on one PostgreSQL database: effects of one server on the others.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use tokio::time::timeout;
 use super::{get, increment, set};
 use crate::{
     Store, StoreError, StoreOptions,
-    engines::Place,
+    engines::TestEngine,
     zone_changes::{self, ZoneChange},
 };
 
-/// Far shorter than the database lets an idle transaction be.
+/// Shorter than the limit for an idle transaction.
 const SOON: Duration = Duration::from_secs(3);
 
-/// Two stores on a fresh database; `None` where PostgreSQL is not installed, which is said.
-async fn two() -> Option<(Store, Store, Place)> {
-    let place = Place::postgres()?;
-    Some((place.open().await, place.open().await, place))
+/// Two stores on a fresh database; `None` if PostgreSQL is not installed.
+async fn two() -> Option<(Store, Store, TestEngine)> {
+    let engine = TestEngine::postgres()?;
+    Some((engine.open().await, engine.open().await, engine))
 }
 
 #[tokio::test]
 async fn writers_of_two_servers_take_turns_and_lose_nothing() {
-    let Some((one, other, _place)) = two().await else {
+    let Some((one, other, _engine)) = two().await else {
         return;
     };
     let writing: Vec<_> = (0..40)
@@ -43,8 +43,8 @@ async fn writers_of_two_servers_take_turns_and_lose_nothing() {
 }
 
 #[tokio::test]
-async fn a_refused_write_holds_nobody_up() {
-    let Some((one, other, _place)) = two().await else {
+async fn a_rejected_write_releases_the_lock() {
+    let Some((one, other, _engine)) = two().await else {
         return;
     };
     let refused: Result<(), _> = one.write(|_| Err(StoreError::NoRow)).await;
@@ -57,12 +57,12 @@ async fn a_refused_write_holds_nobody_up() {
 
 #[tokio::test]
 async fn a_server_that_lost_its_connections_notices_nothing() {
-    let Some((one, other, place)) = two().await else {
+    let Some((one, other, engine)) = two().await else {
         return;
     };
     set(&one, "k", "v").await.expect("committed");
     assert_eq!(get(&other, "k").await.as_deref(), Some("v"));
-    let (Place::Postgres(database), Some(postgres)) = (&place, TestPostgres::find()) else {
+    let (TestEngine::Postgres(database), Some(postgres)) = (&engine, TestPostgres::find()) else {
         unreachable!("two stores need one");
     };
     assert!(postgres.kill_connections(&database.name) >= 3);
@@ -72,10 +72,10 @@ async fn a_server_that_lost_its_connections_notices_nothing() {
 
 #[tokio::test]
 async fn a_commit_of_another_server_is_hinted_at() {
-    let Some((one, other, _place)) = two().await else {
+    let Some((one, other, _engine)) = two().await else {
         return;
     };
-    // Listening begins with a hint: what came before is not known.
+    // Listening begins with a hint, because earlier commits were not reported.
     timeout(SOON, other.hinted()).await.expect("it listens");
     let telling = |tx: &mut crate::Tx<'_>| zone_changes::append(tx, &ZoneChange::Groups);
     one.write(telling).await.expect("committed");
@@ -89,10 +89,10 @@ async fn a_commit_of_another_server_is_hinted_at() {
 
 #[tokio::test]
 async fn servers_that_start_at_once_make_the_tables_once() {
-    let Some(place) = Place::postgres() else {
+    let Some(engine) = TestEngine::postgres() else {
         return;
     };
-    let opening = (0..4).map(|_| place.try_open(StoreOptions::default()));
+    let opening = (0..4).map(|_| engine.try_open(StoreOptions::default()));
     for opened in futures_util::future::join_all(opening).await {
         opened.expect("opens").close().await;
     }
@@ -100,14 +100,14 @@ async fn servers_that_start_at_once_make_the_tables_once() {
 
 #[tokio::test]
 async fn the_clock_is_the_databases() {
-    let Some(place) = Place::postgres() else {
+    let Some(engine) = TestEngine::postgres() else {
         return;
     };
     let options = StoreOptions {
         clock: svc_clock::Clock::from_fn(|| svc_core::Timestamp(1)),
         ..StoreOptions::default()
     };
-    let store = place.open_with(options).await;
+    let store = engine.open_with(options).await;
     let now = store.read(|tx| tx.now()).await.expect("read");
     assert!(now.0 > 1_700_000_000_000, "{now:?}");
     store.close().await;

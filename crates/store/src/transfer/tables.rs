@@ -1,5 +1,4 @@
-//! The tables that are copied, their columns and keys, and the few values that differ in the
-//! target.
+//! The tables to copy: their columns and keys, and the few values that differ in the target.
 
 use svc_core::ServerId;
 
@@ -15,7 +14,7 @@ use crate::{
 /// Rows on one page; no row is much longer than a megabyte.
 const PAGE_ROWS: i64 = 200;
 
-/// Every table that is copied; a table comes after those that it references.
+/// All tables to copy. A table comes after the tables that it references.
 pub(super) const COPIED: &[&str] = &[
     "meta",
     "users",
@@ -63,7 +62,7 @@ pub(super) fn all(source: &Connection) -> Result<Vec<Table>, TransferError> {
         .collect()
 }
 
-/// The tables with rows, and their numbers; built-in roles do not count.
+/// The tables that have rows, and the number of rows. Built-in roles do not count.
 pub(super) fn count_all(tx: &mut Tx<'_>) -> Result<Vec<(&'static str, i64)>, StoreError> {
     let mut found = Vec::new();
     for name in COPIED.iter().chain(OF_SERVERS) {
@@ -86,23 +85,23 @@ impl Table {
             values![name],
         )?;
         let (mut columns, mut key) = (Vec::new(), Vec::new());
-        for (place, row) in rows.iter().enumerate() {
+        for (index, row) in rows.iter().enumerate() {
             columns.push(row.get("name")?);
             let position: i64 = row.get("pk")?;
             if position > 0 {
-                key.push((position, place));
+                key.push((position, index));
             }
         }
         key.sort_unstable();
         Ok(Self {
             name,
             columns,
-            key: key.into_iter().map(|(_, place)| place).collect(),
+            key: key.into_iter().map(|(_, index)| index).collect(),
         })
     }
 
-    /// The condition for rows to copy. The id of the single server is left out: in a zone, the data
-    /// folder holds it.
+    /// The condition for rows to copy. The server's id is not copied: in a zone, each server has its
+    /// id in its data folder.
     fn condition(&self) -> String {
         match self.name {
             "meta" => format!("key <> '{}'", meta::SERVER_ID),
@@ -110,8 +109,8 @@ impl Table {
         }
     }
 
-    /// Values that differ in the target, if they are not null: no server holds a lane, and spaces
-    /// belong to the server that the single one becomes.
+    /// Columns that get another value in the target, unless they are null. No lane is held, and spaces
+    /// belong to `server`.
     pub(super) fn replaced(&self, server: Option<ServerId>) -> Vec<(usize, Value)> {
         let values = match (self.name, server) {
             ("lanes", _) => vec![("lease_owner", Value::Null), ("lease_until", Value::Int(0))],
@@ -120,11 +119,11 @@ impl Table {
         };
         values
             .into_iter()
-            .filter_map(|(column, value)| Some((self.place(column)?, value)))
+            .filter_map(|(column, value)| Some((self.column_index(column)?, value)))
             .collect()
     }
 
-    fn place(&self, column: &str) -> Option<usize> {
+    fn column_index(&self, column: &str) -> Option<usize> {
         self.columns.iter().position(|name| name == column)
     }
 
@@ -161,7 +160,7 @@ impl Table {
     }
 
     pub(super) fn key_of(&self, row: &[Value]) -> Vec<Value> {
-        self.key.iter().map(|&place| row[place].clone()).collect()
+        self.key.iter().map(|&index| row[index].clone()).collect()
     }
 
     pub(super) fn insert(&self) -> String {
@@ -182,10 +181,10 @@ impl Table {
         }
     }
 
-    fn list(&self, places: impl IntoIterator<Item = usize>) -> String {
-        let names: Vec<_> = places
+    fn list(&self, indexes: impl IntoIterator<Item = usize>) -> String {
+        let names: Vec<_> = indexes
             .into_iter()
-            .map(|place| format!("\"{}\"", self.columns[place]))
+            .map(|index| format!("\"{}\"", self.columns[index]))
             .collect();
         names.join(", ")
     }

@@ -7,7 +7,7 @@ use super::{
 use crate::{DATABASE_FILE, DatabaseUrl, Store};
 
 #[tokio::test]
-async fn every_table_is_copied_or_left_for_a_reason_and_follows_what_it_refers_to() {
+async fn every_table_is_listed_and_comes_after_the_tables_that_it_references() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     Store::open(folder.path()).expect("opens").close().await;
     let database =
@@ -22,18 +22,18 @@ async fn every_table_is_copied_or_left_for_a_reason_and_follows_what_it_refers_t
     known.push("schema_migrations");
     known.sort_unstable();
     assert_eq!(tables, known);
-    for (place, table) in COPIED.iter().enumerate() {
+    for (index, table) in COPIED.iter().enumerate() {
         for other in list(&format!(
             "SELECT \"table\" FROM pragma_foreign_key_list('{table}')"
         )) {
-            let earlier = COPIED[..place].contains(&other.as_str());
+            let earlier = COPIED[..index].contains(&other.as_str());
             assert!(earlier, "`{table}` refers to `{other}`");
         }
     }
 }
 
 #[test]
-fn the_database_does_not_cut_a_long_copy_off() {
+fn a_long_copy_has_no_time_limits_of_the_database() {
     let Some(postgres) = TestPostgres::find() else {
         return;
     };

@@ -14,7 +14,7 @@ pub struct UserPower {
     pub permissions: Permissions,
 }
 
-/// Which users to read.
+/// A selection of users.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UsersWith {
     Id(UserId),

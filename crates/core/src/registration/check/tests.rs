@@ -70,7 +70,7 @@ fn s2_1_errors_name_their_position() {
     );
     refused(
         json!({"name": "a", "local_name": "b", "description": "d", "params_schema": {"type": "text"}}),
-        "methods[0].params_schema.type: `text` is no type",
+        "methods[0].params_schema.type: `text` is not a type",
     );
     refused(
         json!({"name": "a", "local_name": "b", "description": "d", "scope": "public"}),

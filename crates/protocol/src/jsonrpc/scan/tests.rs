@@ -1,11 +1,11 @@
-//! The short way beside serde's: it may leave a text to serde, but never read one otherwise.
+//! Compares the fast parser with serde: it may leave a text to serde, but never reads it differently.
 
 use proptest::prelude::{Just, Strategy, any, prop, prop_oneof, proptest};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{DEPTH_MAX, members, value};
-use crate::jsonrpc::nests_deeper_than;
+use crate::jsonrpc::{nests_deeper_than, present};
 
 const NAMES: [&str; 3] = ["id", "jsonrpc", "params"];
 
@@ -17,12 +17,6 @@ struct Members<'a> {
     jsonrpc: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     params: Option<&'a RawValue>,
-}
-
-fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(
-    value: D,
-) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(value).map(Some)
 }
 
 fn members_by_serde(json: &[u8]) -> Option<[Option<&str>; 3]> {
@@ -39,7 +33,7 @@ fn value_by_serde(json: &[u8]) -> Option<&str> {
         .map(RawValue::get)
 }
 
-/// Whatever is read the short way is what serde reads.
+/// Whatever the fast parser accepts, it reads like serde.
 fn compare(json: &[u8]) {
     let shown = String::from_utf8_lossy(json);
     if let Some(found) = members(json, NAMES) {
@@ -47,12 +41,12 @@ fn compare(json: &[u8]) {
     }
     if let Some(found) = value(json) {
         assert_eq!(Some(found), value_by_serde(json), "{shown}");
-        // Callers rely on this bound instead of looking again.
+        // Callers rely on this bound instead of measuring the depth.
         assert!(!nests_deeper_than(found, DEPTH_MAX), "{shown}");
     }
 }
 
-/// Texts that are JSON values, and many that are nearly.
+/// JSON values, and texts that are almost JSON values.
 const VALUES: [&str; 50] = [
     "null",
     "true",
@@ -128,7 +122,7 @@ fn every_kind_of_value_is_read_as_serde_reads_it() {
 }
 
 #[test]
-fn what_ends_a_long_string_is_found_wherever_it_stands() {
+fn the_end_of_a_long_string_is_found_at_every_position() {
     for length in 0..300 {
         for special in ["", "\\n", "é", "\"", "\n", "\u{0}"] {
             for at in (0..=length).filter(|at| at % 7 == 0 || length - at < 9) {
@@ -145,7 +139,7 @@ fn what_ends_a_long_string_is_found_wherever_it_stands() {
 }
 
 #[test]
-fn the_usual_shapes_take_the_short_way() {
+fn the_usual_shapes_are_parsed_without_serde() {
     let usual = br#" {"jsonrpc":"2.0","params":{"a":[1,{"b":"\n"}]},"id":7} "#;
     let expected = [Some("7"), Some("\"2.0\""), Some(r#"{"a":[1,{"b":"\n"}]}"#)];
     assert_eq!(members(usual, NAMES), Some(expected));
@@ -156,7 +150,7 @@ fn the_usual_shapes_take_the_short_way() {
 }
 
 #[test]
-fn the_unusual_is_left_to_serde() {
+fn unusual_shapes_are_left_to_serde() {
     for unusual in [
         "{}",
         "[]",
@@ -178,7 +172,7 @@ fn the_unusual_is_left_to_serde() {
     assert_eq!(value(b"\"\xff\""), None);
 }
 
-/// Pieces that JSON is made of, put together at random.
+/// Tokens of JSON in random order.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let tokens = prop_oneof![
         4 => prop::sample::select(VALUES.to_vec()).prop_map(str::to_owned),
@@ -210,7 +204,7 @@ proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(20_000))]
 
     #[test]
-    fn nothing_is_read_otherwise_than_by_serde(json in prop_oneof![pieces(), mutations()]) {
+    fn everything_is_read_like_serde_or_left_to_it(json in prop_oneof![pieces(), mutations()]) {
         compare(&json);
     }
 }

@@ -8,7 +8,7 @@ use svc_protocol::api::AuditQuery;
 use super::*;
 use crate::{
     Store, audit,
-    engines::{Place, on_each_engine},
+    engines::{TestEngine, on_each_engine},
     events::{first_id_at, insert},
     page::PAGE_BYTES_MAX,
 };
@@ -17,7 +17,7 @@ const ANN: UserId = UserId(Uuid::from_u128(1));
 const BEN: UserId = UserId(Uuid::from_u128(2));
 const LAB: SpaceId = SpaceId(Uuid::from_u128(3));
 
-/// The event with this number: its id and time.
+/// An event whose id and time are derived from the number.
 fn event(number: u32, owner: UserId, event_type: &str) -> Event {
     let at = Timestamp(1_700_000_000_000 + i64::from(number));
     Event {
@@ -61,9 +61,9 @@ fn patterns(text: &str) -> Vec<Pattern> {
     Pattern::parse_list(text).expect("valid")
 }
 
-/// More events than are looked at one by one, so that the indexes are used as well.
-async fn filters_find_what_they_should_at_any_depth(place: &Place) {
-    let store = place.open().await;
+/// Inserts more events than are compared one by one, so that the indexes are used too.
+async fn filters_find_all_matching_events_however_old(engine: &TestEngine) {
+    let store = engine.open().await;
     let kinds = [
         "custom.usual",
         "custom.rare.a",
@@ -73,7 +73,7 @@ async fn filters_find_what_they_should_at_any_depth(place: &Place) {
     let of = |number: u32| {
         let owner = if number.is_multiple_of(3) { BEN } else { ANN };
         let kind = match number {
-            // The rare ones are among the oldest only, and a few of the newest.
+            // Rare types occur among the oldest events, and a few among the newest.
             0..=30 => kinds[1 + number as usize % 2],
             3_990.. => kinds[number as usize % 4],
             _ => kinds[0],
@@ -119,8 +119,8 @@ async fn filters_find_what_they_should_at_any_depth(place: &Place) {
     }
 }
 
-async fn a_page_ends_at_its_bytes_and_the_next_goes_on(place: &Place) {
-    let store = place.open().await;
+async fn a_page_ends_at_its_bytes_and_the_next_goes_on(engine: &TestEngine) {
+    let store = engine.open().await;
     let large = |number| Event {
         data: json!({"text": "x".repeat(200 * 1024)}),
         ..event(number, ANN, "custom.large")
@@ -143,7 +143,7 @@ async fn a_page_ends_at_its_bytes_and_the_next_goes_on(place: &Place) {
 }
 
 on_each_engine!(
-    filters_find_what_they_should_at_any_depth,
+    filters_find_all_matching_events_however_old,
     a_page_ends_at_its_bytes_and_the_next_goes_on,
 );
 
@@ -157,10 +157,10 @@ async fn explain(store: &Store, sql: String, values: Vec<Value>) -> String {
     explaining.await.expect("explained").join("\n")
 }
 
-/// SQLite says SEARCH where it reads a part of an index and SCAN where it reads all of a table.
+/// In a query plan, SEARCH reads a part of an index, and SCAN reads a whole table.
 #[tokio::test]
 async fn no_filter_of_the_history_reads_the_whole_table() {
-    let store = Place::embedded().open().await;
+    let store = TestEngine::embedded().open().await;
     let at = Some(Timestamp(1_700_000_000_000));
     for owner in [None, Some(ANN)] {
         for space in [None, Some(SpaceId::NIL), Some(LAB)] {
@@ -199,7 +199,7 @@ async fn no_filter_of_the_history_reads_the_whole_table() {
 
 #[tokio::test]
 async fn no_filter_of_the_audit_log_reads_the_whole_table() {
-    let store = Place::embedded().open().await;
+    let store = TestEngine::embedded().open().await;
     let some = || Some("x".to_owned());
     let none = AuditQuery::default();
     for (filter, index) in [

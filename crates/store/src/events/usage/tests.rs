@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     Store,
-    engines::{Place, on_each_engine},
+    engines::{TestEngine, on_each_engine},
     events,
 };
 
@@ -40,7 +40,7 @@ async fn insert_some(store: &Store, numbers: std::ops::Range<u32>) {
     inserting.await.expect("committed");
 }
 
-/// A delivery that waits for an event, in a lane of this owner.
+/// Inserts a waiting delivery of an event, in a lane of this owner.
 async fn need(store: &Store, number: u32, owner_key: &'static str) {
     let writing = store.write(move |tx| {
         let lane = Uuid::from_u128(owner_key.len() as u128).to_string();
@@ -65,7 +65,7 @@ async fn room(store: &Store, newest: u32) -> bool {
     making.await.expect("committed")
 }
 
-/// What the counters say, which is what there is: of the owner, and of the server.
+/// The counters of the owner and of the server, checked against the stored events.
 async fn counted(store: &Store) -> (u64, u64) {
     let reading = store.read(|tx| {
         let counted = (bytes_of(tx, Some(ANN))?, bytes_of(tx, None)?);
@@ -93,8 +93,8 @@ async fn stored(store: &Store) -> Vec<i64> {
     reading.await.expect("read")
 }
 
-async fn the_oldest_events_that_no_lane_needs_make_room(place: &Place) {
-    let store = place.open().await;
+async fn the_oldest_events_that_no_lane_needs_make_room(engine: &TestEngine) {
+    let store = engine.open().await;
     insert_some(&store, 0..12).await;
     need(&store, 0, "somebody").await;
     assert!(room(&store, 11).await);
@@ -107,8 +107,8 @@ async fn the_oldest_events_that_no_lane_needs_make_room(place: &Place) {
     assert!(!left.contains(&1), "{left:?}");
 }
 
-async fn what_lanes_of_the_owner_need_is_not_removed(place: &Place) {
-    let store = place.open().await;
+async fn what_lanes_of_the_owner_need_is_not_removed(engine: &TestEngine) {
+    let store = engine.open().await;
     insert_some(&store, 0..11).await;
     for number in 0..10 {
         need(&store, number, "somebody").await;
@@ -117,8 +117,8 @@ async fn what_lanes_of_the_owner_need_is_not_removed(place: &Place) {
     assert_eq!(stored(&store).await.len(), 11);
 }
 
-async fn what_only_global_sinks_need_counts_for_the_server(place: &Place) {
-    let store = place.open().await;
+async fn what_only_global_sinks_need_counts_for_the_server(engine: &TestEngine) {
+    let store = engine.open().await;
     insert_some(&store, 0..12).await;
     for number in 0..12 {
         need(&store, number, "global").await;
@@ -134,15 +134,15 @@ async fn what_only_global_sinks_need_counts_for_the_server(place: &Place) {
     assert!(!room(&store, 19).await);
     assert!(counted(&store).await.1 <= LIMITS.server);
     assert_eq!(stored(&store).await.len(), 20);
-    // Once delivered, they go first, and the server's bytes are free again.
+    // Delivered events are removed first, and the server's counter decreases.
     let finishing = store.write(|tx| tx.execute("UPDATE deliveries SET state = 'delivered'", &[]));
     finishing.await.expect("committed");
     assert!(room(&store, 19).await);
     assert_eq!(counted(&store).await.1, 0);
 }
 
-async fn retention_counts_down(place: &Place) {
-    let store = place.open().await;
+async fn retention_counts_down(engine: &TestEngine) {
+    let store = engine.open().await;
     insert_some(&store, 0..5).await;
     let pruning = store.write(|tx| events::prune(tx, Timestamp(1_700_000_000_003), 100));
     assert_eq!(pruning.await, Ok(3));

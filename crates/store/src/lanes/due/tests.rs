@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::*;
 use crate::{
     Store,
-    engines::{Place, on_each_engine},
+    engines::{TestEngine, on_each_engine},
     lanes,
 };
 
@@ -19,7 +19,7 @@ fn user(number: u128) -> UserId {
     UserId(Uuid::from_u128(number))
 }
 
-/// An owner with a space that has its link here, and lanes for so many methods, all of them due.
+/// Creates an owner with a space that is linked to this server, and due lanes for its methods.
 async fn methods_of(store: &Store, number: u128, methods: usize) -> Vec<LaneId> {
     let (owner, space) = (user(number), SpaceId(Uuid::from_u128(number)));
     let subscriptions: Vec<_> = (0..methods)
@@ -81,8 +81,8 @@ async fn due_owners(store: &Store, server: ServerId, now: Timestamp) -> Vec<(Str
     listing.await.expect("read")
 }
 
-async fn an_owners_many_lanes_hide_no_other_owner(place: &Place) {
-    let store = place.open().await;
+async fn an_owners_many_lanes_hide_no_other_owner(engine: &TestEngine) {
+    let store = engine.open().await;
     methods_of(&store, 1, 300).await;
     methods_of(&store, 2, 1).await;
     let both = [(user(1).to_string(), NOW.0), (user(2).to_string(), NOW.0)];
@@ -91,7 +91,7 @@ async fn an_owners_many_lanes_hide_no_other_owner(place: &Place) {
     assert_eq!(due_owners(&store, elsewhere, NOW).await, []);
     assert_eq!(claims(&store, 1, NOW, 10).await.len(), 10);
     assert_eq!(claims(&store, 2, NOW, 10).await.len(), 1);
-    // A held lane is due again when its lease has run out.
+    // A held lane is due again when its lease has expired.
     assert_eq!(due_owners(&store, SERVER, NOW).await, both[..1]);
     assert_eq!(claims(&store, 2, NOW, 10).await, []);
     let later = NOW.plus(Duration::from_secs(30));
@@ -99,8 +99,8 @@ async fn an_owners_many_lanes_hide_no_other_owner(place: &Place) {
     assert_eq!(claims(&store, 2, later, 10).await.len(), 1);
 }
 
-async fn lanes_are_claimed_in_the_order_they_are_due(place: &Place) {
-    let store = place.open().await;
+async fn lanes_are_claimed_in_the_order_they_are_due(engine: &TestEngine) {
+    let store = engine.open().await;
     let lanes = methods_of(&store, 1, 3).await;
     let (first, waiting) = (lanes[2], lanes[1]);
     let setting = store.write(move |tx| {
@@ -116,9 +116,9 @@ async fn lanes_are_claimed_in_the_order_they_are_due(place: &Place) {
     assert_eq!(next.await.expect("read"), Some(Timestamp(NOW.0 + 5_000)));
 }
 
-/// A server of the version before makes lanes without a kind.
-async fn the_kinds_of_lanes_are_corrected(place: &Place) {
-    let store = place.open().await;
+/// A server of the previous version creates lanes without a kind.
+async fn the_kinds_of_lanes_are_corrected(engine: &TestEngine) {
+    let store = engine.open().await;
     methods_of(&store, 1, 1).await;
     let forgetting =
         store.write(|tx| tx.execute("UPDATE lanes SET delivery_kind = 'webhook'", &[]));
@@ -136,8 +136,8 @@ on_each_engine!(
 
 /// Every statement begins at the first due lane of one owner.
 #[tokio::test]
-async fn no_look_reads_more_than_one_owners_first_lanes() {
-    let store = Place::embedded().open().await;
+async fn no_statement_reads_more_than_the_first_lanes_of_one_owner() {
+    let store = TestEngine::embedded().open().await;
     for kind in DeliveryKind::ALL {
         for sql in [owners_sql(kind), first_due_sql(kind), claim_sql(kind)] {
             let explained = format!("EXPLAIN QUERY PLAN {sql}");
@@ -165,7 +165,7 @@ async fn no_look_reads_more_than_one_owners_first_lanes() {
     }
 }
 
-/// How many values a statement takes.
+/// The number of a statement's placeholders.
 fn explained_values(sql: &str) -> usize {
     (1..=6).filter(|n| sql.contains(&format!("?{n}"))).count()
 }

@@ -1,0 +1,196 @@
+//! Checks one method of a registration.
+
+use super::{CheckedMethod, Faults, Step, Warning, method_violation};
+use crate::{
+    name::{CanonicalName, SpaceName, TOOL_NAME_ADVISED, TOOL_NAME_MAX, UserName, tool_name},
+    pattern::Pattern,
+    registration::MethodDefinition,
+    schema,
+    visibility::{MethodScope, shared_name},
+};
+
+const DESCRIPTION_MAX: usize = 4_096;
+const WORD_MAX: usize = 128;
+const WORDS_MAX: usize = 100;
+const LOCAL_NAME_MAX: usize = 256;
+
+/// Adds the violations of a method to `faults`. Returns the method if there are none.
+pub(super) fn check_method(
+    index: usize,
+    method: MethodDefinition,
+    space: &SpaceName,
+    owner: &UserName,
+    faults: &mut Faults,
+    warnings: &mut Vec<Warning>,
+) -> Option<CheckedMethod> {
+    let before = faults.0.len();
+    let name = match CanonicalName::expand(&method.name, space) {
+        Ok(name) => Some(name),
+        Err(error) => {
+            faults.in_method(index, "name", error.to_string());
+            None
+        }
+    };
+    check_texts(index, &method, faults);
+    check_schemas(index, &method, faults);
+    let events = check_events(index, &method.events, faults);
+    let local_name = local_name(index, &method, name.as_ref(), faults);
+    let name = name?;
+    if method.mcp_tool {
+        check_tool(index, &method, &name, owner, faults, warnings);
+    }
+    if method.scope == MethodScope::Private && !method.groups.is_empty() {
+        warnings.push(format!(
+            "`{name}` is private, so its `groups` have no effect"
+        ));
+    }
+    (faults.0.len() == before).then_some(CheckedMethod {
+        name,
+        local_name,
+        description: method.description,
+        keywords: method.keywords,
+        scope: method.scope,
+        groups: method.groups,
+        mcp_tool: method.mcp_tool,
+        params_schema: method.params_schema,
+        result_schema: method.result_schema,
+        events,
+        event_sinks: method.event_sinks,
+    })
+}
+
+/// The method's name in its method server. Defaults to the canonical name for a method with events.
+fn local_name(
+    index: usize,
+    method: &MethodDefinition,
+    name: Option<&CanonicalName>,
+    faults: &mut Faults,
+) -> String {
+    match (&method.local_name, name) {
+        (Some(local), _) => local.clone(),
+        (None, Some(name)) if !method.events.is_empty() => name.to_string(),
+        (None, _) => {
+            let text = format!(
+                "method `{}` has no `local_name`, its name in the method server; only a method with `events` may omit it",
+                method.name
+            );
+            faults.in_method(index, "local_name", text);
+            String::new()
+        }
+    }
+}
+
+fn check_schemas(index: usize, method: &MethodDefinition, faults: &mut Faults) {
+    for (key, schema) in [
+        ("params_schema", &method.params_schema),
+        ("result_schema", &method.result_schema),
+    ] {
+        if let Some(Err(error)) = schema.as_ref().map(schema::check) {
+            let mut violation = method_violation(index, key, error.to_string());
+            violation
+                .path
+                .extend(error.steps().map(|step| Step::Key(step.to_owned())));
+            faults.0.push(violation);
+        }
+    }
+}
+
+fn check_texts(index: usize, method: &MethodDefinition, faults: &mut Faults) {
+    if method.description.trim().is_empty() {
+        faults.in_method(index, "description", "the description is empty");
+    } else if method.description.len() > DESCRIPTION_MAX {
+        faults.in_method(
+            index,
+            "description",
+            format!(
+                "the description has {} bytes; at most {DESCRIPTION_MAX} are allowed",
+                method.description.len()
+            ),
+        );
+    }
+    if let Some(local) = &method.local_name
+        && (local.is_empty() || local.len() > LOCAL_NAME_MAX)
+    {
+        faults.in_method(
+            index,
+            "local_name",
+            format!(
+                "`local_name` must have 1 to {LOCAL_NAME_MAX} bytes, not {}",
+                local.len()
+            ),
+        );
+    }
+    let lists = [
+        ("keywords", &method.keywords),
+        ("groups", &method.groups),
+        ("events", &method.events),
+        ("event_sinks", &method.event_sinks),
+    ];
+    for (key, words) in lists {
+        if words.len() > WORDS_MAX {
+            faults.in_method(
+                index,
+                key,
+                format!("{} entries; at most {WORDS_MAX} are allowed", words.len()),
+            );
+        }
+        if let Some(word) = words
+            .iter()
+            .find(|word| word.trim().is_empty() || word.len() > WORD_MAX)
+        {
+            let shown: String = word.chars().take(40).collect();
+            faults.in_method(
+                index,
+                key,
+                format!("entry `{shown}` must have 1 to {WORD_MAX} bytes"),
+            );
+        }
+    }
+}
+
+fn check_events(index: usize, events: &[String], faults: &mut Faults) -> Vec<Pattern> {
+    events
+        .iter()
+        .enumerate()
+        .filter_map(|(entry, text)| match Pattern::parse(text, entry + 1) {
+            Ok(pattern) => Some(pattern),
+            Err(error) => {
+                faults.in_method(index, "events", error.to_string());
+                None
+            }
+        })
+        .collect()
+}
+
+fn check_tool(
+    index: usize,
+    method: &MethodDefinition,
+    name: &CanonicalName,
+    owner: &UserName,
+    faults: &mut Faults,
+    warnings: &mut Vec<Warning>,
+) {
+    if let Some(Err(error)) = method.params_schema.as_ref().map(schema::check_tool_root) {
+        faults.in_method(index, "params_schema", error.to_string());
+    }
+    // The longest name that any user sees must fit.
+    let tool = match method.scope {
+        MethodScope::Private => name.tool_name(),
+        MethodScope::Shared => tool_name(&shared_name(owner, name)),
+    };
+    if tool.len() > TOOL_NAME_MAX {
+        faults.in_method(
+            index,
+            "name",
+            format!(
+                "its tool name `{tool}` has {} characters; at most {TOOL_NAME_MAX} are allowed",
+                tool.len()
+            ),
+        );
+    } else if tool.len() > TOOL_NAME_ADVISED {
+        warnings.push(format!(
+            "tool name `{tool}` has {} characters; many MCP clients allow 64, their own prefix included, so use at most {TOOL_NAME_ADVISED}",
+            tool.len()
+        ));
+    }
+}
