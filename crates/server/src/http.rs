@@ -1,5 +1,6 @@
-//! The HTTP API: extract, call, convert. No rule, no SQL and no loop lives here; every route
-//! stands in `router`, who may use it in `auth`.
+//! The HTTP API. A handler extracts, makes one call and converts: no rule, no SQL and no loop.
+//!
+//! `router` lists every route with the permission it requires; `auth` applies that list.
 
 mod agent_link;
 mod audit;

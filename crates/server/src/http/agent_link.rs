@@ -1,4 +1,4 @@
-//! `GET /agent/link`: takes a connection over as an agent's link.
+//! `GET /agent/link`: upgrades a connection to an agent's link.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The one place where a failure becomes `application/problem+json` (RFC 9457).
+//! The only place that turns an error into `application/problem+json` (RFC 9457).
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -18,7 +18,7 @@ use crate::{
 
 #[derive(Debug)]
 pub struct ApiError {
-    /// Boxed: errors are rare, and every `Result` carries the room for one.
+    /// Boxed, so that every `ApiResult` stays small.
     problem: Box<Problem>,
     /// `Retry-After`, in seconds.
     retry_after: Option<u64>,
@@ -77,12 +77,13 @@ impl ApiError {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal",
-            "something failed inside the server; its log says what",
+            "internal error; see the log of the server",
         )
     }
 }
 
-/// Headers of every answer of the API: no browser or proxy guesses its type or stores it.
+/// Headers of every answer of the API: browsers must not guess its type, and caches must not store
+/// it.
 pub fn protect(headers: &mut HeaderMap) {
     headers.insert(
         header::X_CONTENT_TYPE_OPTIONS,
@@ -336,7 +337,7 @@ impl From<InvalidPage> for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
-            // Nothing was done, or nothing is known of it: the same request may be sent again.
+            // Either nothing was changed or the outcome is unknown: the client may retry.
             StoreError::Unavailable(_) => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "database_unavailable",

@@ -1,4 +1,4 @@
-//! `/api/events`: emit, look back, watch (spec 6.2).
+//! `/api/events`: emit, list and stream events (spec 6.2).
 
 use std::{convert::Infallible, time::Duration};
 
@@ -27,7 +27,7 @@ use crate::{
     identity::Caller,
 };
 
-/// Between comments that keep an idle stream alive through proxies.
+/// Time between the comments that keep an idle stream open through proxies.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub async fn emit(
@@ -93,7 +93,7 @@ pub async fn stream(
         .history
         .stream(caller, patterns.transpose()?.unwrap_or_default())?;
     if app.store.is_shared() {
-        // Whatever another server commits after the answer is told from what was there before.
+        // Catch up first, so that the stream starts at a defined point.
         app.stream_catch_up.now().await;
         messages.begin_now();
     }
@@ -101,7 +101,7 @@ pub async fn stream(
         let message = messages.next().await?;
         Some((Ok::<_, Infallible>(line(&message)), messages))
     });
-    // Proxies that gather an answer before they pass it on would keep a stream back for ever.
+    // A proxy that buffers whole answers would never forward a stream.
     let unbuffered = (
         HeaderName::from_static("x-accel-buffering"),
         HeaderValue::from_static("no"),

@@ -1,4 +1,5 @@
-//! Accepts connections: TCP or TLS, HTTP/1.1 or 2, with limits on time and number, and a clean end.
+//! Accepts connections (TCP or TLS, HTTP/1.1 or 2), limits their time and number, and drains them at
+//! shutdown.
 
 use std::{
     future::poll_fn,
@@ -31,15 +32,16 @@ use super::{
     head_timer::HeadTimer,
 };
 
-/// Time for a TLS handshake. The first head has a limit of its own, handshake included.
+/// Time for a TLS handshake. The limit for the first head includes the handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
-/// Bytes of a request head over HTTP/1, and of the buffers of a connection.
+/// Bytes of an HTTP/1 request head, and of the buffers of an HTTP/1 connection.
 const HTTP1_BUFFER_BYTES: usize = 64 * 1024;
-/// The same over HTTP/2, for each of its streams.
+/// Bytes of the request head of one HTTP/2 stream.
 const HTTP2_HEAD_BYTES: u32 = 16 * 1024;
-/// Requests at one time on one HTTP/2 connection; RFC 9113 advises against less than 100.
+/// Concurrent requests on one HTTP/2 connection; RFC 9113 advises against less than 100.
 const HTTP2_STREAMS: u32 = 250;
-/// Bytes that a client may send before a handler reads them: of one stream, and of all.
+/// Bytes that a client may send before a handler reads them: for one stream, and for all streams of
+/// a connection.
 const HTTP2_STREAM_WINDOW: u32 = 256 * 1024;
 const HTTP2_CONNECTION_WINDOW: u32 = 1024 * 1024;
 
@@ -54,15 +56,15 @@ pub struct Listener {
     pub tcp: TcpListener,
     pub tls: Option<TlsAcceptor>,
     pub door: Door,
-    /// Those of all listeners.
+    /// The table of connections, shared by all listeners.
     pub connections: Connections,
-    /// Time for the head of a request, and so the time a connection may be idle.
+    /// Time for the head of a request, and so the time that a connection may be idle.
     pub head_max: Duration,
-    /// Stop accepting, let requests in flight finish.
+    /// When cancelled, the listener accepts no more connections and lets requests in flight finish.
     pub shutdown: CancellationToken,
 }
 
-/// What every connection of a listener shares.
+/// The settings that all connections of a listener share.
 #[derive(Clone)]
 struct Serving {
     tls: Option<TlsAcceptor>,
@@ -71,7 +73,7 @@ struct Serving {
 }
 
 impl Listener {
-    /// Serves until shutdown; returns when no connection is left or `linger` is over.
+    /// Serves until shutdown; returns when all connections have ended or after `linger`.
     pub async fn run(self, linger: Duration) {
         let tasks = TaskTracker::new();
         let serving = Serving {
@@ -105,8 +107,8 @@ impl Listener {
         let (tcp, address) = match self.tcp.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of file descriptors, mostly: close a connection that is not needed.
-                warn!("could not accept a connection: {error}");
+                // Usually the process is out of file descriptors: close a dispensable connection.
+                warn!("cannot accept a connection: {error}");
                 self.connections.close_one();
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 return None;
@@ -125,7 +127,7 @@ impl Listener {
     }
 }
 
-/// Says why, if the socket takes it at once.
+/// Sends the reason as an HTTP answer, if the socket accepts the bytes without waiting.
 fn refuse(tcp: &TcpStream, refusal: &TooManyFromAddress) {
     let problem = serde_json::json!({
         "type": "about:blank",
@@ -143,7 +145,7 @@ fn refuse(tcp: &TcpStream, refusal: &TooManyFromAddress) {
 }
 
 async fn serve(stream: ClientStream, address: SocketAddr, serving: Serving) {
-    // Small answers must not wait for a full segment.
+    // Small answers must not wait for a full TCP segment.
     stream.set_nodelay();
     let slot = Arc::clone(stream.slot());
     let Some(tls) = &serving.tls else {
@@ -184,8 +186,8 @@ where
     let mut ordered = std::pin::pin!(slot.ordered());
     let mut is_registered = false;
     let mut is_finishing = false;
-    // The order is awaited once, so that it wakes this task; a busy connection then only looks at
-    // a flag.
+    // The wait for an order is registered once, so that an order wakes this task; after that, a busy
+    // connection only reads a flag.
     let ended = poll_fn(|context| {
         loop {
             if let Poll::Ready(ended) = connection.as_mut().poll(context) {
@@ -232,7 +234,7 @@ fn builder(slot: &Arc<Slot>, head_max: Duration) -> auto::Builder<StreamExecutor
     builder
 }
 
-/// Runs the streams of an HTTP/2 connection; while there is one, the connection is not idle.
+/// Runs the streams of an HTTP/2 connection, which is not idle while a stream runs.
 #[derive(Clone)]
 struct StreamExecutor(Arc<Slot>);
 
@@ -250,7 +252,7 @@ where
     }
 }
 
-/// Tells the door who is at the other end.
+/// Passes the requests of one connection to the door, with the connection's peer.
 struct WithPeer {
     door: Door,
     peer: Peer,
@@ -268,8 +270,8 @@ impl hyper::service::Service<Request<Incoming>> for WithPeer {
     }
 }
 
-/// The address a request really comes from: the last one in `X-Forwarded-For` that is not a
-/// trusted proxy, believed only when a trusted proxy says it.
+/// The address of the client: the last address in `X-Forwarded-For` that is not a trusted proxy. The
+/// header counts only if a trusted proxy sent it.
 pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let is_trusted = |address: &IpAddr| trusted.iter().any(|net| net.contains(address));
     let mut address = peer.address.ip().to_canonical();
@@ -296,7 +298,7 @@ pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpA
     address
 }
 
-/// Whether the browser sees TLS: ours, or that of a trusted proxy in front.
+/// Whether the browser uses TLS: to this server, or to a trusted proxy in front of it.
 pub fn is_secure(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
     let proto = headers
         .get("x-forwarded-proto")

@@ -1,4 +1,4 @@
-//! `/mcp`: extracts what the protocol needs of HTTP, and puts its answers into HTTP again.
+//! `/mcp`: converts between HTTP and the `mcp` module, and checks the `Origin`.
 
 use std::{
     collections::VecDeque,
@@ -37,7 +37,7 @@ use crate::{
     mcp::{Answer, Era, Mode},
 };
 
-/// Between comments that keep an idle stream alive through proxies.
+/// Time between the comments that keep an idle stream open through proxies.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[derive(Deserialize)]
@@ -52,7 +52,7 @@ impl Asked {
             Some("search") => Ok(Mode::Search),
             Some(other) => Err(ApiError::bad_request(
                 "invalid_query",
-                format!("`tools={other}` is not known; it is `all` or `search`"),
+                format!("`tools={other}` is invalid; use `all` or `search`"),
             )),
         }
     }
@@ -82,7 +82,7 @@ pub async fn post(
     into_response(answer)
 }
 
-/// The stream of a legacy client; modern ones have none.
+/// Opens the stream of a legacy client; modern clients use `subscriptions/listen` instead.
 pub async fn get(
     State(app): State<App>,
     caller: Caller,
@@ -95,7 +95,7 @@ pub async fn get(
         return Err(ApiError::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method_not_allowed",
-            "this version of MCP has no stream by GET; POST `subscriptions/listen` instead",
+            "this version of MCP has no stream over GET; POST `subscriptions/listen` instead",
         ));
     }
     if !takes_events(&parts.headers) {
@@ -152,7 +152,7 @@ fn into_response(answer: Answer) -> ApiResult<Response> {
 fn event_stream(messages: impl Stream<Item = String> + Send + 'static) -> Response {
     let lines =
         messages.map(|message| Ok::<_, Infallible>(Line::default().event("message").data(message)));
-    // Proxies that gather an answer before they pass it on would keep a stream back for ever.
+    // A proxy that buffers whole answers would never forward a stream.
     let unbuffered = (
         HeaderName::from_static("x-accel-buffering"),
         HeaderValue::from_static("no"),
@@ -161,7 +161,7 @@ fn event_stream(messages: impl Stream<Item = String> + Send + 'static) -> Respon
     ([unbuffered], Sse::new(lines).keep_alive(heartbeat)).into_response()
 }
 
-/// Refuses what a page of another site made a browser send.
+/// Rejects a request that a browser sent for a page of another site.
 fn check_origin(app: &App, parts: &Parts) -> ApiResult<()> {
     let host = host(parts);
     let is_local = app.loopback_only && is_direct(app, parts);
@@ -178,7 +178,7 @@ fn check_origin(app: &App, parts: &Parts) -> ApiResult<()> {
     } else {
         Err(ApiError::forbidden(
             "foreign_origin",
-            "the `Origin` is foreign to this server; set its public URL if people know it by that name",
+            "the `Origin` is another site; if it is this server, set `public_url` to that address",
         ))
     }
 }
@@ -196,7 +196,7 @@ fn authority_of(origin: &str) -> Option<Authority> {
     uri.authority().filter(|_| is_web).cloned()
 }
 
-/// A name of this machine itself, or the one people know the server by.
+/// A name of this machine, or the public name of the server.
 fn is_own_host(app: &App, authority: &Authority) -> bool {
     let public = app.public_authority.as_deref();
     is_loopback(authority)
@@ -218,7 +218,7 @@ fn is_same(one: &Authority, other: &Authority) -> bool {
     one.as_str().eq_ignore_ascii_case(other.as_str())
 }
 
-/// From a connection of its own: not through a proxy that is trusted, and not from in here.
+/// Whether the request came over a connection, and not through a trusted proxy.
 fn is_direct(app: &App, parts: &Parts) -> bool {
     let peer = parts.extensions.get::<Peer>();
     peer.is_some_and(|peer| {

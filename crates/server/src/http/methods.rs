@@ -32,7 +32,6 @@ pub async fn list(
     Ok(json(app.discovery.list_json(&caller, filter, page).await?))
 }
 
-/// Where calls come in.
 pub const CALL_PATH: &str = "/api/methods/call";
 
 pub async fn call(
@@ -44,9 +43,9 @@ pub async fn call(
     answer(&app, &mut caller, request.into_body()).await
 }
 
-/// Answers calls, whichever way the request came. A caller who is revoked while their body arrives
-/// or while the method works gets no answer; the head is not kept, and nothing else that decided
-/// about them can change.
+/// Answers a call that came through the router or past it. A caller who is revoked while the body
+/// arrives or the method runs gets no answer. Only the caller is checked again: nothing else that
+/// was decided from the head can change, so the head is not kept.
 #[expect(
     clippy::manual_async_fn,
     reason = "an `async fn` would store its arguments twice"

@@ -1,4 +1,4 @@
-//! What operators and probes ask, and the answers to what does not exist.
+//! Health checks and metrics, and the answers for unknown paths and methods.
 
 use axum::{
     extract::{MatchedPath, OriginalUri, State},
@@ -23,8 +23,8 @@ pub async fn healthz() -> Response {
     Json(json!({"status": "ok"})).into_response()
 }
 
-/// The server can do its work: it is not stopping, and its database answers, or is one that comes
-/// back by itself.
+/// The server can work: it is not stopping, and its database answers. In a zone, a server stays
+/// ready during an outage of the database.
 pub async fn readyz(State(app): State<App>) -> Response {
     let unready = |reason: &str| {
         let body = json!({"status": "unready", "reason": reason});
@@ -34,13 +34,13 @@ pub async fn readyz(State(app): State<App>) -> Response {
         return unready("the server is stopping");
     }
     let asking = app.store.read(|tx| svc_store::meta::find(tx, "server_id"));
-    // A database that is silent is one that is away.
     let asked = tokio::time::timeout(DATABASE_MAX, asking)
         .await
         .unwrap_or_else(|_| Err(StoreError::Unavailable("no answer in time".to_owned())));
     match asked {
         Ok(_) => Json(json!({"status": "ready"})).into_response(),
-        // Every server of a zone would be taken out at once, and with them the calls that go on.
+        // A load balancer would remove all servers of the zone at once, and with them the calls,
+        // which need no database.
         Err(error) if app.store.is_shared() && error.is_outage() => {
             Json(json!({"status": "ready", "database": "unavailable"})).into_response()
         }
@@ -75,6 +75,6 @@ pub async fn unknown_method(
     if matched.as_str() == ANY_PATH {
         return unknown_path(OriginalUri(uri)).await;
     }
-    let detail = format!("`{}` does not take {method}", uri.path());
+    let detail = format!("`{}` does not support {method}", uri.path());
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
 }

@@ -1,7 +1,7 @@
-//! Credentials that nobody in the zone knew a moment ago, so that a client that repeats a revoked
-//! or made-up one does not make the server ask the database each time.
+//! Credentials that no server of the zone knew when they were last presented. A client that repeats
+//! a revoked or invented credential then does not cause a database query each time.
 //!
-//! A credential cannot be presented before it is made, so that one found unknown stays unknown.
+//! A credential cannot be presented before it is created, so an unknown one stays unknown.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use svc_store::Hash;
 
 /// How long a credential is remembered.
 const REMEMBERED: Duration = Duration::from_secs(5);
-/// Credentials remembered; a further one takes the place of another.
+/// Credentials remembered; a new one overwrites the one with the same index.
 const PLACES: usize = 1_024;
 
 pub(super) struct UnknownCredentials(Mutex<Vec<Option<(Hash, Instant)>>>);
@@ -32,7 +32,7 @@ impl UnknownCredentials {
     }
 }
 
-/// Keys are SHA-256: any of their bytes will do.
+/// The index of a key. Keys are SHA-256 hashes, so any of their bytes are evenly distributed.
 fn place(key: &Hash) -> usize {
     usize::from(u16::from_be_bytes([key[0], key[1]])) % PLACES
 }

@@ -1,4 +1,4 @@
-//! One connection as the table of connections knows it.
+//! One connection in the table of connections.
 
 use std::{
     net::IpAddr,
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use super::Shared;
 
-/// What a connection is asked to do.
+/// What the task of a connection must do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 #[repr(u8)]
 pub enum Order {
@@ -23,7 +23,8 @@ pub enum Order {
     Close = 2,
 }
 
-/// Shared by a connection's parts. Every change is a single relaxed store: a call passes here.
+/// The state of a connection, shared by its parts. Each change on the path of a call is a single
+/// relaxed store.
 pub struct Slot {
     client: IpAddr,
     accepted: u64,
@@ -32,11 +33,11 @@ pub struct Slot {
     /// A valid credential was presented.
     is_authenticated: AtomicBool,
     is_link: AtomicBool,
-    /// Since when no request is in progress; 0 while one is.
+    /// Since when no request has been in progress; 0 while one is.
     pub(super) idle_since: AtomicU64,
     /// HTTP/2 streams in progress.
     streams: AtomicU32,
-    /// Since when the client takes no bytes; 0 while it does.
+    /// Since when the client has accepted no bytes; 0 while it accepts them.
     pub(super) stalled_since: AtomicU64,
     order: AtomicU8,
     ordered: Notify,
@@ -60,7 +61,7 @@ impl Slot {
         }
     }
 
-    /// Different from that of every other open connection.
+    /// Unique among open connections.
     pub fn id(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
@@ -103,17 +104,16 @@ impl Slot {
         self.heads.load(Ordering::Relaxed)
     }
 
-    /// A request head arrived. Only the connection's own task calls this.
+    /// Counts a complete request head. Only the connection's own task calls this.
     pub fn note_head(&self) {
         self.heads.store(self.heads() + 1, Ordering::Relaxed);
     }
 
-    /// The connection presented a valid credential.
     pub fn note_authenticated(&self) {
         set(&self.is_authenticated);
     }
 
-    /// The connection became an agent's link, which no rule for clients applies to.
+    /// Marks the connection as an agent's link, to which the limits for clients do not apply.
     pub fn note_link(&self) {
         let mut state = self.shared.state.lock();
         if !self.is_link.swap(true, Ordering::Relaxed) {
@@ -137,7 +137,6 @@ impl Slot {
         StreamGuard(Arc::clone(self))
     }
 
-    /// The client takes no bytes.
     pub fn note_stalled(&self) {
         if self.stalled_since.load(Ordering::Relaxed) == 0 {
             let now = self.shared.now.load(Ordering::Relaxed);
@@ -157,7 +156,7 @@ impl Slot {
         }
     }
 
-    /// Completes, once, when an order is given.
+    /// Completes when an order is given; each order completes one wait.
     pub async fn ordered(&self) {
         self.ordered.notified().await;
     }
@@ -168,8 +167,8 @@ impl Slot {
         }
     }
 
-    /// What to do about a connection at this time. HTTP/1 ends idle connections by itself, so
-    /// that this closes idle ones of HTTP/2 only.
+    /// The order for a connection that exceeds a time limit. The HTTP/1 code closes idle connections
+    /// itself, so the limits on idle time only affect HTTP/2.
     pub(super) fn overdue(&self, now: u64, head: u64, stall: u64) -> Option<Order> {
         if self.is_link() {
             return None;
@@ -189,7 +188,7 @@ impl Slot {
     }
 }
 
-/// Stores only what is not there yet: the line stays shared between cores.
+/// Stores only if the flag is not set yet, so that the cache line stays shared between cores.
 fn set(flag: &AtomicBool) {
     if !flag.load(Ordering::Relaxed) {
         flag.store(true, Ordering::Relaxed);
@@ -207,7 +206,7 @@ impl Drop for StreamGuard {
     }
 }
 
-/// The place of a connection among all of them; dropped when its socket is closed.
+/// A connection's entry in the table; dropped when the socket is closed.
 pub struct Registration {
     slot: Arc<Slot>,
     key: usize,
