@@ -1,13 +1,15 @@
-//! `/mcp`: the methods a user sees, as tools of any agent that speaks MCP.
+//! `/mcp`: the methods and tool scripts that a user sees, as MCP tools.
 //!
-//! Cast: `message` reads a request, `era` tells which of the two protocols it speaks and whether
-//! it says what it must, `legacy` and `modern` answer it by what `serve` finds. `tools` makes a
-//! tool of a method or a stored script; a `view` is the list of one user, written once; `search`
-//! finds in it. `results` puts what a method answers into the form clients read. `stream` tells of
-//! changes, `reporting` of how far a call is.
+//! Modules:
+//! - `message` parses a request; `era` finds its protocol version and checks its headers.
+//! - `serve` implements `tools/list` and `tools/call`; `legacy` and `modern` write the answers.
+//! - `tools` turns a method or a stored script into a tool; a `view` is the serialised list of one
+//!   user; `search` searches a view.
+//! - `results` converts the result of a method into a tool result.
+//! - `stream` notifies clients of list changes; `reporting` streams the progress of a call.
 //!
-//! Nothing is kept between requests: each says who it is and what it wants. Who may see and call
-//! what is decided where it always is, in `methods`; a tool is a name for it and no more.
+//! No state is kept between requests. Which methods and scripts a user may see and call is decided
+//! in `methods` and `scripts`, never here.
 
 mod era;
 mod legacy;
@@ -56,9 +58,9 @@ use crate::{
     streams::Streams,
 };
 
-/// Messages of one batch.
+/// Messages in one batch.
 const BATCH_MAX: usize = 100;
-/// The answers to `server/discover` and `initialize` say who answers.
+/// The name of the server in the answers to `server/discover` and `initialize`.
 pub const SERVER_NAME: &str = "svc";
 
 pub struct Mcp {
@@ -68,7 +70,7 @@ pub struct Mcp {
     directory: Arc<Directory>,
     scripts: Arc<StoredTools>,
     metrics: Arc<Metrics>,
-    /// Searches, where there is much to search.
+    /// Runs searches in long lists.
     compute: FairPool,
     streams: Streams,
     shutdown: CancellationToken,
@@ -79,27 +81,27 @@ pub struct Mcp {
 pub enum Mode {
     #[default]
     All,
-    /// Only those that find and run the others.
+    /// Only the two tools that find and run the others.
     Search,
 }
 
-/// What goes back.
+/// The answer to one HTTP request.
 pub enum Answer {
     Json(StatusCode, Chunks),
-    /// A notification was taken.
+    /// The body held notifications only.
     Accepted,
     Stream(Box<Stream>),
-    /// A call that says how far it is.
+    /// A call that reports progress.
     Reporting(Box<Reporting>),
     TooManyCalls(OverLimit),
     TooManyStreams(QuotaExceeded),
     /// The caller has too many long computations in progress.
     Busy(PoolError),
-    /// The caller was revoked while the call was under way.
+    /// The caller was revoked during the call.
     Revoked,
 }
 
-/// A body in pieces, so that a list need not be copied into it.
+/// A body in pieces, so that a list of tools need not be copied into the answer.
 #[derive(Default)]
 pub struct Chunks(pub Vec<Bytes>);
 
@@ -115,13 +117,13 @@ impl From<Vec<u8>> for Chunks {
     }
 }
 
-/// One request and who makes it.
+/// One HTTP request and its caller.
 struct Exchange<'a> {
     caller: &'a Caller,
     headers: &'a HeaderMap,
     mode: Mode,
     arrived: Instant,
-    /// Where to tell how far a call is, if the client asked for it and can hear it.
+    /// Receives the progress of a call, if the client asked for it and accepts a stream.
     reports: Option<&'a Reports>,
 }
 
@@ -179,14 +181,15 @@ impl Mcp {
                 self.answer_single(&exchange, request, heard).await
             }
             Ok(Body::Batch(_)) if !era::takes_batches(headers) => {
-                let why = "this version of the protocol has no batches; send one message at a time";
+                let why =
+                    "this version of the protocol has no batches; send each message on its own";
                 self.refuse("", Refusal::invalid_request(why), None)
             }
             Ok(Body::Batch(requests)) => self.answer_batch(&exchange, requests).await,
         }
     }
 
-    /// `body`: the request as it came, if its answer may be a stream.
+    /// `body`: the bytes of the request, if the answer may be a stream.
     async fn answer_single(
         self: &Arc<Self>,
         exchange: &Exchange<'_>,
@@ -224,7 +227,7 @@ impl Mcp {
         }
     }
 
-    /// Batches exist in one legacy version only, so every message of one is legacy.
+    /// Only one legacy version has batches, so every message of a batch is legacy.
     async fn answer_batch(
         &self,
         exchange: &Exchange<'_>,
@@ -269,7 +272,7 @@ impl Mcp {
         Answer::Json(StatusCode::OK, body.into())
     }
 
-    /// The stream of a legacy client, which has no request to answer.
+    /// Opens the stream of a legacy client, which answers no JSON-RPC request.
     pub async fn open_legacy_stream(&self, caller: Caller, mode: Mode) -> Answer {
         let wanted = Wanted {
             era: Era::Legacy,
@@ -299,7 +302,7 @@ impl Mcp {
         }
     }
 
-    /// Calls count toward the user's limit, whichever way they come.
+    /// Counts tool calls toward the user's rate limit, like calls over JSON-RPC.
     fn admit(&self, exchange: &Exchange<'_>, messages: &[Message<'_>]) -> Result<(), OverLimit> {
         let is_call = |message: &&Message<'_>| message.method == "tools/call";
         let calls = messages.iter().filter(is_call).count();
@@ -319,13 +322,13 @@ impl Mcp {
     }
 }
 
-/// A message; `None` for a notification, which nothing is done about: there is no state that one
-/// could change.
+/// Reads a message; `None` for a notification. Notifications are ignored: the server has no state
+/// that one could change.
 fn read<'a>(
     request: Result<Request<'a>, Invalid<'a>>,
 ) -> Result<Option<Message<'a>>, (Refusal, Option<&'a str>)> {
     let request = request.map_err(|invalid| {
-        // A null id is no id of MCP's.
+        // MCP does not allow a null id.
         let id = invalid.id.filter(|id| *id != "null");
         (Refusal::of_body(&invalid.error), id)
     })?;

@@ -1,5 +1,6 @@
-//! The versions that begin with `initialize`: 2025-11-25 and before. Every outcome of a request is
-//! HTTP 200, because their clients take anything else for a broken connection.
+//! Answers in the versions that start with `initialize`: 2025-11-25 and before. Every answer to a
+//! well-formed request is HTTP 200, because clients of these versions treat any other status as a
+//! broken connection.
 
 use bytes::Bytes;
 use http::StatusCode;
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::metrics::McpOutcome;
 
-/// Told with `initialize` in search mode, where the list alone does not explain itself.
+/// Instructions for search mode, in which the list of tools does not explain itself.
 pub const SEARCH_INSTRUCTIONS: &str = "Find tools with tool_search and run them with execute_tool.";
 
 impl Mcp {
@@ -60,7 +61,7 @@ impl Mcp {
     }
 }
 
-/// A known version is echoed; else the newest is offered.
+/// Returns the requested version if it is known, else the newest legacy version.
 fn initialize(id: &str, params: &Params<'_>, mode: Mode) -> Chunks {
     let asked = params.protocol_version().unwrap_or_default();
     let version = LEGACY.into_iter().find(|known| *known == asked);

@@ -1,5 +1,5 @@
-//! The version without sessions: 2026-07-28. Each request stands alone, and each result says that
-//! it is complete and who made it.
+//! Answers in the version without sessions, 2026-07-28. Each result says that it is complete and
+//! names the server.
 
 use std::borrow::Cow;
 
@@ -21,16 +21,16 @@ use crate::metrics::McpOutcome;
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// `_meta` of a result that has nothing more to say.
+/// `_meta` of a result for which the method set none.
 const OWN_META: &str = concat!(
     r#"{"io.modelcontextprotocol/serverInfo":{"name":"svc","version":""#,
     env!("CARGO_PKG_VERSION"),
     r#""}}"#
 );
 
-/// How long what the server can do stays true: as long as a connection usually lives.
+/// How long a client may cache `server/discover`: about the life of a connection.
 const DISCOVER_TTL_MS: u32 = 60 * 60 * 1_000;
-/// A list may change at any moment.
+/// A list may change at any time, so it must not be cached.
 const LIST_TTL_MS: u32 = 0;
 
 impl Mcp {
@@ -147,7 +147,7 @@ fn call(id: &str, result: &ToolResult) -> Chunks {
     body.into()
 }
 
-/// The first message of a subscription: what it will tell of.
+/// The first message of a subscription: the kinds of notifications that it will send.
 pub fn acknowledgement(subscription: &str, list_changed: bool) -> String {
     let notifications = if list_changed {
         json!({"toolsListChanged": true})
@@ -159,7 +159,7 @@ pub fn acknowledgement(subscription: &str, list_changed: bool) -> String {
     )
 }
 
-/// Legacy streams have no subscription to name.
+/// `subscription` is `None` for legacy streams.
 pub fn list_changed(subscription: Option<&str>) -> String {
     let method = "notifications/tools/list_changed";
     match subscription {
@@ -170,7 +170,8 @@ pub fn list_changed(subscription: Option<&str>) -> String {
     }
 }
 
-/// The answer to the request that opened a subscription: it is over, and was not just cut off.
+/// The answer to the request that opened a subscription: the server ended it, and the connection was
+/// not lost.
 pub fn subscription_ended(subscription: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{subscription},"result":{{"resultType":"complete","_meta":{{"{SUBSCRIPTION_ID}":{subscription},"{SERVER_INFO}":{}}}}}}}"#,

@@ -1,8 +1,8 @@
-//! A call whose client wants to hear how far it is: reports on a stream, and its answer last.
+//! A call with progress: a stream of reports that ends with the answer.
 //!
-//! Until the first report it is a call like any other, so that what is refused at once is refused
-//! with the status it always has. Dropping it cancels the call, and so does revoking its caller,
-//! within [`RECHECK_EVERY`].
+//! The stream starts with the first report. A call that is answered before has no stream, so an
+//! early error keeps its HTTP status. The call is cancelled when the stream is dropped, and within
+//! [`RECHECK_EVERY`] after the caller was revoked.
 
 use std::{collections::VecDeque, pin::Pin, sync::Arc};
 
@@ -17,15 +17,15 @@ use crate::{
     live::{Listener, Reports},
 };
 
-/// What a call takes along that outlives the request that made it.
+/// Owned copies of the request: the call outlives the HTTP handler.
 pub struct Request {
     pub caller: Caller,
     pub headers: HeaderMap,
     pub mode: Mode,
     pub arrived: Instant,
-    /// A single `tools/call`, which was read before.
+    /// A single `tools/call`, which was parsed before.
     pub body: Bytes,
-    /// As it was written.
+    /// The progress token as JSON.
     pub token: String,
 }
 
@@ -34,14 +34,14 @@ pub struct Reporting {
     admission: Admission,
     reports: Listener,
     token: String,
-    /// The last report that was told: only more than that is progress.
+    /// The value of the last report sent; a report with a lower or equal value is dropped.
     last: Option<f64>,
-    /// Messages to go out.
+    /// Messages to send.
     waiting: VecDeque<String>,
     is_answered: bool,
 }
 
-/// Looks every second whether the caller is still admitted.
+/// Checks regularly whether the caller is still admitted.
 struct Admission {
     directory: Arc<Directory>,
     caller: Caller,
@@ -98,7 +98,7 @@ impl Reporting {
         }
     }
 
-    /// The answer, if nothing is reported before it; else the stream that it ends.
+    /// Returns the answer if it comes before the first report, else the stream.
     pub async fn begin(mut self) -> Answer {
         match self.advance().await {
             Some(answer) if self.waiting.is_empty() => answer,
@@ -118,8 +118,8 @@ impl Reporting {
         self.waiting.pop_front()
     }
 
-    /// Waits until a report is there to be told, or the answer is. Reports that came before the
-    /// answer are told before it.
+    /// Waits for a report to send, or for the answer. Reports that arrived before the answer are sent
+    /// before it.
     async fn advance(&mut self) -> Option<Answer> {
         while self.waiting.is_empty() {
             let answer = tokio::select! {
@@ -134,7 +134,7 @@ impl Reporting {
             while let Some(report) = self.reports.find_next() {
                 self.tell(&report);
             }
-            // The answer of a revoked caller's call is not for them.
+            // A revoked caller must not get the answer.
             return Some(match self.admission.is_revoked() {
                 true => Answer::Revoked,
                 false => answer,
@@ -165,7 +165,7 @@ impl Reporting {
             for chunk in &chunks.0 {
                 fold_lines(&mut message, chunk);
             }
-            // The link let only JSON through, and JSON is UTF-8.
+            // The link passes only JSON, which is UTF-8.
             let message = String::from_utf8(message)
                 .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
             self.waiting.push_back(message);
@@ -183,7 +183,7 @@ async fn answer(mcp: &Mcp, request: Request, reports: Reports) -> Answer {
     };
     let message = match parse_body(&request.body) {
         Ok(Body::Single(message)) => read(message),
-        // It was one before.
+        // Cannot happen: the same body was parsed before.
         _ => return Answer::Accepted,
     };
     match message {
@@ -195,7 +195,7 @@ async fn answer(mcp: &Mcp, request: Request, reports: Reports) -> Answer {
 fn notification(token: &str, progress: &Progress) -> String {
     let members = progress.to_bytes();
     let members = String::from_utf8_lossy(&members);
-    // The members of the report, without the brace before them.
+    // The members of the report with the closing brace, without the opening one.
     let members = members.strip_prefix('{').unwrap_or_default();
     format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},{members}}}"#

@@ -1,4 +1,4 @@
-//! `tools/list` and `tools/call`, the same in both eras but for their form.
+//! `tools/list` and `tools/call`, for both eras; `legacy` and `modern` write the answers.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use super::{
 };
 use crate::methods::calls::outcome_of;
 
-/// Tools that are searched at once; more take longer than a millisecond.
+/// Searches in more tools than this take over a millisecond and run on `App::compute`.
 const SMALL_SEARCH: usize = 100;
 
 impl Mcp {
-    /// One page of tools as JSON, and the cursor of the next.
+    /// One page of tools as JSON, and the cursor of the next page.
     pub(super) async fn list(
         &self,
         exchange: &Exchange<'_>,
         era: Era,
         params: &Params<'_>,
     ) -> Result<(Bytes, Option<String>), Refusal> {
-        let bad_cursor = || Refusal::invalid_params("the cursor is none of this list");
+        let bad_cursor = || Refusal::invalid_params("the cursor is invalid; list from the start");
         let cursor = params.cursor();
         let cursor = cursor
             .map(|cursor| cursor.ok_or_else(bad_cursor))
@@ -95,7 +95,7 @@ impl Mcp {
         Ok(Box::pin(self.compute.run(user, answer)).await?)
     }
 
-    /// Answers `execute_tool`: what is wrong with it is told the model, which chose the name.
+    /// Answers `execute_tool`. Errors become a tool result, so that the model can correct itself.
     async fn execute(
         &self,
         exchange: &Exchange<'_>,
@@ -110,7 +110,7 @@ impl Mcp {
         let unknown = || {
             let name = echo(&name);
             ToolResult::error(&format!(
-                "there is no tool `{name}`; find names with tool_search"
+                "unknown tool `{name}`; find names with tool_search"
             ))
         };
         let Some(tool) = view.find(&name) else {
@@ -120,7 +120,7 @@ impl Mcp {
         result.unwrap_or_else(unknown)
     }
 
-    /// Runs a tool; `None` if it has vanished since it was listed.
+    /// Runs a tool; `None` if it no longer exists.
     async fn run(
         &self,
         exchange: &Exchange<'_>,

@@ -1,7 +1,7 @@
-//! Streams that tell one user that their list of tools has changed, and nobody else.
+//! Streams that notify a client when its user's list of tools has changed.
 //!
-//! A change anywhere wakes them all; each then compares a few numbers, and only if its own list
-//! really reads differently it says so.
+//! A change of any method or script wakes all streams. Each stream compares the digest of its user's
+//! list and sends a notification only if the digest differs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,12 +23,12 @@ use crate::{
     streams::OpenStream,
 };
 
-/// How often an open stream asks whether its credential still holds.
+/// How often an open stream checks that its credential is still valid.
 pub(super) const RECHECK_EVERY: Duration = Duration::from_secs(1);
-/// Changes within this time are told as one.
+/// Changes within this time cause one notification.
 const SETTLE: Duration = Duration::from_millis(100);
 
-/// What a stream is told of.
+/// What a stream watches.
 pub struct Sources {
     pub views: Arc<Views>,
     pub directory: Arc<Directory>,
@@ -37,11 +37,11 @@ pub struct Sources {
     pub shutdown: CancellationToken,
 }
 
-/// What a stream was opened for.
+/// What the client requested.
 pub struct Wanted {
     pub era: Era,
     pub mode: Mode,
-    /// Whether changes of the list are told at all.
+    /// Whether to notify of changes of the list.
     pub list_changed: bool,
     /// The id of the request that opened a modern stream.
     pub subscription: Option<String>,
@@ -53,9 +53,9 @@ pub struct Stream {
     caller: Caller,
     wanted: Wanted,
     recheck: Interval,
-    /// When to look at the list again.
+    /// When to check the list again.
     look_at: Option<Instant>,
-    /// The list as it was told last.
+    /// The digest of the list at the last check.
     digest: u64,
     state: State,
     _open: OpenStream,
@@ -79,7 +79,7 @@ impl Stream {
     ) -> Result<Self, PoolError> {
         let mut recheck = interval(RECHECK_EVERY);
         recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // In this order: what changes after the list was read is heard of.
+        // Subscribe before reading the list, so that no later change is missed.
         let users = sources.directory.subscribe();
         let view = sources.views.of(&caller.user).await?;
         let digest = view.list(wanted.era).digest();
@@ -101,7 +101,7 @@ impl Stream {
         })
     }
 
-    /// The next message as JSON; `None` once the credential is refused or the server stops.
+    /// The next message as JSON; `None` after the credential was rejected or the server stopped.
     pub async fn next(&mut self) -> Option<String> {
         match self.state {
             State::Ended => return None,
@@ -185,7 +185,7 @@ impl Stream {
         }
     }
 
-    /// Whether the caller would be let in now, and as whom.
+    /// Resolves the caller again; false if the caller may no longer use MCP.
     fn is_let_in(&mut self) -> bool {
         match self
             .sources
@@ -205,7 +205,7 @@ impl Stream {
             return false;
         }
         let Ok(view) = self.sources.views.of(&self.caller.user).await else {
-            // The user has too much else in progress.
+            // The user has too many computations in progress: try again later.
             self.look_soon();
             return false;
         };

@@ -1,7 +1,7 @@
-//! A method or a stored script as a tool: its name, and its schemas made safe.
+//! Turns a method or a stored script into a tool, with a safe name and safe schemas.
 //!
-//! A list is read as a whole: one schema that a client cannot take costs it every tool. So what
-//! others publish is changed as little as possible, and as much as clients in use need.
+//! Clients reject a whole list because of one schema that they cannot read. So schemas are changed
+//! where clients in use require it, and as little as possible.
 
 pub mod param_headers;
 mod schema;
@@ -24,34 +24,37 @@ pub struct Tool {
     pub headers: Vec<ParamHeader>,
 }
 
-/// What stands behind a tool.
+/// The method or script that a tool calls.
 pub enum Target {
     Method {
-        /// The name the user calls it by.
+        /// The visible name, by which the user calls the method.
         visible: String,
         definition: Arc<Definition>,
     },
     Script(Arc<ScriptTool>),
 }
 
-/// Which lists say what a successful result looks like; there it then also has to be.
+/// The output schema that lists show for a tool. A successful result must match it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
+    /// No schema.
     Unsaid,
-    /// An object; both eras know that.
+    /// A schema for an object, in both eras.
     Object,
-    /// Any value; only the modern era knows that.
+    /// A schema for another type, which only the modern era allows.
     AnyValue,
 }
 
-/// A tool and its place in the lists.
+/// A tool and its serialised forms.
 pub struct Projected {
     pub tool: Tool,
-    /// Whether it is the user's own, and when it was registered: what decides over a name.
+    /// Of several tools with one name, an own tool wins, then the lowest `place`.
     pub is_own: bool,
+    /// The order of registration.
     pub place: u64,
-    /// As JSON; the legacy form only where it is another one.
+    /// The tool as JSON.
     pub modern: String,
+    /// `None` if the legacy form is the same.
     pub legacy: Option<String>,
 }
 
@@ -73,12 +76,12 @@ impl Tool {
     fn public_name(&self) -> String {
         match &self.target {
             Target::Method { visible, .. } => tool_name(visible),
-            // People name scripts freely; clients take letters, digits, `_` and `-`.
+            // Names of scripts are free; clients accept letters, digits, `_` and `-`.
             Target::Script(script) => script.name.replace(|c: char| !is_name_character(c), "_"),
         }
     }
 
-    /// The name that people know what stands behind it by.
+    /// The name of the method or script, as users know it.
     pub fn source(&self) -> &str {
         match &self.target {
             Target::Method { visible, .. } => visible,
@@ -101,7 +104,7 @@ struct Written<'a> {
     output_schema: Option<&'a Value>,
 }
 
-/// A method as a tool of `viewer`; `None` if it is none, or its owner is gone.
+/// A method as a tool of `viewer`; `None` if it is not published as a tool, or its owner is inactive.
 pub fn of_method(
     viewer: UserId,
     owner: &User,
@@ -128,7 +131,7 @@ pub fn of_method(
 
 pub fn of_script(script: &Arc<ScriptTool>) -> Projected {
     let target = Target::Script(Arc::clone(script));
-    // Scripts stand behind methods of the same kind: a method is there because a space runs.
+    // Methods win over scripts with the same tool name: a method exists because a space runs.
     project(
         target,
         script.params_schema.as_ref(),

@@ -1,4 +1,4 @@
-//! The tools of one user, written once: an answer to `tools/list` copies nothing of them.
+//! The tools of one user, serialised once: an answer to `tools/list` does not copy them.
 
 mod cache;
 mod list;
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{identity::User, methods::registry::ToolsVersion};
 
-/// What a view depends on: while this is the same, the view is.
+/// Everything a view depends on: equal stamps mean equal views.
 #[derive(Clone)]
 pub struct Stamp {
     user: Arc<User>,
@@ -49,17 +49,18 @@ pub struct View {
     index: OnceLock<Index>,
 }
 
-/// A tool that is not in the list, because another one has its name.
+/// A tool that is not listed, because another tool has the same name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Shadowed {
     pub tool: String,
-    /// What stands behind the one left out, and behind the one kept.
+    /// The method or script of the omitted tool.
     pub source: String,
+    /// The method or script of the listed tool.
     pub by: String,
 }
 
 impl View {
-    /// Of several tools with one name the user's own stays, else the one registered first.
+    /// Of several tools with one name, the user's own is kept, else the one registered first.
     fn new(stamp: Stamp, mut projected: Vec<Projected>) -> (Self, Vec<Shadowed>) {
         projected.sort_by(|a, b| {
             let rank = |p: &Projected| (!p.is_own, p.place);
@@ -120,18 +121,18 @@ impl View {
         &self.tools
     }
 
-    /// Built when somebody searches.
+    /// Built by the first search.
     pub fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::new(&self.tools))
     }
 
-    /// The page after a cursor; `None` for a cursor that is none of ours.
+    /// The page after a cursor; `None` if the cursor is malformed.
     pub fn page(&self, era: Era, cursor: Option<&str>) -> Option<Page> {
         let from = match cursor {
             None => 0,
             Some(cursor) => {
                 let after = read_cursor(cursor)?;
-                // The list may have changed since: what counts is the name, not the number.
+                // By name and not by index: the list may have changed since the last page.
                 self.tools.partition_point(|tool| *tool.name <= *after)
             }
         };
@@ -140,15 +141,15 @@ impl View {
         Some(Page { tools, next })
     }
 
-    /// About how much memory it takes.
+    /// The approximate memory of the view.
     fn bytes(&self) -> usize {
         let lists = self.legacy.bytes() + self.modern.bytes();
-        // The index is about as large as what it is made of.
+        // The index is about as large as the list.
         lists + self.modern.bytes() + self.tools.len() * 500
     }
 }
 
-/// A cursor is the last name before the page; the mark tells ours from others.
+/// A cursor is this mark and the last name of the previous page; text without the mark is rejected.
 const CURSOR_MARK: &str = "after:";
 
 fn write_cursor(name: &str) -> String {

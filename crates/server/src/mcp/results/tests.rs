@@ -64,7 +64,7 @@ fn ready_made_content_passes_through() {
             "isError": true,
         })
     );
-    // Ordinary data that happens to have such a member.
+    // Ordinary data that happens to have a member `content`.
     for data in [
         r#"{"content":["a"]}"#,
         r#"{"content":"a"}"#,

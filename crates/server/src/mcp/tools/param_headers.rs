@@ -1,8 +1,8 @@
-//! Arguments that modern clients repeat in headers: a property with `"x-mcp-header": "Region"`
-//! travels as `Mcp-Param-Region` too, and both must agree.
+//! Arguments that modern clients repeat in headers: a property with `"x-mcp-header": "Region"` is
+//! also sent as `Mcp-Param-Region`, and both must agree.
 //!
-//! A client drops a tool whose annotations break the rules, so such ones are taken out: the tool
-//! stays, without headers.
+//! Clients drop a tool whose annotations break the rules. So all annotations of such a tool are
+//! removed, and the tool is listed without headers.
 
 use http::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
@@ -18,11 +18,11 @@ const PREFIX: &str = "mcp-param-";
 /// One argument and its header.
 pub struct ParamHeader {
     header: HeaderName,
-    /// The keys that lead to it.
+    /// The keys that lead to the argument.
     path: Vec<String>,
 }
 
-/// Finds the annotations of a schema; all are removed from it if one breaks the rules.
+/// Finds the annotations of a schema, and removes all of them if one breaks the rules.
 pub fn take(schema: &mut Value) -> Vec<ParamHeader> {
     let mut found = Vec::new();
     let is_sound = scan(schema, &mut Vec::new(), true, &mut found);
@@ -34,8 +34,8 @@ pub fn take(schema: &mut Value) -> Vec<ParamHeader> {
     Vec::new()
 }
 
-/// Whether every annotation stands where and as it may. `reachable` is false once the way led
-/// through anything but `properties`.
+/// Whether all annotations follow the rules. `reachable` is false if the path leads through anything
+/// but `properties`.
 fn scan(
     schema: &Value,
     path: &mut Vec<String>,
@@ -74,7 +74,8 @@ fn is_primitive(schema: &Map<String, Value>) -> bool {
     matches!(kind, Some("string" | "integer" | "boolean"))
 }
 
-/// Whether the values of a keyword are data: an annotation in there is none.
+/// Keywords whose values are not schemas; an annotation in them has no meaning. `properties` is
+/// handled separately.
 fn is_data(key: &str) -> bool {
     matches!(
         key,
@@ -82,7 +83,7 @@ fn is_data(key: &str) -> bool {
     )
 }
 
-/// Every schema inside a schema, but for its properties.
+/// Every direct subschema except the properties.
 fn others(object: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     let values = object.iter().filter(|(key, _)| !is_data(key));
     values.flat_map(|(key, value)| match value {
@@ -118,7 +119,7 @@ fn remove(schema: &mut Value) {
     }
 }
 
-/// Refuses a call whose headers are not what its arguments say.
+/// Rejects a call whose headers differ from its arguments.
 pub fn check(wanted: &[ParamHeader], headers: &HeaderMap, arguments: &str) -> Result<(), Refusal> {
     if wanted.is_empty() {
         return Ok(());
@@ -141,10 +142,10 @@ impl ParamHeader {
         match (Header::find(headers, name.as_str()), value) {
             (Header::Absent, None) => Ok(()),
             (Header::Absent, Some(_)) => Err(Refusal::header_mismatch(format!(
-                "the header {name} is required with its argument"
+                "the header {name} is required, because its argument is set"
             ))),
             (Header::Malformed, _) => Err(Refusal::header_mismatch(format!(
-                "the header {name} must stand once, as plain text"
+                "the header {name} must occur once and be plain text"
             ))),
             (Header::One(text), Some(value))
                 if decode(text).is_some_and(|text| is_equal(&text, value)) =>
@@ -163,7 +164,7 @@ fn is_equal(header: &str, value: &Value) -> bool {
     match value {
         Value::String(text) => header == text,
         Value::Bool(value) => header == if *value { "true" } else { "false" },
-        // `42` and `42.0` are one number.
+        // `42` and `42.0` are the same number.
         Value::Number(number) => {
             header == number.to_string()
                 || header.parse::<f64>().ok().filter(|n| n.is_finite()) == number.as_f64()
@@ -204,7 +205,7 @@ mod tests {
                 !schema["properties"]["a"].to_string().contains(ANNOTATION),
                 "{schema}"
             );
-            // A property of that name is none.
+            // A property with the name of the annotation is not an annotation.
             assert!(schema["properties"].get(ANNOTATION).is_some());
         };
         check(json!({"type": "number", "x-mcp-header": "A"}));

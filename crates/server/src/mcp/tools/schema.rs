@@ -1,18 +1,18 @@
-//! Makes schemas safe for a list that is read as a whole.
+//! Makes schemas safe for clients, which reject a whole list because of one schema.
 //!
-//! Clients read `inputSchema` by a narrow form and compile each `outputSchema` while they list,
-//! with a validator of their own. What either cannot take would cost the user every tool.
+//! Clients accept only a restricted form of `inputSchema`, and compile each `outputSchema` with
+//! their own validator while they read the list.
 
 use serde_json::{Value, json};
 
-/// Dialects whose keywords mean the same to every validator in use, as far as they are kept.
+/// Dialects in which the keywords below mean the same to every validator in use.
 const DIALECTS: [&str; 3] = [
     "https://json-schema.org/draft/2020-12/schema",
     "https://json-schema.org/draft/2019-09/schema",
     "http://json-schema.org/draft-07/schema",
 ];
 
-/// Keywords that hold no schema and that no validator trips over.
+/// Keywords without a subschema, which every validator accepts.
 const PLAIN: &[&str] = &[
     "$comment",
     "const",
@@ -45,6 +45,7 @@ const PLAIN: &[&str] = &[
     "uniqueItems",
     "writeOnly",
 ];
+/// Keywords whose value is a schema.
 const ONE: &[&str] = &[
     "additionalItems",
     "additionalProperties",
@@ -58,11 +59,12 @@ const ONE: &[&str] = &[
     "unevaluatedItems",
     "unevaluatedProperties",
 ];
+/// Keywords whose value is a list of schemas.
 const LIST: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
+/// Keywords whose value maps names to schemas.
 const MAP: &[&str] = &["$defs", "definitions", "dependentSchemas", "properties"];
 
-/// Lets the root be what every client asks for: the type `object`, and an object for each
-/// property.
+/// Makes the root what every client requires: the type `object`, with an object for each property.
 pub fn make_object_root(schema: &mut Value) {
     let Value::Object(root) = schema else {
         *schema = json!({"type": "object"});
@@ -81,8 +83,8 @@ pub fn make_object_root(schema: &mut Value) {
     }
 }
 
-/// The schema of a result, if every validator can compile it; a list without it loses nothing but
-/// a promise.
+/// The schema of a result, if every validator can compile it. Otherwise the list shows none, which is
+/// allowed.
 pub fn portable_output(schema: &Value) -> Option<Value> {
     let mut root = schema.as_object()?.clone();
     if let Some(dialect) = root.remove("$schema") {
@@ -101,7 +103,7 @@ pub fn portable_output(schema: &Value) -> Option<Value> {
     Some(schema)
 }
 
-/// What every validator can compile, and compiles to the same.
+/// Checks that every validator can compile a schema, and gives it the same meaning.
 struct Portable<'a> {
     root: &'a Value,
 }
@@ -138,8 +140,8 @@ impl Portable<'_> {
         }
     }
 
-    /// Within the schema, by plain names, and never to another reference: a ring of those has
-    /// validators run for ever.
+    /// A reference must stay within the schema, use plain names, and not point to another reference:
+    /// validators loop for ever on a cycle of references.
     fn takes_reference(&self, reference: &str) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/_-.$".contains(c);
         let Some(pointer) = reference.strip_prefix('#') else {
@@ -150,8 +152,8 @@ impl Portable<'_> {
     }
 }
 
-/// A regular expression that means the same everywhere, also where unknown escapes are errors:
-/// the common classes, escapes of punctuation that has a meaning, plain groups and quantifiers.
+/// Whether a regular expression means the same in all engines, also in those that reject unknown
+/// escapes: common classes, escapes of special punctuation, plain groups and quantifiers.
 fn is_portable_pattern(pattern: &str) -> bool {
     let mut rest = pattern.chars();
     let mut in_class = false;
@@ -167,7 +169,7 @@ fn is_portable_pattern(pattern: &str) -> bool {
             '[' => in_class = true,
             ']' if !in_class => return false,
             ']' => in_class = false,
-            // Set operations of some dialects.
+            // Set operations in some engines.
             '&' | '~' if in_class => return false,
             '(' if !in_class && rest.as_str().starts_with('?') => {
                 if !rest.as_str().starts_with("?:") {

@@ -1,4 +1,4 @@
-//! Views by user, each built anew only when what it depends on has changed.
+//! The cache of views by user. A view is rebuilt only when its stamp has changed.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,10 +21,11 @@ use crate::{
     scripts::StoredTools,
 };
 
-/// Users whose views are kept, and bytes of all views together; then the least recently used go.
+/// Views in the cache; beyond that, the least recently used are removed.
 const VIEWS_MAX: usize = 10_000;
+/// Bytes of all views in the cache.
 const BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Reports of names taken that are remembered, so that each is made once.
+/// Warnings about shadowed tools that are remembered, so that each is logged once.
 const REPORTS_MAX: usize = 10_000;
 
 pub struct Views {
@@ -32,10 +33,10 @@ pub struct Views {
     directory: Arc<Directory>,
     scripts: Arc<StoredTools>,
     kept: RwLock<Kept>,
-    /// Counts uses, to tell which view was used last.
+    /// Counts uses, to find the least recently used view.
     clock: AtomicU64,
     reported: Mutex<HashSet<(UserId, String)>>,
-    /// Builds views that are not small.
+    /// Builds large views.
     compute: FairPool,
 }
 
@@ -68,9 +69,9 @@ impl Views {
         }
     }
 
-    /// The view of a user as things are now.
+    /// The current view of a user.
     pub async fn of(self: &Arc<Self>, user: &Arc<User>) -> Result<Arc<View>, PoolError> {
-        // Taken before the view is built: a change meanwhile makes it old, never unnoticed.
+        // Taken before the view is built, so that a change meanwhile makes the view stale.
         let stamp = self.stamp(user);
         if let Some(view) = self.find(&stamp) {
             return Ok(view);
@@ -80,7 +81,7 @@ impl Views {
         }
         let views = Arc::clone(self);
         let build = move |_: &_| match views.find(&stamp) {
-            // Another request of the user has built it meanwhile.
+            // Another request of the user built the view meanwhile.
             Some(view) => view,
             None => views.make(stamp),
         };
@@ -153,7 +154,7 @@ impl Views {
                 warn!(
                     user.name = %user.name,
                     method.name = shadowed.source,
-                    "`{}` is not among the user's MCP tools: the name `{}` belongs to `{}`",
+                    "`{}` is not listed as an MCP tool of the user: the tool name `{}` is used by `{}`",
                     shadowed.source,
                     shadowed.tool,
                     shadowed.by
@@ -174,7 +175,8 @@ impl Kept {
         }
     }
 
-    /// Lets an eighth go, so that this is not done for each new view; never the newest.
+    /// Removes an eighth of the cache, so that not every new view causes a removal. Keeps the newest
+    /// view.
     fn shrink(&mut self, newest: UserId) {
         let mut by_use: Vec<_> = self
             .views

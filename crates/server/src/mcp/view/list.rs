@@ -1,4 +1,4 @@
-//! Tools as JSON, one after another, so that any page is one piece of it.
+//! All tools as one JSON text, so that every page is a slice of it.
 
 use std::{
     hash::{DefaultHasher, Hasher as _},
@@ -9,22 +9,23 @@ use bytes::Bytes;
 
 /// Tools on one page.
 const PAGE_TOOLS_MAX: usize = 1_000;
-/// Bytes of one page: tools with very large schemas come in more pages.
+/// Bytes of one page, unless a single tool is larger.
 const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 #[derive(Clone, Default)]
 pub struct List {
-    /// The tools, with commas between.
+    /// The tools as JSON, separated by commas.
     text: Bytes,
-    /// Where each stands.
+    /// The position of each tool in `text`.
     places: Vec<Range<usize>>,
     digest: u64,
 }
 
-/// What one answer holds.
+/// One page of a list.
 pub struct Page {
-    /// Tools as JSON, with commas between.
+    /// Tools as JSON, separated by commas.
     pub tools: Bytes,
+    /// The cursor of the next page.
     pub next: Option<String>,
 }
 
@@ -62,7 +63,8 @@ impl List {
         &self.text[self.places[at].clone()]
     }
 
-    /// The tools from `from` on, and where the next page begins. Never empty while there are any.
+    /// The page that starts at tool `from`, and the start of the next page. A page has at least one
+    /// tool, unless `from` is the end.
     pub fn page(&self, from: usize) -> (Bytes, usize) {
         let Some(first) = self.places.get(from) else {
             return (Bytes::new(), self.places.len());
