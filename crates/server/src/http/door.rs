@@ -86,8 +86,8 @@ impl Door {
 }
 
 impl Door {
-    /// Behind a proxy that is not configured, all clients have the proxy's address, so the limits on
-    /// logins and connections apply to all of them together. Warns once.
+    /// Behind a proxy that is not configured, all clients have the proxy's address, so the limits
+    /// on logins and connections apply to all of them together. Warns once.
     fn warn_of_unknown_proxy(&self, headers: &HeaderMap, peer: Peer) {
         let warned = &self.app.warned_of_proxy;
         if !self.app.trusted_proxies.is_empty() || warned.load(Ordering::Relaxed) {

@@ -1,4 +1,5 @@
-//! Extractors for bodies, queries and ids: bounded, strictly typed, with errors that name the fault.
+//! Extractors for bodies, queries and ids: bounded, strictly typed, with errors that name the
+//! fault.
 
 use std::{
     pin::{Pin, pin},
@@ -90,7 +91,8 @@ fn account_of(parts: &Parts) -> (Account, usize) {
     (Account::Connection(id), ANONYMOUS_BYTES_MAX)
 }
 
-/// Reads the body of a record, and resolves the caller again if the server had to wait for the body.
+/// Reads the body of a record, and resolves the caller again if the server had to wait for the
+/// body.
 async fn read_record(app: &App, parts: &mut Parts, body: Body) -> Result<Bytes, ApiError> {
     let (account, bytes_max) = account_of(parts);
     let reservation = app.bodies.begin(account);

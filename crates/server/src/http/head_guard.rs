@@ -1,9 +1,9 @@
 //! Rejects HTTP/1 request heads in which a line ends with a bare LF.
 //!
-//! The HTTP library accepts a bare LF as the end of a line. A proxy in front may not, and would then
-//! see other headers in the same bytes (request smuggling). The library has no setting for this, so
-//! the guard checks the bytes first, while the connection waits for a head: it replaces a bare LF
-//! by a byte that is invalid in a head, and the library answers 400.
+//! The HTTP library accepts a bare LF as the end of a line. A proxy in front may not, and would
+//! then see other headers in the same bytes (request smuggling). The library has no setting for
+//! this, so the guard checks the bytes first, while the connection waits for a head: it replaces a
+//! bare LF by a byte that is invalid in a head, and the library answers 400.
 //!
 //! Not covered: a pipelined request after a body that is chunked or arrived in several reads.
 

@@ -1,5 +1,5 @@
-//! Accepts connections (TCP or TLS, HTTP/1.1 or 2), limits their time and number, and drains them at
-//! shutdown.
+//! Accepts connections (TCP or TLS, HTTP/1.1 or 2), limits their time and number, and drains them
+//! at shutdown.
 
 use std::{
     future::poll_fn,
@@ -186,8 +186,8 @@ where
     let mut ordered = std::pin::pin!(slot.ordered());
     let mut is_registered = false;
     let mut is_finishing = false;
-    // The wait for an order is registered once, so that an order wakes this task; after that, a busy
-    // connection only reads a flag.
+    // The wait for an order is registered once, so that an order wakes this task; after that, a
+    // busy connection only reads a flag.
     let ended = poll_fn(|context| {
         loop {
             if let Poll::Ready(ended) = connection.as_mut().poll(context) {
@@ -270,8 +270,8 @@ impl hyper::service::Service<Request<Incoming>> for WithPeer {
     }
 }
 
-/// The address of the client: the last address in `X-Forwarded-For` that is not a trusted proxy. The
-/// header counts only if a trusted proxy sent it.
+/// The address of the client: the last address in `X-Forwarded-For` that is not a trusted proxy.
+/// The header counts only if a trusted proxy sent it.
 pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let is_trusted = |address: &IpAddr| trusted.iter().any(|net| net.contains(address));
     let mut address = peer.address.ip().to_canonical();

@@ -1,4 +1,5 @@
-//! `POST /api/auth/setup`: creates the first administrator, from the page of the one-time setup link.
+//! `POST /api/auth/setup`: creates the first administrator, from the page of the one-time setup
+//! link.
 
 use axum::extract::State;
 use svc_protocol::api::{Setup, User};

@@ -70,7 +70,8 @@ impl Era {
         }
     }
 
-    /// The era by the headers alone. An unknown version counts as modern: it can only be a future one.
+    /// The era by the headers alone. An unknown version counts as modern: it can only be a future
+    /// one.
     pub fn of_headers(headers: &HeaderMap) -> Self {
         match Header::find(headers, VERSION_HEADER) {
             Header::Absent => Self::Legacy,

@@ -118,8 +118,8 @@ impl Reporting {
         self.waiting.pop_front()
     }
 
-    /// Waits for a report to send, or for the answer. Reports that arrived before the answer are sent
-    /// before it.
+    /// Waits for a report to send, or for the answer. Reports that arrived before the answer are
+    /// sent before it.
     async fn advance(&mut self) -> Option<Answer> {
         while self.waiting.is_empty() {
             let answer = tokio::select! {

@@ -23,8 +23,8 @@ pub const EXECUTE: &str = "execute_tool";
 /// Tools in the answer to a search: by default, and at most.
 const LIMIT_DEFAULT: usize = 10;
 const LIMIT_MAX: usize = 50;
-/// Bytes of tools in the answer to a search. With very large schemas, the answer has fewer tools, and
-/// a narrower query finds the others.
+/// Bytes of tools in the answer to a search. With very large schemas, the answer has fewer tools,
+/// and a narrower query finds the others.
 const FOUND_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of a query that are used; the rest is ignored.
 const QUERY_MAX: usize = 1_024;
@@ -99,8 +99,8 @@ fn write(view: &View, era: Era, found: &[usize]) -> String {
     format!(r#"{{"tools":[{tools}],"total":{total}}}"#)
 }
 
-/// Reads the tool and its arguments from those of `execute_tool`. The error is a tool result, so that
-/// the model can correct itself.
+/// Reads the tool and its arguments from those of `execute_tool`. The error is a tool result, so
+/// that the model can correct itself.
 pub fn read_execution(arguments: &str) -> Result<(Cow<'_, str>, &str), ToolResult> {
     let read: Execution<'_> = serde_json::from_str(arguments)
         .map_err(|_| ToolResult::error("`name` and `arguments` must occur only once"))?;

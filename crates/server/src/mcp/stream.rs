@@ -1,7 +1,7 @@
 //! Streams that notify a client when its user's list of tools has changed.
 //!
-//! A change of any method or script wakes all streams. Each stream compares the digest of its user's
-//! list and sends a notification only if the digest differs.
+//! A change of any method or script wakes all streams. Each stream compares the digest of its
+//! user's list and sends a notification only if the digest differs.
 
 use std::{sync::Arc, time::Duration};
 

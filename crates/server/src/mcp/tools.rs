@@ -104,7 +104,8 @@ struct Written<'a> {
     output_schema: Option<&'a Value>,
 }
 
-/// A method as a tool of `viewer`; `None` if it is not published as a tool, or its owner is inactive.
+/// A method as a tool of `viewer`; `None` if it is not published as a tool, or its owner is
+/// inactive.
 pub fn of_method(
     viewer: UserId,
     owner: &User,

@@ -1,4 +1,4 @@
-//! Holes that random sequences found or would seldom find, each as a sequence of its own.
+//! Fixed sequences for escalations that random sequences found, or would seldom find.
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ async fn post(world: &World, path: &str, by: &Cred, body: Value) -> Answer {
 }
 
 #[test]
-fn escalation_an_agent_token_that_rotates_itself_ends_with_the_right_of_its_maker() {
+fn escalation_an_agent_token_that_rotated_itself_ends_when_its_creator_loses_the_permission() {
     runtime().block_on(async {
         let world = World::start().await;
         let owner = someone(&world, &["use_spaces"]).await;

@@ -1,4 +1,4 @@
-//! What a successful change does to the model.
+//! Applies successful changes to the model.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::{
 const SESSION_DAYS: i64 = 30;
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
-/// Takes a change in. Returns the credential that the answer rightly holds.
+/// Applies a change. Returns the new credential that the answer may contain.
 pub fn apply(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Option<CredIx> {
     let made = take_in(model, caller, act, answer);
     model.end_lost_agent_tokens();
@@ -143,7 +143,7 @@ fn take_in(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Opt
             let owner = model.spaces[space].owner;
             let value = answer.str("agent_token");
             let new = add_cred(model, caller, value, owner, kind, None);
-            // A token that rotates itself still counts as made by its first maker.
+            // A token that rotates itself keeps its first creator.
             let inherited = caller.cred.and_then(|cred| model.creds[cred].maker);
             model.creds[new].maker = inherited.or((subject != owner).then_some(subject));
             return Some(new);
@@ -153,7 +153,7 @@ fn take_in(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Opt
     None
 }
 
-/// Changes that never make a credential.
+/// Changes that never create a credential.
 fn resource(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) {
     let subject = caller.subject;
     match act {
@@ -300,7 +300,7 @@ fn delete_user(model: &mut Model, user: UserIx) {
     own.for_each(|sink| sink.deleted = true);
 }
 
-/// The startup script that a new space has, perhaps by its template.
+/// The startup script of a new space, which may come from its template.
 fn startup_of(model: &Model, answer: &Answer) -> Option<usize> {
     let id = answer.str("startup_script_id");
     model.scripts.iter().position(|script| script.id == id)

@@ -1,14 +1,14 @@
-//! The escalation test: random users with random permissions make random requests of every
-//! changing route, against the real router. After each answer an oracle that knows nothing of the
-//! server's code checks that no user obtained a credential, code execution or a view beyond what
-//! their permissions allow.
+//! The escalation test: random users with random permissions send random requests to every route
+//! of the real router. After each answer, an oracle that uses no code of the server checks that no
+//! user obtained a credential, code execution or a view beyond their permissions.
 //!
-//! - `SVC_ESCALATION_SEQUENCES=20000`: how many sequences (default [`SEQUENCES`]).
+//! - `SVC_ESCALATION_SEQUENCES=20000`: the number of sequences (default [`SEQUENCES`]).
 //! - `SVC_ESCALATION_SEED=7`: only this sequence; a failure prints the seed.
-//! - `SVC_ESCALATION_STEPS=0,4,9`: with a seed, only these of its steps.
-//! - `SVC_ESCALATION_IGNORE=power.role,view.list`: rules that are not judged.
-//! - `SVC_ESCALATION_COVERAGE=1`: print how often each route was asked and succeeded.
-//! - `SVC_ESCALATION_SURVEY=1`: go on after a failure; list every broken rule with its first seed.
+//! - `SVC_ESCALATION_STEPS=0,4,9`: with a seed, only these steps of the sequence.
+//! - `SVC_ESCALATION_IGNORE=power.role,view.list`: rules that are not checked.
+//! - `SVC_ESCALATION_COVERAGE=1`: print how many requests each route got, and how many succeeded.
+//! - `SVC_ESCALATION_SURVEY=1`: continue after a failure; list every broken rule with its first
+//!   seed.
 
 mod directed;
 mod effects;
@@ -41,14 +41,14 @@ use self::{
 
 /// Sequences of a run without settings.
 const SEQUENCES: u64 = 2_000;
-/// Sequences that share one server: more would make its lists long.
+/// Sequences that share one server; with more, the server's lists would get long.
 const SEQUENCES_PER_WORLD: u64 = 40;
-/// Threads, each with servers of its own.
+/// Threads, each with its own servers.
 const WORKERS: usize = 2;
 /// The first seed of a run.
 const FIRST_SEED: u64 = 1;
 
-/// Rules that a run leaves out (`SVC_ESCALATION_IGNORE`), to look for others.
+/// Rules that a run does not check (`SVC_ESCALATION_IGNORE`), so that it can find others.
 fn gaps() -> Vec<String> {
     let ignored = std::env::var("SVC_ESCALATION_IGNORE").unwrap_or_default();
     ignored.split(',').map(str::to_owned).collect()
@@ -127,7 +127,7 @@ fn escalation_no_sequence_gives_more_than_is_held() {
         .collect();
     assert!(
         run.sequences < SEQUENCES || never.is_empty(),
-        "routes that never succeeded, so that nothing was tested: {never:?}"
+        "routes without a successful request, which tested nothing: {never:?}"
     );
 }
 
@@ -143,7 +143,7 @@ struct Run {
 }
 
 impl Run {
-    /// Takes sequences until there are no more, on servers of its own.
+    /// Runs sequences on its own servers until none is left.
     async fn work(&self) {
         loop {
             let world = World::start().await;
@@ -201,7 +201,7 @@ fn is_survey() -> bool {
     std::env::var_os("SVC_ESCALATION_SURVEY").is_some()
 }
 
-/// Drops steps for as long as the same rule still breaks.
+/// Drops every step without which the same rule still breaks.
 async fn shrink(seed: u64, first: Failure) -> (Vec<usize>, Failure) {
     let seeds = step_seeds(seed);
     let mut kept: Vec<usize> = (0..seeds.len()).collect();

@@ -1,11 +1,11 @@
-//! What the test knows about users, credentials and resources, and the rules it derives from that.
+//! The test's model of users, credentials and resources.
 //!
-//! Nothing here uses the product's own rules: permissions are a bit set of this file, and who may
-//! do what is written down again in `rules` and `views`.
+//! The model must not use the rules of the product: permissions are a bit set defined here, and
+//! `rules` and `views` state again which user may do and see what.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every permission of the product, by name. A test compares the list with the server's.
+/// Every permission of the product. A test compares this list with that of the server.
 pub const PERMISSIONS: [&str; 12] = [
     "use_spaces",
     "manage_spaces",
@@ -21,7 +21,7 @@ pub const PERMISSIONS: [&str; 12] = [
     "view_audit",
 ];
 
-/// The built-in roles are the first ones of every sequence.
+/// Indexes of the built-in roles, which come first in every sequence.
 pub const ROLE_USER: usize = 0;
 pub const ROLE_ADMIN: usize = 1;
 
@@ -53,7 +53,7 @@ impl Perms {
         Self(self.closed().0 & !other.closed().0)
     }
 
-    /// Managing global sinks includes managing own ones.
+    /// Adds implied permissions: managing global sinks includes managing own ones.
     pub fn closed(self) -> Self {
         if self.0 & Self::of(&["manage_global_event_sinks"]).0 != 0 {
             self.union(Self::of(&["manage_own_event_sinks"]))
@@ -92,7 +92,7 @@ pub struct User {
     pub roles: Vec<usize>,
     pub groups: Vec<usize>,
     pub password: String,
-    /// People who know the password.
+    /// Users who know the password.
     pub known_by: BTreeSet<UserIx>,
 }
 
@@ -118,16 +118,17 @@ pub enum Kind {
 
 pub struct Cred {
     pub value: String,
-    /// The user it authenticates as.
+    /// The user whom the credential authenticates.
     pub subject: UserIx,
-    /// The person who received it.
+    /// The user who received the credential.
     pub holder: UserIx,
     pub kind: Kind,
     /// Milliseconds of the server's clock.
     pub expires_at: Option<i64>,
-    /// The token it was made with.
+    /// The token with which this one was created.
     pub parent: Option<CredIx>,
-    /// The other user who made an agent token for its space. It ends with their right to do so.
+    /// The creator of an agent token, if not the owner of the space. The token ends when the
+    /// creator loses the permission to create it.
     pub maker: Option<UserIx>,
     /// Revoked, replaced or logged out.
     pub ended: bool,
@@ -140,7 +141,7 @@ pub struct Space {
     pub stopped: bool,
     pub deleted: bool,
     pub startup: Option<usize>,
-    /// The template it was made from.
+    /// The template from which the space was created.
     pub template: Option<usize>,
 }
 
@@ -149,7 +150,7 @@ pub struct Script {
     pub kind: &'static str,
     pub global: bool,
     pub owner: UserIx,
-    /// Who wrote the source that is stored now, and what they held then.
+    /// The user who saved the current source, and their permissions at that time.
     pub saver: UserIx,
     pub saver_perms: Perms,
     /// The global library that the source imports.
@@ -169,11 +170,12 @@ pub struct Sink {
 
 pub struct Template {
     pub id: String,
-    /// Who saved it last, and what they held then.
+    /// The user who saved the template last, and their permissions at that time.
     pub saver: UserIx,
     pub saver_perms: Perms,
-    /// Whether it has a health check, and a startup script.
+    /// Has a health check.
     pub check: bool,
+    /// Has a startup script.
     pub script: bool,
     pub deleted: bool,
 }
@@ -183,7 +185,7 @@ pub struct Method {
     pub owner: UserIx,
     pub space: usize,
     pub shared: bool,
-    /// `None`: shared with everybody.
+    /// `None`: shared with all users.
     pub groups: Option<Vec<usize>>,
 }
 
@@ -191,7 +193,7 @@ pub struct Event {
     pub id: String,
 }
 
-/// Code that a person chose and that runs as another user.
+/// Code that one user chose and that runs as another user.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Control {
     pub author: UserIx,
@@ -212,12 +214,12 @@ pub struct Model {
     pub methods: Vec<Method>,
     pub events: Vec<Event>,
     pub controls: BTreeSet<Control>,
-    /// Whose a marker is.
+    /// The owner of each marker.
     pub owners: BTreeMap<String, UserIx>,
 }
 
 impl Model {
-    /// What a user's roles hold, whether the user is active or not.
+    /// The permissions of a user's roles, also of an inactive user.
     pub fn perms(&self, user: UserIx) -> Perms {
         let roles = self.users[user].roles.iter().map(|&role| &self.roles[role]);
         let held = roles.filter(|role| !role.deleted).map(|role| role.perms);
@@ -241,7 +243,7 @@ impl Model {
                 .is_none_or(|parent| self.is_alive_itself(parent))
     }
 
-    /// A token's descendants end with it; its user's state is checked once.
+    /// Like `is_alive`, without the state of the user, which a parent shares with its child.
     fn is_alive_itself(&self, cred: CredIx) -> bool {
         let cred = &self.creds[cred];
         let expired = cred.expires_at.is_some_and(|at| at <= self.now);
@@ -266,7 +268,7 @@ impl Model {
         }
     }
 
-    /// Everything a person can do, by whatever they know or control.
+    /// All permissions that a user can exercise through credentials, passwords and code.
     pub fn authority(&self, person: UserIx) -> Perms {
         let mut held = Perms::default();
         for (index, cred) in self.creds.iter().enumerate() {
@@ -309,7 +311,7 @@ impl Model {
         }
     }
 
-    /// Ends agent tokens whose maker could not make them any more.
+    /// Ends agent tokens whose creator could no longer create them.
     pub fn end_lost_agent_tokens(&mut self) {
         let lost: Vec<_> = (0..self.creds.len())
             .filter(|&cred| {
@@ -367,7 +369,7 @@ impl Model {
             .collect()
     }
 
-    /// Users for whom a script runs without their doing: at the start of a space, or in a sink.
+    /// Users as whom a script runs without their action: at the start of a space, or in a sink.
     pub fn runs_for(&self, script: usize) -> Vec<UserIx> {
         let spaces = self.spaces.iter().filter(|space| !space.deleted);
         let spaces = spaces.filter(|space| space.startup == Some(script));

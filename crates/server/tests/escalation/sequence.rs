@@ -1,4 +1,4 @@
-//! One sequence: a fresh population, then random requests, each judged.
+//! One sequence: creates users, then sends random requests and checks each answer.
 
 mod credentials;
 mod population;
@@ -15,17 +15,17 @@ use crate::{
     world::{Answer, Presents, World},
 };
 
-/// The first user of a sequence holds everything.
+/// The first user of a sequence holds every permission.
 const OWNER: UserIx = 0;
 
-/// Why a sequence failed, and how it went.
+/// The broken rule, and the log of the sequence.
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub violation: Violation,
     pub log: Vec<String>,
 }
 
-/// How often each route was asked and how often it succeeded.
+/// For each route, the number of requests and how many succeeded.
 pub type Coverage = std::collections::BTreeMap<String, (u64, u64)>;
 
 pub struct Sequence<'a> {
@@ -56,10 +56,10 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    /// Runs the sequence of `seed` with these of its steps.
+    /// Runs the sequence of `seed` with these steps.
     pub async fn run(&mut self, seed: u64, steps: &[u64]) -> Result<(), Failure> {
         let outcome = self.run_steps(seed, steps).await;
-        // The next sequence knows nothing of these methods.
+        // The model of the next sequence does not contain these methods.
         for method in &self.model.methods {
             self.world.withdraw(&self.model.spaces[method.space].id);
         }
@@ -73,7 +73,7 @@ impl<'a> Sequence<'a> {
             self.step(step).await?;
         }
         self.check_credentials().await?;
-        // By then every token that expires has expired.
+        // After this time, every expiring token has expired.
         self.pass_days(25);
         self.check_credentials().await
     }
@@ -100,7 +100,7 @@ impl<'a> Sequence<'a> {
         Ok(())
     }
 
-    /// A credential for a route: usually one that opens it.
+    /// Picks a credential for a request: usually one that may use the route.
     fn choose(&self, rng: &mut Rng, (method, route): (&str, &str)) -> CredIx {
         let needs = needed(method, route);
         let for_agents = rules::is_for_agents(method, route);
@@ -115,7 +115,7 @@ impl<'a> Sequence<'a> {
                 && self.model.perms(record.subject).has_any(needs)
         };
         let opening: Vec<_> = all.iter().copied().filter(opens).collect();
-        // The owner of everything breaks no rule: others act more often.
+        // The first user may do everything and breaks no rule, so others act more often.
         let others: Vec<_> = opening
             .iter()
             .copied()
@@ -166,7 +166,7 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    /// Makes a request, judges the answer, and takes the change in.
+    /// Sends a request, checks the answer and applies the change to the model.
     async fn request(
         &mut self,
         caller: Caller,
@@ -246,7 +246,7 @@ impl<'a> Sequence<'a> {
         ));
     }
 
-    /// What a caller writes is theirs.
+    /// Records the caller as the owner of the markers in the request.
     fn own_markers(&mut self, caller: &Caller, sent: &str) {
         for marker in views::markers(sent) {
             let owners = &mut self.model.owners;
@@ -254,7 +254,7 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    /// The id of a new session, by which it can be ended.
+    /// Reads the id of a new session, with which the session can be ended.
     async fn learn_session(&mut self, cred: CredIx) {
         let record = &self.model.creds[cred];
         if !matches!(record.kind, Kind::Session { .. }) {

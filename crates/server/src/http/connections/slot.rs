@@ -167,8 +167,8 @@ impl Slot {
         }
     }
 
-    /// The order for a connection that exceeds a time limit. The HTTP/1 code closes idle connections
-    /// itself, so the limits on idle time only affect HTTP/2.
+    /// The order for a connection that exceeds a time limit. The HTTP/1 code closes idle
+    /// connections itself, so the limits on idle time only affect HTTP/2.
     pub(super) fn overdue(&self, now: u64, head: u64, stall: u64) -> Option<Order> {
         if self.is_link() {
             return None;

@@ -34,8 +34,8 @@ pub fn take(schema: &mut Value) -> Vec<ParamHeader> {
     Vec::new()
 }
 
-/// Whether all annotations follow the rules. `reachable` is false if the path leads through anything
-/// but `properties`.
+/// Whether all annotations follow the rules. `reachable` is false if the path leads through
+/// anything but `properties`.
 fn scan(
     schema: &Value,
     path: &mut Vec<String>,

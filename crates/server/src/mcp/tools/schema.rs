@@ -83,8 +83,8 @@ pub fn make_object_root(schema: &mut Value) {
     }
 }
 
-/// The schema of a result, if every validator can compile it. Otherwise the list shows none, which is
-/// allowed.
+/// The schema of a result, if every validator can compile it. Otherwise the list shows none, which
+/// is allowed.
 pub fn portable_output(schema: &Value) -> Option<Value> {
     let mut root = schema.as_object()?.clone();
     if let Some(dialect) = root.remove("$schema") {
@@ -140,8 +140,8 @@ impl Portable<'_> {
         }
     }
 
-    /// A reference must stay within the schema, use plain names, and not point to another reference:
-    /// validators loop for ever on a cycle of references.
+    /// A reference must stay within the schema, use plain names, and not point to another
+    /// reference: validators loop for ever on a cycle of references.
     fn takes_reference(&self, reference: &str) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/_-.$".contains(c);
         let Some(pointer) = reference.strip_prefix('#') else {

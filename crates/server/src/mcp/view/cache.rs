@@ -175,8 +175,8 @@ impl Kept {
         }
     }
 
-    /// Removes an eighth of the cache, so that not every new view causes a removal. Keeps the newest
-    /// view.
+    /// Removes an eighth of the cache, so that not every new view causes a removal. Keeps the
+    /// newest view.
     fn shrink(&mut self, newest: UserId) {
         let mut by_use: Vec<_> = self
             .views

@@ -1,4 +1,4 @@
-//! Who holds which credential, what it opens, and when it ends.
+//! Checks of credentials: their holders, their power and their end.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ impl Sequence<'_> {
             .collect()
     }
 
-    /// No user gains more by a request than its caller held.
+    /// No user may gain more by a request than its caller holds.
     pub(super) fn judge_growth(&self, caller: &Caller, before: &[Perms]) -> Vec<Violation> {
         let after = self.authorities();
         let grown = after.iter().enumerate().map(|(person, after)| {
@@ -40,7 +40,7 @@ impl Sequence<'_> {
             .collect()
     }
 
-    /// A credential of another user needs all that the user holds.
+    /// Obtaining a credential of another user requires all permissions of that user.
     pub(super) fn judge_new(&self, caller: &Caller, cred: CredIx) -> Vec<Violation> {
         let record = &self.model.creds[cred];
         let mut found = Vec::new();
@@ -61,7 +61,7 @@ impl Sequence<'_> {
             .parent
             .and_then(|parent| rules::end_of(&self.model, parent));
         if end.is_some_and(|end| record.expires_at.is_none_or(|own| own > end)) {
-            let text = "a token outlives the one that it was made with".to_owned();
+            let text = "a token outlives the token with which it was created".to_owned();
             found.push(Violation {
                 rule: "credential.outlives_parent",
                 text,
@@ -70,7 +70,7 @@ impl Sequence<'_> {
         found
     }
 
-    /// No answer holds a credential but the one that it made.
+    /// No answer may contain a credential, except the one that the request created.
     pub(super) fn judge_leaks(&self, made: Option<CredIx>, answer: &Answer) -> Vec<Violation> {
         let expected = made.map(|cred| self.model.creds[cred].value.as_str());
         let kinds = ["svc_pat_", "svc_agt_", "svc_ses_", "svc_set_"];
@@ -84,12 +84,12 @@ impl Sequence<'_> {
             .filter(|found| expected.is_none_or(|value| !found.starts_with(value)))
             .map(|_| Violation {
                 rule: "credential.leak",
-                text: "an answer holds a credential that it did not make".to_owned(),
+                text: "an answer contains a credential that the request did not create".to_owned(),
             })
             .collect()
     }
 
-    /// A credential that has ended opens nothing, whatever is asked.
+    /// An ended credential must be rejected on every route.
     pub(super) async fn use_ended(&mut self, rng: &mut Rng) -> Result<(), Failure> {
         self.model.now = self.world.now();
         let ended: Vec<_> = (0..self.model.creds.len())
@@ -114,7 +114,7 @@ impl Sequence<'_> {
 
     fn judge_ended(&self, cred: CredIx, path: &str, answer: &Answer) -> Vec<Violation> {
         let stopped = self.model.is_of_stopped_space(cred);
-        // The agent of a stopped space is known, and refused.
+        // The agent token of a stopped space is valid but not admitted.
         if answer.status == 401 || stopped && answer.status == 403 {
             return Vec::new();
         }
@@ -124,7 +124,7 @@ impl Sequence<'_> {
         vec![Violation { rule, text }]
     }
 
-    /// Every credential opens what it should and nothing else.
+    /// Checks that every credential is accepted or rejected as the model says.
     pub(super) async fn check_credentials(&mut self) -> Result<(), Failure> {
         self.model.now = self.world.now();
         for cred in 0..self.model.creds.len() {

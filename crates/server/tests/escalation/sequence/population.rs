@@ -1,4 +1,4 @@
-//! The users of a sequence and what they begin with.
+//! The users of a sequence and their first records.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::{
     world::Presents,
 };
 
-/// What the built-in role `user` holds.
+/// The permissions of the built-in role `user`.
 const USER: [&str; 4] = [
     "use_spaces",
     "use_methods",
@@ -65,7 +65,7 @@ impl Sequence<'_> {
         }
     }
 
-    /// A user with a role of their own, logged in.
+    /// Creates a user with their own role, and logs in.
     async fn add_user(&mut self, rng: &mut Rng, perms: Perms) {
         let world = self.world;
         let role = format!("{}z", world.name("zqr"));
@@ -128,7 +128,7 @@ impl Sequence<'_> {
         self.learn_session(user).await;
     }
 
-    /// Spaces, methods, tokens and scripts, each made by its owner with their session.
+    /// Creates spaces, methods, tokens and scripts of a user, with their session.
     async fn equip(&mut self, rng: &mut Rng, person: UserIx) -> Result<(), Failure> {
         let session = self
             .model

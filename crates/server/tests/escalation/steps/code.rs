@@ -85,7 +85,7 @@ pub fn emit(draft: &mut Draft<'_>) -> Option<Plan> {
     plan("/api/events/emit", body, Act::Emit)
 }
 
-/// Sinks match no event: what the engine delivers is not what is tested here.
+/// Sinks match no event: deliveries are not tested here.
 pub fn new_sink(draft: &mut Draft<'_>) -> Option<Plan> {
     let kind = draft
         .rng
@@ -148,7 +148,7 @@ pub fn delete_sink(draft: &mut Draft<'_>) -> Option<Plan> {
     bare(path, Act::DeleteSink { sink })
 }
 
-/// Runs nothing but scripts, and those seldom; a webhook is only rendered.
+/// Mostly dry runs; only scripts are sometimes run.
 pub fn test_sink(draft: &mut Draft<'_>) -> Option<Plan> {
     let sink = draft.sink()?;
     let record = &draft.model.sinks[sink];
