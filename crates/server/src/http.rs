@@ -11,6 +11,7 @@ mod cookies;
 mod door;
 mod error;
 mod event_sinks;
+mod event_stream;
 mod events;
 mod extract;
 mod groups;

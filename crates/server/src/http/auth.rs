@@ -106,8 +106,7 @@ impl Admission {
     /// requests that did not pass the middleware.
     pub fn repeat(parts: &Parts) -> Result<Option<Caller>, ApiError> {
         let admission = parts.extensions.get::<Self>();
-        let Self { gate, rule } =
-            admission.ok_or_else(|| ApiError::unauthorized("this route needs a credential"))?;
+        let Self { gate, rule } = admission.ok_or_else(ApiError::no_credential)?;
         decide(gate, *rule, parts.into())
     }
 }
@@ -132,8 +131,7 @@ impl CallGate {
             peer: Some(peer),
             ..request.into()
         };
-        decide(&self.gate, self.rule, head)?
-            .ok_or_else(|| ApiError::unauthorized("this route needs a credential"))
+        decide(&self.gate, self.rule, head)?.ok_or_else(ApiError::no_credential)
     }
 }
 

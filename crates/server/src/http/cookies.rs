@@ -20,12 +20,7 @@ const SESSION_PREFIX: &str = "svc_ses_";
 /// The session that a request presents; an error if there is more than one.
 pub fn find_session(headers: &HeaderMap, is_secure: bool) -> Result<Option<&str>, Denied> {
     let counts = |name: &str| name == SECURE || (!is_secure && name == PLAIN);
-    let mut sessions = headers
-        .get_all(header::COOKIE)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
+    let mut sessions = cookies(headers)
         .filter(|(name, value)| counts(name) && value.starts_with(SESSION_PREFIX))
         .map(|(_, value)| value);
     let session = sessions.next();
@@ -46,11 +41,11 @@ pub fn set_session(
         true => (SECURE, PLAIN),
         false => (PLAIN, SECURE),
     };
-    let mut cookies = vec![cookie(name, value, age_seconds, is_secure)];
-    if has(request, other) {
-        cookies.push(removal(other));
+    let mut set = vec![cookie(name, value, age_seconds, is_secure)];
+    if cookies(request).any(|(name, _)| name == other) {
+        set.push(removal(other));
     }
-    cookies
+    set
 }
 
 /// Removes the session cookies of both names.
@@ -58,14 +53,14 @@ pub fn remove_sessions() -> Vec<HeaderValue> {
     vec![removal(PLAIN), removal(SECURE)]
 }
 
-fn has(headers: &HeaderMap, wanted: &str) -> bool {
+/// The names and values of all cookies of a request.
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     headers
         .get_all(header::COOKIE)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
-        .any(|(name, _)| name == wanted)
 }
 
 fn removal(name: &str) -> HeaderValue {

@@ -1,5 +1,7 @@
 //! The only place that turns an error into `application/problem+json` (RFC 9457).
 
+use std::time::Duration;
+
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use svc_core::{event::EmitError, pattern::PatternError, quota::QuotaExceeded};
@@ -10,7 +12,7 @@ use crate::{
     events::{emit::EmitServiceError, history::HistoryError, sinks::SinkError},
     fair_pool::PoolError,
     identity::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds},
-    limits::BodiesFull,
+    limits::{BodiesFull, OverLimit},
     scripts::{ScriptsError, Unavailable, Untaken},
     spaces::SpaceError,
     stats::StatsError,
@@ -43,6 +45,10 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, code, detail)
     }
 
+    pub fn conflict(code: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, detail)
+    }
+
     pub fn not_found(what: &str) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
@@ -59,6 +65,25 @@ impl ApiError {
         let mut error = Self::new(StatusCode::UNAUTHORIZED, "unauthorized", detail);
         error.challenge = Some(r#"Bearer realm="svc", error="invalid_token""#);
         error
+    }
+
+    pub fn no_credential() -> Self {
+        Self::unauthorized("this route needs a credential")
+    }
+
+    pub fn rate_limited(detail: impl Into<String>, retry_after: Duration) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
+            .retry_after(retry_after.as_secs() + 1)
+    }
+
+    pub fn too_many_calls(over: &OverLimit) -> Self {
+        let detail = "you make more calls per second than this server allows";
+        Self::rate_limited(detail, over.retry_after)
+    }
+
+    /// A state that ends soon: the client may retry after a second.
+    pub fn unavailable(code: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(1)
     }
 
     /// Adds `WWW-Authenticate`.
@@ -159,11 +184,9 @@ impl From<SpaceError> for ApiError {
         let detail = error.to_string();
         match error {
             SpaceError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
-            SpaceError::NameTaken { .. } => Self::new(StatusCode::CONFLICT, "name_taken", detail),
-            SpaceError::Elsewhere { .. } => {
-                Self::new(StatusCode::CONFLICT, "linked_elsewhere", detail)
-            }
-            SpaceError::Conflict { .. } => Self::new(StatusCode::CONFLICT, "conflict", detail),
+            SpaceError::NameTaken { .. } => Self::conflict("name_taken", detail),
+            SpaceError::Elsewhere { .. } => Self::conflict("linked_elsewhere", detail),
+            SpaceError::Conflict { .. } => Self::conflict("conflict", detail),
             SpaceError::Name(_) => Self::bad_request("invalid_name", detail),
             SpaceError::Invalid { .. } => Self::bad_request("invalid", detail),
             SpaceError::LocalDenied => Self::forbidden("permission_denied", detail),
@@ -185,13 +208,8 @@ impl From<EmitServiceError> for ApiError {
             }
             EmitServiceError::Invalid(_) => Self::bad_request("invalid_event", detail),
             EmitServiceError::InvalidKey => Self::bad_request("invalid_idempotency_key", detail),
-            EmitServiceError::IdempotencyConflict => {
-                Self::new(StatusCode::CONFLICT, "idempotency_conflict", detail)
-            }
-            EmitServiceError::OverLimit(over) => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
-                    .retry_after(over.retry_after.as_secs() + 1)
-            }
+            EmitServiceError::IdempotencyConflict => Self::conflict("idempotency_conflict", detail),
+            EmitServiceError::OverLimit(over) => Self::rate_limited(detail, over.retry_after),
             EmitServiceError::Quota(exceeded) => exceeded.into(),
             EmitServiceError::Caller(error) => error.into(),
             EmitServiceError::Store(error) => error.into(),
@@ -201,8 +219,7 @@ impl From<EmitServiceError> for ApiError {
 
 impl From<BodiesFull> for ApiError {
     fn from(error: BodiesFull) -> Self {
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        Self::new(status, "too_many_unfinished_bodies", error.to_string()).retry_after(1)
+        Self::unavailable("too_many_unfinished_bodies", error.to_string())
     }
 }
 
@@ -221,14 +238,11 @@ impl From<SinkError> for ApiError {
                 Self::forbidden("permission_denied", detail)
             }
             SinkError::Nested => Self::forbidden("script_denied", detail),
-            SinkError::NameTaken(_) => Self::new(StatusCode::CONFLICT, "name_taken", detail),
-            SinkError::QueueFull => Self::new(StatusCode::CONFLICT, "queue_full", detail),
+            SinkError::NameTaken(_) => Self::conflict("name_taken", detail),
+            SinkError::QueueFull => Self::conflict("queue_full", detail),
             SinkError::Quota(exceeded) => exceeded.into(),
-            SinkError::Conflict(_) => Self::new(StatusCode::CONFLICT, "conflict", detail),
-            SinkError::TooManyTests { retry_after, .. } => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
-                    .retry_after(retry_after.as_secs() + 1)
-            }
+            SinkError::Conflict(_) => Self::conflict("conflict", detail),
+            SinkError::TooManyTests { retry_after, .. } => Self::rate_limited(detail, retry_after),
             SinkError::Identity(error) => error.into(),
             SinkError::Store(error) => error.into(),
             SinkError::Busy(error) => error.into(),
@@ -240,23 +254,20 @@ impl From<SinkError> for ApiError {
 impl From<ScriptsError> for ApiError {
     fn from(error: ScriptsError) -> Self {
         let detail = error.to_string();
-        let conflict = |code| Self::new(StatusCode::CONFLICT, code, &detail);
-        let unprocessable = |code| Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, &detail);
         match error {
             ScriptsError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
             ScriptsError::Name(_) => Self::bad_request("invalid_name", detail),
             ScriptsError::Invalid { code, .. } => Self::bad_request(code, detail),
             ScriptsError::Source(error) => error.into(),
-            ScriptsError::NotRunnable(_) => unprocessable("not_runnable"),
+            ScriptsError::NotRunnable(_) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "not_runnable", detail)
+            }
             ScriptsError::GlobalDenied => Self::forbidden("permission_denied", detail),
             ScriptsError::Nested => Self::forbidden("script_denied", detail),
-            ScriptsError::NameTaken { .. } => conflict("name_taken"),
+            ScriptsError::NameTaken { .. } => Self::conflict("name_taken", detail),
             ScriptsError::Quota(exceeded) => exceeded.into(),
-            ScriptsError::InUse { .. } => conflict("in_use"),
-            ScriptsError::TooOften { retry_after, .. } => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
-                    .retry_after(retry_after.as_secs() + 1)
-            }
+            ScriptsError::InUse { .. } => Self::conflict("in_use", detail),
+            ScriptsError::TooOften { retry_after, .. } => Self::rate_limited(detail, retry_after),
             ScriptsError::Unavailable(error) => error.into(),
             ScriptsError::Identity(error) => error.into(),
             ScriptsError::Store(error) => error.into(),
@@ -280,8 +291,7 @@ impl From<Untaken> for ApiError {
 
 impl From<Unavailable> for ApiError {
     fn from(error: Unavailable) -> Self {
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        Self::new(status, "scripts_unavailable", error.to_string()).retry_after(1)
+        Self::unavailable("scripts_unavailable", error.to_string())
     }
 }
 
@@ -338,12 +348,10 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             // Either nothing was changed or the outcome is unknown: the client may retry.
-            StoreError::Unavailable(_) => Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
+            StoreError::Unavailable(_) => Self::unavailable(
                 "database_unavailable",
                 "the database cannot be reached at the moment; try again",
-            )
-            .retry_after(1),
+            ),
             error => Self::internal(&error),
         }
     }

@@ -1,16 +1,11 @@
 //! `/api/events`: emit, list and stream events (spec 6.2).
 
-use std::{convert::Infallible, time::Duration};
-
 use axum::{
     extract::State,
-    response::{
-        IntoResponse, Response, Sse,
-        sse::{Event as Line, KeepAlive},
-    },
+    response::{IntoResponse, Response, sse::Event as Line},
 };
 use futures_util::stream;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 use svc_core::{EventId, pattern::Pattern};
@@ -19,6 +14,7 @@ use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
+    event_stream::event_stream,
     extract::{Json, PathId, Query, Submitted},
 };
 use crate::{
@@ -26,9 +22,6 @@ use crate::{
     events::{emit::EmitServiceError, history::Message},
     identity::Caller,
 };
-
-/// Time between the comments that keep an idle stream open through proxies.
-const HEARTBEAT: Duration = Duration::from_secs(15);
 
 pub async fn emit(
     State(app): State<App>,
@@ -99,15 +92,9 @@ pub async fn stream(
     }
     let lines = stream::unfold(messages, async |mut messages| {
         let message = messages.next().await?;
-        Some((Ok::<_, Infallible>(line(&message)), messages))
+        Some((line(&message), messages))
     });
-    // A proxy that buffers whole answers would never forward a stream.
-    let unbuffered = (
-        HeaderName::from_static("x-accel-buffering"),
-        HeaderValue::from_static("no"),
-    );
-    let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("still here");
-    Ok(([unbuffered], Sse::new(lines).keep_alive(heartbeat)).into_response())
+    Ok(event_stream(lines))
 }
 
 fn line(message: &Message) -> Line {

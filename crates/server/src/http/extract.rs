@@ -10,7 +10,7 @@ use std::{
 
 use axum::{
     BoxError,
-    body::{Body, HttpBody},
+    body::HttpBody,
     extract::{FromRequest, FromRequestParts, Path, Request},
     response::{IntoResponse, Response},
 };
@@ -51,10 +51,8 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let (mut parts, body) = request.into_parts();
-        require_json(&parts.headers)?;
-        let body = read_record(app, &mut parts, body).await?;
-        parse(app, &parts, body).await.map(Self)
+        let (_, record) = read_record(app, request).await?;
+        Ok(Self(record))
     }
 }
 
@@ -69,13 +67,10 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Submitted<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let (mut parts, body) = request.into_parts();
-        require_json(&parts.headers)?;
-        let body = read_record(app, &mut parts, body).await?;
-        let body = parse(app, &parts, body).await?;
+        let (mut parts, body) = read_record(app, request).await?;
         let caller = parts.extensions.remove::<Caller>();
         Ok(Self {
-            caller: caller.ok_or_else(no_credential)?,
+            caller: caller.ok_or_else(ApiError::no_credential)?,
             body,
         })
     }
@@ -91,16 +86,21 @@ fn account_of(parts: &Parts) -> (Account, usize) {
     (Account::Connection(id), ANONYMOUS_BYTES_MAX)
 }
 
-/// Reads the body of a record, and resolves the caller again if the server had to wait for the
-/// body.
-async fn read_record(app: &App, parts: &mut Parts, body: Body) -> Result<Bytes, ApiError> {
-    let (account, bytes_max) = account_of(parts);
+/// Reads and parses a record, and resolves the caller again if the server had to wait for the body.
+async fn read_record<T>(app: &App, request: Request) -> Result<(Parts, T), ApiError>
+where
+    T: DeserializeOwned + Send + 'static,
+{
+    let (mut parts, body) = request.into_parts();
+    require_json(&parts.headers)?;
+    let (account, bytes_max) = account_of(&parts);
     let reservation = app.bodies.begin(account);
     let received = read_body(body, bytes_max, RECORD_TIME_MAX, reservation).await?;
-    if let Some(caller) = readmit_after(parts, &received)? {
+    if let Some(caller) = readmit_after(&parts, &received)? {
         parts.extensions.insert(caller);
     }
-    Ok(received.bytes)
+    let record = parse(app, &parts, received.bytes).await?;
+    Ok((parts, record))
 }
 
 /// Resolves the caller again if the server had to wait for the body: the credential may have been
@@ -144,10 +144,6 @@ fn parse_record<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
         let detail = format!("the body does not have the form that this route requires: {error}");
         ApiError::bad_request("invalid_body", detail)
     })
-}
-
-fn no_credential() -> ApiError {
-    ApiError::unauthorized("this route needs a credential")
 }
 
 impl<T: Serialize> IntoResponse for Json<T> {
@@ -203,7 +199,7 @@ impl FromRequestParts<App> for Caller {
             .extensions
             .get::<Self>()
             .cloned()
-            .ok_or_else(no_credential)
+            .ok_or_else(ApiError::no_credential)
     }
 }
 

@@ -6,27 +6,22 @@ use std::{
     net::IpAddr,
     pin::Pin,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use axum::{
     body::Body,
     extract::{Request, State},
-    response::{
-        IntoResponse, Response, Sse,
-        sse::{Event as Line, KeepAlive},
-    },
+    response::{IntoResponse, Response, sse::Event as Line},
 };
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
-use http::{
-    HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header, request::Parts, uri::Authority,
-};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, header, request::Parts, uri::Authority};
 use hyper::body::{Frame, SizeHint};
 use serde::Deserialize;
 
 use super::{
     error::{ApiError, ApiResult},
+    event_stream::{HEARTBEAT, event_stream},
     extract::{PAYLOAD_TIME_MAX, Query, read_body, readmit_after, require_json},
     listen::Peer,
 };
@@ -36,9 +31,6 @@ use crate::{
     limits::Account,
     mcp::{Answer, Era, Mode},
 };
-
-/// Time between the comments that keep an idle stream open through proxies.
-const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[derive(Deserialize)]
 pub struct Asked {
@@ -128,20 +120,17 @@ fn into_response(answer: Answer) -> ApiResult<Response> {
             Ok((status, [(header::CONTENT_TYPE, json)], body).into_response())
         }
         Answer::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
-        Answer::Stream(stream) => Ok(event_stream(stream::unfold(stream, async |mut stream| {
-            Some((stream.next().await?, stream))
-        }))),
-        Answer::Reporting(call) => Ok(event_stream(stream::unfold(call, async |mut call| {
+        Answer::Stream(stream) => Ok(message_stream(stream::unfold(
+            stream,
+            async |mut stream| Some((stream.next().await?, stream)),
+        ))),
+        Answer::Reporting(call) => Ok(message_stream(stream::unfold(call, async |mut call| {
             Some((call.next().await?, call))
         }))),
         Answer::Revoked => Err(ApiError::unauthorized(
             "the credential was revoked during the call",
         )),
-        Answer::TooManyCalls(over) => {
-            let detail = "you make more calls per second than this server allows";
-            let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail);
-            Err(error.retry_after(over.retry_after.as_secs() + 1))
-        }
+        Answer::TooManyCalls(over) => Err(ApiError::too_many_calls(&over)),
         Answer::Busy(error) => Err(error.into()),
         Answer::TooManyStreams(exceeded) => {
             Err(ApiError::from(exceeded).retry_after(HEARTBEAT.as_secs()))
@@ -149,16 +138,8 @@ fn into_response(answer: Answer) -> ApiResult<Response> {
     }
 }
 
-fn event_stream(messages: impl Stream<Item = String> + Send + 'static) -> Response {
-    let lines =
-        messages.map(|message| Ok::<_, Infallible>(Line::default().event("message").data(message)));
-    // A proxy that buffers whole answers would never forward a stream.
-    let unbuffered = (
-        HeaderName::from_static("x-accel-buffering"),
-        HeaderValue::from_static("no"),
-    );
-    let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("still here");
-    ([unbuffered], Sse::new(lines).keep_alive(heartbeat)).into_response()
+fn message_stream(messages: impl Stream<Item = String> + Send + 'static) -> Response {
+    event_stream(messages.map(|message| Line::default().event("message").data(message)))
 }
 
 /// Rejects a request that a browser sent for a page of another site.

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     app::App,
     identity::Caller,
-    limits::{Account, OverLimit},
+    limits::Account,
     methods::discovery::{Filter, MethodPage},
 };
 
@@ -71,7 +71,7 @@ where
             .calls
             .answer(caller, &bytes)
             .await
-            .map_err(rate_limited)?;
+            .map_err(|over| ApiError::too_many_calls(&over))?;
         if app.directory.has_changed_since(caller) {
             app.directory.readmit(caller, app.clock.now())?;
         }
@@ -80,12 +80,6 @@ where
             None => no_content(),
         })
     }
-}
-
-fn rate_limited(over: OverLimit) -> ApiError {
-    let detail = "you make more calls per second than this server allows";
-    ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
-        .retry_after(over.retry_after.as_secs() + 1)
 }
 
 pub async fn openrpc(State(app): State<App>, caller: Caller) -> ApiResult<Response> {

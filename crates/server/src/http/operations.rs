@@ -4,7 +4,7 @@ use axum::{
     extract::{MatchedPath, OriginalUri, State},
     response::{IntoResponse, Response},
 };
-use http::{Method, StatusCode, header};
+use http::{Method, StatusCode, Uri, header};
 use serde_json::json;
 use svc_store::{StoreError, Tx, lanes};
 
@@ -60,11 +60,11 @@ pub async fn metrics(State(app): State<App>) -> ApiResult<Response> {
 }
 
 pub async fn unknown_path(OriginalUri(uri): OriginalUri) -> ApiError {
-    ApiError::new(
-        StatusCode::NOT_FOUND,
-        "not_found",
-        format!("`{}` does not exist", uri.path()),
-    )
+    path_not_found(&uri)
+}
+
+pub fn path_not_found(uri: &Uri) -> ApiError {
+    ApiError::not_found(&format!("`{}`", uri.path()))
 }
 
 pub async fn unknown_method(
@@ -73,7 +73,7 @@ pub async fn unknown_method(
     OriginalUri(uri): OriginalUri,
 ) -> ApiError {
     if matched.as_str() == ANY_PATH {
-        return unknown_path(OriginalUri(uri)).await;
+        return path_not_found(&uri);
     }
     let detail = format!("`{}` does not support {method}", uri.path());
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)

@@ -201,23 +201,6 @@ impl std::fmt::Display for Needs {
     }
 }
 
-fn route<H: Handler<T, App>, T: 'static>(
-    method: Method,
-    filter: MethodFilter,
-    path: &'static str,
-    needs: Needs,
-    agents: Agents,
-    handler: H,
-) -> Route {
-    Route {
-        method,
-        path,
-        needs,
-        agents,
-        handler: on(filter, handler),
-    }
-}
-
 macro_rules! verbs {
     ($($name:ident $method:ident),*) => {$(
         fn $name<H: Handler<T, App>, T: 'static>(
@@ -226,7 +209,13 @@ macro_rules! verbs {
             agents: Agents,
             handler: H,
         ) -> Route {
-            route(Method::$method, MethodFilter::$method, path, needs, agents, handler)
+            Route {
+                method: Method::$method,
+                path,
+                needs,
+                agents,
+                handler: on(MethodFilter::$method, handler),
+            }
         }
     )*};
 }

@@ -8,10 +8,7 @@ use axum::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 
-use super::{
-    error::{ApiError, ApiResult},
-    operations::unknown_path,
-};
+use super::{error::ApiResult, operations::path_not_found};
 use crate::{app::App, web::Found};
 
 /// The catch-all route.
@@ -60,7 +57,7 @@ pub async fn file(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     // A path that is not UTF-8 names no file.
-    let Path(path) = path.map_err(|_| not_found(&uri))?;
+    let Path(path) = path.map_err(|_| path_not_found(&uri))?;
     send(&app, &path, &uri, &headers).await
 }
 
@@ -71,7 +68,7 @@ pub async fn any_path(
     headers: HeaderMap,
 ) -> ApiResult<Response> {
     if is_reserved(uri.path()) || !lists(&headers, header::ACCEPT, "text/html") {
-        return Err(unknown_path(OriginalUri(uri)).await);
+        return Err(path_not_found(&uri));
     }
     send(&app, PAGE, &uri, &headers).await
 }
@@ -84,7 +81,7 @@ pub fn is_reserved(path: &str) -> bool {
 
 async fn send(app: &App, path: &str, uri: &Uri, headers: &HeaderMap) -> ApiResult<Response> {
     let Some(found) = app.web.find(path).await else {
-        return Err(not_found(uri));
+        return Err(path_not_found(uri));
     };
     // Weak, because the compressed and the plain form share the tag.
     let tag = format!("W/\"{}\"", found.hash);
@@ -102,10 +99,6 @@ async fn send(app: &App, path: &str, uri: &Uri, headers: &HeaderMap) -> ApiResul
         sent.insert(name, HeaderValue::from_static(value));
     }
     Ok(response)
-}
-
-fn not_found(uri: &Uri) -> ApiError {
-    ApiError::not_found(&format!("`{}`", uri.path()))
 }
 
 fn content(found: Found, headers: &HeaderMap) -> Response {
