@@ -90,10 +90,20 @@ impl ToolResult {
         let mut members = Vec::with_capacity(message.len() + 60);
         members.extend_from_slice(br#""content":["#);
         push_text_block(&mut members, message);
-        members.extend_from_slice(br#"],"isError":true"#);
+        members.push(b']');
+        Self::finish(members, true)
+    }
+
+    /// Adds `isError`, the last member.
+    fn finish(mut members: Vec<u8>, is_error: bool) -> Self {
+        members.extend_from_slice(if is_error {
+            br#","isError":true"#
+        } else {
+            br#","isError":false"#
+        });
         Self {
             members,
-            is_error: true,
+            is_error,
             meta: None,
         }
     }
@@ -105,12 +115,7 @@ impl ToolResult {
         push_text_block(&mut members, json);
         members.extend_from_slice(br#"],"structuredContent":"#);
         members.extend_from_slice(json.as_bytes());
-        members.extend_from_slice(br#","isError":false"#);
-        Self {
-            members,
-            is_error: false,
-            meta: None,
-        }
+        Self::finish(members, false)
     }
 
     fn success(result: &str, output: Output, era: Era) -> Self {
@@ -140,12 +145,8 @@ impl ToolResult {
         } else {
             push_text_block(&mut members, result);
         }
-        members.extend_from_slice(br#"],"isError":false"#);
-        Self {
-            members,
-            is_error: false,
-            meta: None,
-        }
+        members.push(b']');
+        Self::finish(members, false)
     }
 
     /// Passes a ready-made result on, without members that MCP does not define.
@@ -170,16 +171,10 @@ impl ToolResult {
             members.extend_from_slice(br#","structuredContent":"#);
             members.extend_from_slice(structured.as_bytes());
         }
-        members.extend_from_slice(if is_error {
-            br#","isError":true"#
-        } else {
-            br#","isError":false"#
-        });
         let meta = ready.meta.map(RawValue::get).filter(|meta| is_object(meta));
         Self {
-            members,
-            is_error,
             meta: meta.map(str::to_owned),
+            ..Self::finish(members, is_error)
         }
     }
 
@@ -197,12 +192,8 @@ impl ToolResult {
             members.push(b',');
             push_text_block(&mut members, data.get());
         }
-        members.extend_from_slice(br#"],"isError":true"#);
-        Self {
-            members,
-            is_error: true,
-            meta: None,
-        }
+        members.push(b']');
+        Self::finish(members, true)
     }
 }
 

@@ -29,23 +29,11 @@ async fn someone(world: &World, permissions: &[&str]) -> Someone {
     Someone {
         id: user.str("id"),
         role: created.str("id"),
-        session: cred(
+        session: Cred::new(
             answer.cookie.expect("a session"),
+            0,
             Kind::Session { id: String::new() },
         ),
-    }
-}
-
-fn cred(value: String, kind: Kind) -> Cred {
-    Cred {
-        value,
-        subject: 0,
-        holder: 0,
-        kind,
-        expires_at: None,
-        parent: None,
-        maker: None,
-        ended: false,
     }
 }
 
@@ -68,7 +56,8 @@ fn escalation_an_agent_token_that_rotated_itself_ends_when_its_creator_loses_the
         )
         .await;
         let path = format!("/api/spaces/{}/agent-token", space.str("id"));
-        let agent = |answer: &Answer| cred(answer.str("agent_token"), Kind::Agent { space: 0 });
+        let agent =
+            |answer: &Answer| Cred::new(answer.str("agent_token"), 0, Kind::Agent { space: 0 });
 
         let first = post(&world, &path, &manager.session, json!({})).await;
         let second = post(&world, &path, &agent(&first), json!({})).await;

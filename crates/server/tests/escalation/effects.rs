@@ -245,14 +245,9 @@ fn add_cred(
     expires_at: Option<i64>,
 ) -> CredIx {
     model.creds.push(Cred {
-        value,
-        subject,
         holder: caller.person,
-        kind,
         expires_at,
-        parent: None,
-        maker: None,
-        ended: false,
+        ..Cred::new(value, subject, kind)
     });
     model.creds.len() - 1
 }

@@ -134,6 +134,22 @@ pub struct Cred {
     pub ended: bool,
 }
 
+impl Cred {
+    /// A credential of a user who holds it.
+    pub fn new(value: String, user: UserIx, kind: Kind) -> Self {
+        Self {
+            value,
+            subject: user,
+            holder: user,
+            kind,
+            expires_at: None,
+            parent: None,
+            maker: None,
+            ended: false,
+        }
+    }
+}
+
 pub struct Space {
     pub id: String,
     pub name: String,

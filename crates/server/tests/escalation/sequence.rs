@@ -139,6 +139,16 @@ impl<'a> Sequence<'a> {
         }
     }
 
+    fn draft<'b>(&'b self, rng: &'b mut Rng, caller: &Caller) -> Draft<'b> {
+        Draft {
+            rng,
+            model: &self.model,
+            world: self.world,
+            person: caller.person,
+            subject: caller.subject,
+        }
+    }
+
     async fn change(&mut self, rng: &mut Rng) -> Result<(), Failure> {
         let total: usize = CHANGES.iter().map(|row| row.2).sum();
         let mut at = rng.below(total);
@@ -150,14 +160,8 @@ impl<'a> Sequence<'a> {
         let (method, route, _, generate) = row.expect("weights add up");
         let cred = self.choose(rng, (method, route));
         let caller = self.caller(cred);
-        let mut draft = Draft {
-            rng,
-            model: &self.model,
-            world: self.world,
-            person: caller.person,
-            subject: caller.subject,
-        };
-        match generate(&mut draft) {
+        let plan = generate(&mut self.draft(rng, &caller));
+        match plan {
             Some(plan) => self
                 .request(caller, (method, route), plan)
                 .await
@@ -279,14 +283,7 @@ impl<'a> Sequence<'a> {
         let (route, look) = LOOKS[rng.below(LOOKS.len())];
         let cred = self.choose(rng, ("GET", route));
         let caller = self.caller(cred);
-        let mut draft = Draft {
-            rng,
-            model: &self.model,
-            world: self.world,
-            person: caller.person,
-            subject: caller.subject,
-        };
-        let Some(path) = look(&mut draft) else {
+        let Some(path) = look(&mut self.draft(rng, &caller)) else {
             return Ok(());
         };
         self.model.now = self.world.now();

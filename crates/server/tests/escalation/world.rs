@@ -105,16 +105,8 @@ impl World {
         let answer = self
             .send("POST", "/api/auth/login", &Presents::Nothing, Some(login))
             .await;
-        let session = Cred {
-            value: answer.cookie.expect("root logs in"),
-            subject: 0,
-            holder: 0,
-            kind: Kind::Session { id: String::new() },
-            expires_at: None,
-            parent: None,
-            maker: None,
-            ended: false,
-        };
+        let value = answer.cookie.expect("root logs in");
+        let session = Cred::new(value, 0, Kind::Session { id: String::new() });
         let body = Some(json!({"name": "root"}));
         let answer = self
             .send("POST", "/api/tokens", &Presents::Cred(&session), body)

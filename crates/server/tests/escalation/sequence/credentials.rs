@@ -9,7 +9,6 @@ use crate::{
     model::{CredIx, Kind, Perms},
     rng::Rng,
     rules::{self, Caller, Violation},
-    steps::Draft,
     views::LOOKS,
     world::Answer,
 };
@@ -100,14 +99,8 @@ impl Sequence<'_> {
         };
         let caller = self.caller(cred);
         let (_, look) = LOOKS[rng.below(LOOKS.len())];
-        let mut draft = Draft {
-            rng,
-            model: &self.model,
-            world: self.world,
-            person: caller.person,
-            subject: caller.subject,
-        };
-        let path = look(&mut draft).unwrap_or_else(|| "/api/auth/me".to_owned());
+        let path = look(&mut self.draft(rng, &caller));
+        let path = path.unwrap_or_else(|| "/api/auth/me".to_owned());
         let answer = self.send(&caller, false, ("GET", &path), None).await;
         self.settle(self.judge_ended(cred, &path, &answer))
     }

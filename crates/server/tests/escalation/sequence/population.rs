@@ -9,7 +9,7 @@ use crate::{
     model::{Cred, Group, Kind, Method, Perms, ROLE_ADMIN, ROLE_USER, Role, User, UserIx},
     rng::Rng,
     rules::needed,
-    steps::{CHANGES, Draft},
+    steps::CHANGES,
     world::Presents,
 };
 
@@ -115,15 +115,10 @@ impl Sequence<'_> {
         let answer = world
             .send("POST", "/api/auth/login", &Presents::Nothing, Some(login))
             .await;
+        let value = answer.cookie.expect("a new user logs in");
         self.model.creds.push(Cred {
-            value: answer.cookie.expect("a new user logs in"),
-            subject: user,
-            holder: user,
-            kind: Kind::Session { id: String::new() },
             expires_at: Some(world.now() + 30 * 24 * 60 * 60 * 1_000),
-            parent: None,
-            maker: None,
-            ended: false,
+            ..Cred::new(value, user, Kind::Session { id: String::new() })
         });
         self.learn_session(user).await;
     }
@@ -161,14 +156,8 @@ impl Sequence<'_> {
             if !caller.perms.has_any(needed(method, route)) {
                 continue;
             }
-            let mut draft = Draft {
-                rng,
-                model: &self.model,
-                world: self.world,
-                person,
-                subject: person,
-            };
-            if let Some(plan) = generate(&mut draft) {
+            let plan = generate(&mut self.draft(rng, &caller));
+            if let Some(plan) = plan {
                 self.request(caller, (method, route), plan).await?;
             }
         }

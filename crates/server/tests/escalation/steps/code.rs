@@ -1,6 +1,6 @@
 //! Requests about scripts, methods, events and sinks.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Act, Draft, Plan, bare, plan};
 
@@ -170,42 +170,24 @@ pub fn test_sink(draft: &mut Draft<'_>) -> Option<Plan> {
 }
 
 pub fn rotate_secret(draft: &mut Draft<'_>) -> Option<Plan> {
-    let sink = draft.sink()?;
-    let record = &draft.model.sinks[sink];
-    let path = format!("/api/event-sinks/{}/rotate-secret", record.id);
-    plan(
-        path,
-        json!({}),
-        Act::ManageSink {
-            sink,
-            script: record.script,
-        },
-    )
+    manage_sink(draft, "rotate-secret", Some(json!({})))
 }
 
 pub fn replay(draft: &mut Draft<'_>) -> Option<Plan> {
-    let sink = draft.sink()?;
-    let record = &draft.model.sinks[sink];
-    let path = format!("/api/event-sinks/{}/replay", record.id);
-    plan(
-        path,
-        json!({}),
-        Act::ManageSink {
-            sink,
-            script: record.script,
-        },
-    )
+    manage_sink(draft, "replay", Some(json!({})))
 }
 
 pub fn resend(draft: &mut Draft<'_>) -> Option<Plan> {
+    manage_sink(draft, "deliveries/1/resend", None)
+}
+
+fn manage_sink(draft: &mut Draft<'_>, action: &str, body: Option<Value>) -> Option<Plan> {
     let sink = draft.sink()?;
     let record = &draft.model.sinks[sink];
-    let path = format!("/api/event-sinks/{}/deliveries/1/resend", record.id);
-    bare(
-        path,
-        Act::ManageSink {
-            sink,
-            script: record.script,
-        },
-    )
+    let script = record.script;
+    Some(Plan {
+        path: format!("/api/event-sinks/{}/{action}", record.id),
+        body,
+        act: Act::ManageSink { sink, script },
+    })
 }
