@@ -158,14 +158,15 @@ impl Mcp {
         }
     }
 
-    /// Answers the body of one `POST /mcp`. `takes_events`: whether the answer may be a stream.
+    /// Answers the body of one `POST /mcp`. `accepts_event_stream`: whether the answer may be a
+    /// stream.
     pub async fn answer(
         self: &Arc<Self>,
         caller: &Caller,
         headers: &HeaderMap,
         mode: Mode,
         body: Bytes,
-        takes_events: bool,
+        accepts_event_stream: bool,
     ) -> Answer {
         let exchange = Exchange {
             caller,
@@ -177,8 +178,8 @@ impl Mcp {
         match parse_body(&body) {
             Err(error) => self.refuse("", Refusal::of_body(&error), None),
             Ok(Body::Single(request)) => {
-                let heard = takes_events.then_some(&body);
-                self.answer_single(&exchange, request, heard).await
+                let stream_body = accepts_event_stream.then_some(&body);
+                self.answer_single(&exchange, request, stream_body).await
             }
             Ok(Body::Batch(_)) if !era::takes_batches(headers) => {
                 let why =

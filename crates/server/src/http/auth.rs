@@ -174,14 +174,14 @@ impl Gate {
 
 pub async fn authenticate(State(gate): State<Gate>, request: Request, next: Next) -> Response {
     let is_api = is_api(request.uri().path());
-    let mut response = answer(gate, request, next).await;
+    let mut response = handle(gate, request, next).await;
     if is_api {
         protect(response.headers_mut());
     }
     response
 }
 
-async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
+async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
     if let Err(error) = check_query(&request) {
         return error.into_response();
     }
@@ -189,9 +189,9 @@ async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
     let open_to_all = matches!(rule, Some((Needs::Nothing, _)));
     if gate.app.store.is_shared()
         && !open_to_all
-        && let Err(away) = catch_up(&gate, (&request).into()).await
+        && let Err(outage) = catch_up(&gate, (&request).into()).await
     {
-        return ApiError::from(away).into_response();
+        return ApiError::from(outage).into_response();
     }
     let caller = match decide(&gate, rule, (&request).into()) {
         Ok(caller) => caller,
@@ -199,7 +199,7 @@ async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
     };
     // A link checks its agent itself: the agent of a stopped space is refused over the link.
     let is_link = matches!(rule, Some((Needs::Agent, _)));
-    let is_checked = !is_link && answers_with_data(&request);
+    let is_checked = !is_link && returns_data(&request);
     let answer_check = caller.clone().filter(|_| is_checked);
     if let Some(caller) = caller {
         if let Some(slot) = request.extensions().get::<Arc<Slot>>() {
@@ -238,7 +238,7 @@ async fn catch_up(gate: &Gate, head: Head<'_>) -> Result<(), StoreError> {
     if !is_unknown(gate, head) {
         return Ok(());
     }
-    let presented = presented(gate, head).ok().flatten();
+    let presented = find_credential(gate, head).ok().flatten();
     let key = presented.map(hash_secret).unwrap_or_default();
     if gate.unknown.contains(&key, Instant::now()) {
         return Ok(());
@@ -266,7 +266,7 @@ fn check_query(request: &Request) -> Result<(), ApiError> {
 
 /// Whether the request presents a well-formed credential that this server does not know.
 fn is_unknown(gate: &Gate, head: Head<'_>) -> bool {
-    let presented = presented(gate, head).ok().flatten();
+    let presented = find_credential(gate, head).ok().flatten();
     presented.is_some_and(|text| CredentialKind::recognise(text).is_some())
         && matches!(identify(gate, head), Err(Denied::Unknown))
 }
@@ -280,7 +280,7 @@ fn is_cancellable(request: &Request) -> bool {
 
 /// Routes that return data and change nothing: a caller who was revoked before the answer was ready
 /// does not get the answer. Changes are always answered: a change may revoke its own credential.
-fn answers_with_data(request: &Request) -> bool {
+fn returns_data(request: &Request) -> bool {
     const POSTS: [&str; 3] = [
         "/api/scripts/{id}/run",
         "/api/event-sinks/{id}/test",
@@ -300,7 +300,7 @@ fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Call
     };
     let Some(caller) = caller else {
         return match needs {
-            Some(Needs::Nothing) => foreign_write(gate, head).map(|()| None),
+            Some(Needs::Nothing) => reject_foreign_write(gate, head).map(|()| None),
             Some(Needs::LoopbackOrAudit) if is_direct_loopback(gate, head) => Ok(None),
             None if !is_api(path) => Ok(None),
             _ => Err(ApiError::unauthorized(
@@ -309,7 +309,7 @@ fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Call
         };
     };
     if matches!(caller.credential, Credential::Session { .. }) {
-        foreign_write(gate, head)?;
+        reject_foreign_write(gate, head)?;
     }
     admit(caller, rule, head.method, path).map(Some)
 }
@@ -353,7 +353,7 @@ fn identify(gate: &Gate, head: Head<'_>) -> Result<Option<Caller>, Denied> {
         let caller = gate.app.directory.script_caller(acts_for.user());
         return caller.map(Some);
     }
-    let Some(presented) = presented(gate, head)? else {
+    let Some(presented) = find_credential(gate, head)? else {
         return Ok(None);
     };
     gate.app
@@ -362,7 +362,7 @@ fn identify(gate: &Gate, head: Head<'_>) -> Result<Option<Caller>, Denied> {
         .map(Some)
 }
 
-fn presented<'a>(gate: &Gate, head: Head<'a>) -> Result<Option<&'a str>, Denied> {
+fn find_credential<'a>(gate: &Gate, head: Head<'a>) -> Result<Option<&'a str>, Denied> {
     let headers = head.headers;
     if let Some(value) = headers.get(header::AUTHORIZATION) {
         let (scheme, token) = value
@@ -444,7 +444,7 @@ fn permissions_of(needs: Option<Needs>) -> &'static [Permission] {
 }
 
 /// Rejects a changing request that a browser sent for a page of another site.
-fn foreign_write(gate: &Gate, head: Head<'_>) -> Result<(), ApiError> {
+fn reject_foreign_write(gate: &Gate, head: Head<'_>) -> Result<(), ApiError> {
     if matches!(*head.method, Method::GET | Method::HEAD | Method::OPTIONS) {
         return Ok(());
     }

@@ -50,9 +50,9 @@ pub struct ConnectionLimits {
 }
 
 #[derive(Clone)]
-pub struct Connections(Arc<Shared>);
+pub struct Connections(Arc<ConnectionTable>);
 
-struct Shared {
+struct ConnectionTable {
     limits: ConnectionLimits,
     started: Instant,
     /// Milliseconds since the start, as of the last sweep, so that requests need not read a clock.
@@ -81,7 +81,7 @@ pub struct TooManyFromAddress {
 
 impl Connections {
     pub fn new(limits: ConnectionLimits) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(ConnectionTable {
             limits,
             started: Instant::now(),
             now: AtomicU64::new(1),
@@ -153,7 +153,7 @@ impl Connections {
             self.0.now.store(now, Ordering::Relaxed);
             let head = millis(self.0.limits.head);
             for (_, slot) in &self.0.state.lock().open {
-                if let Some(order) = slot.overdue(now, head, millis(STALL_MAX)) {
+                if let Some(order) = slot.order_if_overdue(now, head, millis(STALL_MAX)) {
                     slot.give(order);
                 }
             }
@@ -161,7 +161,7 @@ impl Connections {
     }
 }
 
-impl Shared {
+impl ConnectionTable {
     /// Milliseconds since the start; never 0, which means "not set".
     fn millis(&self) -> u64 {
         millis(self.started.elapsed()) + 1

@@ -33,7 +33,7 @@ use super::{
 use crate::{app::App, identity::Caller};
 
 /// An answer in progress; dropping it cancels the request.
-pub type Answering = BoxFuture<'static, Result<Response, Infallible>>;
+pub type ResponseFuture = BoxFuture<'static, Result<Response, Infallible>>;
 
 #[derive(Clone)]
 pub struct Door {
@@ -62,7 +62,12 @@ impl Door {
     }
 
     /// Answers a request that came over a connection.
-    pub fn take(&self, mut request: Request<Incoming>, peer: Peer, slot: &Arc<Slot>) -> Answering {
+    pub fn handle(
+        &self,
+        mut request: Request<Incoming>,
+        peer: Peer,
+        slot: &Arc<Slot>,
+    ) -> ResponseFuture {
         if let Err(refusal) = self.hosts.check(&request) {
             return Box::pin(ready(Ok(refusal.into_response())));
         }

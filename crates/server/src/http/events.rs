@@ -15,7 +15,7 @@ use svc_store::PageRequest;
 use super::{
     error::ApiResult,
     event_stream::event_stream,
-    extract::{Json, PathId, Query, Submitted},
+    extract::{Json, PathId, Query, Submission},
 };
 use crate::{
     app::App,
@@ -26,7 +26,7 @@ use crate::{
 pub async fn emit(
     State(app): State<App>,
     headers: HeaderMap,
-    Submitted { caller, body }: Submitted<Emit>,
+    Submission { caller, body }: Submission<Emit>,
 ) -> ApiResult<Response> {
     let key = idempotency_key(&headers)?;
     let emitted = app.events.emit(&caller, body, key).await?;
@@ -72,16 +72,16 @@ pub async fn deliveries(
 }
 
 #[derive(Deserialize)]
-pub struct Watched {
+pub struct StreamQuery {
     pattern: Option<String>,
 }
 
 pub async fn stream(
     State(app): State<App>,
     caller: Caller,
-    Query(watched): Query<Watched>,
+    Query(query): Query<StreamQuery>,
 ) -> ApiResult<Response> {
-    let patterns = watched.pattern.as_deref().map(Pattern::parse_list);
+    let patterns = query.pattern.as_deref().map(Pattern::parse_list);
     let mut messages = app
         .history
         .stream(caller, patterns.transpose()?.unwrap_or_default())?;

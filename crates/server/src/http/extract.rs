@@ -58,12 +58,12 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Json<T> {
 
 /// A JSON body and the caller, resolved after the body was read. For handlers that do not check the
 /// caller in a transaction.
-pub struct Submitted<T> {
+pub struct Submission<T> {
     pub caller: Caller,
     pub body: T,
 }
 
-impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Submitted<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Submission<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
@@ -105,7 +105,7 @@ where
 
 /// Resolves the caller again if the server had to wait for the body: the credential may have been
 /// revoked meanwhile.
-pub fn readmit_after(parts: &Parts, received: &Received) -> Result<Option<Caller>, ApiError> {
+pub fn readmit_after(parts: &Parts, received: &CompleteBody) -> Result<Option<Caller>, ApiError> {
     match received.waited {
         true => Admission::repeat(parts),
         false => Ok(None),
@@ -244,14 +244,14 @@ pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
 
 /// A complete body.
 #[derive(Debug)]
-pub struct Received {
+pub struct CompleteBody {
     pub bytes: Bytes,
     /// Whether the body arrived later than the head: time has passed since the caller was resolved.
     pub waited: bool,
 }
 
-impl Received {
-    fn at_once(bytes: Bytes) -> Self {
+impl CompleteBody {
+    fn immediate(bytes: Bytes) -> Self {
         Self {
             bytes,
             waited: false,
@@ -265,7 +265,7 @@ pub async fn read_body<B>(
     max: usize,
     time_max: Duration,
     reservation: Reservation<'_>,
-) -> Result<Received, ApiError>
+) -> Result<CompleteBody, ApiError>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -274,7 +274,7 @@ where
     let first = match futures_util::poll!(body.frame()) {
         Poll::Ready(Some(Ok(frame))) => Some(frame),
         Poll::Ready(Some(Err(error))) => return Err(unreadable(error)),
-        Poll::Ready(None) => return Ok(Received::at_once(Bytes::new())),
+        Poll::Ready(None) => return Ok(CompleteBody::immediate(Bytes::new())),
         Poll::Pending => None,
     };
     // Most bodies arrive with the head, in one piece: no copy and no timer is needed.
@@ -282,7 +282,7 @@ where
         && data.len() <= max
         && body.is_end_stream()
     {
-        return Ok(Received::at_once(data.clone()));
+        return Ok(CompleteBody::immediate(data.clone()));
     }
     // Boxed, because the future of every call would otherwise have the size of this one.
     let reading = Box::pin(tokio::time::timeout(
@@ -297,7 +297,7 @@ where
             format!("the body did not arrive within {seconds} seconds"),
         ))
     });
-    read.map(|bytes| Received {
+    read.map(|bytes| CompleteBody {
         bytes,
         waited: true,
     })
@@ -359,7 +359,7 @@ mod tests {
 
     const MAX: usize = 10;
 
-    async fn read_body<B>(body: B, max: usize, time_max: Duration) -> Result<Received, ApiError>
+    async fn read_body<B>(body: B, max: usize, time_max: Duration) -> Result<CompleteBody, ApiError>
     where
         B: HttpBody<Data = Bytes>,
         B::Error: Into<BoxError>,

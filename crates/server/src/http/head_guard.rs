@@ -67,7 +67,7 @@ impl<S> HeadGuard<S> {
         }
     }
 
-    fn look_at(&mut self, bytes: &mut [u8]) {
+    fn check(&mut self, bytes: &mut [u8]) {
         if self.protocol == Protocol::Unknown {
             self.recognise(bytes);
         }
@@ -190,7 +190,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeadGuard<S> {
     ) -> Poll<io::Result<()>> {
         let filled = buffer.filled().len();
         std::task::ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        self.look_at(&mut buffer.filled_mut()[filled..]);
+        self.check(&mut buffer.filled_mut()[filled..]);
         Poll::Ready(Ok(()))
     }
 }
@@ -231,15 +231,18 @@ mod tests {
     use crate::http::connections::testing::admit_one;
 
     /// Whether the guard leaves these reads of a connection that waits for a head unchanged.
-    async fn is_taken(reads: &[&str]) -> bool {
+    async fn is_unchanged(reads: &[&str]) -> bool {
         let registration = admit_one().await;
         let mut guard = HeadGuard::new((), Arc::clone(registration.slot()));
-        let look = |read: &&str| {
+        let check = |read: &&str| {
             let mut bytes = read.as_bytes().to_vec();
-            guard.look_at(&mut bytes);
+            guard.check(&mut bytes);
             bytes == read.as_bytes()
         };
-        reads.iter().map(look).fold(true, |all, taken| all & taken)
+        reads
+            .iter()
+            .map(check)
+            .fold(true, |all, unchanged| all & unchanged)
     }
 
     #[tokio::test]
@@ -301,7 +304,7 @@ mod tests {
             (&["P", "RI * HTTP/2.0\r\n\r\nSM\r\n\r\n\n"], true),
             (&["P", "OST / HTTP/1.1\n"], false),
         ] {
-            assert_eq!(is_taken(reads).await, expected, "{reads:?}");
+            assert_eq!(is_unchanged(reads).await, expected, "{reads:?}");
         }
     }
 
@@ -311,7 +314,7 @@ mod tests {
         registration.slot().note_busy();
         let mut guard = HeadGuard::new((), Arc::clone(registration.slot()));
         let mut bytes = b"G\n".to_vec();
-        guard.look_at(&mut bytes);
+        guard.check(&mut bytes);
         assert_eq!(bytes, b"G\n");
     }
 }

@@ -123,7 +123,7 @@ mod tests {
             AllowedHosts::default(),
             "0.0.0.0:12200".parse().expect("an address"),
         );
-        for (host, is_taken) in [
+        for (host, is_accepted) in [
             ("127.0.0.1:12200", true),
             ("localhost:12200", true),
             ("svc.example.com", true),
@@ -134,7 +134,7 @@ mod tests {
             ("evil.example:12200", false),
         ] {
             let request = request("/metrics", &[host], Version::HTTP_11);
-            assert_eq!(rule.check(&request).is_ok(), is_taken, "{host}");
+            assert_eq!(rule.check(&request).is_ok(), is_accepted, "{host}");
             assert!(open.check(&request).is_ok(), "{host}");
         }
         let any = AllowedHosts::new(None, &["*".to_owned()]);
@@ -149,7 +149,7 @@ mod tests {
             AllowedHosts::default(),
             "0.0.0.0:12200".parse().expect("an address"),
         );
-        for (target, hosts, version, is_taken) in [
+        for (target, hosts, version, is_accepted) in [
             ("/", &["a"][..], Version::HTTP_11, true),
             ("/", &["a", "a"], Version::HTTP_11, false),
             ("/", &["a", "b"], Version::HTTP_11, false),
@@ -164,7 +164,7 @@ mod tests {
         ] {
             let request = request(target, hosts, version);
             let checked = open.check(&request);
-            assert_eq!(checked.is_ok(), is_taken, "{target} {hosts:?}");
+            assert_eq!(checked.is_ok(), is_accepted, "{target} {hosts:?}");
         }
     }
 }

@@ -66,7 +66,7 @@ pub struct Listener {
 
 /// The settings that all connections of a listener share.
 #[derive(Clone)]
-struct Serving {
+struct ConnectionSettings {
     tls: Option<TlsAcceptor>,
     door: Door,
     head_max: Duration,
@@ -76,7 +76,7 @@ impl Listener {
     /// Serves until shutdown; returns when all connections have ended or after `linger`.
     pub async fn run(self, linger: Duration) {
         let tasks = TaskTracker::new();
-        let serving = Serving {
+        let settings = ConnectionSettings {
             tls: self.tls.clone(),
             door: self.door.clone(),
             head_max: self.head_max,
@@ -90,7 +90,7 @@ impl Listener {
                 continue;
             };
             let stream = ClientStream::new(tcp, registration);
-            tasks.spawn(serve(stream, address, serving.clone()));
+            tasks.spawn(serve(stream, address, settings.clone()));
         }
         drop(self.tcp);
         self.connections.finish_all();
@@ -119,7 +119,7 @@ impl Listener {
             Err(refusal) => {
                 debug!(%address, "connection refused: {refusal}");
                 if self.tls.is_none() {
-                    refuse(&tcp, &refusal);
+                    send_rejection(&tcp, &refusal);
                 }
                 None
             }
@@ -128,7 +128,7 @@ impl Listener {
 }
 
 /// Sends the reason as an HTTP answer, if the socket accepts the bytes without waiting.
-fn refuse(tcp: &TcpStream, refusal: &TooManyFromAddress) {
+fn send_rejection(tcp: &TcpStream, refusal: &TooManyFromAddress) {
     let problem = serde_json::json!({
         "type": "about:blank",
         "title": "Service Unavailable",
@@ -144,46 +144,46 @@ fn refuse(tcp: &TcpStream, refusal: &TooManyFromAddress) {
     let _ = tcp.try_write(answer.as_bytes());
 }
 
-async fn serve(stream: ClientStream, address: SocketAddr, serving: Serving) {
+async fn serve(stream: ClientStream, address: SocketAddr, settings: ConnectionSettings) {
     // Small answers must not wait for a full TCP segment.
     stream.set_nodelay();
     let slot = Arc::clone(stream.slot());
-    let Some(tls) = &serving.tls else {
+    let Some(tls) = &settings.tls else {
         let peer = Peer {
             address,
             tls: false,
         };
-        return serve_http(stream, peer, slot, &serving).await;
+        return serve_http(stream, peer, slot, &settings).await;
     };
     let handshake = tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream));
     let accepted = tokio::select! {
         accepted = handshake => accepted,
-        () = slot.ordered() => return,
+        () = slot.wait_for_order() => return,
     };
     match accepted {
         Ok(Ok(stream)) => {
             let peer = Peer { address, tls: true };
-            serve_http(stream, peer, slot, &serving).await;
+            serve_http(stream, peer, slot, &settings).await;
         }
         Ok(Err(error)) => debug!(%address, "TLS handshake failed: {error}"),
         Err(_) => debug!(%address, "TLS handshake took too long"),
     }
 }
 
-async fn serve_http<S>(stream: S, peer: Peer, slot: Arc<Slot>, serving: &Serving)
+async fn serve_http<S>(stream: S, peer: Peer, slot: Arc<Slot>, settings: &ConnectionSettings)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = WithPeer {
-        door: serving.door.clone(),
+    let service = ConnectionService {
+        door: settings.door.clone(),
         peer,
         slot: Arc::clone(&slot),
     };
-    let builder = builder(&slot, serving.head_max);
+    let builder = builder(&slot, settings.head_max);
     let stream = HeadGuard::new(stream, Arc::clone(&slot));
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
-    let mut ordered = std::pin::pin!(slot.ordered());
+    let mut order_given = std::pin::pin!(slot.wait_for_order());
     let mut is_registered = false;
     let mut is_finishing = false;
     // The wait for an order is registered once, so that an order wakes this task; after that, a
@@ -194,9 +194,9 @@ where
                 return Poll::Ready(ended);
             }
             if !is_registered {
-                is_registered = ordered.as_mut().poll(context).is_pending();
+                is_registered = order_given.as_mut().poll(context).is_pending();
                 if !is_registered {
-                    ordered.set(slot.ordered());
+                    order_given.set(slot.wait_for_order());
                     continue;
                 }
             }
@@ -253,20 +253,20 @@ where
 }
 
 /// Passes the requests of one connection to the door, with the connection's peer.
-struct WithPeer {
+struct ConnectionService {
     door: Door,
     peer: Peer,
     slot: Arc<Slot>,
 }
 
-impl hyper::service::Service<Request<Incoming>> for WithPeer {
+impl hyper::service::Service<Request<Incoming>> for ConnectionService {
     type Response = axum::response::Response;
     type Error = std::convert::Infallible;
-    type Future = door::Answering;
+    type Future = door::ResponseFuture;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         self.slot.note_head();
-        self.door.take(request, self.peer, &self.slot)
+        self.door.handle(request, self.peer, &self.slot)
     }
 }
 

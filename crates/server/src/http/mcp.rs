@@ -33,11 +33,11 @@ use crate::{
 };
 
 #[derive(Deserialize)]
-pub struct Asked {
+pub struct ToolsQuery {
     tools: Option<String>,
 }
 
-impl Asked {
+impl ToolsQuery {
     fn mode(&self) -> ApiResult<Mode> {
         match self.tools.as_deref() {
             None | Some("all") => Ok(Mode::All),
@@ -53,23 +53,29 @@ impl Asked {
 pub async fn post(
     State(app): State<App>,
     mut caller: Caller,
-    Query(asked): Query<Asked>,
+    Query(query): Query<ToolsQuery>,
     request: Request,
 ) -> ApiResult<Response> {
     let (parts, body) = request.into_parts();
     check_origin(&app, &parts)?;
     require_json(&parts.headers)?;
-    let mode = asked.mode()?;
+    let mode = query.mode()?;
     let reservation = app.bodies.begin(Account::User(caller.user.id));
     let bytes_max = app.limits.call_bytes_max;
     let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
     if let Some(readmitted) = readmit_after(&parts, &body)? {
         caller = readmitted;
     }
-    let takes_events = takes_events(&parts.headers);
+    let accepts_event_stream = accepts_event_stream(&parts.headers);
     let answer = app
         .mcp
-        .answer(&caller, &parts.headers, mode, body.bytes, takes_events)
+        .answer(
+            &caller,
+            &parts.headers,
+            mode,
+            body.bytes,
+            accepts_event_stream,
+        )
         .await;
     into_response(answer)
 }
@@ -78,7 +84,7 @@ pub async fn post(
 pub async fn get(
     State(app): State<App>,
     caller: Caller,
-    Query(asked): Query<Asked>,
+    Query(query): Query<ToolsQuery>,
     request: Request,
 ) -> ApiResult<Response> {
     let (parts, _) = request.into_parts();
@@ -90,18 +96,18 @@ pub async fn get(
             "this version of MCP has no stream over GET; POST `subscriptions/listen` instead",
         ));
     }
-    if !takes_events(&parts.headers) {
+    if !accepts_event_stream(&parts.headers) {
         return Err(ApiError::new(
             StatusCode::NOT_ACCEPTABLE,
             "not_acceptable",
             "this is a stream; send `Accept: text/event-stream`",
         ));
     }
-    let mode = asked.mode()?;
+    let mode = query.mode()?;
     into_response(app.mcp.open_legacy_stream(caller, mode).await)
 }
 
-fn takes_events(headers: &HeaderMap) -> bool {
+fn accepts_event_stream(headers: &HeaderMap) -> bool {
     let accepted = headers
         .get_all(header::ACCEPT)
         .iter()
@@ -116,7 +122,7 @@ fn into_response(answer: Answer) -> ApiResult<Response> {
     match answer {
         Answer::Json(status, chunks) => {
             let json = HeaderValue::from_static("application/json");
-            let body = Body::new(Pieces(chunks.0.into()));
+            let body = Body::new(ChunkedBody(chunks.0.into()));
             Ok((status, [(header::CONTENT_TYPE, json)], body).into_response())
         }
         Answer::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
@@ -209,9 +215,9 @@ fn is_direct(app: &App, parts: &Parts) -> bool {
 }
 
 /// A body in pieces of known length.
-struct Pieces(VecDeque<Bytes>);
+struct ChunkedBody(VecDeque<Bytes>);
 
-impl hyper::body::Body for Pieces {
+impl hyper::body::Body for ChunkedBody {
     type Data = Bytes;
     type Error = Infallible;
 

@@ -12,7 +12,7 @@ use svc_protocol::api::MethodQuery;
 
 use super::{
     error::{ApiError, ApiResult, protect},
-    extract::{PAYLOAD_TIME_MAX, Query, Received, read_body, require_json},
+    extract::{CompleteBody, PAYLOAD_TIME_MAX, Query, read_body, require_json},
 };
 use crate::{
     app::App,
@@ -62,7 +62,7 @@ where
     async move {
         let reservation = app.bodies.begin(Account::User(caller.user.id));
         let bytes_max = app.limits.call_bytes_max;
-        let Received { bytes, waited } =
+        let CompleteBody { bytes, waited } =
             read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
         if waited {
             *caller = app.directory.readmit(caller, app.clock.now())?;

@@ -12,9 +12,9 @@ use super::{
 
 pub async fn document() -> Json<Value> {
     let mut paths: Map<String, Value> = Map::new();
-    let of_pages = ["/", "/web/{*path}", ANY_PATH];
+    let pages = ["/", "/web/{*path}", ANY_PATH];
     for route in routes() {
-        if of_pages.contains(&route.path) {
+        if pages.contains(&route.path) {
             continue;
         }
         let operations = paths.entry(route.path).or_insert_with(|| json!({}));

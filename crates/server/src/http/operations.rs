@@ -16,7 +16,7 @@ use super::{
 use crate::app::App;
 
 /// How long a probe waits for the database.
-const DATABASE_MAX: std::time::Duration = std::time::Duration::from_secs(1);
+const DATABASE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The process is alive.
 pub async fn healthz() -> Response {
@@ -33,11 +33,11 @@ pub async fn readyz(State(app): State<App>) -> Response {
     if app.shutdown.is_cancelled() {
         return unready("the server is stopping");
     }
-    let asking = app.store.read(|tx| svc_store::meta::find(tx, "server_id"));
-    let asked = tokio::time::timeout(DATABASE_MAX, asking)
+    let query = app.store.read(|tx| svc_store::meta::find(tx, "server_id"));
+    let answer = tokio::time::timeout(DATABASE_TIMEOUT, query)
         .await
         .unwrap_or_else(|_| Err(StoreError::Unavailable("no answer in time".to_owned())));
-    match asked {
+    match answer {
         Ok(_) => Json(json!({"status": "ready"})).into_response(),
         // A load balancer would remove all servers of the zone at once, and with them the calls,
         // which need no database.

@@ -153,7 +153,7 @@ pub fn routes() -> Vec<Route> {
 
 /// The table above behind the authentication middleware.
 pub fn router(app: &App) -> Router {
-    unguarded()
+    router_without_auth()
         .fallback(operations::unknown_path)
         .method_not_allowed_fallback(operations::unknown_method)
         .layer(from_fn_with_state(auth::Gate::new(app), auth::authenticate))
@@ -161,7 +161,7 @@ pub fn router(app: &App) -> Router {
 }
 
 /// The handlers without the middleware; tests use this to find out what handlers check themselves.
-pub(super) fn unguarded() -> Router<App> {
+pub(super) fn router_without_auth() -> Router<App> {
     routes().into_iter().fold(Router::new(), |router, route| {
         router.route(route.path, route.handler)
     })

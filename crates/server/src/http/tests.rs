@@ -15,7 +15,7 @@ use tower_service::Service;
 
 use super::{
     listen::Peer,
-    router::{Needs, routes, unguarded},
+    router::{Needs, router_without_auth, routes},
 };
 use crate::{
     Server,
@@ -62,7 +62,7 @@ impl Fixture {
         let server = server.expect("started");
         let app = server.app().clone();
         let mut fixture = Self {
-            router: unguarded().with_state(app.clone()),
+            router: router_without_auth().with_state(app.clone()),
             app,
             server,
             shutdown,

@@ -67,7 +67,7 @@ pub async fn any_path(
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    if is_reserved(uri.path()) || !lists(&headers, header::ACCEPT, "text/html") {
+    if is_reserved(uri.path()) || !list_contains(&headers, header::ACCEPT, "text/html") {
         return Err(path_not_found(&uri));
     }
     send(&app, PAGE, &uri, &headers).await
@@ -85,7 +85,7 @@ async fn send(app: &App, path: &str, uri: &Uri, headers: &HeaderMap) -> ApiResul
     };
     // Weak, because the compressed and the plain form share the tag.
     let tag = format!("W/\"{}\"", found.hash);
-    let mut response = if lists(headers, header::IF_NONE_MATCH, &tag) {
+    let mut response = if list_contains(headers, header::IF_NONE_MATCH, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
         content(found, headers)
@@ -104,7 +104,7 @@ async fn send(app: &App, path: &str, uri: &Uri, headers: &HeaderMap) -> ApiResul
 fn content(found: Found, headers: &HeaderMap) -> Response {
     let content_type = [(header::CONTENT_TYPE, found.media_type)];
     match found.gzip {
-        Some(gzip) if lists(headers, header::ACCEPT_ENCODING, "gzip") => (
+        Some(gzip) if list_contains(headers, header::ACCEPT_ENCODING, "gzip") => (
             content_type,
             [(header::CONTENT_ENCODING, "gzip")],
             Body::from(gzip),
@@ -115,7 +115,7 @@ fn content(found: Found, headers: &HeaderMap) -> Response {
 }
 
 /// Whether a list header contains an item with a weight other than 0.
-fn lists(headers: &HeaderMap, name: HeaderName, wanted: &str) -> bool {
+fn list_contains(headers: &HeaderMap, name: HeaderName, wanted: &str) -> bool {
     headers
         .get_all(name)
         .iter()

@@ -35,7 +35,7 @@ enum Class {
 pub(super) struct Candidate {
     class: Class,
     /// Anonymous connections of the same client address.
-    crowd: usize,
+    anonymous_of_client: usize,
     slot: Weak<Slot>,
 }
 
@@ -55,7 +55,7 @@ impl State {
                 continue;
             };
             // The client may have sent a request or presented a credential since the scan.
-            let class = class(&slot, now, candidate.crowd);
+            let class = class(&slot, now, candidate.anonymous_of_client);
             if slot.order() != Order::Close && class == Some(candidate.class) {
                 slot.give(Order::Close);
                 return true;
@@ -81,11 +81,11 @@ impl State {
             .filter_map(|(_, slot)| {
                 let of_client = of_client(slot);
                 let class = class(slot, now, of_client)?;
-                let (crowd, age) = match class {
+                let (anonymous_of_client, age) = match class {
                     Class::Idle => (0, slot.idle_for(now).unwrap_or(0)),
-                    _ => (of_client, now.saturating_sub(slot.accepted())),
+                    _ => (of_client, now.saturating_sub(slot.accepted_at())),
                 };
-                Some(((class, Reverse(crowd), Reverse(age)), slot))
+                Some(((class, Reverse(anonymous_of_client), Reverse(age)), slot))
             })
             .collect();
         found.sort_by_key(|(key, _)| *key);
@@ -93,11 +93,13 @@ impl State {
         self.candidates = found
             .into_iter()
             .take(most)
-            .map(|((class, Reverse(crowd), _), slot)| Candidate {
-                class,
-                crowd,
-                slot: Arc::downgrade(slot),
-            })
+            .map(
+                |((class, Reverse(anonymous_of_client), _), slot)| Candidate {
+                    class,
+                    anonymous_of_client,
+                    slot: Arc::downgrade(slot),
+                },
+            )
             .collect();
     }
 }
@@ -112,7 +114,7 @@ fn class(slot: &Slot, now: u64, anonymous_of_client: usize) -> Option<Class> {
     }
     let idle = slot.idle_for(now);
     if !slot.is_authenticated() {
-        let is_old = now.saturating_sub(slot.accepted()) >= ANONYMOUS_MS;
+        let is_old = now.saturating_sub(slot.accepted_at()) >= ANONYMOUS_MS;
         let may_close = idle.is_some() || is_old || anonymous_of_client > ANONYMOUS_PER_ADDRESS;
         return may_close.then_some(Class::Anonymous);
     }

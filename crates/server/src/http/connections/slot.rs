@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::Shared;
+use super::ConnectionTable;
 
 /// What the task of a connection must do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
@@ -27,7 +27,7 @@ pub enum Order {
 /// relaxed store.
 pub struct Slot {
     client: IpAddr,
-    accepted: u64,
+    accepted_at: u64,
     /// Complete request heads that arrived.
     heads: AtomicU64,
     /// A valid credential was presented.
@@ -40,24 +40,24 @@ pub struct Slot {
     /// Since when the client has accepted no bytes; 0 while it accepts them.
     pub(super) stalled_since: AtomicU64,
     order: AtomicU8,
-    ordered: Notify,
-    shared: Arc<Shared>,
+    order_given: Notify,
+    table: Arc<ConnectionTable>,
 }
 
 impl Slot {
-    pub(super) fn new(client: IpAddr, accepted: u64, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(client: IpAddr, accepted_at: u64, table: Arc<ConnectionTable>) -> Self {
         Self {
             client,
-            accepted,
+            accepted_at,
             heads: AtomicU64::new(0),
             is_authenticated: AtomicBool::new(false),
             is_link: AtomicBool::new(false),
-            idle_since: AtomicU64::new(accepted),
+            idle_since: AtomicU64::new(accepted_at),
             streams: AtomicU32::new(0),
             stalled_since: AtomicU64::new(0),
             order: AtomicU8::new(Order::Continue as u8),
-            ordered: Notify::new(),
-            shared,
+            order_given: Notify::new(),
+            table,
         }
     }
 
@@ -70,8 +70,8 @@ impl Slot {
         self.client
     }
 
-    pub(super) fn accepted(&self) -> u64 {
-        self.accepted
+    pub(super) fn accepted_at(&self) -> u64 {
+        self.accepted_at
     }
 
     pub(super) fn has_head(&self) -> bool {
@@ -115,7 +115,7 @@ impl Slot {
 
     /// Marks the connection as an agent's link, to which the limits for clients do not apply.
     pub fn note_link(&self) {
-        let mut state = self.shared.state.lock();
+        let mut state = self.table.state.lock();
         if !self.is_link.swap(true, Ordering::Relaxed) {
             state.forget_address(self.client);
         }
@@ -123,7 +123,7 @@ impl Slot {
     }
 
     pub fn note_idle(&self) {
-        let now = self.shared.now.load(Ordering::Relaxed);
+        let now = self.table.now.load(Ordering::Relaxed);
         self.idle_since.store(now, Ordering::Relaxed);
     }
 
@@ -139,7 +139,7 @@ impl Slot {
 
     pub fn note_stalled(&self) {
         if self.stalled_since.load(Ordering::Relaxed) == 0 {
-            let now = self.shared.now.load(Ordering::Relaxed);
+            let now = self.table.now.load(Ordering::Relaxed);
             self.stalled_since.store(now, Ordering::Relaxed);
         }
     }
@@ -157,19 +157,19 @@ impl Slot {
     }
 
     /// Completes when an order is given; each order completes one wait.
-    pub async fn ordered(&self) {
-        self.ordered.notified().await;
+    pub async fn wait_for_order(&self) {
+        self.order_given.notified().await;
     }
 
     pub(super) fn give(&self, order: Order) {
         if self.order.fetch_max(order as u8, Ordering::AcqRel) < order as u8 {
-            self.ordered.notify_one();
+            self.order_given.notify_one();
         }
     }
 
     /// The order for a connection that exceeds a time limit. The HTTP/1 code closes idle
     /// connections itself, so the limits on idle time only affect HTTP/2.
-    pub(super) fn overdue(&self, now: u64, head: u64, stall: u64) -> Option<Order> {
+    pub(super) fn order_if_overdue(&self, now: u64, head: u64, stall: u64) -> Option<Order> {
         if self.is_link() {
             return None;
         }
@@ -178,7 +178,7 @@ impl Slot {
             return Some(Order::Close);
         }
         if !self.has_head() {
-            return (now.saturating_sub(self.accepted) > head).then_some(Order::Close);
+            return (now.saturating_sub(self.accepted_at) > head).then_some(Order::Close);
         }
         match self.idle_for(now)? {
             idle if idle > head.saturating_mul(2) => Some(Order::Close),
@@ -224,6 +224,6 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.slot.shared.release(self.key, &self.slot);
+        self.slot.table.release(self.key, &self.slot);
     }
 }

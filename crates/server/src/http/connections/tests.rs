@@ -18,7 +18,7 @@ async fn fill(connections: &Connections, hosts: &[u8]) -> Vec<Registration> {
 
 /// The indexes of the connections that were ordered to close.
 fn closed(open: &[Registration]) -> Vec<usize> {
-    let is_closed = |it: &Registration| it.slot().order() == Order::Close;
+    let is_closed = |registration: &Registration| registration.slot().order() == Order::Close;
     (0..open.len()).filter(|&n| is_closed(&open[n])).collect()
 }
 
@@ -111,8 +111,8 @@ async fn a_connection_has_a_time_for_its_head_and_for_idling() {
     let connections = connections(4, 4);
     let open = fill(&connections, &[1]).await;
     let slot = open[0].slot();
-    let due = |now| slot.overdue(now, 30, 60);
-    let start = slot.accepted();
+    let due = |now| slot.order_if_overdue(now, 30, 60);
+    let start = slot.accepted_at();
     assert_eq!(due(start + 30), None);
     assert_eq!(due(start + 31), Some(Order::Close));
     slot.note_head();
