@@ -6,7 +6,7 @@
 //! - `tools` turns a method or a stored script into a tool; a `view` is the serialised list of one
 //!   user; `search` searches a view.
 //! - `results` converts the result of a method into a tool result.
-//! - `stream` notifies clients of list changes; `reporting` streams the progress of a call.
+//! - `stream` notifies clients of list changes; `progress` streams the progress of a call.
 //!
 //! No state is kept between requests. Which methods and scripts a user may see and call is decided
 //! in `methods` and `scripts`, never here.
@@ -15,8 +15,8 @@ mod era;
 mod legacy;
 mod message;
 mod modern;
+mod progress;
 mod refusal;
-mod reporting;
 mod results;
 mod search;
 mod serve;
@@ -35,13 +35,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use era::Era;
-pub use reporting::Reporting;
+pub use progress::ProgressStream;
 pub use stream::Stream;
 
 use self::{
     message::Message,
     refusal::Refusal,
-    stream::{Sources, Wanted},
+    stream::{Sources, StreamRequest},
     view::Views,
 };
 use crate::{
@@ -86,13 +86,13 @@ pub enum Mode {
 }
 
 /// The answer to one HTTP request.
-pub enum Answer {
+pub enum McpResponse {
     Json(StatusCode, Chunks),
     /// The body held notifications only.
     Accepted,
     Stream(Box<Stream>),
     /// A call that reports progress.
-    Reporting(Box<Reporting>),
+    Progress(Box<ProgressStream>),
     TooManyCalls(OverLimit),
     TooManyStreams(QuotaExceeded),
     /// The caller has too many long computations in progress.
@@ -167,7 +167,7 @@ impl Mcp {
         mode: Mode,
         body: Bytes,
         accepts_event_stream: bool,
-    ) -> Answer {
+    ) -> McpResponse {
         let exchange = Exchange {
             caller,
             headers,
@@ -181,7 +181,7 @@ impl Mcp {
                 let stream_body = accepts_event_stream.then_some(&body);
                 self.answer_single(&exchange, request, stream_body).await
             }
-            Ok(Body::Batch(_)) if !era::takes_batches(headers) => {
+            Ok(Body::Batch(_)) if !era::allows_batches(headers) => {
                 let why =
                     "this version of the protocol has no batches; send each message on its own";
                 self.refuse("", Refusal::invalid_request(why), None)
@@ -196,18 +196,18 @@ impl Mcp {
         exchange: &Exchange<'_>,
         request: Result<Request<'_>, Invalid<'_>>,
         body: Option<&Bytes>,
-    ) -> Answer {
-        let message = match read(request) {
+    ) -> McpResponse {
+        let message = match read_message(request) {
             Ok(Some(message)) => message,
-            Ok(None) => return Answer::Accepted,
+            Ok(None) => return McpResponse::Accepted,
             Err((refusal, id)) => return self.refuse("", refusal, id),
         };
         if let Err(over) = self.admit(exchange, std::slice::from_ref(&message)) {
-            return Answer::TooManyCalls(over);
+            return McpResponse::TooManyCalls(over);
         }
         match (body, message.progress_token()) {
             (Some(body), Some(token)) if message.method == "tools/call" => {
-                let request = reporting::Request {
+                let request = progress::CallRequest {
                     caller: exchange.caller.clone(),
                     headers: exchange.headers.clone(),
                     mode: exchange.mode,
@@ -215,13 +215,13 @@ impl Mcp {
                     body: body.clone(),
                     token: token.to_owned(),
                 };
-                Reporting::new(Arc::clone(self), request).begin().await
+                ProgressStream::new(Arc::clone(self), request).begin().await
             }
             _ => self.answer_message(exchange, &message).await,
         }
     }
 
-    async fn answer_message(&self, exchange: &Exchange<'_>, message: &Message<'_>) -> Answer {
+    async fn answer_message(&self, exchange: &Exchange<'_>, message: &Message<'_>) -> McpResponse {
         match Era::of(exchange.headers, message) {
             Era::Legacy => self.answer_legacy(exchange, message).await,
             Era::Modern => self.answer_modern(exchange, message).await,
@@ -233,7 +233,7 @@ impl Mcp {
         &self,
         exchange: &Exchange<'_>,
         requests: Vec<Result<Request<'_>, Invalid<'_>>>,
-    ) -> Answer {
+    ) -> McpResponse {
         if requests.len() > BATCH_MAX {
             let why = format!("a batch has at most {BATCH_MAX} messages");
             return self.refuse("", Refusal::invalid_request(why), None);
@@ -241,20 +241,20 @@ impl Mcp {
         let mut answers: Vec<Vec<u8>> = Vec::new();
         let mut messages = Vec::with_capacity(requests.len());
         for request in requests {
-            match read(request) {
+            match read_message(request) {
                 Ok(message) => messages.extend(message),
                 Err((refusal, id)) => answers.push(refusal.to_response(id)),
             }
         }
         if let Err(over) = self.admit(exchange, &messages) {
-            return Answer::TooManyCalls(over);
+            return McpResponse::TooManyCalls(over);
         }
         let answering = messages
             .iter()
             .map(|message| self.answer_legacy(exchange, message));
         let mut bytes = 0;
         for (answer, message) in join_all(answering).await.into_iter().zip(&messages) {
-            let Answer::Json(_, chunks) = answer else {
+            let McpResponse::Json(_, chunks) = answer else {
                 continue;
             };
             bytes += chunks.len();
@@ -265,29 +265,29 @@ impl Mcp {
             });
         }
         if answers.is_empty() {
-            return Answer::Accepted;
+            return McpResponse::Accepted;
         }
         let mut body = b"[".to_vec();
         body.extend(answers.join(&b','));
         body.push(b']');
-        Answer::Json(StatusCode::OK, body.into())
+        McpResponse::Json(StatusCode::OK, body.into())
     }
 
     /// Opens the stream of a legacy client, which answers no JSON-RPC request.
-    pub async fn open_legacy_stream(&self, caller: Caller, mode: Mode) -> Answer {
-        let wanted = Wanted {
+    pub async fn open_legacy_stream(&self, caller: Caller, mode: Mode) -> McpResponse {
+        let request = StreamRequest {
             era: Era::Legacy,
             mode,
             list_changed: true,
             subscription: None,
         };
-        self.open_stream(caller, wanted).await
+        self.open_stream(caller, request).await
     }
 
-    async fn open_stream(&self, caller: Caller, wanted: Wanted) -> Answer {
+    async fn open_stream(&self, caller: Caller, request: StreamRequest) -> McpResponse {
         let open = match self.streams.open(&caller.user) {
             Ok(open) => open,
-            Err(exceeded) => return Answer::TooManyStreams(exceeded),
+            Err(exceeded) => return McpResponse::TooManyStreams(exceeded),
         };
         let sources = Sources {
             views: self.views.clone(),
@@ -297,9 +297,9 @@ impl Mcp {
             shutdown: self.shutdown.clone(),
         };
         let counted = self.metrics.mcp.stream_opened();
-        match Stream::open(sources, caller, wanted, open, counted).await {
-            Ok(stream) => Answer::Stream(Box::new(stream)),
-            Err(busy) => Answer::Busy(busy),
+        match Stream::open(sources, caller, request, open, counted).await {
+            Ok(stream) => McpResponse::Stream(Box::new(stream)),
+            Err(busy) => McpResponse::Busy(busy),
         }
     }
 
@@ -313,9 +313,9 @@ impl Mcp {
         self.calls.admit(exchange.caller, calls, exchange.arrived)
     }
 
-    fn refuse(&self, method: &str, refusal: Refusal, id: Option<&str>) -> Answer {
+    fn refuse(&self, method: &str, refusal: Refusal, id: Option<&str>) -> McpResponse {
         self.count(method, McpOutcome::Refused);
-        Answer::Json(refusal.status, refusal.to_response(id).into())
+        McpResponse::Json(refusal.status, refusal.to_response(id).into())
     }
 
     fn count(&self, method: &str, outcome: McpOutcome) {
@@ -325,7 +325,7 @@ impl Mcp {
 
 /// Reads a message; `None` for a notification. Notifications are ignored: the server has no state
 /// that one could change.
-fn read<'a>(
+fn read_message<'a>(
     request: Result<Request<'a>, Invalid<'a>>,
 ) -> Result<Option<Message<'a>>, (Refusal, Option<&'a str>)> {
     let request = request.map_err(|invalid| {

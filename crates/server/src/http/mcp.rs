@@ -29,7 +29,7 @@ use crate::{
     app::App,
     identity::Caller,
     limits::Account,
-    mcp::{Answer, Era, Mode},
+    mcp::{Era, McpResponse, Mode},
 };
 
 #[derive(Deserialize)]
@@ -118,27 +118,29 @@ fn accepts_event_stream(headers: &HeaderMap) -> bool {
     })
 }
 
-fn into_response(answer: Answer) -> ApiResult<Response> {
+fn into_response(answer: McpResponse) -> ApiResult<Response> {
     match answer {
-        Answer::Json(status, chunks) => {
+        McpResponse::Json(status, chunks) => {
             let json = HeaderValue::from_static("application/json");
             let body = Body::new(ChunkedBody(chunks.0.into()));
             Ok((status, [(header::CONTENT_TYPE, json)], body).into_response())
         }
-        Answer::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
-        Answer::Stream(stream) => Ok(message_stream(stream::unfold(
+        McpResponse::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
+        McpResponse::Stream(stream) => Ok(message_stream(stream::unfold(
             stream,
             async |mut stream| Some((stream.next().await?, stream)),
         ))),
-        Answer::Reporting(call) => Ok(message_stream(stream::unfold(call, async |mut call| {
-            Some((call.next().await?, call))
-        }))),
-        Answer::Revoked => Err(ApiError::unauthorized(
+        McpResponse::Progress(call) => {
+            Ok(message_stream(stream::unfold(call, async |mut call| {
+                Some((call.next().await?, call))
+            })))
+        }
+        McpResponse::Revoked => Err(ApiError::unauthorized(
             "the credential was revoked during the call",
         )),
-        Answer::TooManyCalls(over) => Err(ApiError::too_many_calls(&over)),
-        Answer::Busy(error) => Err(error.into()),
-        Answer::TooManyStreams(exceeded) => {
+        McpResponse::TooManyCalls(over) => Err(ApiError::too_many_calls(&over)),
+        McpResponse::Busy(error) => Err(error.into()),
+        McpResponse::TooManyStreams(exceeded) => {
             Err(ApiError::from(exceeded).retry_after(HEARTBEAT.as_secs()))
         }
     }

@@ -82,7 +82,7 @@ impl Era {
 }
 
 /// Whether a body may be a batch.
-pub fn takes_batches(headers: &HeaderMap) -> bool {
+pub fn allows_batches(headers: &HeaderMap) -> bool {
     matches!(
         Header::find(headers, VERSION_HEADER),
         Header::Absent | Header::One(WITHOUT_HEADER)
@@ -104,9 +104,9 @@ pub fn check_modern(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Re
             "`_meta` must contain `io.modelcontextprotocol/clientCapabilities`, an object",
         ));
     }
-    agree(headers, METHOD_HEADER, "Mcp-Method", &message.method)?;
+    check_header(headers, METHOD_HEADER, "Mcp-Method", &message.method)?;
     if message.method == "tools/call" {
-        agree(
+        check_header(
             headers,
             NAME_HEADER,
             "Mcp-Name",
@@ -130,13 +130,13 @@ fn check_version(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Refus
             ));
         }
     };
-    if let Some(said) = message.meta.version()
-        && said != version
+    if let Some(body_version) = message.meta.version()
+        && body_version != version
     {
         return Err(Refusal::header_mismatch(format!(
             "MCP-Protocol-Version is '{}', but `_meta` says '{}'",
             echo(version),
-            echo(&said)
+            echo(&body_version)
         )));
     }
     if version != MODERN {
@@ -146,7 +146,7 @@ fn check_version(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Refus
 }
 
 /// Rejects a header that differs from the value in the body.
-fn agree(headers: &HeaderMap, name: &str, shown: &str, body: &str) -> Result<(), Refusal> {
+fn check_header(headers: &HeaderMap, name: &str, shown: &str, body: &str) -> Result<(), Refusal> {
     match Header::find(headers, name) {
         Header::Absent => Err(Refusal::header_mismatch(format!(
             "the header {shown} is required"

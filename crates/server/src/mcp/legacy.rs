@@ -7,7 +7,7 @@ use http::StatusCode;
 use serde_json::json;
 
 use super::{
-    Answer, Chunks, Era, Exchange, Mcp, Mode, SERVER_NAME,
+    Chunks, Era, Exchange, Mcp, McpResponse, Mode, SERVER_NAME,
     era::LEGACY,
     message::{Message, Params},
     refusal::Refusal,
@@ -23,11 +23,11 @@ impl Mcp {
         &self,
         exchange: &Exchange<'_>,
         message: &Message<'_>,
-    ) -> Answer {
+    ) -> McpResponse {
         match self.legacy_result(exchange, message).await {
             Ok((body, outcome)) => {
                 self.count(&message.method, outcome);
-                Answer::Json(StatusCode::OK, body)
+                McpResponse::Json(StatusCode::OK, body)
             }
             Err(refusal) => {
                 let refusal = refusal.with_status(StatusCode::OK);
@@ -48,13 +48,13 @@ impl Mcp {
             "initialize" => Ok(ok(initialize(id, params, exchange.mode))),
             "ping" => Ok(ok(wrap(id, &[]))),
             "tools/list" => {
-                let (tools, next) = self.list(exchange, Era::Legacy, params).await?;
-                Ok(ok(list(id, tools, next)))
+                let (tools, next) = self.list_tools(exchange, Era::Legacy, params).await?;
+                Ok(ok(write_list(id, tools, next)))
             }
             "tools/call" => {
-                let result = self.call(exchange, Era::Legacy, params).await?;
+                let result = self.call_tool(exchange, Era::Legacy, params).await?;
                 let outcome = McpOutcome::of_tool(result.is_error);
-                Ok((call(id, result), outcome))
+                Ok((write_result(id, result), outcome))
             }
             _ => Err(Refusal::unknown_method()),
         }
@@ -79,7 +79,7 @@ fn initialize(id: &str, params: &Params<'_>, mode: Mode) -> Chunks {
         .into()
 }
 
-fn list(id: &str, tools: Bytes, next: Option<String>) -> Chunks {
+fn write_list(id: &str, tools: Bytes, next: Option<String>) -> Chunks {
     let end = match next {
         Some(cursor) => format!(r#"],"nextCursor":"{cursor}"}}}}"#),
         None => "]}}".to_owned(),
@@ -88,7 +88,7 @@ fn list(id: &str, tools: Bytes, next: Option<String>) -> Chunks {
     Chunks(vec![begin.into(), tools, end.into()])
 }
 
-fn call(id: &str, result: ToolResult) -> Chunks {
+fn write_result(id: &str, result: ToolResult) -> Chunks {
     let mut members = result.members;
     if let Some(meta) = result.meta {
         members.extend_from_slice(br#","_meta":"#);

@@ -51,7 +51,7 @@ const TOKEN_BYTES_MAX: usize = 1_024;
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Wanted {
+struct NotificationFilter {
     tools_list_changed: bool,
 }
 
@@ -121,8 +121,8 @@ impl<'a> Params<'a> {
     pub fn wants_tools_list_changed(&self) -> Result<bool, NotAnObject> {
         match self.notifications.map(RawValue::get) {
             None => Ok(false),
-            Some(text) if is_object(text) => serde_json::from_str::<Wanted>(text)
-                .map(|wanted| wanted.tools_list_changed)
+            Some(text) if is_object(text) => serde_json::from_str::<NotificationFilter>(text)
+                .map(|filter| filter.tools_list_changed)
                 .map_err(|_| NotAnObject),
             Some(_) => Err(NotAnObject),
         }

@@ -10,7 +10,7 @@ use svc_protocol::jsonrpc::RpcError;
 use super::{
     era::Era,
     message::{is_object, text},
-    tools::Output,
+    tools::OutputSchema,
 };
 use crate::methods::calls::Reply;
 
@@ -24,7 +24,7 @@ pub struct ToolResult {
 
 /// A method's result that already has the form of an MCP tool result.
 #[derive(Deserialize)]
-struct Ready<'a> {
+struct McpResult<'a> {
     #[serde(borrow)]
     content: &'a RawValue,
     #[serde(borrow, default, rename = "structuredContent")]
@@ -55,7 +55,7 @@ struct ErrorMembers<'a> {
 }
 
 impl ToolResult {
-    pub fn of(reply: &Reply, output: Output, era: Era) -> Self {
+    pub fn of(reply: &Reply, output: OutputSchema, era: Era) -> Self {
         match reply {
             // The link passes only JSON, which is UTF-8.
             Reply::Result(bytes) => match std::str::from_utf8(bytes) {
@@ -118,22 +118,22 @@ impl ToolResult {
         Self::finish(members, false)
     }
 
-    fn success(result: &str, output: Output, era: Era) -> Self {
+    fn success(result: &str, output: OutputSchema, era: Era) -> Self {
         if is_object(result) {
-            return match read_ready(result) {
-                Some(ready) => Self::ready(&ready, result, output, era),
+            return match parse_mcp_result(result) {
+                Some(ready) => Self::pass_through(&ready, result, output, era),
                 None => Self::object(result),
             };
         }
         match output {
-            Output::Object => {
+            OutputSchema::Object => {
                 return Self::error(&format!(
                     "the method's schema requires an object, but its result is: {result}"
                 ));
             }
             // A modern client that got a schema expects structured data of any type.
-            Output::AnyValue if era == Era::Modern => return Self::object(result),
-            Output::AnyValue | Output::Unsaid => {}
+            OutputSchema::AnyValue if era == Era::Modern => return Self::object(result),
+            OutputSchema::AnyValue | OutputSchema::Absent => {}
         }
         let mut members = Vec::with_capacity(result.len() + 80);
         members.extend_from_slice(br#""content":["#);
@@ -150,18 +150,18 @@ impl ToolResult {
     }
 
     /// Passes a ready-made result on, without members that MCP does not define.
-    fn ready(ready: &Ready<'_>, whole: &str, output: Output, era: Era) -> Self {
+    fn pass_through(ready: &McpResult<'_>, whole: &str, output: OutputSchema, era: Era) -> Self {
         let is_error = ready.is_error.unwrap_or(false);
         let promised = match output {
-            Output::Unsaid => false,
-            Output::Object => true,
-            Output::AnyValue => era == Era::Modern,
+            OutputSchema::Absent => false,
+            OutputSchema::Object => true,
+            OutputSchema::AnyValue => era == Era::Modern,
         };
-        let takes_any = era == Era::Modern;
+        let allows_any = era == Era::Modern;
         let structured = ready
             .structured
             .map(RawValue::get)
-            .filter(|structured| takes_any || is_object(structured))
+            .filter(|structured| allows_any || is_object(structured))
             // The schema describes the whole result of the method.
             .or_else(|| (promised && !is_error).then_some(whole));
         let mut members = Vec::with_capacity(whole.len() + 40);
@@ -198,12 +198,12 @@ impl ToolResult {
 }
 
 /// Reads `{"content":[…]}`; `None` if the result is something else or has an unknown block.
-fn read_ready(result: &str) -> Option<Ready<'_>> {
+fn parse_mcp_result(result: &str) -> Option<McpResult<'_>> {
     // A cheap check first: most results have no such member.
     if !result.contains(r#""content""#) {
         return None;
     }
-    let ready: Ready<'_> = serde_json::from_str(result).ok()?;
+    let ready: McpResult<'_> = serde_json::from_str(result).ok()?;
     if !ready.content.get().starts_with('[') {
         return None;
     }

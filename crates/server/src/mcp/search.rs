@@ -30,13 +30,13 @@ const FOUND_BYTES_MAX: usize = 1024 * 1024;
 const QUERY_MAX: usize = 1_024;
 
 /// The tools of search mode as JSON, separated by a comma.
-pub const LIST: &str = concat!(
+pub const TOOLS_JSON: &str = concat!(
     r#"{"name":"tool_search","description":"Find tools by what they do. Returns the best matches with names, descriptions and input schemas; run one with execute_tool. An empty query lists the first tools by name.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"Words to look for in names, keywords and descriptions"},"limit":{"type":"integer","minimum":1,"maximum":50,"default":10,"description":"Maximum number of tools to return"}},"required":["query"]}},"#,
     r#"{"name":"execute_tool","description":"Run a tool that tool_search found.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"The tool's name, exactly as tool_search returned it"},"arguments":{"type":"object","description":"The tool's arguments, as its input schema requires"}},"required":["name"]}}"#
 );
 
 #[derive(Deserialize)]
-struct Wanted<'a> {
+struct SearchArguments<'a> {
     #[serde(borrow, default)]
     query: Option<&'a RawValue>,
     #[serde(default)]
@@ -44,7 +44,7 @@ struct Wanted<'a> {
 }
 
 #[derive(Deserialize)]
-struct Execution<'a> {
+struct ExecuteArguments<'a> {
     #[serde(borrow, default)]
     name: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -60,15 +60,17 @@ pub struct Query {
 impl Query {
     /// The error is a tool result, so that the model can correct itself.
     pub fn read(arguments: &str) -> Result<Self, ToolResult> {
-        let wanted: Wanted<'_> = serde_json::from_str(arguments)
+        let arguments: SearchArguments<'_> = serde_json::from_str(arguments)
             .map_err(|_| ToolResult::error("`limit` must be a number from 1 to 50"))?;
-        let query = match wanted.query.map(text) {
+        let query = match arguments.query.map(text) {
             None => Cow::Borrowed(""),
             Some(Some(query)) => query,
             Some(None) => return Err(ToolResult::error("`query` must be a string")),
         };
         // The conversion saturates, and NaN becomes 0.
-        let limit = wanted.limit.map_or(LIMIT_DEFAULT, |limit| limit as usize);
+        let limit = arguments
+            .limit
+            .map_or(LIMIT_DEFAULT, |limit| limit as usize);
         Ok(Self {
             text: cut(&query, QUERY_MAX).to_owned(),
             limit: limit.clamp(1, LIMIT_MAX),
@@ -102,7 +104,7 @@ fn write(view: &View, era: Era, found: &[usize]) -> String {
 /// Reads the tool and its arguments from those of `execute_tool`. The error is a tool result, so
 /// that the model can correct itself.
 pub fn read_execution(arguments: &str) -> Result<(Cow<'_, str>, &str), ToolResult> {
-    let read: Execution<'_> = serde_json::from_str(arguments)
+    let read: ExecuteArguments<'_> = serde_json::from_str(arguments)
         .map_err(|_| ToolResult::error("`name` and `arguments` must occur only once"))?;
     let name = read
         .name
@@ -131,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_list_of_search_mode_is_two_tools() {
-        let list: Value = serde_json::from_str(&format!("[{LIST}]")).expect("JSON");
+        let list: Value = serde_json::from_str(&format!("[{TOOLS_JSON}]")).expect("JSON");
         let names: Vec<_> = list
             .as_array()
             .expect("a list")

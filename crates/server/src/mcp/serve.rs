@@ -11,7 +11,7 @@ use super::{
     refusal::{Refusal, echo},
     results::ToolResult,
     search,
-    tools::{Target, Tool, param_headers},
+    tools::{Tool, ToolSource, param_headers},
     view::View,
 };
 use crate::methods::calls::outcome_of;
@@ -21,7 +21,7 @@ const SMALL_SEARCH: usize = 100;
 
 impl Mcp {
     /// One page of tools as JSON, and the cursor of the next page.
-    pub(super) async fn list(
+    pub(super) async fn list_tools(
         &self,
         exchange: &Exchange<'_>,
         era: Era,
@@ -35,16 +35,16 @@ impl Mcp {
         if exchange.mode == Mode::Search {
             return match cursor {
                 Some(_) => Err(bad_cursor()),
-                None => Ok((Bytes::from_static(search::LIST.as_bytes()), None)),
+                None => Ok((Bytes::from_static(search::TOOLS_JSON.as_bytes()), None)),
             };
         }
-        let view = self.views.of(&exchange.caller.user).await?;
+        let view = self.views.get(&exchange.caller.user).await?;
         let page = view.page(era, cursor.as_deref()).ok_or_else(bad_cursor)?;
         Ok((page.tools, page.next))
     }
 
     /// Answers `tools/call`.
-    pub(super) async fn call(
+    pub(super) async fn call_tool(
         &self,
         exchange: &Exchange<'_>,
         era: Era,
@@ -56,7 +56,7 @@ impl Mcp {
         let arguments = params
             .arguments()
             .map_err(|_| Refusal::invalid_params("`arguments` must be an object"))?;
-        let view = self.views.of(&exchange.caller.user).await?;
+        let view = self.views.get(&exchange.caller.user).await?;
         if exchange.mode == Mode::Search {
             return match &*name {
                 search::SEARCH => self.search(exchange, view, era, arguments).await,
@@ -70,7 +70,7 @@ impl Mcp {
         if era == Era::Modern {
             param_headers::check(&tool.headers, exchange.headers, arguments)?;
         }
-        self.run(exchange, era, tool, arguments)
+        self.run_tool(exchange, era, tool, arguments)
             .await
             .ok_or_else(|| Refusal::unknown_tool(&name))
     }
@@ -116,12 +116,12 @@ impl Mcp {
         let Some(tool) = view.find(&name) else {
             return unknown();
         };
-        let result = self.run(exchange, era, tool, arguments).await;
+        let result = self.run_tool(exchange, era, tool, arguments).await;
         result.unwrap_or_else(unknown)
     }
 
     /// Runs a tool; `None` if it no longer exists.
-    async fn run(
+    async fn run_tool(
         &self,
         exchange: &Exchange<'_>,
         era: Era,
@@ -129,14 +129,14 @@ impl Mcp {
         arguments: &str,
     ) -> Option<ToolResult> {
         let caller = exchange.caller;
-        let reply = match &tool.target {
-            Target::Method { visible, .. } => {
+        let reply = match &tool.source {
+            ToolSource::Method { visible, .. } => {
                 let arrived = exchange.arrived;
                 self.calls
                     .call_one(caller, visible, arguments, arrived, exchange.reports)
                     .await
             }
-            Target::Script(script) => {
+            ToolSource::Script(script) => {
                 let reply = Box::pin(self.scripts.run(caller, script, arguments)).await;
                 let took = exchange.arrived.elapsed();
                 let outcome = outcome_of(&reply);

@@ -38,7 +38,7 @@ pub struct Sources {
 }
 
 /// What the client requested.
-pub struct Wanted {
+pub struct StreamRequest {
     pub era: Era,
     pub mode: Mode,
     /// Whether to notify of changes of the list.
@@ -51,10 +51,10 @@ pub struct Stream {
     sources: Sources,
     users: broadcast::Receiver<DirectoryChange>,
     caller: Caller,
-    wanted: Wanted,
+    request: StreamRequest,
     recheck: Interval,
     /// When to check the list again.
-    look_at: Option<Instant>,
+    check_at: Option<Instant>,
     /// The digest of the list at the last check.
     digest: u64,
     state: State,
@@ -73,7 +73,7 @@ impl Stream {
     pub async fn open(
         sources: Sources,
         caller: Caller,
-        wanted: Wanted,
+        request: StreamRequest,
         open: OpenStream,
         counted: StreamCounted,
     ) -> Result<Self, PoolError> {
@@ -81,9 +81,9 @@ impl Stream {
         recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
         // Subscribe before reading the list, so that no later change is missed.
         let users = sources.directory.subscribe();
-        let view = sources.views.of(&caller.user).await?;
-        let digest = view.list(wanted.era).digest();
-        let state = match wanted.subscription {
+        let view = sources.views.get(&caller.user).await?;
+        let digest = view.list(request.era).digest();
+        let state = match request.subscription {
             Some(_) => State::Opening,
             None => State::Open,
         };
@@ -91,9 +91,9 @@ impl Stream {
             sources,
             users,
             caller,
-            wanted,
+            request,
             recheck,
-            look_at: None,
+            check_at: None,
             digest,
             state,
             _open: open,
@@ -108,61 +108,61 @@ impl Stream {
             State::Opening => {
                 self.state = State::Open;
                 let acknowledged =
-                    modern::acknowledgement(self.subscription(), self.wanted.list_changed);
+                    modern::acknowledgement(self.subscription(), self.request.list_changed);
                 return Some(acknowledged);
             }
             State::Open => {}
         }
         if self.next_change().await {
-            return Some(modern::list_changed(self.wanted.subscription.as_deref()));
+            return Some(modern::list_changed(self.request.subscription.as_deref()));
         }
         self.state = State::Ended;
-        let subscription = self.wanted.subscription.as_deref();
+        let subscription = self.request.subscription.as_deref();
         subscription.map(modern::subscription_ended)
     }
 
     fn subscription(&self) -> &str {
-        self.wanted.subscription.as_deref().unwrap_or("null")
+        self.request.subscription.as_deref().unwrap_or("null")
     }
 
     /// Waits until the list has changed; false at the end of the stream.
     async fn next_change(&mut self) -> bool {
         loop {
-            let look_at = self.look_at.unwrap_or_else(Instant::now);
+            let check_at = self.check_at.unwrap_or_else(Instant::now);
             tokio::select! {
                 biased;
                 () = self.sources.shutdown.cancelled() => return false,
                 _ = self.recheck.tick() => {
-                    if !self.is_let_in() {
+                    if !self.is_admitted() {
                         return false;
                     }
                 }
-                () = sleep_until(look_at), if self.look_at.is_some() => {
-                    self.look_at = None;
-                    if !self.is_let_in() {
+                () = sleep_until(check_at), if self.check_at.is_some() => {
+                    self.check_at = None;
+                    if !self.is_admitted() {
                         return false;
                     }
                     if self.has_changed().await {
                         // Building the list may have taken a while.
-                        return self.is_let_in();
+                        return self.is_admitted();
                     }
                 }
                 changed = self.sources.methods.changed() => {
                     if changed.is_err() {
                         return false;
                     }
-                    self.look_soon();
+                    self.schedule_check();
                 }
                 changed = self.sources.scripts.changed() => {
                     if changed.is_err() {
                         return false;
                     }
-                    self.look_soon();
+                    self.schedule_check();
                 }
                 change = self.users.recv() => {
                     match change {
                         Ok(change) if !self.concerns(change) => {}
-                        Ok(_) | Err(RecvError::Lagged(_)) => self.look_soon(),
+                        Ok(_) | Err(RecvError::Lagged(_)) => self.schedule_check(),
                         Err(RecvError::Closed) => return false,
                     }
                 }
@@ -170,9 +170,9 @@ impl Stream {
         }
     }
 
-    fn look_soon(&mut self) {
+    fn schedule_check(&mut self) {
         let soon = Instant::now() + SETTLE;
-        self.look_at.get_or_insert(soon);
+        self.check_at.get_or_insert(soon);
     }
 
     fn concerns(&self, change: DirectoryChange) -> bool {
@@ -186,7 +186,7 @@ impl Stream {
     }
 
     /// Resolves the caller again; false if the caller may no longer use MCP.
-    fn is_let_in(&mut self) -> bool {
+    fn is_admitted(&mut self) -> bool {
         match self
             .sources
             .directory
@@ -201,15 +201,15 @@ impl Stream {
     }
 
     async fn has_changed(&mut self) -> bool {
-        if !self.wanted.list_changed || self.wanted.mode == Mode::Search {
+        if !self.request.list_changed || self.request.mode == Mode::Search {
             return false;
         }
-        let Ok(view) = self.sources.views.of(&self.caller.user).await else {
+        let Ok(view) = self.sources.views.get(&self.caller.user).await else {
             // The user has too many computations in progress: try again later.
-            self.look_soon();
+            self.schedule_check();
             return false;
         };
-        let digest = view.list(self.wanted.era).digest();
+        let digest = view.list(self.request.era).digest();
         std::mem::replace(&mut self.digest, digest) != digest
     }
 }

@@ -18,14 +18,14 @@ use crate::{identity::User, methods::registry::Definition, scripts::ScriptTool};
 /// One tool as one user sees it.
 pub struct Tool {
     pub name: Arc<str>,
-    pub target: Target,
-    pub output: Output,
+    pub source: ToolSource,
+    pub output: OutputSchema,
     /// Arguments that modern clients repeat in headers.
     pub headers: Vec<ParamHeader>,
 }
 
 /// The method or script that a tool calls.
-pub enum Target {
+pub enum ToolSource {
     Method {
         /// The visible name, by which the user calls the method.
         visible: String,
@@ -36,9 +36,9 @@ pub enum Target {
 
 /// The output schema that lists show for a tool. A successful result must match it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Output {
+pub enum OutputSchema {
     /// No schema.
-    Unsaid,
+    Absent,
     /// A schema for an object, in both eras.
     Object,
     /// A schema for another type, which only the modern era allows.
@@ -46,7 +46,7 @@ pub enum Output {
 }
 
 /// A tool and its serialised forms.
-pub struct Projected {
+pub struct ListedTool {
     pub tool: Tool,
     /// Of several tools with one name, an own tool wins, then the lowest `place`.
     pub is_own: bool,
@@ -60,32 +60,32 @@ pub struct Projected {
 
 impl Tool {
     pub fn description(&self) -> &str {
-        match &self.target {
-            Target::Method { definition, .. } => &definition.description,
-            Target::Script(script) => &script.description,
+        match &self.source {
+            ToolSource::Method { definition, .. } => &definition.description,
+            ToolSource::Script(script) => &script.description,
         }
     }
 
     pub fn keywords(&self) -> &[String] {
-        match &self.target {
-            Target::Method { definition, .. } => &definition.keywords,
-            Target::Script(_) => &[],
+        match &self.source {
+            ToolSource::Method { definition, .. } => &definition.keywords,
+            ToolSource::Script(_) => &[],
         }
     }
 
     fn public_name(&self) -> String {
-        match &self.target {
-            Target::Method { visible, .. } => tool_name(visible),
+        match &self.source {
+            ToolSource::Method { visible, .. } => tool_name(visible),
             // Names of scripts are free; clients accept letters, digits, `_` and `-`.
-            Target::Script(script) => script.name.replace(|c: char| !is_name_character(c), "_"),
+            ToolSource::Script(script) => script.name.replace(|c: char| !is_name_character(c), "_"),
         }
     }
 
     /// The name of the method or script, as users know it.
-    pub fn source(&self) -> &str {
-        match &self.target {
-            Target::Method { visible, .. } => visible,
-            Target::Script(script) => &script.name,
+    pub fn source_name(&self) -> &str {
+        match &self.source {
+            ToolSource::Method { visible, .. } => visible,
+            ToolSource::Script(script) => &script.name,
         }
     }
 }
@@ -96,7 +96,7 @@ fn is_name_character(character: char) -> bool {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct ToolJson<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: &'a Value,
@@ -111,18 +111,18 @@ pub fn of_method(
     owner: &User,
     definition: &Arc<Definition>,
     place: u64,
-) -> Option<Projected> {
+) -> Option<ListedTool> {
     definition.tool_name.as_ref()?;
     let is_own = owner.id == viewer;
     if !is_own && !owner.active {
         return None;
     }
-    let target = Target::Method {
+    let source = ToolSource::Method {
         visible: visible_name(viewer, owner.as_owner(), &definition.name).into_owned(),
         definition: Arc::clone(definition),
     };
     Some(project(
-        target,
+        source,
         definition.params_schema.as_ref(),
         definition.result_schema.as_ref(),
         is_own,
@@ -130,11 +130,11 @@ pub fn of_method(
     ))
 }
 
-pub fn of_script(script: &Arc<ScriptTool>) -> Projected {
-    let target = Target::Script(Arc::clone(script));
+pub fn of_script(script: &Arc<ScriptTool>) -> ListedTool {
+    let source = ToolSource::Script(Arc::clone(script));
     // Methods win over scripts with the same tool name: a method exists because a space runs.
     project(
-        target,
+        source,
         script.params_schema.as_ref(),
         None,
         script.is_own,
@@ -143,39 +143,39 @@ pub fn of_script(script: &Arc<ScriptTool>) -> Projected {
 }
 
 fn project(
-    target: Target,
+    source: ToolSource,
     params_schema: Option<&Value>,
     result_schema: Option<&Value>,
     is_own: bool,
     place: u64,
-) -> Projected {
+) -> ListedTool {
     let mut input = params_schema.cloned().unwrap_or_else(|| json!({}));
     schema::make_object_root(&mut input);
-    let headers = param_headers::take(&mut input);
+    let headers = param_headers::extract(&mut input);
     let output = result_schema.and_then(schema::portable_output);
     let mut tool = Tool {
         name: Arc::default(),
-        target,
+        source,
         output: match &output {
-            None => Output::Unsaid,
-            Some(schema) if schema.get("type") == Some(&json!("object")) => Output::Object,
-            Some(_) => Output::AnyValue,
+            None => OutputSchema::Absent,
+            Some(schema) if schema.get("type") == Some(&json!("object")) => OutputSchema::Object,
+            Some(_) => OutputSchema::AnyValue,
         },
         headers,
     };
     tool.name = tool.public_name().into();
     let write = |output_schema: Option<&Value>| {
-        let written = Written {
+        let tool_json = ToolJson {
             name: &tool.name,
             description: tool.description(),
             input_schema: &input,
             output_schema,
         };
-        serde_json::to_string(&written).expect("a tool is always JSON")
+        serde_json::to_string(&tool_json).expect("a tool is always JSON")
     };
-    Projected {
+    ListedTool {
         modern: write(output.as_ref()),
-        legacy: (tool.output == Output::AnyValue).then(|| write(None)),
+        legacy: (tool.output == OutputSchema::AnyValue).then(|| write(None)),
         tool,
         is_own,
         place,

@@ -16,7 +16,7 @@ use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use super::{
     era::Era,
     search::Index,
-    tools::{Projected, Tool},
+    tools::{ListedTool, Tool},
 };
 use crate::{identity::User, methods::registry::ToolsVersion};
 
@@ -51,47 +51,47 @@ pub struct View {
 
 /// A tool that is not listed, because another tool has the same name.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Shadowed {
+pub struct ShadowedTool {
     pub tool: String,
     /// The method or script of the omitted tool.
     pub source: String,
     /// The method or script of the listed tool.
-    pub by: String,
+    pub winner: String,
 }
 
 impl View {
     /// Of several tools with one name, the user's own is kept, else the one registered first.
-    fn new(stamp: Stamp, mut projected: Vec<Projected>) -> (Self, Vec<Shadowed>) {
-        projected.sort_by(|a, b| {
-            let rank = |p: &Projected| (!p.is_own, p.place);
+    fn new(stamp: Stamp, mut listed: Vec<ListedTool>) -> (Self, Vec<ShadowedTool>) {
+        listed.sort_by(|a, b| {
+            let rank = |p: &ListedTool| (!p.is_own, p.place);
             let by_name = a.tool.name.cmp(&b.tool.name);
             by_name
                 .then_with(|| rank(a).cmp(&rank(b)))
-                .then_with(|| a.tool.source().cmp(b.tool.source()))
+                .then_with(|| a.tool.source_name().cmp(b.tool.source_name()))
         });
         let mut shadowed = Vec::new();
-        projected.dedup_by(|later, kept| {
-            let is_doubled = later.tool.name == kept.tool.name;
-            if is_doubled {
-                shadowed.push(Shadowed {
+        listed.dedup_by(|later, kept| {
+            let is_duplicate = later.tool.name == kept.tool.name;
+            if is_duplicate {
+                shadowed.push(ShadowedTool {
                     tool: kept.tool.name.to_string(),
-                    source: later.tool.source().to_owned(),
-                    by: kept.tool.source().to_owned(),
+                    source: later.tool.source_name().to_owned(),
+                    winner: kept.tool.source_name().to_owned(),
                 });
             }
-            is_doubled
+            is_duplicate
         });
-        let modern = List::new(projected.iter().map(|p| p.modern.as_str()));
-        let legacy = if projected.iter().any(|p| p.legacy.is_some()) {
+        let modern = List::new(listed.iter().map(|p| p.modern.as_str()));
+        let legacy = if listed.iter().any(|p| p.legacy.is_some()) {
             List::new(
-                projected
+                listed
                     .iter()
                     .map(|p| p.legacy.as_ref().unwrap_or(&p.modern).as_str()),
             )
         } else {
             modern.clone()
         };
-        let tools: Vec<_> = projected.into_iter().map(|p| p.tool).collect();
+        let tools: Vec<_> = listed.into_iter().map(|p| p.tool).collect();
         let by_name = tools.iter().enumerate();
         let view = Self {
             by_name: by_name

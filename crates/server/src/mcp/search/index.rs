@@ -33,10 +33,10 @@ impl Index {
         let mut words: BTreeMap<String, Vec<(usize, f64)>> = BTreeMap::new();
         let mut names = HashMap::new();
         for (at, tool) in tools.iter().enumerate() {
-            names.entry(tool.source().to_lowercase()).or_insert(at);
+            names.entry(tool.source_name().to_lowercase()).or_insert(at);
             names.insert(tool.name.to_lowercase(), at);
             let texts = [
-                (tool.source(), IN_NAME),
+                (tool.source_name(), IN_NAME),
                 (tool.description(), IN_DESCRIPTION),
             ];
             let keywords = tool
@@ -64,12 +64,12 @@ impl Index {
 
     /// The indexes of the best tools for a query; the first tools for an empty query.
     pub fn search(&self, query: &str, limit: usize) -> Vec<usize> {
-        let asked: Vec<_> = split(query).take(WORDS_MAX).collect();
-        if asked.is_empty() {
+        let query_words: Vec<_> = split(query).take(WORDS_MAX).collect();
+        if query_words.is_empty() {
             return (0..self.tools.min(limit)).collect();
         }
         let mut scores: HashMap<usize, f64> = HashMap::new();
-        for word in &asked {
+        for word in &query_words {
             for (at, score) in self.score(word) {
                 *scores.entry(at).or_default() += score;
             }
@@ -103,9 +103,9 @@ impl Index {
         best
     }
 
-    fn rarity(&self, having: usize) -> f64 {
-        let (all, having) = (self.tools as f64, having as f64);
-        (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
+    fn rarity(&self, matching: usize) -> f64 {
+        let (all, matching) = (self.tools as f64, matching as f64);
+        (1.0 + (all - matching + 0.5) / (matching + 0.5)).ln()
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
         let index = Index::new(&tools);
         let check = |query: &str, expected: &[&str]| {
             let found = index.search(query, 10);
-            let names: Vec<_> = found.iter().map(|at| tools[*at].source()).collect();
+            let names: Vec<_> = found.iter().map(|at| tools[*at].source_name()).collect();
             assert_eq!(names, expected, "{query}");
         };
         check(

@@ -23,14 +23,14 @@ pub struct ParamHeader {
 }
 
 /// Finds the annotations of a schema, and removes all of them if one breaks the rules.
-pub fn take(schema: &mut Value) -> Vec<ParamHeader> {
+pub fn extract(schema: &mut Value) -> Vec<ParamHeader> {
     let mut found = Vec::new();
     let is_sound = scan(schema, &mut Vec::new(), true, &mut found);
     let names: std::collections::HashSet<_> = found.iter().map(|found| &found.header).collect();
     if is_sound && names.len() == found.len() {
         return found;
     }
-    remove(schema);
+    remove_annotations(schema);
     Vec::new()
 }
 
@@ -66,7 +66,7 @@ fn scan(
             return false;
         }
     }
-    others(object).all(|schema| scan(schema, path, false, found))
+    subschemas(object).all(|schema| scan(schema, path, false, found))
 }
 
 fn is_primitive(schema: &Map<String, Value>) -> bool {
@@ -84,7 +84,7 @@ fn is_data(key: &str) -> bool {
 }
 
 /// Every direct subschema except the properties.
-fn others(object: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+fn subschemas(object: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     let values = object.iter().filter(|(key, _)| !is_data(key));
     values.flat_map(|(key, value)| match value {
         Value::Array(items) => items.iter().collect(),
@@ -102,7 +102,7 @@ fn is_map(key: &str) -> bool {
     )
 }
 
-fn remove(schema: &mut Value) {
+fn remove_annotations(schema: &mut Value) {
     let Value::Object(object) = schema else {
         return;
     };
@@ -110,25 +110,29 @@ fn remove(schema: &mut Value) {
     for (key, value) in object.iter_mut() {
         match value {
             Value::Object(map) if is_map(key) || key == "properties" => {
-                map.values_mut().for_each(remove);
+                map.values_mut().for_each(remove_annotations);
             }
             _ if is_data(key) => {}
-            Value::Array(items) => items.iter_mut().for_each(remove),
-            value => remove(value),
+            Value::Array(items) => items.iter_mut().for_each(remove_annotations),
+            value => remove_annotations(value),
         }
     }
 }
 
 /// Rejects a call whose headers differ from its arguments.
-pub fn check(wanted: &[ParamHeader], headers: &HeaderMap, arguments: &str) -> Result<(), Refusal> {
-    if wanted.is_empty() {
+pub fn check(
+    expected: &[ParamHeader],
+    headers: &HeaderMap,
+    arguments: &str,
+) -> Result<(), Refusal> {
+    if expected.is_empty() {
         return Ok(());
     }
     let arguments: Value = serde_json::from_str(arguments)
         .map_err(|_| Refusal::invalid_params("`arguments` is not JSON"))?;
-    wanted
+    expected
         .iter()
-        .try_for_each(|wanted| wanted.check(headers, &arguments))
+        .try_for_each(|expected| expected.check(headers, &arguments))
 }
 
 impl ParamHeader {
@@ -188,7 +192,7 @@ mod tests {
             }},
         }});
         let before = schema.clone();
-        let found = take(&mut schema);
+        let found = extract(&mut schema);
         let paths: Vec<_> = found.iter().map(|found| found.path.join("/")).collect();
         assert_eq!(paths.len(), 2);
         assert!(paths.contains(&"options/limit".to_owned()), "{paths:?}");
@@ -200,7 +204,7 @@ mod tests {
         let check = |property: Value| {
             let mut schema =
                 json!({"type": "object", "properties": {"a": property, "x-mcp-header": {}}});
-            assert!(take(&mut schema).is_empty());
+            assert!(extract(&mut schema).is_empty());
             assert!(
                 !schema["properties"]["a"].to_string().contains(ANNOTATION),
                 "{schema}"
@@ -227,13 +231,13 @@ mod tests {
             "n": {"type": "integer", "x-mcp-header": "N"},
             "b": {"type": "boolean", "x-mcp-header": "B"},
         }});
-        let wanted = take(&mut schema);
+        let expected = extract(&mut schema);
         let try_call = |sent: &[(&'static str, &str)], arguments: Value, is_fine: bool| {
             let mut headers = HeaderMap::new();
             for (name, value) in sent {
                 headers.append(*name, value.parse().expect("a header value"));
             }
-            let result = check(&wanted, &headers, &arguments.to_string());
+            let result = check(&expected, &headers, &arguments.to_string());
             assert_eq!(result.is_ok(), is_fine, "{sent:?} {arguments}");
         };
         try_call(&[], json!({}), true);

@@ -13,7 +13,7 @@ const DIALECTS: [&str; 3] = [
 ];
 
 /// Keywords without a subschema, which every validator accepts.
-const PLAIN: &[&str] = &[
+const PLAIN_KEYWORDS: &[&str] = &[
     "$comment",
     "const",
     "contentEncoding",
@@ -46,7 +46,7 @@ const PLAIN: &[&str] = &[
     "writeOnly",
 ];
 /// Keywords whose value is a schema.
-const ONE: &[&str] = &[
+const SCHEMA_KEYWORDS: &[&str] = &[
     "additionalItems",
     "additionalProperties",
     "contains",
@@ -60,9 +60,9 @@ const ONE: &[&str] = &[
     "unevaluatedProperties",
 ];
 /// Keywords whose value is a list of schemas.
-const LIST: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
+const LIST_KEYWORDS: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
 /// Keywords whose value maps names to schemas.
-const MAP: &[&str] = &["$defs", "definitions", "dependentSchemas", "properties"];
+const MAP_KEYWORDS: &[&str] = &["$defs", "definitions", "dependentSchemas", "properties"];
 
 /// Makes the root what every client requires: the type `object`, with an object for each property.
 pub fn make_object_root(schema: &mut Value) {
@@ -94,7 +94,7 @@ pub fn portable_output(schema: &Value) -> Option<Value> {
         }
     }
     let mut schema = Value::Object(root);
-    if !(Portable { root: &schema }).takes(&schema) {
+    if !(PortableCheck { root: &schema }).accepts(&schema) {
         return None;
     }
     if schema.get("type") == Some(&json!("object")) {
@@ -104,45 +104,45 @@ pub fn portable_output(schema: &Value) -> Option<Value> {
 }
 
 /// Checks that every validator can compile a schema, and gives it the same meaning.
-struct Portable<'a> {
+struct PortableCheck<'a> {
     root: &'a Value,
 }
 
-impl Portable<'_> {
-    fn takes(&self, schema: &Value) -> bool {
+impl PortableCheck<'_> {
+    fn accepts(&self, schema: &Value) -> bool {
         match schema {
             Value::Bool(_) => true,
             Value::Object(object) => object
                 .iter()
-                .all(|(key, value)| self.takes_keyword(key, value)),
+                .all(|(key, value)| self.accepts_keyword(key, value)),
             _ => false,
         }
     }
 
-    fn takes_keyword(&self, key: &str, value: &Value) -> bool {
+    fn accepts_keyword(&self, key: &str, value: &Value) -> bool {
         match (key, value) {
             ("enum", Value::Array(values)) => !values.is_empty(),
-            ("$ref", Value::String(reference)) => self.takes_reference(reference),
+            ("$ref", Value::String(reference)) => self.accepts_reference(reference),
             ("pattern", Value::String(pattern)) => is_portable_pattern(pattern),
             ("patternProperties", Value::Object(schemas)) => schemas
                 .iter()
-                .all(|(pattern, schema)| is_portable_pattern(pattern) && self.takes(schema)),
-            ("items", Value::Array(schemas)) => schemas.iter().all(|schema| self.takes(schema)),
-            ("items", schema) => self.takes(schema),
-            (key, schema) if ONE.contains(&key) => self.takes(schema),
-            (key, Value::Array(schemas)) if LIST.contains(&key) => {
-                schemas.iter().all(|schema| self.takes(schema))
+                .all(|(pattern, schema)| is_portable_pattern(pattern) && self.accepts(schema)),
+            ("items", Value::Array(schemas)) => schemas.iter().all(|schema| self.accepts(schema)),
+            ("items", schema) => self.accepts(schema),
+            (key, schema) if SCHEMA_KEYWORDS.contains(&key) => self.accepts(schema),
+            (key, Value::Array(schemas)) if LIST_KEYWORDS.contains(&key) => {
+                schemas.iter().all(|schema| self.accepts(schema))
             }
-            (key, Value::Object(schemas)) if MAP.contains(&key) => {
-                schemas.values().all(|schema| self.takes(schema))
+            (key, Value::Object(schemas)) if MAP_KEYWORDS.contains(&key) => {
+                schemas.values().all(|schema| self.accepts(schema))
             }
-            (key, _) => PLAIN.contains(&key) || key.starts_with("x-"),
+            (key, _) => PLAIN_KEYWORDS.contains(&key) || key.starts_with("x-"),
         }
     }
 
     /// A reference must stay within the schema, use plain names, and not point to another
     /// reference: validators loop for ever on a cycle of references.
-    fn takes_reference(&self, reference: &str) -> bool {
+    fn accepts_reference(&self, reference: &str) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/_-.$".contains(c);
         let Some(pointer) = reference.strip_prefix('#') else {
             return false;
@@ -218,8 +218,8 @@ mod tests {
 
     #[test]
     fn an_output_is_said_only_where_every_validator_takes_it() {
-        let check = |schema: Value, is_said: bool| {
-            assert_eq!(portable_output(&schema).is_some(), is_said, "{schema}");
+        let check = |schema: Value, is_shown: bool| {
+            assert_eq!(portable_output(&schema).is_some(), is_shown, "{schema}");
         };
         check(json!({"type": "object"}), true);
         check(json!({"type": "array", "items": {"type": "integer"}}), true);

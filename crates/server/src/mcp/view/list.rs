@@ -17,7 +17,7 @@ pub struct List {
     /// The tools as JSON, separated by commas.
     text: Bytes,
     /// The position of each tool in `text`.
-    places: Vec<Range<usize>>,
+    ranges: Vec<Range<usize>>,
     digest: u64,
 }
 
@@ -31,20 +31,20 @@ pub struct Page {
 
 impl List {
     pub fn new<'a>(tools: impl Iterator<Item = &'a str>) -> Self {
-        let (mut text, mut places) = (Vec::new(), Vec::new());
+        let (mut text, mut ranges) = (Vec::new(), Vec::new());
         for tool in tools {
             if !text.is_empty() {
                 text.push(b',');
             }
             let start = text.len();
             text.extend_from_slice(tool.as_bytes());
-            places.push(start..text.len());
+            ranges.push(start..text.len());
         }
         let mut hasher = DefaultHasher::new();
         hasher.write(&text);
         Self {
             text: text.into(),
-            places,
+            ranges,
             digest: hasher.finish(),
         }
     }
@@ -60,21 +60,21 @@ impl List {
 
     /// One tool as JSON.
     pub fn tool(&self, at: usize) -> &[u8] {
-        &self.text[self.places[at].clone()]
+        &self.text[self.ranges[at].clone()]
     }
 
     /// The page that starts at tool `from`, and the start of the next page. A page has at least one
     /// tool, unless `from` is the end.
     pub fn page(&self, from: usize) -> (Bytes, usize) {
-        let Some(first) = self.places.get(from) else {
-            return (Bytes::new(), self.places.len());
+        let Some(first) = self.ranges.get(from) else {
+            return (Bytes::new(), self.ranges.len());
         };
-        let fits = |place: &Range<usize>| place.end - first.start <= PAGE_BYTES_MAX;
-        let rest = &self.places[from..];
+        let fits = |range: &Range<usize>| range.end - first.start <= PAGE_BYTES_MAX;
+        let rest = &self.ranges[from..];
         let count = rest
             .iter()
             .take(PAGE_TOOLS_MAX)
-            .take_while(|place| fits(place))
+            .take_while(|range| fits(range))
             .count()
             .max(1);
         let end = rest[count - 1].end;
