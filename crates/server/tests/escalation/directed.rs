@@ -5,17 +5,17 @@ use serde_json::{Value, json};
 use crate::{
     model::{Cred, Kind},
     runtime,
-    world::{Answer, Presents, World},
+    world::{Answer, Auth, World},
 };
 
 /// A user of the server under test, with a session.
-struct Someone {
+struct TestUser {
     id: String,
     role: String,
     session: Cred,
 }
 
-async fn someone(world: &World, permissions: &[&str]) -> Someone {
+async fn create_user(world: &World, permissions: &[&str]) -> TestUser {
     let role = world.name("role");
     let body = json!({"name": role, "permissions": permissions});
     let created = world.as_root("POST", "/api/roles", body).await;
@@ -24,9 +24,9 @@ async fn someone(world: &World, permissions: &[&str]) -> Someone {
     let user = world.as_root("POST", "/api/users", body).await;
     let login = json!({"username": name, "password": password});
     let answer = world
-        .send("POST", "/api/auth/login", &Presents::Nothing, Some(login))
+        .send("POST", "/api/auth/login", &Auth::Nothing, Some(login))
         .await;
-    Someone {
+    TestUser {
         id: user.str("id"),
         role: created.str("id"),
         session: Cred::new(
@@ -38,16 +38,16 @@ async fn someone(world: &World, permissions: &[&str]) -> Someone {
 }
 
 async fn post(world: &World, path: &str, by: &Cred, body: Value) -> Answer {
-    let presents = Presents::Cred(by);
-    world.send("POST", path, &presents, Some(body)).await
+    let auth = Auth::Cred(by);
+    world.send("POST", path, &auth, Some(body)).await
 }
 
 #[test]
 fn escalation_an_agent_token_that_rotated_itself_ends_when_its_creator_loses_the_permission() {
     runtime().block_on(async {
         let world = World::start().await;
-        let owner = someone(&world, &["use_spaces"]).await;
-        let manager = someone(&world, &["use_spaces", "manage_spaces"]).await;
+        let owner = create_user(&world, &["use_spaces"]).await;
+        let manager = create_user(&world, &["use_spaces", "manage_spaces"]).await;
         let space = post(
             &world,
             "/api/spaces",
@@ -64,8 +64,8 @@ fn escalation_an_agent_token_that_rotated_itself_ends_when_its_creator_loses_the
         assert_eq!(second.status, 200, "{}", second.text);
         let second = agent(&second);
         let me = async || {
-            let presents = Presents::Cred(&second);
-            let answer = world.send("GET", "/api/auth/me", &presents, None).await;
+            let auth = Auth::Cred(&second);
+            let answer = world.send("GET", "/api/auth/me", &auth, None).await;
             (answer.status, answer.str("id"))
         };
         assert_eq!(me().await, (200, owner.id.clone()));

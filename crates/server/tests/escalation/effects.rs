@@ -20,12 +20,12 @@ const DAY: i64 = 24 * 60 * 60 * 1_000;
 
 /// Applies a change. Returns the new credential that the answer may contain.
 pub fn apply(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Option<CredIx> {
-    let made = take_in(model, caller, act, answer);
+    let created = apply_act(model, caller, act, answer);
     model.end_lost_agent_tokens();
-    made
+    created
 }
 
-fn take_in(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Option<CredIx> {
+fn apply_act(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Option<CredIx> {
     let subject = caller.subject;
     match act {
         Act::Other | Act::Never(_) | Act::RunScript { .. } | Act::Call { .. } => {}
@@ -144,8 +144,8 @@ fn take_in(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Opt
             let value = answer.str("agent_token");
             let new = add_cred(model, caller, value, owner, kind, None);
             // A token that rotates itself keeps its first creator.
-            let inherited = caller.cred.and_then(|cred| model.creds[cred].maker);
-            model.creds[new].maker = inherited.or((subject != owner).then_some(subject));
+            let inherited = caller.cred.and_then(|cred| model.creds[cred].creator);
+            model.creds[new].creator = inherited.or((subject != owner).then_some(subject));
             return Some(new);
         }
         act => resource(model, caller, act, answer),

@@ -35,7 +35,7 @@ use self::{
     model::PERMISSIONS,
     sequence::{Coverage, Failure, Sequence, step_seeds},
     steps::CHANGES,
-    views::{LOOKS, NOT_LOOKED_AT},
+    views::{EXCLUDED_READS, READS},
     world::World,
 };
 
@@ -49,7 +49,7 @@ const WORKERS: usize = 2;
 const FIRST_SEED: u64 = 1;
 
 /// Rules that a run does not check (`SVC_ESCALATION_IGNORE`), so that it can find others.
-fn gaps() -> Vec<String> {
+fn ignored_rules() -> Vec<String> {
     let ignored = std::env::var("SVC_ESCALATION_IGNORE").unwrap_or_default();
     ignored.split(',').map(str::to_owned).collect()
 }
@@ -59,8 +59,8 @@ fn escalation_every_route_has_a_generator() {
     let covered: BTreeSet<_> = CHANGES
         .iter()
         .map(|row| (row.0, row.1))
-        .chain(LOOKS.iter().map(|row| ("GET", row.0)))
-        .chain(NOT_LOOKED_AT.iter().map(|&path| ("GET", path)))
+        .chain(READS.iter().map(|row| ("GET", row.0)))
+        .chain(EXCLUDED_READS.iter().map(|&path| ("GET", path)))
         .collect();
     let table = route_table();
     let routes: BTreeSet<_> = table
@@ -147,9 +147,9 @@ impl Run {
     async fn work(&self) {
         loop {
             let world = World::start().await;
-            let go_on = self.work_in(&world).await;
+            let has_more = self.work_in(&world).await;
             world.stop().await;
-            if !go_on {
+            if !has_more {
                 return;
             }
         }
@@ -162,7 +162,7 @@ impl Run {
                 return false;
             }
             let seed = FIRST_SEED + number;
-            let mut sequence = Sequence::new(world, gaps());
+            let mut sequence = Sequence::new(world, ignored_rules());
             let outcome = sequence.run(seed, &step_seeds(seed)).await;
             self.requests
                 .fetch_add(sequence.requests, Ordering::Relaxed);
@@ -214,7 +214,7 @@ async fn shrink(seed: u64, first: Failure) -> (Vec<usize>, Failure) {
             .filter(|&step| step != dropped)
             .collect();
         let steps: Vec<_> = fewer.iter().map(|&step| seeds[step]).collect();
-        let mut sequence = Sequence::new(&world, gaps());
+        let mut sequence = Sequence::new(&world, ignored_rules());
         if let Err(again) = sequence.run(seed, &steps).await
             && again.violation.rule == failure.violation.rule
         {
@@ -248,7 +248,7 @@ fn replay(seed: u64) {
     let steps: Vec<_> = kept.iter().map(|&step| seeds[step]).collect();
     let outcome = runtime().block_on(async {
         let world = World::start().await;
-        let mut sequence = Sequence::new(&world, gaps());
+        let mut sequence = Sequence::new(&world, ignored_rules());
         let outcome = sequence.run(seed, &steps).await;
         world.stop().await;
         outcome

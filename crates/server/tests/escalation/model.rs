@@ -129,7 +129,7 @@ pub struct Cred {
     pub parent: Option<CredIx>,
     /// The creator of an agent token, if not the owner of the space. The token ends when the
     /// creator loses the permission to create it.
-    pub maker: Option<UserIx>,
+    pub creator: Option<UserIx>,
     /// Revoked, replaced or logged out.
     pub ended: bool,
 }
@@ -144,7 +144,7 @@ impl Cred {
             kind,
             expires_at: None,
             parent: None,
-            maker: None,
+            creator: None,
             ended: false,
         }
     }
@@ -331,11 +331,13 @@ impl Model {
     pub fn end_lost_agent_tokens(&mut self) {
         let lost: Vec<_> = (0..self.creds.len())
             .filter(|&cred| {
-                let Cred { maker, subject, .. } = self.creds[cred];
-                maker.is_some_and(|maker| {
-                    let held = self.perms(maker);
+                let Cred {
+                    creator, subject, ..
+                } = self.creds[cred];
+                creator.is_some_and(|creator| {
+                    let held = self.perms(creator);
                     let may = held.has("manage_spaces") && held.covers(self.perms(subject));
-                    !self.works(maker) || !may
+                    !self.works(creator) || !may
                 })
             })
             .collect();

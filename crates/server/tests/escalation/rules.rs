@@ -223,7 +223,7 @@ impl Judge<'_> {
     }
 
     /// A script that runs for `owner` must be global or their own.
-    fn usable(&mut self, script: Option<usize>, owner: UserIx) {
+    fn check_script_owner(&mut self, script: Option<usize>, owner: UserIx) {
         let Some(script) = script.map(|script| &self.model.scripts[script]) else {
             return;
         };
@@ -247,15 +247,15 @@ impl Judge<'_> {
     }
 
     /// A template's health check and startup script run for the owner of a new space.
-    fn takes_template(&mut self, template: usize, takes_script: bool) {
+    fn check_template(&mut self, template: usize, uses_script: bool) {
         let template = &self.model.templates[template];
-        if template.check || takes_script && template.script {
-            self.saved(template.saver, template.saver_perms, "a template");
+        if template.check || uses_script && template.script {
+            self.check_saver(template.saver, template.saver_perms, "a template");
         }
     }
 
     /// Shared code may run only for users who hold no more permissions than the user who saved it.
-    fn saved(&mut self, saver: UserIx, held: Perms, what: &str) {
+    fn check_saver(&mut self, saver: UserIx, held: Perms, what: &str) {
         let (subject, perms) = (self.caller.subject, self.caller.perms);
         let trusted = saver == subject || held.covers(perms);
         self.require(trusted, "code.runs_for_stronger", || {
@@ -315,18 +315,18 @@ impl Judge<'_> {
     }
 
     /// A script must run as its caller, and its shared parts must be trusted.
-    fn ran(&mut self, script: usize, answer: &Answer) {
+    fn check_run(&mut self, script: usize, answer: &Answer) {
         if !answer.json["error"].is_null() || answer.json["result"]["isError"] == true {
             return;
         }
         let (model, subject) = (self.model, self.caller.subject);
-        let as_whom = ran_as(answer);
+        let actor = find_actor(answer);
         self.require(
-            as_whom == model.users[subject].id,
+            actor == model.users[subject].id,
             "code.runs_as_another",
             || {
                 format!(
-                    "a script run by user {subject} acted as `{as_whom}`: {}",
+                    "a script run by user {subject} acted as `{actor}`: {}",
                     answer.text
                 )
             },
@@ -334,7 +334,7 @@ impl Judge<'_> {
         let parts = [Some(script), model.scripts[script].imports];
         for part in parts.into_iter().flatten().map(|part| &model.scripts[part]) {
             if part.global {
-                self.saved(part.saver, part.saver_perms, "a script");
+                self.check_saver(part.saver, part.saver_perms, "a script");
             }
         }
     }
@@ -391,9 +391,9 @@ impl Judge<'_> {
                 startup, template, ..
             } => {
                 self.agent_token();
-                self.usable(*startup, subject);
+                self.check_script_owner(*startup, subject);
                 if let Some(template) = template {
-                    self.takes_template(*template, startup.is_none());
+                    self.check_template(*template, startup.is_none());
                 }
             }
             Act::PatchTemplate { template, .. } | Act::DeleteTemplate { template } => {
@@ -407,7 +407,7 @@ impl Judge<'_> {
                 self.own_space(*space);
                 let owner = model.spaces[*space].owner;
                 self.power(owner, "power.space_code", "code that runs in a space");
-                self.usable(*startup, owner);
+                self.check_script_owner(*startup, owner);
             }
             Act::DeleteSpace { space } | Act::StartSpace { space } | Act::StopSpace { space } => {
                 self.own_space(*space);
@@ -438,7 +438,7 @@ impl Judge<'_> {
                 self.managed_script(*script);
                 self.power(model.scripts[*script].owner, "power.script", "a script");
             }
-            Act::RunScript { script } => self.ran(*script, answer),
+            Act::RunScript { script } => self.check_run(*script, answer),
             Act::Call { method } => {
                 let visible = model.sees_method(subject, &model.methods[*method]);
                 let known = answer.json["error"]["code"] != -32601;
@@ -449,11 +449,11 @@ impl Judge<'_> {
             Act::NewSink { global, script, .. } => {
                 let may = !global || self.caller.perms.has("manage_global_event_sinks");
                 self.require(may, "power.sink", || "a new global sink".to_owned());
-                self.usable(*script, subject);
+                self.check_script_owner(*script, subject);
             }
             Act::ManageSink { sink, script } => {
                 self.managed_sink(*sink);
-                self.usable(*script, model.sinks[*sink].owner);
+                self.check_script_owner(*script, model.sinks[*sink].owner);
             }
             Act::DeleteSink { sink } => self.managed_sink(*sink),
         }
@@ -461,7 +461,7 @@ impl Judge<'_> {
 }
 
 /// The id of the user that a tool acted as: its result is the answer of `/api/auth/me`.
-fn ran_as(answer: &Answer) -> String {
+fn find_actor(answer: &Answer) -> String {
     let result = &answer.json["result"];
     let text = result["content"][0]["text"].as_str().unwrap_or_default();
     let by_mcp: serde_json::Value = serde_json::from_str(text).unwrap_or_default();

@@ -11,8 +11,8 @@ use crate::{
     rng::Rng,
     rules::{self, Caller, Violation, needed},
     steps::{Act, CHANGES, Draft, Plan},
-    views::{self, LOOKS},
-    world::{Answer, Presents, World},
+    views::{self, READS},
+    world::{Answer, Auth, World},
 };
 
 /// The first user of a sequence holds every permission.
@@ -32,7 +32,7 @@ pub struct Sequence<'a> {
     world: &'a World,
     model: Model,
     log: Vec<String>,
-    gaps: Vec<String>,
+    ignored_rules: Vec<String>,
     pub coverage: Coverage,
     pub requests: u64,
 }
@@ -45,12 +45,12 @@ pub fn step_seeds(seed: u64) -> Vec<u64> {
 }
 
 impl<'a> Sequence<'a> {
-    pub fn new(world: &'a World, gaps: Vec<String>) -> Self {
+    pub fn new(world: &'a World, ignored_rules: Vec<String>) -> Self {
         Self {
             world,
             model: Model::default(),
             log: Vec::new(),
-            gaps,
+            ignored_rules,
             coverage: Coverage::new(),
             requests: 0,
         }
@@ -90,12 +90,12 @@ impl<'a> Sequence<'a> {
             self.pass_days(days as i64);
         }
         if rng.percent(30) {
-            self.look(&mut rng).await?;
+            self.read(&mut rng).await?;
         } else {
             self.change(&mut rng).await?;
         }
         if rng.percent(25) {
-            self.use_ended(&mut rng).await?;
+            self.try_ended_credential(&mut rng).await?;
         }
         Ok(())
     }
@@ -183,11 +183,11 @@ impl<'a> Sequence<'a> {
         let before = self.authorities();
         let anonymous = matches!(act, Act::Login { .. } | Act::Never(_));
         let answer = self.send(&caller, anonymous, (method, &path), body).await;
-        self.note(&caller, (method, route), &sent, &answer);
+        self.log_answer(&caller, (method, route), &sent, &answer);
         let mut found = rules::judge_route(&self.model, &caller, (method, &path), &answer);
         let mut made = None;
         if answer.is_success() {
-            self.own_markers(&caller, &sent);
+            self.record_marker_owners(&caller, &sent);
             found.extend(rules::judge(&self.model, &caller, &act, &answer));
             if let Act::DeleteSpace { space } = act {
                 self.world.withdraw(&self.model.spaces[space].id);
@@ -195,7 +195,7 @@ impl<'a> Sequence<'a> {
             }
             made = effects::apply(&mut self.model, &caller, act, &answer);
             if let Some(cred) = made {
-                self.learn_session(cred).await;
+                self.read_session_id(cred).await;
                 found.extend(self.judge_new(&caller, cred));
             }
             found.extend(self.judge_growth(&caller, &before));
@@ -208,7 +208,7 @@ impl<'a> Sequence<'a> {
             &answer,
         ));
         found.extend(self.judge_leaks(made, &answer));
-        self.settle(found)?;
+        self.fail_on_first(found)?;
         Ok(answer)
     }
 
@@ -220,14 +220,14 @@ impl<'a> Sequence<'a> {
         body: Option<Value>,
     ) -> Answer {
         self.requests += 1;
-        let presents = match caller.cred {
-            Some(cred) if !anonymous => Presents::Cred(&self.model.creds[cred]),
-            _ => Presents::Nothing,
+        let auth = match caller.cred {
+            Some(cred) if !anonymous => Auth::Cred(&self.model.creds[cred]),
+            _ => Auth::Nothing,
         };
-        self.world.send(method, path, &presents, body).await
+        self.world.send(method, path, &auth, body).await
     }
 
-    fn note(
+    fn log_answer(
         &mut self,
         caller: &Caller,
         (method, route): (&str, &str),
@@ -251,7 +251,7 @@ impl<'a> Sequence<'a> {
     }
 
     /// Records the caller as the owner of the markers in the request.
-    fn own_markers(&mut self, caller: &Caller, sent: &str) {
+    fn record_marker_owners(&mut self, caller: &Caller, sent: &str) {
         for marker in views::markers(sent) {
             let owners = &mut self.model.owners;
             owners.entry(marker.to_owned()).or_insert(caller.subject);
@@ -259,15 +259,15 @@ impl<'a> Sequence<'a> {
     }
 
     /// Reads the id of a new session, with which the session can be ended.
-    async fn learn_session(&mut self, cred: CredIx) {
+    async fn read_session_id(&mut self, cred: CredIx) {
         let record = &self.model.creds[cred];
         if !matches!(record.kind, Kind::Session { .. }) {
             return;
         }
-        let presents = Presents::Cred(record);
+        let auth = Auth::Cred(record);
         let answer = self
             .world
-            .send("GET", "/api/auth/sessions", &presents, None)
+            .send("GET", "/api/auth/sessions", &auth, None)
             .await;
         let sessions = answer.json["sessions"].as_array();
         let current = sessions
@@ -279,20 +279,20 @@ impl<'a> Sequence<'a> {
         self.model.creds[cred].kind = Kind::Session { id };
     }
 
-    async fn look(&mut self, rng: &mut Rng) -> Result<(), Failure> {
-        let (route, look) = LOOKS[rng.below(LOOKS.len())];
+    async fn read(&mut self, rng: &mut Rng) -> Result<(), Failure> {
+        let (route, generate) = READS[rng.below(READS.len())];
         let cred = self.choose(rng, ("GET", route));
         let caller = self.caller(cred);
-        let Some(path) = look(&mut self.draft(rng, &caller)) else {
+        let Some(path) = generate(&mut self.draft(rng, &caller)) else {
             return Ok(());
         };
         self.model.now = self.world.now();
         let answer = self.send(&caller, false, ("GET", &path), None).await;
-        self.note(&caller, ("GET", route), &path, &answer);
+        self.log_answer(&caller, ("GET", route), &path, &answer);
         let bare = path.split('?').next().unwrap_or_default();
         let mut found = rules::judge_route(&self.model, &caller, ("GET", bare), &answer);
         if answer.is_success() {
-            found.extend(views::judge_look(&self.model, &caller, route, &answer));
+            found.extend(views::judge_read(&self.model, &caller, route, &answer));
         }
         found.extend(views::judge_markers(
             &self.model,
@@ -302,12 +302,17 @@ impl<'a> Sequence<'a> {
             &answer,
         ));
         found.extend(self.judge_leaks(None, &answer));
-        self.settle(found)
+        self.fail_on_first(found)
     }
 
-    fn settle(&self, found: Vec<Violation>) -> Result<(), Failure> {
+    fn fail_on_first(&self, found: Vec<Violation>) -> Result<(), Failure> {
         let mut found = found.into_iter();
-        match found.find(|violation| !self.gaps.iter().any(|gap| gap == violation.rule)) {
+        match found.find(|violation| {
+            !self
+                .ignored_rules
+                .iter()
+                .any(|ignored| ignored == violation.rule)
+        }) {
             None => Ok(()),
             Some(violation) => Err(Failure {
                 violation,

@@ -14,11 +14,11 @@ use crate::{
     world::Answer,
 };
 
-type Look = fn(&mut Draft<'_>) -> Option<String>;
+type ReadGenerator = fn(&mut Draft<'_>) -> Option<String>;
 
 /// Every reading route that requires a credential.
 #[rustfmt::skip]
-pub const LOOKS: &[(&str, Look)] = &[
+pub const READS: &[(&str, ReadGenerator)] = &[
     ("/metrics", |_| fixed("/metrics")),
     ("/api/auth/me", |_| fixed("/api/auth/me")),
     ("/api/auth/sessions", |_| fixed("/api/auth/sessions")),
@@ -53,7 +53,7 @@ pub const LOOKS: &[(&str, Look)] = &[
 
 /// Reading routes without records of users (pages, health, documents), and streams, which have
 /// their own tests.
-pub const NOT_LOOKED_AT: &[&str] = &[
+pub const EXCLUDED_READS: &[&str] = &[
     "/healthz",
     "/readyz",
     "/api/openapi.json",
@@ -212,7 +212,7 @@ fn sees(model: &Model, caller: &Caller, path: &str, marker: &str) -> bool {
 }
 
 /// Checks the owners of records in an answer.
-pub fn judge_look(model: &Model, caller: &Caller, route: &str, answer: &Answer) -> Vec<Violation> {
+pub fn judge_read(model: &Model, caller: &Caller, route: &str, answer: &Answer) -> Vec<Violation> {
     let id = model.users[caller.subject].id.as_str();
     let all = |permission| caller.perms.has(permission);
     let own = |record: &Value| record["owner_id"] == id;

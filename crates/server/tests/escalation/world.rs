@@ -66,7 +66,7 @@ impl Answer {
 }
 
 /// The credential of a request.
-pub enum Presents<'a> {
+pub enum Auth<'a> {
     Nothing,
     Root,
     Cred(&'a Cred),
@@ -103,16 +103,16 @@ impl World {
     async fn log_in_root(&mut self) {
         let login = json!({"username": "admin", "password": ROOT_PASSWORD});
         let answer = self
-            .send("POST", "/api/auth/login", &Presents::Nothing, Some(login))
+            .send("POST", "/api/auth/login", &Auth::Nothing, Some(login))
             .await;
         let value = answer.cookie.expect("root logs in");
         let session = Cred::new(value, 0, Kind::Session { id: String::new() });
         let body = Some(json!({"name": "root"}));
         let answer = self
-            .send("POST", "/api/tokens", &Presents::Cred(&session), body)
+            .send("POST", "/api/tokens", &Auth::Cred(&session), body)
             .await;
         self.root = answer.str("token");
-        let roles = self.send("GET", "/api/roles", &Presents::Root, None).await;
+        let roles = self.send("GET", "/api/roles", &Auth::Root, None).await;
         let roles = roles.json["roles"].as_array().cloned().unwrap_or_default();
         self.builtin_roles = ["user", "admin"].map(|name| {
             let role = roles.iter().find(|role| role["name"] == name);
@@ -137,7 +137,7 @@ impl World {
 
     /// Sends a request as the first administrator, for the setup; it must succeed.
     pub async fn as_root(&self, method: &str, path: &str, body: Value) -> Answer {
-        let answer = self.send(method, path, &Presents::Root, Some(body)).await;
+        let answer = self.send(method, path, &Auth::Root, Some(body)).await;
         assert!(
             answer.is_success(),
             "{method} {path} as root: {} {}",
@@ -151,19 +151,17 @@ impl World {
         &self,
         method: &str,
         path: &str,
-        presents: &Presents<'_>,
+        auth: &Auth<'_>,
         body: Option<Value>,
     ) -> Answer {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header(header::HOST, "localhost");
-        request = match presents {
-            Presents::Nothing => request,
-            Presents::Root => {
-                request.header(header::AUTHORIZATION, format!("Bearer {}", self.root))
-            }
-            Presents::Cred(cred) => match cred.kind {
+        request = match auth {
+            Auth::Nothing => request,
+            Auth::Root => request.header(header::AUTHORIZATION, format!("Bearer {}", self.root)),
+            Auth::Cred(cred) => match cred.kind {
                 Kind::Session { .. } => {
                     request.header(header::COOKIE, format!("svc_session={}", cred.value))
                 }

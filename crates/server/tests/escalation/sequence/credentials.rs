@@ -9,7 +9,7 @@ use crate::{
     model::{CredIx, Kind, Perms},
     rng::Rng,
     rules::{self, Caller, Violation},
-    views::LOOKS,
+    views::READS,
     world::Answer,
 };
 
@@ -89,7 +89,7 @@ impl Sequence<'_> {
     }
 
     /// An ended credential must be rejected on every route.
-    pub(super) async fn use_ended(&mut self, rng: &mut Rng) -> Result<(), Failure> {
+    pub(super) async fn try_ended_credential(&mut self, rng: &mut Rng) -> Result<(), Failure> {
         self.model.now = self.world.now();
         let ended: Vec<_> = (0..self.model.creds.len())
             .filter(|&cred| !self.model.is_alive(cred))
@@ -98,11 +98,11 @@ impl Sequence<'_> {
             return Ok(());
         };
         let caller = self.caller(cred);
-        let (_, look) = LOOKS[rng.below(LOOKS.len())];
-        let path = look(&mut self.draft(rng, &caller));
+        let (_, generate) = READS[rng.below(READS.len())];
+        let path = generate(&mut self.draft(rng, &caller));
         let path = path.unwrap_or_else(|| "/api/auth/me".to_owned());
         let answer = self.send(&caller, false, ("GET", &path), None).await;
-        self.settle(self.judge_ended(cred, &path, &answer))
+        self.fail_on_first(self.judge_ended(cred, &path, &answer))
     }
 
     fn judge_ended(&self, cred: CredIx, path: &str, answer: &Answer) -> Vec<Violation> {
@@ -126,7 +126,7 @@ impl Sequence<'_> {
                 .send(&caller, false, ("GET", "/api/auth/me"), None)
                 .await;
             if !self.model.is_alive(cred) {
-                self.settle(self.judge_ended(cred, "/api/auth/me", &answer))?;
+                self.fail_on_first(self.judge_ended(cred, "/api/auth/me", &answer))?;
                 continue;
             }
             let scoped = matches!(&self.model.creds[cred].kind, Kind::Token { scopes, .. } if !scopes.is_empty());
@@ -149,7 +149,7 @@ impl Sequence<'_> {
                     "{name} with {}: {} {}",
                     caller.perms, answer.status, answer.text
                 );
-                self.settle(vec![Violation {
+                self.fail_on_first(vec![Violation {
                     rule: "model.credential",
                     text,
                 }])?;
