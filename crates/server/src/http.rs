@@ -33,7 +33,7 @@ mod spaces;
 mod stats;
 mod templates;
 mod tokens;
-mod unknown;
+mod unknown_credentials;
 mod users;
 mod web;
 

@@ -10,32 +10,35 @@
 //! the server had to wait for the body ([`Admission`]); and, on routes that return data, before
 //! the answer is sent. Changes are also checked in their transaction (`identity::authority`).
 
-use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
+mod identify;
+mod origin;
+
+use std::{collections::HashMap, sync::Arc};
 
 use axum::{
     extract::{MatchedPath, Request, State},
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use http::{Extensions, HeaderMap, Method, Uri, header, request::Parts};
-use svc_core::{Permission, Scopes, credential::CredentialKind};
-use svc_store::StoreError;
+use http::{Extensions, HeaderMap, Method, Uri, request::Parts};
+use svc_core::{Permission, Scopes};
 
+use self::{
+    identify::{catch_up, identify},
+    origin::{is_direct_loopback, reject_foreign_write},
+};
 use super::{
     connections::Slot,
-    cookies::find_session,
     error::{ApiError, protect},
-    host::names_this_machine,
-    listen::{self, Peer},
+    listen::Peer,
     methods::CALL_PATH,
     router::{Agents, Needs, routes},
-    unknown::UnknownCredentials,
+    unknown_credentials::UnknownCredentials,
     web,
 };
 use crate::{
     app::App,
-    identity::{Caller, Credential, Denied, hash_secret},
-    scripts::ActsFor,
+    identity::{Caller, Credential},
 };
 
 const MCP_PATH: &str = "/mcp";
@@ -231,30 +234,6 @@ async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
     response
 }
 
-/// Waits until this server has applied the changes of other servers, if it does not know the
-/// presented credential: another server may just have created it. Many programs take a 401 as
-/// final, so only a server that is up to date may send one.
-async fn catch_up(gate: &Gate, head: Head<'_>) -> Result<(), StoreError> {
-    if !is_unknown(gate, head) {
-        return Ok(());
-    }
-    let presented = find_credential(gate, head).ok().flatten();
-    let key = presented.map(hash_secret).unwrap_or_default();
-    if gate.unknown.contains(&key, Instant::now()) {
-        return Ok(());
-    }
-    let has_caught_up = gate.app.catch_up.now().await;
-    if !is_unknown(gate, head) {
-        return Ok(());
-    }
-    if !has_caught_up {
-        let reason = "cannot read the changes of other servers".to_owned();
-        return Err(StoreError::Unavailable(reason));
-    }
-    gate.unknown.insert(key, Instant::now());
-    Ok(())
-}
-
 fn check_query(request: &Request) -> Result<(), ApiError> {
     let bytes = request.uri().query().map_or(0, str::len);
     if bytes <= QUERY_BYTES_MAX {
@@ -262,13 +241,6 @@ fn check_query(request: &Request) -> Result<(), ApiError> {
     }
     let detail = format!("the query has {bytes} bytes; at most {QUERY_BYTES_MAX} are allowed");
     Err(ApiError::bad_request("query_too_long", detail))
-}
-
-/// Whether the request presents a well-formed credential that this server does not know.
-fn is_unknown(gate: &Gate, head: Head<'_>) -> bool {
-    let presented = find_credential(gate, head).ok().flatten();
-    presented.is_some_and(|text| CredentialKind::recognise(text).is_some())
-        && matches!(identify(gate, head), Err(Denied::Unknown))
 }
 
 /// Reads and calls are cancelled when their client disconnects, so that an abandoned call frees its
@@ -346,45 +318,6 @@ fn challenge(error: ApiError, path: &str) -> ApiError {
     }
 }
 
-/// Finds the caller. A bearer token wins over a cookie. A script has no credential: its user comes
-/// from a request extension, which no request from outside can have.
-fn identify(gate: &Gate, head: Head<'_>) -> Result<Option<Caller>, Denied> {
-    if let Some(acts_for) = head.extensions.get::<ActsFor>() {
-        let caller = gate.app.directory.script_caller(acts_for.user());
-        return caller.map(Some);
-    }
-    let Some(presented) = find_credential(gate, head)? else {
-        return Ok(None);
-    };
-    gate.app
-        .directory
-        .authenticate(presented, gate.app.clock.now())
-        .map(Some)
-}
-
-fn find_credential<'a>(gate: &Gate, head: Head<'a>) -> Result<Option<&'a str>, Denied> {
-    let headers = head.headers;
-    if let Some(value) = headers.get(header::AUTHORIZATION) {
-        let (scheme, token) = value
-            .as_bytes()
-            .split_at_checked("bearer ".len())
-            .ok_or(Denied::Unknown)?;
-        // Non-ASCII bytes are never a valid token.
-        let token = str::from_utf8(token.trim_ascii()).map_err(|_| Denied::Unknown)?;
-        if !scheme.eq_ignore_ascii_case(b"bearer ") || token.starts_with("svc_ses_") {
-            return Err(Denied::Unknown);
-        }
-        return Ok(Some(token));
-    }
-    find_session(headers, is_secure(gate, head))
-}
-
-/// Whether the browser uses TLS; false for requests without a connection.
-fn is_secure(gate: &Gate, head: Head<'_>) -> bool {
-    head.peer
-        .is_some_and(|peer| listen::is_secure(peer, head.headers, &gate.app.trusted_proxies))
-}
-
 fn check_scopes(caller: &Caller, method: &Method, path: &str) -> Result<(), ApiError> {
     let Credential::Token { scopes, .. } = &caller.credential else {
         return Ok(());
@@ -441,55 +374,6 @@ fn permissions_of(needs: Option<Needs>) -> &'static [Permission] {
         Some(Needs::LoopbackOrAudit) => &[Permission::ViewAudit],
         Some(Needs::Nothing | Needs::Caller | Needs::Agent) | None => &[],
     }
-}
-
-/// Rejects a changing request that a browser sent for a page of another site.
-fn reject_foreign_write(gate: &Gate, head: Head<'_>) -> Result<(), ApiError> {
-    if matches!(*head.method, Method::GET | Method::HEAD | Method::OPTIONS) {
-        return Ok(());
-    }
-    let headers = head.headers;
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-    let site_is_foreign =
-        text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
-    let origin_is_foreign = text("origin").is_some_and(|origin| {
-        let host = text("host").or_else(|| head.uri.authority().map(|a| a.as_str()));
-        let authority = origin.split_once("://").map(|(_, authority)| authority);
-        // Behind a proxy that rewrites `Host`, the browser uses the public address.
-        let public = gate.app.public_authority.as_deref();
-        !authority.is_some_and(|authority| {
-            [host, public]
-                .into_iter()
-                .flatten()
-                .any(|own| authority.eq_ignore_ascii_case(own))
-        })
-    });
-    if site_is_foreign || origin_is_foreign {
-        return Err(ApiError::forbidden(
-            "foreign_origin",
-            "a browser sent this request for another site; use the pages of this server or an API token",
-        ));
-    }
-    Ok(())
-}
-
-/// Whether the request comes from this machine and was not forwarded by a proxy.
-fn is_direct_loopback(gate: &Gate, head: Head<'_>) -> bool {
-    let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"];
-    let peer = head.peer.map(|peer| peer.address.ip().to_canonical());
-    let is_proxy = |peer: IpAddr| {
-        gate.app
-            .trusted_proxies
-            .iter()
-            .any(|net| net.contains(&peer))
-    };
-    // The listener may accept other host names than those of this machine, and a foreign page could
-    // use one of them.
-    peer.is_some_and(|peer| peer.is_loopback() && !is_proxy(peer))
-        && names_this_machine(head.headers)
-        && !forwarded
-            .iter()
-            .any(|name| head.headers.contains_key(*name))
 }
 
 fn is_api(path: &str) -> bool {
