@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_session_counts_by_the_connection_and_two_are_refused() {
+    fn the_connection_decides_which_session_cookie_counts_and_two_are_rejected() {
         let find = |cookies: &[&str], is_secure| {
             let mut headers = HeaderMap::new();
             for cookie in cookies {

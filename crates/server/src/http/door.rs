@@ -1,8 +1,8 @@
 //! The entry of all requests: calls go straight to their handler, everything else to the router.
 //!
 //! Calls are the most frequent requests, and the router's layers (matching, boxed futures, request
-//! extensions) cost more than the rest of a call. The short path must not skip a check: it uses the
-//! same row of the route table, the same `auth` and the same handler as the router.
+//! extensions) cost more than the rest of a call. The short path decides like the router: it uses
+//! the same row of the route table, the same `auth` and the same handler.
 
 use std::{
     convert::Infallible,
@@ -88,9 +88,7 @@ impl Door {
         request.extensions_mut().insert(Arc::clone(slot));
         Box::pin(self.router.clone().call(request))
     }
-}
 
-impl Door {
     /// Behind a proxy that is not configured, all clients have the proxy's address, so the limits
     /// on logins and connections apply to all of them together. Warns once.
     fn warn_of_unknown_proxy(&self, headers: &HeaderMap, peer: Peer) {
@@ -137,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_under_way_is_small() {
+    fn the_future_of_a_call_is_small() {
         let size = size_of_future(call);
         assert!(size <= SMALL_BYTES, "{size} bytes");
     }

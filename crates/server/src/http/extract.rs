@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_is_read_whole_however_it_comes() {
+    async fn a_body_is_read_whole_in_one_or_many_pieces() {
         for (pieces, expected) in [
             (&[][..], ""),
             (&[Some("0123456789")], "0123456789"),

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_heads_are_looked_at() {
+    async fn only_heads_are_checked() {
         let registration = admit_one().await;
         registration.slot().note_busy();
         let mut guard = HeadGuard::new((), Arc::clone(registration.slot()));

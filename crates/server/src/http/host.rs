@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loopback_listener_takes_known_names_only() {
+    fn a_loopback_listener_accepts_known_names_only() {
         let allowed = AllowedHosts::new(
             Some("svc.example.com:8443"),
             &["proxy.internal".to_owned(), "other.internal:81".to_owned()],

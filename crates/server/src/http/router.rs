@@ -56,8 +56,7 @@ const USERS: Needs = Needs::Any(&[ManageUsers]);
 const GROUPS: Needs = Needs::Any(&[ManageGroups]);
 const ROLES: Needs = Needs::Any(&[ManageRoles]);
 const TEMPLATES: Needs = Needs::Any(&[ManageTemplates]);
-/// Opens the routes. `events::sinks` decides about each sink: own sinks, and global ones with the
-/// permission for those.
+/// Opens the routes only: `events::sinks` decides about each sink.
 const SINKS: Needs = Needs::Any(&[ManageOwnEventSinks]);
 const MCP: Needs = Needs::Any(&[UseMcp]);
 const AUDIT: Needs = Needs::Any(&[ViewAudit]);

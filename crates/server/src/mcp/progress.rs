@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_more_is_progress_and_the_answer_comes_last() {
+    async fn only_higher_values_are_reported_and_the_answer_comes_last() {
         let reports = [
             r#"{"progress":1,"total":3,"message":"a"}"#,
             r#"{"progress":1}"#,

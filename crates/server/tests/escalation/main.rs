@@ -180,9 +180,7 @@ impl Run {
         }
         true
     }
-}
 
-impl Run {
     fn report_failures(&self) {
         let failures = self.failures.lock().expect("no panic");
         if is_survey() {

@@ -23,7 +23,7 @@ fn closed(open: &[Registration]) -> Vec<usize> {
 }
 
 #[tokio::test]
-async fn one_address_has_a_limit_of_its_own() {
+async fn each_address_has_its_own_limit() {
     let connections = connections(10, 2);
     let open = fill(&connections, &[1, 1, 2]).await;
     let refused = connections.admit(address(1)).await.err();
@@ -43,7 +43,7 @@ async fn one_address_has_a_limit_of_its_own() {
 }
 
 #[tokio::test]
-async fn this_machine_and_proxies_have_no_limit_of_their_own() {
+async fn this_machine_and_proxies_have_no_limit() {
     let connections = connections(10, 1);
     for exempt in ["127.0.0.1", "::1", "10.1.2.3", "::ffff:10.1.2.3"] {
         let address = exempt.parse().expect("an address");
@@ -83,7 +83,7 @@ async fn a_full_server_closes_the_most_dispensable_connection() {
 }
 
 #[tokio::test]
-async fn the_address_with_the_most_connections_goes_first() {
+async fn the_address_with_the_most_connections_is_closed_first() {
     let connections = connections(40, 40);
     let open = fill(&connections, &[1, 2, 2, 2, 1]).await;
     let mut state = connections.0.state.lock();

@@ -37,7 +37,7 @@ fn objects_are_data_and_text_and_other_values_are_text() {
 }
 
 #[test]
-fn what_was_promised_is_there() {
+fn a_result_matches_its_output_schema() {
     let broken = result("[1]", OutputSchema::Object, Era::Legacy);
     assert_eq!(broken["isError"], true);
     let any = result("[1]", OutputSchema::AnyValue, Era::Modern);
@@ -78,7 +78,7 @@ fn ready_made_content_passes_through() {
 }
 
 #[test]
-fn errors_are_told_in_words() {
+fn errors_become_text_blocks() {
     let check = |error: &'static str, blocks: &[&str]| {
         let result = ToolResult::of(
             &Reply::Error(error.into()),

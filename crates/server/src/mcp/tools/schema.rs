@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_is_said_only_where_every_validator_takes_it() {
+    fn an_output_schema_is_shown_only_if_every_validator_accepts_it() {
         let check = |schema: Value, is_shown: bool| {
             assert_eq!(portable_output(&schema).is_some(), is_shown, "{schema}");
         };
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_kept_to_what_all_engines_share() {
+    fn only_patterns_that_all_engines_share_are_portable() {
         for good in [
             "^a+$",
             r"\d{4}-\d{2}",
