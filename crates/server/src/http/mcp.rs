@@ -66,16 +66,10 @@ pub async fn post(
     if let Some(readmitted) = readmit_after(&parts, &body)? {
         caller = readmitted;
     }
-    let accepts_event_stream = accepts_event_stream(&parts.headers);
+    let accepts_stream = accepts_event_stream(&parts.headers);
     let answer = app
         .mcp
-        .answer(
-            &caller,
-            &parts.headers,
-            mode,
-            body.bytes,
-            accepts_event_stream,
-        )
+        .answer(&caller, &parts.headers, mode, body.bytes, accepts_stream)
         .await;
     into_response(answer)
 }

@@ -346,45 +346,31 @@ impl Model {
     }
 
     pub fn live_users(&self) -> Vec<UserIx> {
-        (0..self.users.len())
-            .filter(|&user| !self.users[user].deleted)
-            .collect()
+        indexes(&self.users, |user| !user.deleted)
     }
 
     pub fn live_roles(&self) -> Vec<usize> {
-        (0..self.roles.len())
-            .filter(|&role| !self.roles[role].deleted)
-            .collect()
+        indexes(&self.roles, |role| !role.deleted)
     }
 
     pub fn live_groups(&self) -> Vec<usize> {
-        (0..self.groups.len())
-            .filter(|&group| !self.groups[group].deleted)
-            .collect()
+        indexes(&self.groups, |group| !group.deleted)
     }
 
     pub fn live_spaces(&self) -> Vec<usize> {
-        (0..self.spaces.len())
-            .filter(|&space| !self.spaces[space].deleted)
-            .collect()
+        indexes(&self.spaces, |space| !space.deleted)
     }
 
     pub fn live_scripts(&self, wanted: impl Fn(&Script) -> bool) -> Vec<usize> {
-        (0..self.scripts.len())
-            .filter(|&script| !self.scripts[script].deleted && wanted(&self.scripts[script]))
-            .collect()
+        indexes(&self.scripts, |script| !script.deleted && wanted(script))
     }
 
     pub fn live_sinks(&self) -> Vec<usize> {
-        (0..self.sinks.len())
-            .filter(|&sink| !self.sinks[sink].deleted)
-            .collect()
+        indexes(&self.sinks, |sink| !sink.deleted)
     }
 
     pub fn live_templates(&self) -> Vec<usize> {
-        (0..self.templates.len())
-            .filter(|&template| !self.templates[template].deleted)
-            .collect()
+        indexes(&self.templates, |template| !template.deleted)
     }
 
     /// Users as whom a script runs without their action: at the start of a space, or in a sink.
@@ -399,4 +385,10 @@ impl Model {
         let users: BTreeSet<_> = users.collect();
         users.into_iter().collect()
     }
+}
+
+fn indexes<T>(records: &[T], wanted: impl Fn(&T) -> bool) -> Vec<usize> {
+    (0..records.len())
+        .filter(|&index| wanted(&records[index]))
+        .collect()
 }

@@ -306,13 +306,9 @@ impl<'a> Sequence<'a> {
     }
 
     fn fail_on_first(&self, found: Vec<Violation>) -> Result<(), Failure> {
+        let is_ignored = |rule: &str| self.ignored_rules.iter().any(|ignored| ignored == rule);
         let mut found = found.into_iter();
-        match found.find(|violation| {
-            !self
-                .ignored_rules
-                .iter()
-                .any(|ignored| ignored == violation.rule)
-        }) {
+        match found.find(|violation| !is_ignored(violation.rule)) {
             None => Ok(()),
             Some(violation) => Err(Failure {
                 violation,

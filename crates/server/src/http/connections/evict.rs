@@ -81,11 +81,11 @@ impl State {
             .filter_map(|(_, slot)| {
                 let of_client = of_client(slot);
                 let class = class(slot, now, of_client)?;
-                let (anonymous_of_client, age) = match class {
+                let (count, age) = match class {
                     Class::Idle => (0, slot.idle_for(now).unwrap_or(0)),
                     _ => (of_client, now.saturating_sub(slot.accepted_at())),
                 };
-                Some(((class, Reverse(anonymous_of_client), Reverse(age)), slot))
+                Some(((class, Reverse(count), Reverse(age)), slot))
             })
             .collect();
         found.sort_by_key(|(key, _)| *key);
@@ -93,13 +93,11 @@ impl State {
         self.candidates = found
             .into_iter()
             .take(most)
-            .map(
-                |((class, Reverse(anonymous_of_client), _), slot)| Candidate {
-                    class,
-                    anonymous_of_client,
-                    slot: Arc::downgrade(slot),
-                },
-            )
+            .map(|((class, Reverse(count), _), slot)| Candidate {
+                class,
+                anonymous_of_client: count,
+                slot: Arc::downgrade(slot),
+            })
             .collect();
     }
 }
