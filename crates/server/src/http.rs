@@ -1,5 +1,6 @@
-//! The HTTP API: extract, call, convert. No rule, no SQL and no loop lives here; every route
-//! stands in `router`, who may use it in `auth`.
+//! The HTTP API. A handler extracts, makes one call and converts: no rule, no SQL and no loop.
+//!
+//! `router` lists every route with the permission it requires; `auth` applies that list.
 
 mod agent_link;
 mod audit;
@@ -10,6 +11,7 @@ mod cookies;
 mod door;
 mod error;
 mod event_sinks;
+mod event_stream;
 mod events;
 mod extract;
 mod groups;
@@ -31,7 +33,7 @@ mod spaces;
 mod stats;
 mod templates;
 mod tokens;
-mod unknown;
+mod unknown_credentials;
 mod users;
 mod web;
 

@@ -1,20 +1,22 @@
-//! `/mcp`: the methods a user sees, as tools of any agent that speaks MCP.
+//! `/mcp`: the methods and tool scripts that a user sees, as MCP tools.
 //!
-//! Cast: `message` reads a request, `era` tells which of the two protocols it speaks and whether
-//! it says what it must, `legacy` and `modern` answer it by what `serve` finds. `tools` makes a
-//! tool of a method or a stored script; a `view` is the list of one user, written once; `search`
-//! finds in it. `results` puts what a method answers into the form clients read. `stream` tells of
-//! changes, `reporting` of how far a call is.
+//! Modules:
+//! - `message` parses a request; `era` finds its protocol version and checks its headers.
+//! - `serve` implements `tools/list` and `tools/call`; `legacy` and `modern` write the answers.
+//! - `tools` turns a method or a stored script into a tool; a `view` is the serialised list of one
+//!   user; `search` searches a view.
+//! - `results` converts the result of a method into a tool result.
+//! - `stream` notifies clients of list changes; `progress` streams the progress of a call.
 //!
-//! Nothing is kept between requests: each says who it is and what it wants. Who may see and call
-//! what is decided where it always is, in `methods`; a tool is a name for it and no more.
+//! No state is kept between requests. Which methods and scripts a user may see and call is decided
+//! in `methods` and `scripts`, never here.
 
 mod era;
 mod legacy;
 mod message;
 mod modern;
+mod progress;
 mod refusal;
-mod reporting;
 mod results;
 mod search;
 mod serve;
@@ -33,13 +35,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use era::Era;
-pub use reporting::Reporting;
+pub use progress::ProgressStream;
 pub use stream::Stream;
 
 use self::{
     message::Message,
     refusal::Refusal,
-    stream::{Sources, Wanted},
+    stream::{Sources, StreamRequest},
     view::Views,
 };
 use crate::{
@@ -56,9 +58,9 @@ use crate::{
     streams::Streams,
 };
 
-/// Messages of one batch.
+/// Messages in one batch.
 const BATCH_MAX: usize = 100;
-/// The answers to `server/discover` and `initialize` say who answers.
+/// The name of the server in the answers to `server/discover` and `initialize`.
 pub const SERVER_NAME: &str = "svc";
 
 pub struct Mcp {
@@ -68,7 +70,7 @@ pub struct Mcp {
     directory: Arc<Directory>,
     scripts: Arc<StoredTools>,
     metrics: Arc<Metrics>,
-    /// Searches, where there is much to search.
+    /// Runs searches in long lists.
     compute: FairPool,
     streams: Streams,
     shutdown: CancellationToken,
@@ -79,27 +81,27 @@ pub struct Mcp {
 pub enum Mode {
     #[default]
     All,
-    /// Only those that find and run the others.
+    /// Only the two tools that find and run the others.
     Search,
 }
 
-/// What goes back.
-pub enum Answer {
+/// The answer to one HTTP request.
+pub enum McpResponse {
     Json(StatusCode, Chunks),
-    /// A notification was taken.
+    /// The body held notifications only.
     Accepted,
     Stream(Box<Stream>),
-    /// A call that says how far it is.
-    Reporting(Box<Reporting>),
+    /// A call that reports progress.
+    Progress(Box<ProgressStream>),
     TooManyCalls(OverLimit),
     TooManyStreams(QuotaExceeded),
     /// The caller has too many long computations in progress.
     Busy(PoolError),
-    /// The caller was revoked while the call was under way.
+    /// The caller was revoked during the call.
     Revoked,
 }
 
-/// A body in pieces, so that a list need not be copied into it.
+/// A body in pieces, so that a list of tools need not be copied into the answer.
 #[derive(Default)]
 pub struct Chunks(pub Vec<Bytes>);
 
@@ -115,13 +117,13 @@ impl From<Vec<u8>> for Chunks {
     }
 }
 
-/// One request and who makes it.
+/// One HTTP request and its caller.
 struct Exchange<'a> {
     caller: &'a Caller,
     headers: &'a HeaderMap,
     mode: Mode,
     arrived: Instant,
-    /// Where to tell how far a call is, if the client asked for it and can hear it.
+    /// Receives the progress of a call, if the client asked for it and accepts a stream.
     reports: Option<&'a Reports>,
 }
 
@@ -156,15 +158,16 @@ impl Mcp {
         }
     }
 
-    /// Answers the body of one `POST /mcp`. `takes_events`: whether the answer may be a stream.
+    /// Answers the body of one `POST /mcp`. `accepts_event_stream`: whether the answer may be a
+    /// stream.
     pub async fn answer(
         self: &Arc<Self>,
         caller: &Caller,
         headers: &HeaderMap,
         mode: Mode,
         body: Bytes,
-        takes_events: bool,
-    ) -> Answer {
+        accepts_event_stream: bool,
+    ) -> McpResponse {
         let exchange = Exchange {
             caller,
             headers,
@@ -175,35 +178,36 @@ impl Mcp {
         match parse_body(&body) {
             Err(error) => self.refuse("", Refusal::of_body(&error), None),
             Ok(Body::Single(request)) => {
-                let heard = takes_events.then_some(&body);
-                self.answer_single(&exchange, request, heard).await
+                let stream_body = accepts_event_stream.then_some(&body);
+                self.answer_single(&exchange, request, stream_body).await
             }
-            Ok(Body::Batch(_)) if !era::takes_batches(headers) => {
-                let why = "this version of the protocol has no batches; send one message at a time";
+            Ok(Body::Batch(_)) if !era::allows_batches(headers) => {
+                let why =
+                    "this version of the protocol has no batches; send each message on its own";
                 self.refuse("", Refusal::invalid_request(why), None)
             }
             Ok(Body::Batch(requests)) => self.answer_batch(&exchange, requests).await,
         }
     }
 
-    /// `body`: the request as it came, if its answer may be a stream.
+    /// `body`: the bytes of the request, if the answer may be a stream.
     async fn answer_single(
         self: &Arc<Self>,
         exchange: &Exchange<'_>,
         request: Result<Request<'_>, Invalid<'_>>,
         body: Option<&Bytes>,
-    ) -> Answer {
-        let message = match read(request) {
+    ) -> McpResponse {
+        let message = match read_message(request) {
             Ok(Some(message)) => message,
-            Ok(None) => return Answer::Accepted,
+            Ok(None) => return McpResponse::Accepted,
             Err((refusal, id)) => return self.refuse("", refusal, id),
         };
         if let Err(over) = self.admit(exchange, std::slice::from_ref(&message)) {
-            return Answer::TooManyCalls(over);
+            return McpResponse::TooManyCalls(over);
         }
         match (body, message.progress_token()) {
             (Some(body), Some(token)) if message.method == "tools/call" => {
-                let request = reporting::Request {
+                let request = progress::CallRequest {
                     caller: exchange.caller.clone(),
                     headers: exchange.headers.clone(),
                     mode: exchange.mode,
@@ -211,25 +215,25 @@ impl Mcp {
                     body: body.clone(),
                     token: token.to_owned(),
                 };
-                Reporting::new(Arc::clone(self), request).begin().await
+                ProgressStream::new(Arc::clone(self), request).begin().await
             }
             _ => self.answer_message(exchange, &message).await,
         }
     }
 
-    async fn answer_message(&self, exchange: &Exchange<'_>, message: &Message<'_>) -> Answer {
+    async fn answer_message(&self, exchange: &Exchange<'_>, message: &Message<'_>) -> McpResponse {
         match Era::of(exchange.headers, message) {
             Era::Legacy => self.answer_legacy(exchange, message).await,
             Era::Modern => self.answer_modern(exchange, message).await,
         }
     }
 
-    /// Batches exist in one legacy version only, so every message of one is legacy.
+    /// Only one legacy version has batches, so every message of a batch is legacy.
     async fn answer_batch(
         &self,
         exchange: &Exchange<'_>,
         requests: Vec<Result<Request<'_>, Invalid<'_>>>,
-    ) -> Answer {
+    ) -> McpResponse {
         if requests.len() > BATCH_MAX {
             let why = format!("a batch has at most {BATCH_MAX} messages");
             return self.refuse("", Refusal::invalid_request(why), None);
@@ -237,20 +241,20 @@ impl Mcp {
         let mut answers: Vec<Vec<u8>> = Vec::new();
         let mut messages = Vec::with_capacity(requests.len());
         for request in requests {
-            match read(request) {
+            match read_message(request) {
                 Ok(message) => messages.extend(message),
                 Err((refusal, id)) => answers.push(refusal.to_response(id)),
             }
         }
         if let Err(over) = self.admit(exchange, &messages) {
-            return Answer::TooManyCalls(over);
+            return McpResponse::TooManyCalls(over);
         }
         let answering = messages
             .iter()
             .map(|message| self.answer_legacy(exchange, message));
         let mut bytes = 0;
         for (answer, message) in join_all(answering).await.into_iter().zip(&messages) {
-            let Answer::Json(_, chunks) = answer else {
+            let McpResponse::Json(_, chunks) = answer else {
                 continue;
             };
             bytes += chunks.len();
@@ -261,29 +265,29 @@ impl Mcp {
             });
         }
         if answers.is_empty() {
-            return Answer::Accepted;
+            return McpResponse::Accepted;
         }
         let mut body = b"[".to_vec();
         body.extend(answers.join(&b','));
         body.push(b']');
-        Answer::Json(StatusCode::OK, body.into())
+        McpResponse::Json(StatusCode::OK, body.into())
     }
 
-    /// The stream of a legacy client, which has no request to answer.
-    pub async fn open_legacy_stream(&self, caller: Caller, mode: Mode) -> Answer {
-        let wanted = Wanted {
+    /// Opens the stream of a legacy client, which answers no JSON-RPC request.
+    pub async fn open_legacy_stream(&self, caller: Caller, mode: Mode) -> McpResponse {
+        let request = StreamRequest {
             era: Era::Legacy,
             mode,
             list_changed: true,
             subscription: None,
         };
-        self.open_stream(caller, wanted).await
+        self.open_stream(caller, request).await
     }
 
-    async fn open_stream(&self, caller: Caller, wanted: Wanted) -> Answer {
+    async fn open_stream(&self, caller: Caller, request: StreamRequest) -> McpResponse {
         let open = match self.streams.open(&caller.user) {
             Ok(open) => open,
-            Err(exceeded) => return Answer::TooManyStreams(exceeded),
+            Err(exceeded) => return McpResponse::TooManyStreams(exceeded),
         };
         let sources = Sources {
             views: self.views.clone(),
@@ -293,13 +297,13 @@ impl Mcp {
             shutdown: self.shutdown.clone(),
         };
         let counted = self.metrics.mcp.stream_opened();
-        match Stream::open(sources, caller, wanted, open, counted).await {
-            Ok(stream) => Answer::Stream(Box::new(stream)),
-            Err(busy) => Answer::Busy(busy),
+        match Stream::open(sources, caller, request, open, counted).await {
+            Ok(stream) => McpResponse::Stream(Box::new(stream)),
+            Err(busy) => McpResponse::Busy(busy),
         }
     }
 
-    /// Calls count toward the user's limit, whichever way they come.
+    /// Counts tool calls toward the user's rate limit, like calls over JSON-RPC.
     fn admit(&self, exchange: &Exchange<'_>, messages: &[Message<'_>]) -> Result<(), OverLimit> {
         let is_call = |message: &&Message<'_>| message.method == "tools/call";
         let calls = messages.iter().filter(is_call).count();
@@ -309,9 +313,9 @@ impl Mcp {
         self.calls.admit(exchange.caller, calls, exchange.arrived)
     }
 
-    fn refuse(&self, method: &str, refusal: Refusal, id: Option<&str>) -> Answer {
+    fn refuse(&self, method: &str, refusal: Refusal, id: Option<&str>) -> McpResponse {
         self.count(method, McpOutcome::Refused);
-        Answer::Json(refusal.status, refusal.to_response(id).into())
+        McpResponse::Json(refusal.status, refusal.to_response(id).into())
     }
 
     fn count(&self, method: &str, outcome: McpOutcome) {
@@ -319,13 +323,13 @@ impl Mcp {
     }
 }
 
-/// A message; `None` for a notification, which nothing is done about: there is no state that one
-/// could change.
-fn read<'a>(
+/// Reads a message; `None` for a notification. Notifications are ignored: the server has no state
+/// that one could change.
+fn read_message<'a>(
     request: Result<Request<'a>, Invalid<'a>>,
 ) -> Result<Option<Message<'a>>, (Refusal, Option<&'a str>)> {
     let request = request.map_err(|invalid| {
-        // A null id is no id of MCP's.
+        // MCP does not allow a null id.
         let id = invalid.id.filter(|id| *id != "null");
         (Refusal::of_body(&invalid.error), id)
     })?;

@@ -1,4 +1,4 @@
-//! `GET /agent/link`: takes a connection over as an agent's link.
+//! `GET /agent/link`: upgrades a connection to an agent's link.
 
 use std::sync::Arc;
 
@@ -32,10 +32,7 @@ pub async fn upgrade(
         ));
     };
     if app.shutdown.is_cancelled() {
-        let detail = "the server is stopping";
-        return Err(
-            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "draining", detail).retry_after(1),
-        );
+        return Err(ApiError::unavailable("draining", "the server is stopping"));
     }
     let accept = check_handshake(request.headers())?;
     if let Some(slot) = request.extensions().get::<Arc<Slot>>() {

@@ -1,73 +1,74 @@
-//! The authentication middleware: the one place that decides who may do what on a route.
+//! The authentication middleware: the only place that decides whether a caller may use a route.
 //!
-//! A script that the server runs for a user asks in process, and passes here like anyone else.
+//! Requests of scripts that the server runs never leave the process, but pass here too.
 //!
-//! In this order: who is it, do the token's scopes reach the route (spec 5.5), is a cookie's
-//! request our own page's, may an agent token do this, does the user hold a permission. Closed by
-//! default: a route that is not in the table is reached by nobody.
+//! The checks, in this order: the credential; for a session cookie, that one of our own pages sent
+//! the request; the token's scopes (spec 5.5); whether the route is open to agent tokens and
+//! scripts; the user's permissions. No caller can reach a route that is not in the table.
 //!
-//! The decision is made up to three times. Before the handler runs; again once the body has been
-//! read, if the server had to wait for it ([`Admission`]); and again when the answer is there, for
-//! routes that answer with data. Changes are decided in their transaction too
-//! (`identity::authority`).
+//! A request is checked up to three times: before the handler runs; after the body was read, if
+//! the server had to wait for the body ([`Admission`]); and, on routes that return data, before
+//! the answer is sent. Changes are also checked in their transaction (`identity::authority`).
 
-use std::{collections::HashMap, net::IpAddr, sync::Arc, time::Instant};
+mod identify;
+mod origin;
+
+use std::{collections::HashMap, sync::Arc};
 
 use axum::{
     extract::{MatchedPath, Request, State},
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use http::{Extensions, HeaderMap, Method, Uri, header, request::Parts};
-use svc_core::{Permission, Scopes, credential::CredentialKind};
-use svc_store::StoreError;
+use http::{Extensions, HeaderMap, Method, Uri, request::Parts};
+use svc_core::{Permission, Scopes};
 
+use self::{
+    identify::{catch_up, identify},
+    origin::{is_direct_loopback, reject_foreign_write},
+};
 use super::{
     connections::Slot,
-    cookies::find_session,
     error::{ApiError, protect},
-    host::names_this_machine,
-    listen::{self, Peer},
+    listen::Peer,
     methods::CALL_PATH,
     router::{Agents, Needs, routes},
-    unknown::UnknownCredentials,
+    unknown_credentials::UnknownCredentials,
     web,
 };
 use crate::{
     app::App,
-    identity::{Caller, Credential, Denied, hash_secret},
-    scripts::ActsFor,
+    identity::{Caller, Credential},
 };
 
-/// Where agents that speak MCP come in.
 const MCP_PATH: &str = "/mcp";
 
-/// Bytes of a query, whatever the route takes of it.
+/// Bytes of the query of any request.
 const QUERY_BYTES_MAX: usize = 8 * 1024;
 
 #[derive(Clone)]
 pub struct Gate {
     app: App,
-    /// By path; a path has few methods.
+    /// Rows by path.
     table: Arc<HashMap<&'static str, Vec<Row>>>,
-    /// In a zone: credentials that no server knew a moment ago.
+    /// In a zone: credentials that no server knew when they were last presented.
     unknown: Arc<UnknownCredentials>,
 }
 
-/// One row of the route table, as far as access goes.
+/// The access part of one row of the route table.
 type Row = (Method, Needs, Agents);
 
-/// What a row says about access.
+/// The access rule of a route.
 type Rule = (Needs, Agents);
 
-/// The head of a request, as far as access goes.
+/// The parts of a request that decide about access.
 #[derive(Clone, Copy)]
 struct Head<'a> {
     method: &'a Method,
     uri: &'a Uri,
     headers: &'a HeaderMap,
     extensions: &'a Extensions,
-    /// `None` for requests without a connection.
+    /// `None` for requests of scripts, which have no connection.
     peer: Option<Peer>,
 }
 
@@ -95,8 +96,8 @@ impl<'a> From<&'a Parts> for Head<'a> {
     }
 }
 
-/// Repeats the decision about a request. In the extensions of every request that the middleware
-/// lets through.
+/// Repeats the access check of a request. The middleware adds it to the extensions of every request
+/// that it admits.
 #[derive(Clone)]
 pub struct Admission {
     gate: Gate,
@@ -104,17 +105,16 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Decides again after a wait: the caller as they are now, or the refusal. Without the
-    /// middleware before it, nobody passes.
+    /// Checks the request again after a wait and returns the caller as they are now. Rejects
+    /// requests that did not pass the middleware.
     pub fn repeat(parts: &Parts) -> Result<Option<Caller>, ApiError> {
         let admission = parts.extensions.get::<Self>();
-        let Self { gate, rule } =
-            admission.ok_or_else(|| ApiError::unauthorized("this route needs a credential"))?;
+        let Self { gate, rule } = admission.ok_or_else(ApiError::no_credential)?;
         decide(gate, *rule, parts.into())
     }
 }
 
-/// The row of calls, which pass the router by: looked up once.
+/// The access check of calls, which bypass the router: their rule is looked up once.
 #[derive(Clone)]
 pub struct CallGate {
     gate: Gate,
@@ -134,8 +134,7 @@ impl CallGate {
             peer: Some(peer),
             ..request.into()
         };
-        decide(&self.gate, self.rule, head)?
-            .ok_or_else(|| ApiError::unauthorized("this route needs a credential"))
+        decide(&self.gate, self.rule, head)?.ok_or_else(ApiError::no_credential)
     }
 }
 
@@ -157,14 +156,14 @@ impl Gate {
 
     fn rule_of(&self, request: &Request) -> Option<Rule> {
         let path = request.extensions().get::<MatchedPath>()?.as_str();
-        // What no other route has taken is a page only where pages are.
+        // The catch-all route serves pages only; reserved prefixes belong to programs.
         if path == web::ANY_PATH && web::is_reserved(request.uri().path()) {
             return None;
         }
         self.rule(request.method(), path)
     }
 
-    /// The row for a path as the table writes it.
+    /// Finds the rule by the path as written in the table.
     fn rule(&self, method: &Method, path: &str) -> Option<Rule> {
         let method = match *method {
             Method::HEAD => &Method::GET,
@@ -178,14 +177,14 @@ impl Gate {
 
 pub async fn authenticate(State(gate): State<Gate>, request: Request, next: Next) -> Response {
     let is_api = is_api(request.uri().path());
-    let mut response = answer(gate, request, next).await;
+    let mut response = handle(gate, request, next).await;
     if is_api {
         protect(response.headers_mut());
     }
     response
 }
 
-async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
+async fn handle(gate: Gate, mut request: Request, next: Next) -> Response {
     if let Err(error) = check_query(&request) {
         return error.into_response();
     }
@@ -193,17 +192,17 @@ async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
     let open_to_all = matches!(rule, Some((Needs::Nothing, _)));
     if gate.app.store.is_shared()
         && !open_to_all
-        && let Err(away) = catch_up(&gate, (&request).into()).await
+        && let Err(outage) = catch_up(&gate, (&request).into()).await
     {
-        return ApiError::from(away).into_response();
+        return ApiError::from(outage).into_response();
     }
     let caller = match decide(&gate, rule, (&request).into()) {
         Ok(caller) => caller,
         Err(error) => return error.into_response(),
     };
-    // A link decides by itself: the agent of a stopped space is told so on it.
+    // A link checks its agent itself: the agent of a stopped space is refused over the link.
     let is_link = matches!(rule, Some((Needs::Agent, _)));
-    let is_checked = !is_link && answers_with_data(&request);
+    let is_checked = !is_link && returns_data(&request);
     let answer_check = caller.clone().filter(|_| is_checked);
     if let Some(caller) = caller {
         if let Some(slot) = request.extensions().get::<Arc<Slot>>() {
@@ -218,8 +217,8 @@ async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
     let response = if is_cancellable(&request) {
         next.run(request).await
     } else {
-        // A change runs to its end even if its client goes away: what is committed must also
-        // take effect.
+        // A change runs to its end even if its client disconnects: a committed change must also
+        // take effect in memory.
         match tokio::spawn(next.run(request)).await {
             Ok(response) => response,
             Err(error) => return ApiError::internal(&error).into_response(),
@@ -235,30 +234,6 @@ async fn answer(gate: Gate, mut request: Request, next: Next) -> Response {
     response
 }
 
-/// Waits until this server knows what others had committed, if the request presents a credential
-/// that is not known here: it may have been made at another server a moment ago. A refusal is
-/// final for many programs, so that it is given only by a server that knows.
-async fn catch_up(gate: &Gate, head: Head<'_>) -> Result<(), StoreError> {
-    if !is_unknown(gate, head) {
-        return Ok(());
-    }
-    let presented = presented(gate, head).ok().flatten();
-    let key = presented.map(hash_secret).unwrap_or_default();
-    if gate.unknown.contains(&key, Instant::now()) {
-        return Ok(());
-    }
-    let has_caught_up = gate.app.catch_up.now().await;
-    if !is_unknown(gate, head) {
-        return Ok(());
-    }
-    if !has_caught_up {
-        let away = "other servers' changes are not known".to_owned();
-        return Err(StoreError::Unavailable(away));
-    }
-    gate.unknown.insert(key, Instant::now());
-    Ok(())
-}
-
 fn check_query(request: &Request) -> Result<(), ApiError> {
     let bytes = request.uri().query().map_or(0, str::len);
     if bytes <= QUERY_BYTES_MAX {
@@ -268,23 +243,16 @@ fn check_query(request: &Request) -> Result<(), ApiError> {
     Err(ApiError::bad_request("query_too_long", detail))
 }
 
-/// Whether a credential is presented that looks like one of ours and is not known.
-fn is_unknown(gate: &Gate, head: Head<'_>) -> bool {
-    let presented = presented(gate, head).ok().flatten();
-    presented.is_some_and(|text| CredentialKind::recognise(text).is_some())
-        && matches!(identify(gate, head), Err(Denied::Unknown))
-}
-
-/// Reads and calls end with their client; a call frees its place by that.
+/// Reads and calls are cancelled when their client disconnects, so that an abandoned call frees its
+/// slot.
 fn is_cancellable(request: &Request) -> bool {
     matches!(*request.method(), Method::GET | Method::HEAD)
         || matches!(request.uri().path(), CALL_PATH | MCP_PATH)
 }
 
-/// Routes whose answer shows something and that change nothing: a caller who was revoked while
-/// such an answer was made does not get it. A change that ended its own caller's credential is
-/// answered as usual.
-fn answers_with_data(request: &Request) -> bool {
+/// Routes that return data and change nothing: a caller who was revoked before the answer was ready
+/// does not get the answer. Changes are always answered: a change may revoke its own credential.
+fn returns_data(request: &Request) -> bool {
     const POSTS: [&str; 3] = [
         "/api/scripts/{id}/run",
         "/api/event-sinks/{id}/test",
@@ -304,7 +272,7 @@ fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Call
     };
     let Some(caller) = caller else {
         return match needs {
-            Some(Needs::Nothing) => foreign_write(gate, head).map(|()| None),
+            Some(Needs::Nothing) => reject_foreign_write(gate, head).map(|()| None),
             Some(Needs::LoopbackOrAudit) if is_direct_loopback(gate, head) => Ok(None),
             None if !is_api(path) => Ok(None),
             _ => Err(ApiError::unauthorized(
@@ -313,7 +281,7 @@ fn decide(gate: &Gate, rule: Option<Rule>, head: Head<'_>) -> Result<Option<Call
         };
     };
     if matches!(caller.credential, Credential::Session { .. }) {
-        foreign_write(gate, head)?;
+        reject_foreign_write(gate, head)?;
     }
     admit(caller, rule, head.method, path).map(Some)
 }
@@ -332,7 +300,8 @@ fn admit(
     check_scopes(&caller, method, path).map_err(|error| challenge(error, path))?;
     check_agent(&caller, needs, agents, path)?;
     let caller = caller.with_needs(permissions_of(needs));
-    // The agent of a stopped space may ask for its link: the link's refusal tells it to wait.
+    // The agent of a stopped space may open its link: the refusal on the link tells the agent to
+    // wait.
     if !matches!(needs, Some(Needs::Agent)) {
         let admission = caller.check_admission().map_err(ApiError::from);
         admission.map_err(|error| challenge(error, path))?;
@@ -340,52 +309,13 @@ fn admit(
     Ok(caller)
 }
 
-/// MCP clients look at a header to learn that another token would do.
+/// MCP clients read this header to learn that they need a token with another scope.
 fn challenge(error: ApiError, path: &str) -> ApiError {
     if path == MCP_PATH {
         error.challenge(r#"Bearer realm="svc", error="insufficient_scope", scope="mcp""#)
     } else {
         error
     }
-}
-
-/// Who presents what: a bearer token wins over a cookie. A script presents nothing: that it acts
-/// for a user is said by an extension that no request from outside can hold.
-fn identify(gate: &Gate, head: Head<'_>) -> Result<Option<Caller>, Denied> {
-    if let Some(acts_for) = head.extensions.get::<ActsFor>() {
-        let caller = gate.app.directory.script_caller(acts_for.user());
-        return caller.map(Some);
-    }
-    let Some(presented) = presented(gate, head)? else {
-        return Ok(None);
-    };
-    gate.app
-        .directory
-        .authenticate(presented, gate.app.clock.now())
-        .map(Some)
-}
-
-fn presented<'a>(gate: &Gate, head: Head<'a>) -> Result<Option<&'a str>, Denied> {
-    let headers = head.headers;
-    if let Some(value) = headers.get(header::AUTHORIZATION) {
-        let (scheme, token) = value
-            .as_bytes()
-            .split_at_checked("bearer ".len())
-            .ok_or(Denied::Unknown)?;
-        // What is no ASCII is no credential, and is told so by its checksum.
-        let token = str::from_utf8(token.trim_ascii()).map_err(|_| Denied::Unknown)?;
-        if !scheme.eq_ignore_ascii_case(b"bearer ") || token.starts_with("svc_ses_") {
-            return Err(Denied::Unknown);
-        }
-        return Ok(Some(token));
-    }
-    find_session(headers, is_secure(gate, head))
-}
-
-/// Whether the browser sees TLS. Without a connection, nothing does.
-fn is_secure(gate: &Gate, head: Head<'_>) -> bool {
-    head.peer
-        .is_some_and(|peer| listen::is_secure(peer, head.headers, &gate.app.trusted_proxies))
 }
 
 fn check_scopes(caller: &Caller, method: &Method, path: &str) -> Result<(), ApiError> {
@@ -421,7 +351,7 @@ fn check_agent(
     if caller.credential == Credential::Script && agents != Agents::AsOwner {
         return Err(ApiError::forbidden(
             "script_denied",
-            "a script on the server does not reach this; use an API token",
+            "a script on the server may not use this route; use an API token",
         ));
     }
     match (&caller.credential, needs) {
@@ -429,7 +359,7 @@ fn check_agent(
         (_, Some(Needs::Agent)) => denied("only an agent token opens a link"),
         (Credential::Agent { space_id, .. }, _) => match agents {
             Agents::AsOwner => Ok(()),
-            Agents::Never => denied("an agent token does not reach this; use an API token"),
+            Agents::Never => denied("an agent token may not use this route; use an API token"),
             Agents::OwnSpace if path.split('/').nth(3) == Some(&space_id.to_string()) => Ok(()),
             Agents::OwnSpace => denied("an agent token manages its own space only"),
         },
@@ -444,54 +374,6 @@ fn permissions_of(needs: Option<Needs>) -> &'static [Permission] {
         Some(Needs::LoopbackOrAudit) => &[Permission::ViewAudit],
         Some(Needs::Nothing | Needs::Caller | Needs::Agent) | None => &[],
     }
-}
-
-/// Refuses a writing request that another site made a browser send.
-fn foreign_write(gate: &Gate, head: Head<'_>) -> Result<(), ApiError> {
-    if matches!(*head.method, Method::GET | Method::HEAD | Method::OPTIONS) {
-        return Ok(());
-    }
-    let headers = head.headers;
-    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
-    let site_is_foreign =
-        text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
-    let origin_is_foreign = text("origin").is_some_and(|origin| {
-        let host = text("host").or_else(|| head.uri.authority().map(|a| a.as_str()));
-        let authority = origin.split_once("://").map(|(_, authority)| authority);
-        // Behind a proxy that rewrites the host, the browser knows us by the public address.
-        let public = gate.app.public_authority.as_deref();
-        !authority.is_some_and(|authority| {
-            [host, public]
-                .into_iter()
-                .flatten()
-                .any(|own| authority.eq_ignore_ascii_case(own))
-        })
-    });
-    if site_is_foreign || origin_is_foreign {
-        return Err(ApiError::forbidden(
-            "foreign_origin",
-            "a browser sent this from another site; use this server's own pages or an API token",
-        ));
-    }
-    Ok(())
-}
-
-/// The machine itself, not something it forwards for.
-fn is_direct_loopback(gate: &Gate, head: Head<'_>) -> bool {
-    let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"];
-    let peer = head.peer.map(|peer| peer.address.ip().to_canonical());
-    let is_proxy = |peer: IpAddr| {
-        gate.app
-            .trusted_proxies
-            .iter()
-            .any(|net| net.contains(&peer))
-    };
-    // The listener may take other names than those of this machine; a foreign page could use one.
-    peer.is_some_and(|peer| peer.is_loopback() && !is_proxy(peer))
-        && names_this_machine(head.headers)
-        && !forwarded
-            .iter()
-            .any(|name| head.headers.contains_key(*name))
 }
 
 fn is_api(path: &str) -> bool {

@@ -1,7 +1,7 @@
-//! A client's socket, with its place among the connections of the server.
+//! A client's socket and its entry in the table of connections.
 //!
-//! The place stays with the socket when a connection becomes an agent's link, so that the number of
-//! connections is the number of sockets.
+//! The entry is kept when a connection becomes an agent's link, so the table always counts the open
+//! sockets.
 
 use std::{
     io::{self, IoSlice},
@@ -18,10 +18,10 @@ use tokio::{
 use super::connections::{Registration, Slot};
 
 pub struct ClientStream {
-    // Dropped in this order: the socket is closed before its place is free.
+    // Dropped in this order: the socket is closed before its entry is released.
     tcp: TcpStream,
     registration: Registration,
-    /// The client took no bytes at the last write.
+    /// The last write was blocked: the client accepted no bytes.
     is_stalled: bool,
 }
 

@@ -1,10 +1,10 @@
-//! Every open connection of the server: how many there are, from which address, and which of them
-//! are closed so that others can be admitted.
+//! The table of open connections: counts them per client address and closes some when the server
+//! is full.
 //!
-//! A connection that never proves who it is must not keep others out. When the server is full it
-//! closes connections in this order: those without a complete request head, those that never
-//! presented a valid credential, idle ones. Only connections with a request in progress of an
-//! authenticated caller, and agents' links, are safe.
+//! A connection without a valid credential must never keep others out. A full server closes
+//! connections in this order: those without a complete request head, those that never presented a
+//! valid credential, idle ones. It never closes an agent's link, or a connection on which an
+//! authenticated caller has a request in progress.
 
 mod evict;
 mod slot;
@@ -28,12 +28,12 @@ use tokio::sync::Notify;
 use evict::Candidate;
 pub use slot::{Order, Registration, Slot};
 
-/// Between attempts to close a connection while the server is full.
+/// Time between attempts to close a connection while the server is full.
 const RETRY_EVERY: Duration = Duration::from_millis(100);
-/// Limits of the time between two sweeps.
+/// Bounds of the time between two sweeps.
 const SWEEP_MIN: Duration = Duration::from_millis(50);
 const SWEEP_MAX: Duration = Duration::from_secs(1);
-/// A client that takes no byte of an answer for this long is gone.
+/// A connection is closed if its client accepts no byte of an answer for this long.
 const STALL_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug)]
@@ -45,20 +45,20 @@ pub struct ConnectionLimits {
     /// Time from the start of a connection to its first complete request head, and time an HTTP/2
     /// connection may be idle.
     pub head: Duration,
-    /// Addresses with any number of connections: all clients of a proxy share its address.
+    /// Addresses without a limit: all clients of a proxy share its address.
     pub trusted_proxies: Vec<IpNet>,
 }
 
 #[derive(Clone)]
-pub struct Connections(Arc<Shared>);
+pub struct Connections(Arc<ConnectionTable>);
 
-struct Shared {
+struct ConnectionTable {
     limits: ConnectionLimits,
     started: Instant,
-    /// Milliseconds since the start, as of the last sweep: requests read no clock for this.
+    /// Milliseconds since the start, as of the last sweep, so that requests need not read a clock.
     now: AtomicU64,
     state: Mutex<State>,
-    /// A connection ended.
+    /// Notified when a connection ends.
     freed: Notify,
 }
 
@@ -67,14 +67,13 @@ struct State {
     open: Slab<Arc<Slot>>,
     /// Connections per client address.
     addresses: HashMap<IpAddr, usize>,
-    /// Connections to close next, from the last look at all of them.
+    /// Connections to close next, as found by the last scan of the table.
     candidates: VecDeque<Candidate>,
 }
 
-/// This client address has as many connections as one may have.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error(
-    "this address has {limit} connections open, and may have no more (`max_connections_per_address`)"
+    "this address has {limit} open connections, the most that `max_connections_per_address` allows"
 )]
 pub struct TooManyFromAddress {
     pub limit: usize,
@@ -82,7 +81,7 @@ pub struct TooManyFromAddress {
 
 impl Connections {
     pub fn new(limits: ConnectionLimits) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(ConnectionTable {
             limits,
             started: Instant::now(),
             now: AtomicU64::new(1),
@@ -91,7 +90,8 @@ impl Connections {
         }))
     }
 
-    /// Admits a connection. While the server is full, closes others, or waits for one to end.
+    /// Admits a connection. While the server is full, closes another connection or waits for one to
+    /// end.
     pub async fn admit(&self, address: IpAddr) -> Result<Registration, TooManyFromAddress> {
         let address = address.to_canonical();
         loop {
@@ -124,13 +124,13 @@ impl Connections {
         Ok(Some(Registration::new(slot, key)))
     }
 
-    /// This machine and trusted proxies connect for others.
+    /// This machine and trusted proxies connect on behalf of many clients.
     fn is_exempt(&self, address: IpAddr) -> bool {
         let proxies = &self.0.limits.trusted_proxies;
         address.is_loopback() || proxies.iter().any(|net| net.contains(&address))
     }
 
-    /// Closes the connection that is missed least; whether there was one.
+    /// Closes the most dispensable connection; false if none may be closed.
     pub fn close_one(&self) -> bool {
         let now = self.0.millis();
         self.0.now.store(now, Ordering::Relaxed);
@@ -144,7 +144,7 @@ impl Connections {
         }
     }
 
-    /// Closes connections whose time is over, until dropped.
+    /// Closes connections that exceed a time limit, until dropped.
     pub async fn sweep(self) {
         let every = (self.0.limits.head / 8).clamp(SWEEP_MIN, SWEEP_MAX);
         loop {
@@ -153,7 +153,7 @@ impl Connections {
             self.0.now.store(now, Ordering::Relaxed);
             let head = millis(self.0.limits.head);
             for (_, slot) in &self.0.state.lock().open {
-                if let Some(order) = slot.overdue(now, head, millis(STALL_MAX)) {
+                if let Some(order) = slot.order_if_overdue(now, head, millis(STALL_MAX)) {
                     slot.give(order);
                 }
             }
@@ -161,8 +161,8 @@ impl Connections {
     }
 }
 
-impl Shared {
-    /// Milliseconds since the start; never 0, which means "not".
+impl ConnectionTable {
+    /// Milliseconds since the start; never 0, which means "not set".
     fn millis(&self) -> u64 {
         millis(self.started.elapsed()) + 1
     }
@@ -193,7 +193,8 @@ fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// One client: with IPv6 a whole network of 64 bits belongs to one.
+/// The key by which a client is counted: an IPv4 address, or the /64 network of an IPv6 address,
+/// which usually belongs to one client.
 fn client_key(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

@@ -1,31 +1,26 @@
-//! The session cookie: its names, and which one counts.
+//! The session cookie and its two names.
 //!
-//! On a secure connection it is `__Host-svc_session`: browsers take a cookie with this prefix only
-//! from this very host, so that a page on a sibling domain cannot plant one. A plain `svc_session`
-//! is ignored there, or that page could lock users out. On a plain connection browsers do not send
-//! the other one; a request with both was not sent by a browser as we know it, and is refused.
+//! On a secure connection the name is `__Host-svc_session`: browsers accept a cookie with this
+//! prefix only from this host, so a page on a sibling domain cannot set one. A plain `svc_session`
+//! is ignored there; otherwise such a page could lock users out. On a plain connection browsers
+//! never send the `__Host-` cookie, so a request with both cookies is rejected.
 
 use http::{HeaderMap, HeaderValue, header};
 
 use crate::identity::Denied;
 
-/// On plain connections.
+/// The name on plain connections.
 pub const PLAIN: &str = "svc_session";
-/// On secure connections.
+/// The name on secure connections.
 pub const SECURE: &str = "__Host-svc_session";
 
-/// How every session begins; a token in a cookie is no credential.
+/// The prefix of a session's secret; an API token in a cookie is ignored.
 const SESSION_PREFIX: &str = "svc_ses_";
 
-/// The session that a request presents.
+/// The session that a request presents; an error if there is more than one.
 pub fn find_session(headers: &HeaderMap, is_secure: bool) -> Result<Option<&str>, Denied> {
     let counts = |name: &str| name == SECURE || (!is_secure && name == PLAIN);
-    let mut sessions = headers
-        .get_all(header::COOKIE)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='))
+    let mut sessions = cookies(headers)
         .filter(|(name, value)| counts(name) && value.starts_with(SESSION_PREFIX))
         .map(|(_, value)| value);
     let session = sessions.next();
@@ -35,7 +30,7 @@ pub fn find_session(headers: &HeaderMap, is_secure: bool) -> Result<Option<&str>
     }
 }
 
-/// Sets the session cookie, and removes the one of the other name if the request has it.
+/// Sets the session cookie, and removes the cookie with the other name if the request has one.
 pub fn set_session(
     request: &HeaderMap,
     value: &str,
@@ -46,26 +41,26 @@ pub fn set_session(
         true => (SECURE, PLAIN),
         false => (PLAIN, SECURE),
     };
-    let mut cookies = vec![cookie(name, value, age_seconds, is_secure)];
-    if has(request, other) {
-        cookies.push(removal(other));
+    let mut set = vec![cookie(name, value, age_seconds, is_secure)];
+    if cookies(request).any(|(name, _)| name == other) {
+        set.push(removal(other));
     }
-    cookies
+    set
 }
 
-/// Removes the session cookie by both names.
+/// Removes the session cookies of both names.
 pub fn remove_sessions() -> Vec<HeaderValue> {
     vec![removal(PLAIN), removal(SECURE)]
 }
 
-fn has(headers: &HeaderMap, wanted: &str) -> bool {
+/// The names and values of all cookies of a request.
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     headers
         .get_all(header::COOKIE)
         .iter()
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
-        .any(|(name, _)| name == wanted)
 }
 
 fn removal(name: &str) -> HeaderValue {
@@ -84,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_session_counts_by_the_connection_and_two_are_refused() {
+    fn the_connection_decides_which_session_cookie_counts_and_two_are_rejected() {
         let find = |cookies: &[&str], is_secure| {
             let mut headers = HeaderMap::new();
             for cookie in cookies {

@@ -1,8 +1,8 @@
-//! Where requests come in: calls go straight to their handler, everything else to the router.
+//! The entry of all requests: calls go straight to their handler, everything else to the router.
 //!
-//! A call is what this server does all day, and the router's layers (matching, boxed futures, what
-//! they put into a request) cost more than the rest of it. The short way leaves nothing out: the
-//! row of the route table is the same, `auth` decides by it, and the handler is the router's own.
+//! Calls are the most frequent requests, and the router's layers (matching, boxed futures, request
+//! extensions) cost more than the rest of a call. The short path decides like the router: it uses
+//! the same row of the route table, the same `auth` and the same handler.
 
 use std::{
     convert::Infallible,
@@ -32,8 +32,8 @@ use super::{
 };
 use crate::{app::App, identity::Caller};
 
-/// An answer on its way; dropped with its connection, it ends.
-pub type Answering = BoxFuture<'static, Result<Response, Infallible>>;
+/// An answer in progress; dropping it cancels the request.
+pub type ResponseFuture = BoxFuture<'static, Result<Response, Infallible>>;
 
 #[derive(Clone)]
 pub struct Door {
@@ -54,7 +54,7 @@ impl Door {
         }
     }
 
-    /// All that is looked at before the body: the head is not kept while a call is under way.
+    /// All checks of the request head, which is dropped before the call starts.
     fn admit(&self, request: &Request<Incoming>, peer: Peer) -> ApiResult<Caller> {
         let caller = self.gate.admit(request, peer)?;
         require_json(request.headers())?;
@@ -62,7 +62,12 @@ impl Door {
     }
 
     /// Answers a request that came over a connection.
-    pub fn take(&self, mut request: Request<Incoming>, peer: Peer, slot: &Arc<Slot>) -> Answering {
+    pub fn handle(
+        &self,
+        mut request: Request<Incoming>,
+        peer: Peer,
+        slot: &Arc<Slot>,
+    ) -> ResponseFuture {
         if let Err(refusal) = self.hosts.check(&request) {
             return Box::pin(ready(Ok(refusal.into_response())));
         }
@@ -72,8 +77,8 @@ impl Door {
                     slot.note_authenticated();
                     return Box::pin(call(self.app.clone(), caller, request));
                 }
-                // In a zone, whoever is refused may have become known a moment ago at another
-                // server: the long way waits for that.
+                // In a zone, another server may just have created the credential: the router waits
+                // for such changes before it rejects.
                 Err(_) if self.app.store.is_shared() => {}
                 Err(refusal) => return Box::pin(ready(Ok(refusal.into_response()))),
             }
@@ -83,11 +88,9 @@ impl Door {
         request.extensions_mut().insert(Arc::clone(slot));
         Box::pin(self.router.clone().call(request))
     }
-}
 
-impl Door {
-    /// Behind a proxy that is not configured, all clients have the proxy's address: limits on
-    /// logins and connections then apply to all of them together. Said once.
+    /// Behind a proxy that is not configured, all clients have the proxy's address, so the limits
+    /// on logins and connections apply to all of them together. Warns once.
     fn warn_of_unknown_proxy(&self, headers: &HeaderMap, peer: Peer) {
         let warned = &self.app.warned_of_proxy;
         if !self.app.trusted_proxies.is_empty() || warned.load(Ordering::Relaxed) {
@@ -107,7 +110,7 @@ impl Door {
     }
 }
 
-/// A block and not an `async fn`, which would keep what it is given twice.
+/// Not an `async fn`: that would store its arguments twice.
 fn call(
     app: App,
     mut caller: Caller,
@@ -124,7 +127,7 @@ fn call(
 mod tests {
     use super::*;
 
-    /// What is larger takes the allocator's long way, on every call.
+    /// Larger futures take a slower path of the allocator, on every call.
     const SMALL_BYTES: usize = 1_024;
 
     fn size_of_future<F>(_: fn(App, Caller, Request<Incoming>) -> F) -> usize {
@@ -132,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_under_way_is_small() {
+    fn the_future_of_a_call_is_small() {
         let size = size_of_future(call);
         assert!(size <= SMALL_BYTES, "{size} bytes");
     }

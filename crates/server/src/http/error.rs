@@ -1,4 +1,6 @@
-//! The one place where a failure becomes `application/problem+json` (RFC 9457).
+//! The only place that turns an error into `application/problem+json` (RFC 9457).
+
+use std::time::Duration;
 
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -10,7 +12,7 @@ use crate::{
     events::{emit::EmitServiceError, history::HistoryError, sinks::SinkError},
     fair_pool::PoolError,
     identity::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds},
-    limits::BodiesFull,
+    limits::{BodiesFull, OverLimit},
     scripts::{ScriptsError, Unavailable, Untaken},
     spaces::SpaceError,
     stats::StatsError,
@@ -18,7 +20,7 @@ use crate::{
 
 #[derive(Debug)]
 pub struct ApiError {
-    /// Boxed: errors are rare, and every `Result` carries the room for one.
+    /// Boxed, so that every `ApiResult` stays small.
     problem: Box<Problem>,
     /// `Retry-After`, in seconds.
     retry_after: Option<u64>,
@@ -43,6 +45,10 @@ impl ApiError {
         Self::new(StatusCode::BAD_REQUEST, code, detail)
     }
 
+    pub fn conflict(code: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, code, detail)
+    }
+
     pub fn not_found(what: &str) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
@@ -61,6 +67,25 @@ impl ApiError {
         error
     }
 
+    pub fn no_credential() -> Self {
+        Self::unauthorized("this route needs a credential")
+    }
+
+    pub fn rate_limited(detail: impl Into<String>, retry_after: Duration) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
+            .retry_after(retry_after.as_secs() + 1)
+    }
+
+    pub fn too_many_calls(over: &OverLimit) -> Self {
+        let detail = "you make more calls per second than this server allows";
+        Self::rate_limited(detail, over.retry_after)
+    }
+
+    /// A state that ends soon: the client may retry after a second.
+    pub fn unavailable(code: &str, detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(1)
+    }
+
     /// Adds `WWW-Authenticate`.
     pub fn challenge(mut self, challenge: &'static str) -> Self {
         self.challenge = Some(challenge);
@@ -77,12 +102,13 @@ impl ApiError {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal",
-            "something failed inside the server; its log says what",
+            "internal error; see the log of the server",
         )
     }
 }
 
-/// Headers of every answer of the API: no browser or proxy guesses its type or stores it.
+/// Headers of every answer of the API: browsers must not guess its type, and caches must not store
+/// it.
 pub fn protect(headers: &mut HeaderMap) {
     headers.insert(
         header::X_CONTENT_TYPE_OPTIONS,
@@ -158,11 +184,9 @@ impl From<SpaceError> for ApiError {
         let detail = error.to_string();
         match error {
             SpaceError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
-            SpaceError::NameTaken { .. } => Self::new(StatusCode::CONFLICT, "name_taken", detail),
-            SpaceError::Elsewhere { .. } => {
-                Self::new(StatusCode::CONFLICT, "linked_elsewhere", detail)
-            }
-            SpaceError::Conflict { .. } => Self::new(StatusCode::CONFLICT, "conflict", detail),
+            SpaceError::NameTaken { .. } => Self::conflict("name_taken", detail),
+            SpaceError::Elsewhere { .. } => Self::conflict("linked_elsewhere", detail),
+            SpaceError::Conflict { .. } => Self::conflict("conflict", detail),
             SpaceError::Name(_) => Self::bad_request("invalid_name", detail),
             SpaceError::Invalid { .. } => Self::bad_request("invalid", detail),
             SpaceError::LocalDenied => Self::forbidden("permission_denied", detail),
@@ -184,13 +208,8 @@ impl From<EmitServiceError> for ApiError {
             }
             EmitServiceError::Invalid(_) => Self::bad_request("invalid_event", detail),
             EmitServiceError::InvalidKey => Self::bad_request("invalid_idempotency_key", detail),
-            EmitServiceError::IdempotencyConflict => {
-                Self::new(StatusCode::CONFLICT, "idempotency_conflict", detail)
-            }
-            EmitServiceError::OverLimit(over) => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
-                    .retry_after(over.retry_after.as_secs() + 1)
-            }
+            EmitServiceError::IdempotencyConflict => Self::conflict("idempotency_conflict", detail),
+            EmitServiceError::OverLimit(over) => Self::rate_limited(detail, over.retry_after),
             EmitServiceError::Quota(exceeded) => exceeded.into(),
             EmitServiceError::Caller(error) => error.into(),
             EmitServiceError::Store(error) => error.into(),
@@ -200,8 +219,7 @@ impl From<EmitServiceError> for ApiError {
 
 impl From<BodiesFull> for ApiError {
     fn from(error: BodiesFull) -> Self {
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        Self::new(status, "too_many_unfinished_bodies", error.to_string()).retry_after(1)
+        Self::unavailable("too_many_unfinished_bodies", error.to_string())
     }
 }
 
@@ -220,14 +238,11 @@ impl From<SinkError> for ApiError {
                 Self::forbidden("permission_denied", detail)
             }
             SinkError::Nested => Self::forbidden("script_denied", detail),
-            SinkError::NameTaken(_) => Self::new(StatusCode::CONFLICT, "name_taken", detail),
-            SinkError::QueueFull => Self::new(StatusCode::CONFLICT, "queue_full", detail),
+            SinkError::NameTaken(_) => Self::conflict("name_taken", detail),
+            SinkError::QueueFull => Self::conflict("queue_full", detail),
             SinkError::Quota(exceeded) => exceeded.into(),
-            SinkError::Conflict(_) => Self::new(StatusCode::CONFLICT, "conflict", detail),
-            SinkError::TooManyTests { retry_after, .. } => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
-                    .retry_after(retry_after.as_secs() + 1)
-            }
+            SinkError::Conflict(_) => Self::conflict("conflict", detail),
+            SinkError::TooManyTests { retry_after, .. } => Self::rate_limited(detail, retry_after),
             SinkError::Identity(error) => error.into(),
             SinkError::Store(error) => error.into(),
             SinkError::Busy(error) => error.into(),
@@ -239,23 +254,20 @@ impl From<SinkError> for ApiError {
 impl From<ScriptsError> for ApiError {
     fn from(error: ScriptsError) -> Self {
         let detail = error.to_string();
-        let conflict = |code| Self::new(StatusCode::CONFLICT, code, &detail);
-        let unprocessable = |code| Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, &detail);
         match error {
             ScriptsError::NotFound => Self::new(StatusCode::NOT_FOUND, "not_found", detail),
             ScriptsError::Name(_) => Self::bad_request("invalid_name", detail),
             ScriptsError::Invalid { code, .. } => Self::bad_request(code, detail),
             ScriptsError::Source(error) => error.into(),
-            ScriptsError::NotRunnable(_) => unprocessable("not_runnable"),
+            ScriptsError::NotRunnable(_) => {
+                Self::new(StatusCode::UNPROCESSABLE_ENTITY, "not_runnable", detail)
+            }
             ScriptsError::GlobalDenied => Self::forbidden("permission_denied", detail),
             ScriptsError::Nested => Self::forbidden("script_denied", detail),
-            ScriptsError::NameTaken { .. } => conflict("name_taken"),
+            ScriptsError::NameTaken { .. } => Self::conflict("name_taken", detail),
             ScriptsError::Quota(exceeded) => exceeded.into(),
-            ScriptsError::InUse { .. } => conflict("in_use"),
-            ScriptsError::TooOften { retry_after, .. } => {
-                Self::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
-                    .retry_after(retry_after.as_secs() + 1)
-            }
+            ScriptsError::InUse { .. } => Self::conflict("in_use", detail),
+            ScriptsError::TooOften { retry_after, .. } => Self::rate_limited(detail, retry_after),
             ScriptsError::Unavailable(error) => error.into(),
             ScriptsError::Identity(error) => error.into(),
             ScriptsError::Store(error) => error.into(),
@@ -279,8 +291,7 @@ impl From<Untaken> for ApiError {
 
 impl From<Unavailable> for ApiError {
     fn from(error: Unavailable) -> Self {
-        let status = StatusCode::SERVICE_UNAVAILABLE;
-        Self::new(status, "scripts_unavailable", error.to_string()).retry_after(1)
+        Self::unavailable("scripts_unavailable", error.to_string())
     }
 }
 
@@ -336,13 +347,11 @@ impl From<InvalidPage> for ApiError {
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
-            // Nothing was done, or nothing is known of it: the same request may be sent again.
-            StoreError::Unavailable(_) => Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
+            // Either nothing was changed or the outcome is unknown: the client may retry.
+            StoreError::Unavailable(_) => Self::unavailable(
                 "database_unavailable",
                 "the database cannot be reached at the moment; try again",
-            )
-            .retry_after(1),
+            ),
             error => Self::internal(&error),
         }
     }

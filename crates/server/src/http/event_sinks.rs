@@ -11,7 +11,7 @@ use svc_store::{PageRequest, deliveries::DeliveryPage};
 
 use super::{
     error::{ApiError, ApiResult},
-    extract::{Created, Json, PathId, Query, Submitted},
+    extract::{Created, Json, PathId, Query, Submission},
 };
 use crate::{app::App, identity::Caller};
 
@@ -63,7 +63,7 @@ pub async fn delete(
 
 pub async fn preview(
     State(app): State<App>,
-    Submitted { caller, body }: Submitted<Preview>,
+    Submission { caller, body }: Submission<Preview>,
 ) -> ApiResult<Json<Previewed>> {
     Ok(Json(app.event_sinks.preview(&caller, body).await?))
 }
@@ -71,7 +71,7 @@ pub async fn preview(
 pub async fn test(
     State(app): State<App>,
     PathId(id): PathId<SinkId>,
-    Submitted { caller, body }: Submitted<Preview>,
+    Submission { caller, body }: Submission<Preview>,
 ) -> ApiResult<Json<Previewed>> {
     Ok(Json(app.event_sinks.test(&caller, id, body).await?))
 }
@@ -80,10 +80,10 @@ pub async fn rotate_secret(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<SinkId>,
-    Json(asked): Json<RotateSecret>,
+    Json(request): Json<RotateSecret>,
 ) -> ApiResult<Json<RotatedSecret>> {
     Ok(Json(
-        app.event_sinks.rotate_secret(&caller, id, asked).await?,
+        app.event_sinks.rotate_secret(&caller, id, request).await?,
     ))
 }
 
@@ -91,9 +91,9 @@ pub async fn replay(
     State(app): State<App>,
     caller: Caller,
     PathId(id): PathId<SinkId>,
-    Json(asked): Json<Replay>,
+    Json(request): Json<Replay>,
 ) -> ApiResult<Json<Replayed>> {
-    Ok(Json(app.event_sinks.replay(&caller, id, asked).await?))
+    Ok(Json(app.event_sinks.replay(&caller, id, request).await?))
 }
 
 pub async fn deliveries(

@@ -1,16 +1,11 @@
-//! `/api/events`: emit, look back, watch (spec 6.2).
-
-use std::{convert::Infallible, time::Duration};
+//! `/api/events`: emit, list and stream events (spec 6.2).
 
 use axum::{
     extract::State,
-    response::{
-        IntoResponse, Response, Sse,
-        sse::{Event as Line, KeepAlive},
-    },
+    response::{IntoResponse, Response, sse::Event as Line},
 };
 use futures_util::stream;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 use svc_core::{EventId, pattern::Pattern};
@@ -19,7 +14,8 @@ use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
-    extract::{Json, PathId, Query, Submitted},
+    event_stream::event_stream,
+    extract::{Json, PathId, Query, Submission},
 };
 use crate::{
     app::App,
@@ -27,13 +23,10 @@ use crate::{
     identity::Caller,
 };
 
-/// Between comments that keep an idle stream alive through proxies.
-const HEARTBEAT: Duration = Duration::from_secs(15);
-
 pub async fn emit(
     State(app): State<App>,
     headers: HeaderMap,
-    Submitted { caller, body }: Submitted<Emit>,
+    Submission { caller, body }: Submission<Emit>,
 ) -> ApiResult<Response> {
     let key = idempotency_key(&headers)?;
     let emitted = app.events.emit(&caller, body, key).await?;
@@ -79,35 +72,29 @@ pub async fn deliveries(
 }
 
 #[derive(Deserialize)]
-pub struct Watched {
+pub struct StreamQuery {
     pattern: Option<String>,
 }
 
 pub async fn stream(
     State(app): State<App>,
     caller: Caller,
-    Query(watched): Query<Watched>,
+    Query(query): Query<StreamQuery>,
 ) -> ApiResult<Response> {
-    let patterns = watched.pattern.as_deref().map(Pattern::parse_list);
+    let patterns = query.pattern.as_deref().map(Pattern::parse_list);
     let mut messages = app
         .history
         .stream(caller, patterns.transpose()?.unwrap_or_default())?;
     if app.store.is_shared() {
-        // Whatever another server commits after the answer is told from what was there before.
+        // Catch up first, so that the stream starts at a defined point.
         app.stream_catch_up.now().await;
         messages.begin_now();
     }
     let lines = stream::unfold(messages, async |mut messages| {
         let message = messages.next().await?;
-        Some((Ok::<_, Infallible>(line(&message)), messages))
+        Some((line(&message), messages))
     });
-    // Proxies that gather an answer before they pass it on would keep a stream back for ever.
-    let unbuffered = (
-        HeaderName::from_static("x-accel-buffering"),
-        HeaderValue::from_static("no"),
-    );
-    let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("still here");
-    Ok(([unbuffered], Sse::new(lines).keep_alive(heartbeat)).into_response())
+    Ok(event_stream(lines))
 }
 
 fn line(message: &Message) -> Line {

@@ -1,4 +1,5 @@
-//! Reads what a request carries: bounded, strictly typed, with errors that name the fault.
+//! Extractors for bodies, queries and ids: bounded, strictly typed, with errors that name the
+//! fault.
 
 use std::{
     pin::{Pin, pin},
@@ -9,7 +10,7 @@ use std::{
 
 use axum::{
     BoxError,
-    body::{Body, HttpBody},
+    body::HttpBody,
     extract::{FromRequest, FromRequestParts, Path, Request},
     response::{IntoResponse, Response},
 };
@@ -32,14 +33,15 @@ use crate::{
     limits::{Account, Reservation},
 };
 
-/// Bodies of every route but calls: records, not payloads.
+/// Bytes of a record: the body of every route except calls and `/mcp`.
 const RECORD_BYTES_MAX: usize = 1024 * 1024;
-/// Bodies of requests without a credential: a login, a first password.
+/// Bytes of a body sent without a credential: a login, a first password.
 const ANONYMOUS_BYTES_MAX: usize = 8 * 1024;
-/// How long a record, and a call's payload, may take to arrive.
+/// Time for a record to arrive.
 const RECORD_TIME_MAX: Duration = Duration::from_secs(10);
+/// Time for the body of a call to arrive.
 pub const PAYLOAD_TIME_MAX: Duration = Duration::from_secs(60);
-/// Bytes of a record that is parsed at once; larger ones take longer than a millisecond.
+/// Larger records take more than a millisecond to parse and are parsed on `App::compute`.
 const SMALL_RECORD_BYTES: usize = 32 * 1024;
 
 /// A JSON body.
@@ -49,37 +51,32 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let (mut parts, body) = request.into_parts();
-        require_json(&parts.headers)?;
-        let body = read_record(app, &mut parts, body).await?;
-        parse(app, &parts, body).await.map(Self)
+        let (_, record) = read_record(app, request).await?;
+        Ok(Self(record))
     }
 }
 
-/// The caller and a JSON body: the caller as resolved after the body was read. For handlers whose
-/// decisions are not made in a transaction.
-pub struct Submitted<T> {
+/// A JSON body and the caller, resolved after the body was read. For handlers that do not check the
+/// caller in a transaction.
+pub struct Submission<T> {
     pub caller: Caller,
     pub body: T,
 }
 
-impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Submitted<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Submission<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
-        let (mut parts, body) = request.into_parts();
-        require_json(&parts.headers)?;
-        let body = read_record(app, &mut parts, body).await?;
-        let body = parse(app, &parts, body).await?;
+        let (mut parts, body) = read_record(app, request).await?;
         let caller = parts.extensions.remove::<Caller>();
         Ok(Self {
-            caller: caller.ok_or_else(no_credential)?,
+            caller: caller.ok_or_else(ApiError::no_credential)?,
             body,
         })
     }
 }
 
-/// Who sends a record, and how large it may be.
+/// The account that a record's memory is counted for, and how large the record may be.
 fn account_of(parts: &Parts) -> (Account, usize) {
     if let Some(caller) = parts.extensions.get::<Caller>() {
         return (Account::User(caller.user.id), RECORD_BYTES_MAX);
@@ -89,27 +86,33 @@ fn account_of(parts: &Parts) -> (Account, usize) {
     (Account::Connection(id), ANONYMOUS_BYTES_MAX)
 }
 
-/// Reads the body of a record. The caller is resolved again if the server had to wait for it.
-async fn read_record(app: &App, parts: &mut Parts, body: Body) -> Result<Bytes, ApiError> {
-    let (account, bytes_max) = account_of(parts);
+/// Reads and parses a record, and resolves the caller again if the server had to wait for the body.
+async fn read_record<T>(app: &App, request: Request) -> Result<(Parts, T), ApiError>
+where
+    T: DeserializeOwned + Send + 'static,
+{
+    let (mut parts, body) = request.into_parts();
+    require_json(&parts.headers)?;
+    let (account, bytes_max) = account_of(&parts);
     let reservation = app.bodies.begin(account);
     let received = read_body(body, bytes_max, RECORD_TIME_MAX, reservation).await?;
-    if let Some(caller) = readmit_after(parts, &received)? {
+    if let Some(caller) = readmit_after(&parts, &received)? {
         parts.extensions.insert(caller);
     }
-    Ok(received.bytes)
+    let record = parse(app, &parts, received.bytes).await?;
+    Ok((parts, record))
 }
 
-/// Resolves the caller again if the server had to wait for the body: they may have been revoked
-/// meanwhile, and are then refused whatever they sent.
-pub fn readmit_after(parts: &Parts, received: &Received) -> Result<Option<Caller>, ApiError> {
+/// Resolves the caller again if the server had to wait for the body: the credential may have been
+/// revoked meanwhile.
+pub fn readmit_after(parts: &Parts, received: &CompleteBody) -> Result<Option<Caller>, ApiError> {
     match received.waited {
         true => Admission::repeat(parts),
         false => Ok(None),
     }
 }
 
-/// Parses a record, a large one on the threads for computations.
+/// Parses a record; large ones on the threads for long computations.
 async fn parse<T: DeserializeOwned + Send + 'static>(
     app: &App,
     parts: &Parts,
@@ -126,7 +129,7 @@ async fn parse<T: DeserializeOwned + Send + 'static>(
 }
 
 fn parse_record<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
-    // Serde would also fill a record from an array, field by field.
+    // Serde would also accept an array, as the fields in their order.
     if body.trim_ascii_start().first() != Some(&b'{') {
         return Err(ApiError::bad_request(
             "invalid_body",
@@ -138,13 +141,9 @@ fn parse_record<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
             let detail = format!("the body nests more than {JSON_DEPTH_MAX} levels deep");
             return ApiError::bad_request("too_deep", detail);
         }
-        let detail = format!("the body is not what this route takes: {error}");
+        let detail = format!("the body does not have the form that this route requires: {error}");
         ApiError::bad_request("invalid_body", detail)
     })
-}
-
-fn no_credential() -> ApiError {
-    ApiError::unauthorized("this route needs a credential")
 }
 
 impl<T: Serialize> IntoResponse for Json<T> {
@@ -162,7 +161,7 @@ impl<T: Serialize> IntoResponse for Created<T> {
     }
 }
 
-/// Query parameters; unknown ones are ignored, as everywhere on the web.
+/// Query parameters; unknown ones are ignored.
 pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<App> for Query<T> {
@@ -175,7 +174,7 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Query<T> {
     }
 }
 
-/// The id in a path; anything that is no id does not exist.
+/// The id in a path; 404 if it is malformed.
 pub struct PathId<T>(pub T);
 
 impl<T: std::str::FromStr + Send> FromRequestParts<App> for PathId<T> {
@@ -191,7 +190,7 @@ impl<T: std::str::FromStr + Send> FromRequestParts<App> for PathId<T> {
     }
 }
 
-/// The authenticated caller, put there by the authentication middleware.
+/// The caller that the authentication middleware added to the request.
 impl FromRequestParts<App> for Caller {
     type Rejection = ApiError;
 
@@ -200,11 +199,11 @@ impl FromRequestParts<App> for Caller {
             .extensions
             .get::<Self>()
             .cloned()
-            .ok_or_else(no_credential)
+            .ok_or_else(ApiError::no_credential)
     }
 }
 
-/// Which page of a list: `?cursor=` and `?limit=`.
+/// The page of a list: `?cursor=` and `?limit=`.
 impl FromRequestParts<App> for PageRequest {
     type Rejection = ApiError;
 
@@ -216,7 +215,7 @@ impl FromRequestParts<App> for PageRequest {
 
 pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
     let content_type = headers.get(header::CONTENT_TYPE);
-    // As nearly everybody writes it.
+    // The usual spelling; the rest handles the others.
     if content_type.is_some_and(|value| value == "application/json") {
         return Ok(());
     }
@@ -243,16 +242,16 @@ pub fn require_json(headers: &HeaderMap) -> Result<(), ApiError> {
     ))
 }
 
-/// A body that was read whole.
+/// A complete body.
 #[derive(Debug)]
-pub struct Received {
+pub struct CompleteBody {
     pub bytes: Bytes,
-    /// Whether it came later than the head: time has passed since the caller was resolved.
+    /// Whether the body arrived later than the head: time has passed since the caller was resolved.
     pub waited: bool,
 }
 
-impl Received {
-    fn at_once(bytes: Bytes) -> Self {
+impl CompleteBody {
+    fn immediate(bytes: Bytes) -> Self {
         Self {
             bytes,
             waited: false,
@@ -260,13 +259,13 @@ impl Received {
     }
 }
 
-/// Reads a whole body. `reservation` holds the memory of one that arrives in pieces.
+/// Reads a whole body. `reservation` accounts for the memory of a body that arrives in pieces.
 pub async fn read_body<B>(
     body: B,
     max: usize,
     time_max: Duration,
     reservation: Reservation<'_>,
-) -> Result<Received, ApiError>
+) -> Result<CompleteBody, ApiError>
 where
     B: HttpBody<Data = Bytes>,
     B::Error: Into<BoxError>,
@@ -275,17 +274,17 @@ where
     let first = match futures_util::poll!(body.frame()) {
         Poll::Ready(Some(Ok(frame))) => Some(frame),
         Poll::Ready(Some(Err(error))) => return Err(unreadable(error)),
-        Poll::Ready(None) => return Ok(Received::at_once(Bytes::new())),
+        Poll::Ready(None) => return Ok(CompleteBody::immediate(Bytes::new())),
         Poll::Pending => None,
     };
-    // Mostly all of it came with the head, in one piece: nothing to copy, and no timer is needed.
+    // Most bodies arrive with the head, in one piece: no copy and no timer is needed.
     if let Some(data) = first.as_ref().and_then(Frame::data_ref)
         && data.len() <= max
         && body.is_end_stream()
     {
-        return Ok(Received::at_once(data.clone()));
+        return Ok(CompleteBody::immediate(data.clone()));
     }
-    // Boxed: the room for it would be a part of every call.
+    // Boxed, because the future of every call would otherwise have the size of this one.
     let reading = Box::pin(tokio::time::timeout(
         time_max,
         read_pieces(body, first, max, reservation),
@@ -298,13 +297,13 @@ where
             format!("the body did not arrive within {seconds} seconds"),
         ))
     });
-    read.map(|bytes| Received {
+    read.map(|bytes| CompleteBody {
         bytes,
         waited: true,
     })
 }
 
-/// What is left of a body, behind a first piece that was already taken from it.
+/// Reads a body; `first` is the piece that was already taken from it, if any.
 async fn read_pieces<B>(
     mut body: Pin<&mut B>,
     mut first: Option<Frame<Bytes>>,
@@ -324,7 +323,7 @@ where
                 None => return Ok(whole.freeze()),
             },
         };
-        // Anything else is trailers, which say nothing here.
+        // Trailers are ignored.
         let Ok(data) = frame.into_data() else {
             continue;
         };
@@ -337,7 +336,7 @@ where
         }
         reservation.grow_to(whole.len() + data.len())?;
         whole.extend_from_slice(&data);
-        // The buffer grows by more than the piece.
+        // The buffer may have grown by more than the piece.
         reservation.grow_to(whole.capacity())?;
     }
 }
@@ -360,7 +359,7 @@ mod tests {
 
     const MAX: usize = 10;
 
-    async fn read_body<B>(body: B, max: usize, time_max: Duration) -> Result<Received, ApiError>
+    async fn read_body<B>(body: B, max: usize, time_max: Duration) -> Result<CompleteBody, ApiError>
     where
         B: HttpBody<Data = Bytes>,
         B::Error: Into<BoxError>,
@@ -370,7 +369,7 @@ mod tests {
         super::read_body(body, max, time_max, reservation).await
     }
 
-    /// Reads a body that comes in pieces; `None` is a wait that never ends.
+    /// Reads a body that arrives in pieces; `None` is a wait that never ends.
     async fn read(pieces: &[Option<&'static str>]) -> Result<Bytes, String> {
         let ends = !pieces.contains(&None);
         let frames: Vec<_> = pieces
@@ -392,7 +391,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_is_read_whole_however_it_comes() {
+    async fn a_body_is_read_whole_in_one_or_many_pieces() {
         for (pieces, expected) in [
             (&[][..], ""),
             (&[Some("0123456789")], "0123456789"),

@@ -1,11 +1,11 @@
-//! Refuses heads of HTTP/1 requests whose lines end with a bare LF.
+//! Rejects HTTP/1 request heads in which a line ends with a bare LF.
 //!
-//! The HTTP library takes LF for the end of a line. A proxy in front may not, and would then see
-//! other headers in the same bytes than this server. There is no setting for it, so the bytes are
-//! looked at before the library gets them, and only while it waits for a head: a byte that no head
-//! may hold takes the place of the LF, and the library answers 400.
+//! The HTTP library accepts a bare LF as the end of a line. A proxy in front may not, and would
+//! then see other headers in the same bytes (request smuggling). The library has no setting for
+//! this, so the guard checks the bytes first, while the connection waits for a head: it replaces a
+//! bare LF by a byte that is invalid in a head, and the library answers 400.
 //!
-//! Not covered: a pipelined request behind a body that is chunked or came in several reads.
+//! Not covered: a pipelined request after a body that is chunked or arrived in several reads.
 
 use std::{
     io::{self, IoSlice},
@@ -18,29 +18,29 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connections::Slot;
 
-/// How HTTP/2 begins, and no method of HTTP/1.
+/// The first bytes of HTTP/2; no HTTP/1 method starts with them.
 const HTTP2_START: &[u8] = b"PRI";
-/// No byte of a head.
+/// A byte that is not allowed in a head.
 const INVALID: u8 = 0;
 
 pub struct HeadGuard<S> {
     stream: S,
     slot: Arc<Slot>,
-    /// The first bytes of the connection, as far as they are like those of HTTP/2.
+    /// How many bytes of `HTTP2_START` the connection began with.
     http2_seen: usize,
     protocol: Protocol,
-    /// Heads that were complete at the last look.
+    /// Complete heads at the last check; a change means that a new head begins.
     heads: u64,
-    /// The first read of the same head, if it was short.
+    /// The first read of the current head, if it was short.
     first: [u8; FIRST_READ],
     first_len: usize,
-    /// There were more reads of the same head.
+    /// Other bytes of the current head were read besides `first`.
     has_more: bool,
-    /// The last bytes of all of them.
+    /// The last bytes of the current head.
     tail: Tail,
 }
 
-/// As much as the library reads first, to tell HTTP/1 from HTTP/2.
+/// Bytes of the library's first read, with which it distinguishes HTTP/1 from HTTP/2.
 const FIRST_READ: usize = 24;
 
 type Tail = [u8; 3];
@@ -67,7 +67,7 @@ impl<S> HeadGuard<S> {
         }
     }
 
-    fn look_at(&mut self, bytes: &mut [u8]) {
+    fn check(&mut self, bytes: &mut [u8]) {
         if self.protocol == Protocol::Unknown {
             self.recognise(bytes);
         }
@@ -124,7 +124,7 @@ impl<S> HeadGuard<S> {
     }
 }
 
-/// Without a branch for each byte: requests of the usual kind end here.
+/// The quick check that nearly all requests pass; it has no branch per byte.
 fn has_bare_lf(before: u8, bytes: &[u8]) -> bool {
     let Some(&first) = bytes.first() else {
         return false;
@@ -138,8 +138,8 @@ fn has_bare_lf(before: u8, bytes: &[u8]) -> bool {
         })
 }
 
-/// The first bare LF of a head. Bytes behind the head are its body, and behind that another head.
-/// `length` is the length of the body as far as it is known from earlier lines; `None` if it is not.
+/// Finds the first bare LF in a head. A body and then another head may follow the head. `length` is
+/// the length of the body according to the lines so far; `None` if it is unknown.
 fn find_in_head(tail: Tail, mut length: Option<usize>, bytes: &[u8]) -> Option<usize> {
     let at = |index: usize, back: usize| match index.checked_sub(back) {
         Some(index) => bytes[index],
@@ -167,7 +167,8 @@ fn find_in_head(tail: Tail, mut length: Option<usize>, bytes: &[u8]) -> Option<u
     None
 }
 
-/// What a line says about the length of the body: `Some(None)` if it is chunked.
+/// The length of the body if this line declares it; `Some(None)` for a chunked body or an invalid
+/// length.
 fn content_length(line: &[u8]) -> Option<Option<usize>> {
     let colon = line.iter().position(|&byte| byte == b':')?;
     let (name, value) = (&line[..colon], &line[colon + 1..]);
@@ -189,7 +190,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for HeadGuard<S> {
     ) -> Poll<io::Result<()>> {
         let filled = buffer.filled().len();
         std::task::ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        self.look_at(&mut buffer.filled_mut()[filled..]);
+        self.check(&mut buffer.filled_mut()[filled..]);
         Poll::Ready(Ok(()))
     }
 }
@@ -229,17 +230,19 @@ mod tests {
     use super::*;
     use crate::http::connections::testing::admit_one;
 
-    /// Whether bytes that come in these reads, on a connection that waits for a head, are left as
-    /// they are.
-    async fn is_taken(reads: &[&str]) -> bool {
+    /// Whether the guard leaves these reads of a connection that waits for a head unchanged.
+    async fn is_unchanged(reads: &[&str]) -> bool {
         let registration = admit_one().await;
         let mut guard = HeadGuard::new((), Arc::clone(registration.slot()));
-        let look = |read: &&str| {
+        let check = |read: &&str| {
             let mut bytes = read.as_bytes().to_vec();
-            guard.look_at(&mut bytes);
+            guard.check(&mut bytes);
             bytes == read.as_bytes()
         };
-        reads.iter().map(look).fold(true, |all, taken| all & taken)
+        reads
+            .iter()
+            .map(check)
+            .fold(true, |all, unchanged| all & unchanged)
     }
 
     #[tokio::test]
@@ -250,7 +253,7 @@ mod tests {
             (&["GET / HTTP/1.1\r\nHost: a\nX: b\r\n\r\n"], false),
             (&["GET / HTTP/1.1\r\nHost: a\r\n\n"], false),
             (&["\nGET / HTTP/1.1\r\nHost: a\r\n\r\n"], false),
-            // Split between CR and LF, and in the middle of the head's end.
+            // Split between CR and LF, and within the end of the head.
             (&["GET / HTTP/1.1\r", "\nHost: a\r\n", "\r\n"], true),
             (
                 &["POST / HTTP/1.1\r\ncontent-length: 2\r\n", "\r\n\n\n"],
@@ -279,14 +282,14 @@ mod tests {
                 &["GET / HTTP/1.1", "\r\nA: b\r\n\r\nGET / HTTP/1.1\n\n"],
                 false,
             ),
-            // A body has lines of its own.
+            // A body may contain a bare LF.
             (&["POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\n{\n}"], true),
             (&["POST / HTTP/1.1\r\ncontent-length: 9\r\n\r\n{\n}"], true),
             (
                 &["POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{\n"],
                 true,
             ),
-            // Another request behind it.
+            // A pipelined request.
             (
                 &["POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\n{\n}GET / HTTP/1.1\r\n\r\n"],
                 true,
@@ -301,17 +304,17 @@ mod tests {
             (&["P", "RI * HTTP/2.0\r\n\r\nSM\r\n\r\n\n"], true),
             (&["P", "OST / HTTP/1.1\n"], false),
         ] {
-            assert_eq!(is_taken(reads).await, expected, "{reads:?}");
+            assert_eq!(is_unchanged(reads).await, expected, "{reads:?}");
         }
     }
 
     #[tokio::test]
-    async fn only_heads_are_looked_at() {
+    async fn only_heads_are_checked() {
         let registration = admit_one().await;
         registration.slot().note_busy();
         let mut guard = HeadGuard::new((), Arc::clone(registration.slot()));
         let mut bytes = b"G\n".to_vec();
-        guard.look_at(&mut bytes);
+        guard.check(&mut bytes);
         assert_eq!(bytes, b"G\n");
     }
 }

@@ -1,10 +1,10 @@
-//! Bounds how long the head of a request may take, with one timer for a connection instead of one
-//! for a request.
+//! Limits the time for the head of a request, with one timer per connection instead of one per
+//! request.
 //!
-//! The HTTP library asks for a sleep whenever it begins to wait for a head, and drops it when the
-//! head is there. An entry in the runtime's timer and out again costs as much as finding the
-//! target of a call. Here it stays from request to request: when it goes off for one that came
-//! long ago, it is set again for the one that is waited for. No sleep ends before its time.
+//! The HTTP library creates a sleep whenever it starts to wait for a head, and drops the sleep when
+//! the head has arrived. To add a timer to the runtime and remove it again costs as much as to find
+//! the target of a call. So the timer (the alarm) stays: if it fires for an earlier head, it is set
+//! to the deadline of the current one. A sleep must never end before its deadline.
 
 use std::{
     pin::Pin,
@@ -18,8 +18,8 @@ use parking_lot::Mutex;
 
 use super::connections::Slot;
 
-/// The timer of one connection, all of whose sleeps are polled by the connection's task. While a
-/// sleep exists, the connection waits for a head: it is idle.
+/// The timer of one connection, whose task polls all of its sleeps. While a sleep exists, the
+/// connection waits for a head and is idle.
 pub struct HeadTimer {
     alarm: Arc<Mutex<Alarm>>,
     slot: Arc<Slot>,
@@ -34,7 +34,7 @@ impl HeadTimer {
     }
 }
 
-/// What the runtime keeps; `None` until the first sleep is polled.
+/// The entry in the runtime's timer; `None` until the first sleep is polled.
 type Alarm = Option<Pin<Box<tokio::time::Sleep>>>;
 
 impl Timer for HeadTimer {
@@ -53,7 +53,7 @@ impl Timer for HeadTimer {
 
     fn reset(&self, sleep: &mut Pin<Box<dyn Sleep>>, deadline: Instant) {
         *sleep = self.sleep_until(deadline);
-        // The end of the old sleep did not end the wait.
+        // Dropping the old sleep marked the connection as busy.
         self.slot.note_idle();
     }
 
@@ -101,7 +101,7 @@ mod tests {
 
     const STEP: Duration = Duration::from_millis(40);
 
-    /// Polls a sleep once, as a connection does that then hears from its client.
+    /// Polls a sleep once, like a connection whose client then sends a head.
     async fn begin(sleep: &mut Pin<Box<dyn Sleep>>) {
         assert!(futures_util::poll!(sleep.as_mut()).is_pending());
     }
@@ -111,16 +111,16 @@ mod tests {
         let registration = crate::http::connections::testing::admit_one().await;
         let timer = HeadTimer::new(Arc::clone(registration.slot()));
         let start = timer.now();
-        // Of an earlier request; the alarm is set to it.
+        // An earlier request sets the alarm.
         begin(&mut timer.sleep_until(start + STEP)).await;
         timer.sleep_until(start + 3 * STEP).await;
         assert!(start.elapsed() >= 3 * STEP);
-        // An earlier time than the alarm's is kept too.
+        // A deadline before that of the alarm.
         let start = timer.now();
         begin(&mut timer.sleep_until(start + 1_000 * STEP)).await;
         timer.sleep_until(start + STEP).await;
         assert!(start.elapsed() >= STEP && start.elapsed() < 500 * STEP);
-        // And one that is over.
+        // A deadline in the past.
         timer.sleep(Duration::ZERO).await;
     }
 }

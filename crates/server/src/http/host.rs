@@ -1,8 +1,8 @@
-//! Under which names requests may ask for this server.
+//! The check of the `Host` header.
 //!
-//! A page of another site can let its own name resolve to this machine (DNS rebinding). Its scripts
-//! then reach a loopback listener as their own origin; only the `Host` tells them apart. So a
-//! loopback listener takes requests under names of this machine and under configured ones.
+//! A site can make its own name resolve to this machine (DNS rebinding). Scripts of that site then
+//! reach a loopback listener as their own origin, and only `Host` gives them away. So a loopback
+//! listener accepts only the names of this machine and configured names.
 
 use std::net::SocketAddr;
 
@@ -11,11 +11,11 @@ use http::{HeaderMap, Request, Version, header};
 use super::error::ApiError;
 use crate::host_names::{AllowedHosts, is_this_machine, split_port};
 
-/// The rule of one listener.
+/// The `Host` rule of one listener.
 #[derive(Clone, Debug)]
 pub struct HostRule {
     allowed: AllowedHosts,
-    /// The address of a loopback listener, as most clients write it; `None` elsewhere.
+    /// The address of a loopback listener, as most clients write it; `None` for other listeners.
     loopback: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl HostRule {
         }
     }
 
-    /// Refuses a request that leaves open which host it is for, or that is for another one.
+    /// Rejects a request with an ambiguous host or with the name of another host.
     pub fn check<B>(&self, request: &Request<B>) -> Result<(), ApiError> {
         let host = host_of(request)?;
         let Some(own) = &self.loopback else {
@@ -38,19 +38,19 @@ impl HostRule {
             Some(host) if host == own || is_this_machine(host) || self.allowed.contains(host) => {
                 Ok(())
             }
-            // HTTP/1.0: no browser leaves the header out.
+            // HTTP/1.0. Browsers always send the header.
             None => Ok(()),
             Some(host) => Err(ApiError::forbidden(
                 "foreign_host",
                 format!(
-                    "this server listens on this machine only and is not known as `{host}`; if it should be, set `public_url` or add the name to `allowed_hosts`"
+                    "`{host}` is not a name of this server, which listens on this machine only; to allow the name, set `public_url` or add it to `allowed_hosts`"
                 ),
             )),
         }
     }
 }
 
-/// The one host a request is for.
+/// The host that a request names; an error if it names several.
 fn host_of<B>(request: &Request<B>) -> Result<Option<&str>, ApiError> {
     let invalid = |detail: &str| Err(ApiError::bad_request("invalid_host", detail));
     let mut hosts = request.headers().get_all(header::HOST).iter();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loopback_listener_takes_known_names_only() {
+    fn a_loopback_listener_accepts_known_names_only() {
         let allowed = AllowedHosts::new(
             Some("svc.example.com:8443"),
             &["proxy.internal".to_owned(), "other.internal:81".to_owned()],
@@ -123,7 +123,7 @@ mod tests {
             AllowedHosts::default(),
             "0.0.0.0:12200".parse().expect("an address"),
         );
-        for (host, is_taken) in [
+        for (host, is_accepted) in [
             ("127.0.0.1:12200", true),
             ("localhost:12200", true),
             ("svc.example.com", true),
@@ -134,7 +134,7 @@ mod tests {
             ("evil.example:12200", false),
         ] {
             let request = request("/metrics", &[host], Version::HTTP_11);
-            assert_eq!(rule.check(&request).is_ok(), is_taken, "{host}");
+            assert_eq!(rule.check(&request).is_ok(), is_accepted, "{host}");
             assert!(open.check(&request).is_ok(), "{host}");
         }
         let any = AllowedHosts::new(None, &["*".to_owned()]);
@@ -149,7 +149,7 @@ mod tests {
             AllowedHosts::default(),
             "0.0.0.0:12200".parse().expect("an address"),
         );
-        for (target, hosts, version, is_taken) in [
+        for (target, hosts, version, is_accepted) in [
             ("/", &["a"][..], Version::HTTP_11, true),
             ("/", &["a", "a"], Version::HTTP_11, false),
             ("/", &["a", "b"], Version::HTTP_11, false),
@@ -164,7 +164,7 @@ mod tests {
         ] {
             let request = request(target, hosts, version);
             let checked = open.check(&request);
-            assert_eq!(checked.is_ok(), is_taken, "{target} {hosts:?}");
+            assert_eq!(checked.is_ok(), is_accepted, "{target} {hosts:?}");
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Accepts connections: TCP or TLS, HTTP/1.1 or 2, with limits on time and number, and a clean end.
+//! Accepts connections (TCP or TLS, HTTP/1.1 or 2), limits their time and number, and drains them
+//! at shutdown.
 
 use std::{
     future::poll_fn,
@@ -31,15 +32,16 @@ use super::{
     head_timer::HeadTimer,
 };
 
-/// Time for a TLS handshake. The first head has a limit of its own, handshake included.
+/// Time for a TLS handshake. The limit for the first head includes the handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
-/// Bytes of a request head over HTTP/1, and of the buffers of a connection.
+/// Bytes of an HTTP/1 request head, and of the buffers of an HTTP/1 connection.
 const HTTP1_BUFFER_BYTES: usize = 64 * 1024;
-/// The same over HTTP/2, for each of its streams.
+/// Bytes of the request head of one HTTP/2 stream.
 const HTTP2_HEAD_BYTES: u32 = 16 * 1024;
-/// Requests at one time on one HTTP/2 connection; RFC 9113 advises against less than 100.
+/// Concurrent requests on one HTTP/2 connection; RFC 9113 advises against less than 100.
 const HTTP2_STREAMS: u32 = 250;
-/// Bytes that a client may send before a handler reads them: of one stream, and of all.
+/// Bytes that a client may send before a handler reads them: for one stream, and for all streams of
+/// a connection.
 const HTTP2_STREAM_WINDOW: u32 = 256 * 1024;
 const HTTP2_CONNECTION_WINDOW: u32 = 1024 * 1024;
 
@@ -54,27 +56,27 @@ pub struct Listener {
     pub tcp: TcpListener,
     pub tls: Option<TlsAcceptor>,
     pub door: Door,
-    /// Those of all listeners.
+    /// The table of connections, shared by all listeners.
     pub connections: Connections,
-    /// Time for the head of a request, and so the time a connection may be idle.
+    /// Time for the head of a request, and so the time that a connection may be idle.
     pub head_max: Duration,
-    /// Stop accepting, let requests in flight finish.
+    /// When cancelled, the listener accepts no more connections and lets requests in flight finish.
     pub shutdown: CancellationToken,
 }
 
-/// What every connection of a listener shares.
+/// The settings that all connections of a listener share.
 #[derive(Clone)]
-struct Serving {
+struct ConnectionSettings {
     tls: Option<TlsAcceptor>,
     door: Door,
     head_max: Duration,
 }
 
 impl Listener {
-    /// Serves until shutdown; returns when no connection is left or `linger` is over.
+    /// Serves until shutdown; returns when all connections have ended or after `linger`.
     pub async fn run(self, linger: Duration) {
         let tasks = TaskTracker::new();
-        let serving = Serving {
+        let settings = ConnectionSettings {
             tls: self.tls.clone(),
             door: self.door.clone(),
             head_max: self.head_max,
@@ -88,7 +90,7 @@ impl Listener {
                 continue;
             };
             let stream = ClientStream::new(tcp, registration);
-            tasks.spawn(serve(stream, address, serving.clone()));
+            tasks.spawn(serve(stream, address, settings.clone()));
         }
         drop(self.tcp);
         self.connections.finish_all();
@@ -105,8 +107,8 @@ impl Listener {
         let (tcp, address) = match self.tcp.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of file descriptors, mostly: close a connection that is not needed.
-                warn!("could not accept a connection: {error}");
+                // Usually the process is out of file descriptors: close a dispensable connection.
+                warn!("cannot accept a connection: {error}");
                 self.connections.close_one();
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 return None;
@@ -117,7 +119,7 @@ impl Listener {
             Err(refusal) => {
                 debug!(%address, "connection refused: {refusal}");
                 if self.tls.is_none() {
-                    refuse(&tcp, &refusal);
+                    send_rejection(&tcp, &refusal);
                 }
                 None
             }
@@ -125,8 +127,8 @@ impl Listener {
     }
 }
 
-/// Says why, if the socket takes it at once.
-fn refuse(tcp: &TcpStream, refusal: &TooManyFromAddress) {
+/// Sends the reason as an HTTP answer, if the socket accepts the bytes without waiting.
+fn send_rejection(tcp: &TcpStream, refusal: &TooManyFromAddress) {
     let problem = serde_json::json!({
         "type": "about:blank",
         "title": "Service Unavailable",
@@ -142,59 +144,59 @@ fn refuse(tcp: &TcpStream, refusal: &TooManyFromAddress) {
     let _ = tcp.try_write(answer.as_bytes());
 }
 
-async fn serve(stream: ClientStream, address: SocketAddr, serving: Serving) {
-    // Small answers must not wait for a full segment.
+async fn serve(stream: ClientStream, address: SocketAddr, settings: ConnectionSettings) {
+    // Small answers must not wait for a full TCP segment.
     stream.set_nodelay();
     let slot = Arc::clone(stream.slot());
-    let Some(tls) = &serving.tls else {
+    let Some(tls) = &settings.tls else {
         let peer = Peer {
             address,
             tls: false,
         };
-        return serve_http(stream, peer, slot, &serving).await;
+        return serve_http(stream, peer, slot, &settings).await;
     };
     let handshake = tokio::time::timeout(HANDSHAKE_MAX, tls.accept(stream));
     let accepted = tokio::select! {
         accepted = handshake => accepted,
-        () = slot.ordered() => return,
+        () = slot.wait_for_order() => return,
     };
     match accepted {
         Ok(Ok(stream)) => {
             let peer = Peer { address, tls: true };
-            serve_http(stream, peer, slot, &serving).await;
+            serve_http(stream, peer, slot, &settings).await;
         }
         Ok(Err(error)) => debug!(%address, "TLS handshake failed: {error}"),
         Err(_) => debug!(%address, "TLS handshake took too long"),
     }
 }
 
-async fn serve_http<S>(stream: S, peer: Peer, slot: Arc<Slot>, serving: &Serving)
+async fn serve_http<S>(stream: S, peer: Peer, slot: Arc<Slot>, settings: &ConnectionSettings)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let service = WithPeer {
-        door: serving.door.clone(),
+    let service = ConnectionService {
+        door: settings.door.clone(),
         peer,
         slot: Arc::clone(&slot),
     };
-    let builder = builder(&slot, serving.head_max);
+    let builder = builder(&slot, settings.head_max);
     let stream = HeadGuard::new(stream, Arc::clone(&slot));
     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
-    let mut ordered = std::pin::pin!(slot.ordered());
+    let mut order_given = std::pin::pin!(slot.wait_for_order());
     let mut is_registered = false;
     let mut is_finishing = false;
-    // The order is awaited once, so that it wakes this task; a busy connection then only looks at
-    // a flag.
+    // The wait for an order is registered once, so that an order wakes this task; after that, a
+    // busy connection only reads a flag.
     let ended = poll_fn(|context| {
         loop {
             if let Poll::Ready(ended) = connection.as_mut().poll(context) {
                 return Poll::Ready(ended);
             }
             if !is_registered {
-                is_registered = ordered.as_mut().poll(context).is_pending();
+                is_registered = order_given.as_mut().poll(context).is_pending();
                 if !is_registered {
-                    ordered.set(slot.ordered());
+                    order_given.set(slot.wait_for_order());
                     continue;
                 }
             }
@@ -232,7 +234,7 @@ fn builder(slot: &Arc<Slot>, head_max: Duration) -> auto::Builder<StreamExecutor
     builder
 }
 
-/// Runs the streams of an HTTP/2 connection; while there is one, the connection is not idle.
+/// Runs the streams of an HTTP/2 connection, which is not idle while a stream runs.
 #[derive(Clone)]
 struct StreamExecutor(Arc<Slot>);
 
@@ -250,26 +252,26 @@ where
     }
 }
 
-/// Tells the door who is at the other end.
-struct WithPeer {
+/// Passes the requests of one connection to the door, with the connection's peer.
+struct ConnectionService {
     door: Door,
     peer: Peer,
     slot: Arc<Slot>,
 }
 
-impl hyper::service::Service<Request<Incoming>> for WithPeer {
+impl hyper::service::Service<Request<Incoming>> for ConnectionService {
     type Response = axum::response::Response;
     type Error = std::convert::Infallible;
-    type Future = door::Answering;
+    type Future = door::ResponseFuture;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         self.slot.note_head();
-        self.door.take(request, self.peer, &self.slot)
+        self.door.handle(request, self.peer, &self.slot)
     }
 }
 
-/// The address a request really comes from: the last one in `X-Forwarded-For` that is not a
-/// trusted proxy, believed only when a trusted proxy says it.
+/// The address of the client: the last address in `X-Forwarded-For` that is not a trusted proxy.
+/// The header counts only if a trusted proxy sent it.
 pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let is_trusted = |address: &IpAddr| trusted.iter().any(|net| net.contains(address));
     let mut address = peer.address.ip().to_canonical();
@@ -296,7 +298,7 @@ pub fn client_address(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> IpA
     address
 }
 
-/// Whether the browser sees TLS: ours, or that of a trusted proxy in front.
+/// Whether the browser uses TLS: to this server, or to a trusted proxy in front of it.
 pub fn is_secure(peer: Peer, headers: &HeaderMap, trusted: &[IpNet]) -> bool {
     let proto = headers
         .get("x-forwarded-proto")
@@ -312,7 +314,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forwarded_addresses_are_believed_from_trusted_proxies_only() {
+    fn forwarded_addresses_count_from_trusted_proxies_only() {
         let trusted = ["10.0.0.0/8".parse().expect("a network")];
         let check = |peer: &str, forwarded: &str, expected: &str| {
             let peer = Peer {

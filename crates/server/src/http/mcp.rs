@@ -1,4 +1,4 @@
-//! `/mcp`: extracts what the protocol needs of HTTP, and puts its answers into HTTP again.
+//! `/mcp`: converts between HTTP and the `mcp` module, and checks the `Origin`.
 
 use std::{
     collections::VecDeque,
@@ -6,27 +6,22 @@ use std::{
     net::IpAddr,
     pin::Pin,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use axum::{
     body::Body,
     extract::{Request, State},
-    response::{
-        IntoResponse, Response, Sse,
-        sse::{Event as Line, KeepAlive},
-    },
+    response::{IntoResponse, Response, sse::Event as Line},
 };
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream};
-use http::{
-    HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header, request::Parts, uri::Authority,
-};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, header, request::Parts, uri::Authority};
 use hyper::body::{Frame, SizeHint};
 use serde::Deserialize;
 
 use super::{
     error::{ApiError, ApiResult},
+    event_stream::{HEARTBEAT, event_stream},
     extract::{PAYLOAD_TIME_MAX, Query, read_body, readmit_after, require_json},
     listen::Peer,
 };
@@ -34,25 +29,22 @@ use crate::{
     app::App,
     identity::Caller,
     limits::Account,
-    mcp::{Answer, Era, Mode},
+    mcp::{Era, McpResponse, Mode},
 };
 
-/// Between comments that keep an idle stream alive through proxies.
-const HEARTBEAT: Duration = Duration::from_secs(15);
-
 #[derive(Deserialize)]
-pub struct Asked {
+pub struct ToolsQuery {
     tools: Option<String>,
 }
 
-impl Asked {
+impl ToolsQuery {
     fn mode(&self) -> ApiResult<Mode> {
         match self.tools.as_deref() {
             None | Some("all") => Ok(Mode::All),
             Some("search") => Ok(Mode::Search),
             Some(other) => Err(ApiError::bad_request(
                 "invalid_query",
-                format!("`tools={other}` is not known; it is `all` or `search`"),
+                format!("`tools={other}` is invalid; use `all` or `search`"),
             )),
         }
     }
@@ -61,32 +53,32 @@ impl Asked {
 pub async fn post(
     State(app): State<App>,
     mut caller: Caller,
-    Query(asked): Query<Asked>,
+    Query(query): Query<ToolsQuery>,
     request: Request,
 ) -> ApiResult<Response> {
     let (parts, body) = request.into_parts();
     check_origin(&app, &parts)?;
     require_json(&parts.headers)?;
-    let mode = asked.mode()?;
+    let mode = query.mode()?;
     let reservation = app.bodies.begin(Account::User(caller.user.id));
     let bytes_max = app.limits.call_bytes_max;
     let body = read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
     if let Some(readmitted) = readmit_after(&parts, &body)? {
         caller = readmitted;
     }
-    let takes_events = takes_events(&parts.headers);
+    let accepts_stream = accepts_event_stream(&parts.headers);
     let answer = app
         .mcp
-        .answer(&caller, &parts.headers, mode, body.bytes, takes_events)
+        .answer(&caller, &parts.headers, mode, body.bytes, accepts_stream)
         .await;
     into_response(answer)
 }
 
-/// The stream of a legacy client; modern ones have none.
+/// Opens the stream of a legacy client; modern clients use `subscriptions/listen` instead.
 pub async fn get(
     State(app): State<App>,
     caller: Caller,
-    Query(asked): Query<Asked>,
+    Query(query): Query<ToolsQuery>,
     request: Request,
 ) -> ApiResult<Response> {
     let (parts, _) = request.into_parts();
@@ -95,21 +87,21 @@ pub async fn get(
         return Err(ApiError::new(
             StatusCode::METHOD_NOT_ALLOWED,
             "method_not_allowed",
-            "this version of MCP has no stream by GET; POST `subscriptions/listen` instead",
+            "this version of MCP has no stream over GET; POST `subscriptions/listen` instead",
         ));
     }
-    if !takes_events(&parts.headers) {
+    if !accepts_event_stream(&parts.headers) {
         return Err(ApiError::new(
             StatusCode::NOT_ACCEPTABLE,
             "not_acceptable",
             "this is a stream; send `Accept: text/event-stream`",
         ));
     }
-    let mode = asked.mode()?;
+    let mode = query.mode()?;
     into_response(app.mcp.open_legacy_stream(caller, mode).await)
 }
 
-fn takes_events(headers: &HeaderMap) -> bool {
+fn accepts_event_stream(headers: &HeaderMap) -> bool {
     let accepted = headers
         .get_all(header::ACCEPT)
         .iter()
@@ -120,48 +112,39 @@ fn takes_events(headers: &HeaderMap) -> bool {
     })
 }
 
-fn into_response(answer: Answer) -> ApiResult<Response> {
+fn into_response(answer: McpResponse) -> ApiResult<Response> {
     match answer {
-        Answer::Json(status, chunks) => {
+        McpResponse::Json(status, chunks) => {
             let json = HeaderValue::from_static("application/json");
-            let body = Body::new(Pieces(chunks.0.into()));
+            let body = Body::new(ChunkedBody(chunks.0.into()));
             Ok((status, [(header::CONTENT_TYPE, json)], body).into_response())
         }
-        Answer::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
-        Answer::Stream(stream) => Ok(event_stream(stream::unfold(stream, async |mut stream| {
-            Some((stream.next().await?, stream))
-        }))),
-        Answer::Reporting(call) => Ok(event_stream(stream::unfold(call, async |mut call| {
-            Some((call.next().await?, call))
-        }))),
-        Answer::Revoked => Err(ApiError::unauthorized(
+        McpResponse::Accepted => Ok(StatusCode::ACCEPTED.into_response()),
+        McpResponse::Stream(stream) => Ok(message_stream(stream::unfold(
+            stream,
+            async |mut stream| Some((stream.next().await?, stream)),
+        ))),
+        McpResponse::Progress(call) => {
+            Ok(message_stream(stream::unfold(call, async |mut call| {
+                Some((call.next().await?, call))
+            })))
+        }
+        McpResponse::Revoked => Err(ApiError::unauthorized(
             "the credential was revoked during the call",
         )),
-        Answer::TooManyCalls(over) => {
-            let detail = "you make more calls per second than this server allows";
-            let error = ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail);
-            Err(error.retry_after(over.retry_after.as_secs() + 1))
-        }
-        Answer::Busy(error) => Err(error.into()),
-        Answer::TooManyStreams(exceeded) => {
+        McpResponse::TooManyCalls(over) => Err(ApiError::too_many_calls(&over)),
+        McpResponse::Busy(error) => Err(error.into()),
+        McpResponse::TooManyStreams(exceeded) => {
             Err(ApiError::from(exceeded).retry_after(HEARTBEAT.as_secs()))
         }
     }
 }
 
-fn event_stream(messages: impl Stream<Item = String> + Send + 'static) -> Response {
-    let lines =
-        messages.map(|message| Ok::<_, Infallible>(Line::default().event("message").data(message)));
-    // Proxies that gather an answer before they pass it on would keep a stream back for ever.
-    let unbuffered = (
-        HeaderName::from_static("x-accel-buffering"),
-        HeaderValue::from_static("no"),
-    );
-    let heartbeat = KeepAlive::new().interval(HEARTBEAT).text("still here");
-    ([unbuffered], Sse::new(lines).keep_alive(heartbeat)).into_response()
+fn message_stream(messages: impl Stream<Item = String> + Send + 'static) -> Response {
+    event_stream(messages.map(|message| Line::default().event("message").data(message)))
 }
 
-/// Refuses what a page of another site made a browser send.
+/// Rejects a request that a browser sent for a page of another site.
 fn check_origin(app: &App, parts: &Parts) -> ApiResult<()> {
     let host = host(parts);
     let is_local = app.loopback_only && is_direct(app, parts);
@@ -178,7 +161,7 @@ fn check_origin(app: &App, parts: &Parts) -> ApiResult<()> {
     } else {
         Err(ApiError::forbidden(
             "foreign_origin",
-            "the `Origin` is foreign to this server; set its public URL if people know it by that name",
+            "the `Origin` is another site; if it is this server, set `public_url` to that address",
         ))
     }
 }
@@ -196,7 +179,7 @@ fn authority_of(origin: &str) -> Option<Authority> {
     uri.authority().filter(|_| is_web).cloned()
 }
 
-/// A name of this machine itself, or the one people know the server by.
+/// A name of this machine, or the public name of the server.
 fn is_own_host(app: &App, authority: &Authority) -> bool {
     let public = app.public_authority.as_deref();
     is_loopback(authority)
@@ -218,7 +201,7 @@ fn is_same(one: &Authority, other: &Authority) -> bool {
     one.as_str().eq_ignore_ascii_case(other.as_str())
 }
 
-/// From a connection of its own: not through a proxy that is trusted, and not from in here.
+/// Whether the request came over a connection, and not through a trusted proxy.
 fn is_direct(app: &App, parts: &Parts) -> bool {
     let peer = parts.extensions.get::<Peer>();
     peer.is_some_and(|peer| {
@@ -228,9 +211,9 @@ fn is_direct(app: &App, parts: &Parts) -> bool {
 }
 
 /// A body in pieces of known length.
-struct Pieces(VecDeque<Bytes>);
+struct ChunkedBody(VecDeque<Bytes>);
 
-impl hyper::body::Body for Pieces {
+impl hyper::body::Body for ChunkedBody {
     type Data = Bytes;
     type Error = Infallible;
 

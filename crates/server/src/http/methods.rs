@@ -12,12 +12,12 @@ use svc_protocol::api::MethodQuery;
 
 use super::{
     error::{ApiError, ApiResult, protect},
-    extract::{PAYLOAD_TIME_MAX, Query, Received, read_body, require_json},
+    extract::{CompleteBody, PAYLOAD_TIME_MAX, Query, read_body, require_json},
 };
 use crate::{
     app::App,
     identity::Caller,
-    limits::{Account, OverLimit},
+    limits::Account,
     methods::discovery::{Filter, MethodPage},
 };
 
@@ -32,7 +32,6 @@ pub async fn list(
     Ok(json(app.discovery.list_json(&caller, filter, page).await?))
 }
 
-/// Where calls come in.
 pub const CALL_PATH: &str = "/api/methods/call";
 
 pub async fn call(
@@ -44,9 +43,9 @@ pub async fn call(
     answer(&app, &mut caller, request.into_body()).await
 }
 
-/// Answers calls, whichever way the request came. A caller who is revoked while their body arrives
-/// or while the method works gets no answer; the head is not kept, and nothing else that decided
-/// about them can change.
+/// Answers a call that came through the router or past it. A caller who is revoked while the body
+/// arrives or the method runs gets no answer. Only the caller is checked again: nothing else that
+/// was decided from the head can change, so the head is not kept.
 #[expect(
     clippy::manual_async_fn,
     reason = "an `async fn` would store its arguments twice"
@@ -63,7 +62,7 @@ where
     async move {
         let reservation = app.bodies.begin(Account::User(caller.user.id));
         let bytes_max = app.limits.call_bytes_max;
-        let Received { bytes, waited } =
+        let CompleteBody { bytes, waited } =
             read_body(body, bytes_max, PAYLOAD_TIME_MAX, reservation).await?;
         if waited {
             *caller = app.directory.readmit(caller, app.clock.now())?;
@@ -72,7 +71,7 @@ where
             .calls
             .answer(caller, &bytes)
             .await
-            .map_err(rate_limited)?;
+            .map_err(|over| ApiError::too_many_calls(&over))?;
         if app.directory.has_changed_since(caller) {
             app.directory.readmit(caller, app.clock.now())?;
         }
@@ -81,12 +80,6 @@ where
             None => no_content(),
         })
     }
-}
-
-fn rate_limited(over: OverLimit) -> ApiError {
-    let detail = "you make more calls per second than this server allows";
-    ApiError::new(StatusCode::TOO_MANY_REQUESTS, "rate_limited", detail)
-        .retry_after(over.retry_after.as_secs() + 1)
 }
 
 pub async fn openrpc(State(app): State<App>, caller: Caller) -> ApiResult<Response> {

@@ -1,4 +1,4 @@
-//! `GET /api/openapi.json`: the routes of the table, in OpenAPI's words.
+//! `GET /api/openapi.json`: the route table as an OpenAPI document.
 
 use http::Method;
 use serde_json::{Map, Value, json};
@@ -12,10 +12,9 @@ use super::{
 
 pub async fn document() -> Json<Value> {
     let mut paths: Map<String, Value> = Map::new();
-    // Pages are for people.
-    let of_pages = ["/", "/web/{*path}", ANY_PATH];
+    let pages = ["/", "/web/{*path}", ANY_PATH];
     for route in routes() {
-        if of_pages.contains(&route.path) {
+        if pages.contains(&route.path) {
             continue;
         }
         let operations = paths.entry(route.path).or_insert_with(|| json!({}));
@@ -84,7 +83,7 @@ fn operation(method: &Method, path: &str, needs: Needs) -> Value {
     operation
 }
 
-/// The query of the list of methods, which is complete unless a page is asked for.
+/// The query parameters of `GET /api/methods`; other routes have none in this document.
 fn query_parameters(method: &Method, path: &str) -> Vec<Value> {
     if *method != Method::GET || path != "/api/methods" {
         return Vec::new();

@@ -1,10 +1,10 @@
-//! What operators and probes ask, and the answers to what does not exist.
+//! Health checks and metrics, and the answers for unknown paths and methods.
 
 use axum::{
     extract::{MatchedPath, OriginalUri, State},
     response::{IntoResponse, Response},
 };
-use http::{Method, StatusCode, header};
+use http::{Method, StatusCode, Uri, header};
 use serde_json::json;
 use svc_store::{StoreError, Tx, lanes};
 
@@ -16,15 +16,15 @@ use super::{
 use crate::app::App;
 
 /// How long a probe waits for the database.
-const DATABASE_MAX: std::time::Duration = std::time::Duration::from_secs(1);
+const DATABASE_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The process is alive.
 pub async fn healthz() -> Response {
     Json(json!({"status": "ok"})).into_response()
 }
 
-/// The server can do its work: it is not stopping, and its database answers, or is one that comes
-/// back by itself.
+/// The server can work: it is not stopping, and its database answers. In a zone, a server stays
+/// ready during an outage of the database.
 pub async fn readyz(State(app): State<App>) -> Response {
     let unready = |reason: &str| {
         let body = json!({"status": "unready", "reason": reason});
@@ -33,14 +33,14 @@ pub async fn readyz(State(app): State<App>) -> Response {
     if app.shutdown.is_cancelled() {
         return unready("the server is stopping");
     }
-    let asking = app.store.read(|tx| svc_store::meta::find(tx, "server_id"));
-    // A database that is silent is one that is away.
-    let asked = tokio::time::timeout(DATABASE_MAX, asking)
+    let query = app.store.read(|tx| svc_store::meta::find(tx, "server_id"));
+    let answer = tokio::time::timeout(DATABASE_TIMEOUT, query)
         .await
         .unwrap_or_else(|_| Err(StoreError::Unavailable("no answer in time".to_owned())));
-    match asked {
+    match answer {
         Ok(_) => Json(json!({"status": "ready"})).into_response(),
-        // Every server of a zone would be taken out at once, and with them the calls that go on.
+        // A load balancer would remove all servers of the zone at once, and with them the calls,
+        // which need no database.
         Err(error) if app.store.is_shared() && error.is_outage() => {
             Json(json!({"status": "ready", "database": "unavailable"})).into_response()
         }
@@ -60,11 +60,11 @@ pub async fn metrics(State(app): State<App>) -> ApiResult<Response> {
 }
 
 pub async fn unknown_path(OriginalUri(uri): OriginalUri) -> ApiError {
-    ApiError::new(
-        StatusCode::NOT_FOUND,
-        "not_found",
-        format!("`{}` does not exist", uri.path()),
-    )
+    path_not_found(&uri)
+}
+
+pub fn path_not_found(uri: &Uri) -> ApiError {
+    ApiError::not_found(&format!("`{}`", uri.path()))
 }
 
 pub async fn unknown_method(
@@ -73,8 +73,8 @@ pub async fn unknown_method(
     OriginalUri(uri): OriginalUri,
 ) -> ApiError {
     if matched.as_str() == ANY_PATH {
-        return unknown_path(OriginalUri(uri)).await;
+        return path_not_found(&uri);
     }
-    let detail = format!("`{}` does not take {method}", uri.path());
+    let detail = format!("`{}` does not support {method}", uri.path());
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", detail)
 }

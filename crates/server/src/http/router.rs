@@ -1,4 +1,4 @@
-//! Every route of the server, one line each: who may use it stands beside it.
+//! Every route of the server, one line each, with the permission that it requires.
 
 use axum::{
     Router,
@@ -19,18 +19,18 @@ use super::{
 };
 use crate::app::App;
 
-/// Who may use a route. The authentication middleware decides by it, and by nothing else.
+/// Which callers may use a route. The authentication middleware applies this rule.
 #[derive(Clone, Copy, Debug)]
 pub enum Needs {
-    /// Anyone, without a credential.
+    /// Any request, without a credential.
     Nothing,
-    /// Anyone who is authenticated.
+    /// Any authenticated caller.
     Caller,
     /// A caller with at least one of these permissions.
     Any(&'static [Permission]),
-    /// An agent token, and nothing else.
+    /// An agent token only.
     Agent,
-    /// The machine itself, or a caller with `view_audit`.
+    /// A direct request from this machine, or a caller with `view_audit`.
     LoopbackOrAudit,
 }
 
@@ -38,7 +38,7 @@ pub enum Needs {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Agents {
     AsOwner,
-    /// Only where the path names its own space.
+    /// Only if the path names the agent's own space.
     OwnSpace,
     Never,
 }
@@ -56,7 +56,7 @@ const USERS: Needs = Needs::Any(&[ManageUsers]);
 const GROUPS: Needs = Needs::Any(&[ManageGroups]);
 const ROLES: Needs = Needs::Any(&[ManageRoles]);
 const TEMPLATES: Needs = Needs::Any(&[ManageTemplates]);
-/// Which sinks, the records decide: own ones, and global ones with the permission for those.
+/// Opens the routes only: `events::sinks` decides about each sink.
 const SINKS: Needs = Needs::Any(&[ManageOwnEventSinks]);
 const MCP: Needs = Needs::Any(&[UseMcp]);
 const AUDIT: Needs = Needs::Any(&[ViewAudit]);
@@ -150,18 +150,17 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// The router: the table above behind the authentication middleware.
+/// The table above behind the authentication middleware.
 pub fn router(app: &App) -> Router {
-    unguarded()
+    router_without_auth()
         .fallback(operations::unknown_path)
         .method_not_allowed_fallback(operations::unknown_method)
         .layer(from_fn_with_state(auth::Gate::new(app), auth::authenticate))
         .with_state(app.clone())
 }
 
-/// The table's handlers without the middleware: for the router, and for tests of what handlers
-/// check by themselves.
-pub(super) fn unguarded() -> Router<App> {
+/// The handlers without the middleware; tests use this to find out what handlers check themselves.
+pub(super) fn router_without_auth() -> Router<App> {
     routes().into_iter().fold(Router::new(), |router, route| {
         router.route(route.path, route.handler)
     })
@@ -201,23 +200,6 @@ impl std::fmt::Display for Needs {
     }
 }
 
-fn route<H: Handler<T, App>, T: 'static>(
-    method: Method,
-    filter: MethodFilter,
-    path: &'static str,
-    needs: Needs,
-    agents: Agents,
-    handler: H,
-) -> Route {
-    Route {
-        method,
-        path,
-        needs,
-        agents,
-        handler: on(filter, handler),
-    }
-}
-
 macro_rules! verbs {
     ($($name:ident $method:ident),*) => {$(
         fn $name<H: Handler<T, App>, T: 'static>(
@@ -226,7 +208,13 @@ macro_rules! verbs {
             agents: Agents,
             handler: H,
         ) -> Route {
-            route(Method::$method, MethodFilter::$method, path, needs, agents, handler)
+            Route {
+                method: Method::$method,
+                path,
+                needs,
+                agents,
+                handler: on(MethodFilter::$method, handler),
+            }
         }
     )*};
 }

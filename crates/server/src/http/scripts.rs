@@ -10,7 +10,7 @@ use svc_store::PageRequest;
 
 use super::{
     error::ApiResult,
-    extract::{Created, Json, PathId, Query, Submitted},
+    extract::{Created, Json, PathId, Query, Submission},
 };
 use crate::{app::App, identity::Caller};
 
@@ -64,8 +64,8 @@ pub async fn delete(
 pub async fn run(
     State(app): State<App>,
     PathId(id): PathId<ScriptId>,
-    asked: Submitted<RunScript>,
+    request: Submission<RunScript>,
 ) -> ApiResult<Json<RanScript>> {
-    let ran = app.scripts.run(&asked.caller, id, asked.body).await?;
+    let ran = app.scripts.run(&request.caller, id, request.body).await?;
     Ok(Json(ran))
 }

@@ -1,4 +1,4 @@
-//! `/api/auth`: login, logout, own password and sessions.
+//! `/api/auth`: login, logout, and a user's own password and sessions.
 
 use axum::{
     extract::{Extension, State},
@@ -57,7 +57,8 @@ fn append(response: &mut Response, cookies: Vec<HeaderValue>) {
     }
 }
 
-/// A page asks this first; a 401 would only tell it what it wants to know.
+/// The first request of the web interface. Not an error without a credential: the page asks whether
+/// it has one.
 pub async fn state(State(app): State<App>, caller: Option<Extension<Caller>>) -> Json<AuthState> {
     Json(AuthState {
         setup_needed: app.directory.is_empty(),

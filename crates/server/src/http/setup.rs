@@ -1,4 +1,5 @@
-//! The first administrator: what the page behind the one-time setup link sends.
+//! `POST /api/auth/setup`: creates the first administrator, from the page of the one-time setup
+//! link.
 
 use axum::extract::State;
 use svc_protocol::api::{Setup, User};

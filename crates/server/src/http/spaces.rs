@@ -91,7 +91,7 @@ pub async fn logs(
 ) -> ApiResult<Json<Logs>> {
     let limit = query.limit.unwrap_or(100).clamp(1, 1_000) as usize;
     let logs = app.spaces.logs(&caller, id, query.cursor, limit).await?;
-    // Reading on is always possible: a log never ends.
+    // There is always a next cursor: a log may grow at any time.
     let last = logs.last().map(|line| line.n).or(query.cursor);
     Ok(Json(Logs {
         logs,

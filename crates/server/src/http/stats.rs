@@ -11,7 +11,7 @@ use super::{
 use crate::{app::App, identity::Caller, stats::Scope};
 
 #[derive(Deserialize)]
-pub struct Asked {
+pub struct StatsQuery {
     #[serde(default)]
     scope: Scope,
 }
@@ -19,7 +19,7 @@ pub struct Asked {
 pub async fn get(
     State(app): State<App>,
     caller: Caller,
-    Query(asked): Query<Asked>,
+    Query(query): Query<StatsQuery>,
 ) -> ApiResult<Json<Stats>> {
-    Ok(Json(app.stats.get(&caller, asked.scope).await?))
+    Ok(Json(app.stats.get(&caller, query.scope).await?))
 }

@@ -1,5 +1,5 @@
-//! A caller is revoked after the middleware let them in and before their change is made. Every
-//! changing route of the table must notice in its transaction.
+//! A caller is revoked after the middleware admitted the request and before the change is made.
+//! Every changing route of the table must notice this in its transaction.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use tower_service::Service;
 
 use super::{
     listen::Peer,
-    router::{Needs, routes, unguarded},
+    router::{Needs, router_without_auth, routes},
 };
 use crate::{
     Server,
@@ -26,14 +26,14 @@ use crate::{
 
 const PASSWORD: &str = "a long enough password";
 
-/// Routes that change nothing, or nothing of what a transaction decides.
+/// Routes without a change that a transaction must check.
 const EXEMPT: &[(&str, &str)] = &[
-    // Without a credential.
+    // Need no credential.
     ("POST", "/api/auth/setup"),
     ("POST", "/api/auth/login"),
     // Does nothing for a token.
     ("POST", "/api/auth/logout"),
-    // Answer with data: the middleware decides again before the answer is given.
+    // Return data: the middleware checks the caller again before it sends the answer.
     ("POST", "/api/methods/call"),
     ("POST", "/mcp"),
     ("POST", "/api/scripts/{id}/run"),
@@ -47,13 +47,13 @@ struct Fixture {
     shutdown: CancellationToken,
     router: Router,
     token: String,
-    /// By the path of their list: records of the user who is revoked.
+    /// Records of the user who is revoked, by the path of their list.
     ids: BTreeMap<&'static str, String>,
     _folder: tempfile::TempDir,
 }
 
 impl Fixture {
-    /// `mallory` is an administrator with one record of everything.
+    /// `mallory` is an administrator with one record of each kind.
     async fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let options = options(folder.path(), worker_program());
@@ -62,7 +62,7 @@ impl Fixture {
         let server = server.expect("started");
         let app = server.app().clone();
         let mut fixture = Self {
-            router: unguarded().with_state(app.clone()),
+            router: router_without_auth().with_state(app.clone()),
             app,
             server,
             shutdown,
@@ -96,7 +96,7 @@ impl Fixture {
         Caller::process(user.expect("such a user"))
     }
 
-    /// As the middleware would resolve them for a route.
+    /// Mallory, as the middleware resolves the caller for a route.
     fn mallory(&self, needs: Needs) -> Caller {
         let needs: &[Permission] = match needs {
             Needs::Any(permissions) => permissions,
@@ -131,7 +131,7 @@ impl Fixture {
         self.ids.insert(sessions, uuid::Uuid::now_v7().to_string());
     }
 
-    /// Sends a request past the middleware, as a caller who was resolved before.
+    /// Sends a request past the middleware, as a caller who was resolved earlier.
     async fn send(
         &self,
         caller: Caller,
@@ -195,7 +195,7 @@ impl Fixture {
     }
 }
 
-/// A body that the route takes.
+/// A body that the route accepts.
 fn body(method: &Method, path: &str, name: &str) -> Value {
     let named = json!({ "name": name });
     match (method.as_str(), path) {
@@ -221,7 +221,7 @@ fn body(method: &Method, path: &str, name: &str) -> Value {
     }
 }
 
-/// Sends every changing route as a caller resolved before `revoke`, and collects wrong answers.
+/// Calls every changing route as a caller resolved before `revoke`, and collects wrong answers.
 async fn wrong_answers(
     fixture: &Fixture,
     revoke: impl AsyncFn(&Fixture),

@@ -1,4 +1,4 @@
-//! `/api/tokens`: a user's own (spec 5.3).
+//! `/api/tokens`: a user's own tokens (spec 5.3).
 
 use axum::extract::State;
 use http::StatusCode;

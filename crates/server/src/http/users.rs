@@ -34,11 +34,12 @@ pub async fn access(
     PathId(id): PathId<UserId>,
 ) -> ApiResult<Json<UserAccess>> {
     let (user, permissions) = app.identity.access(id).await?;
-    let (viewer, who) = (user.clone(), caller.clone());
-    let look = move |discovery: &Discovery, _: &Cancelled| discovery.shared_with(&viewer, &who);
+    let (viewer, requester) = (user.clone(), caller.clone());
+    let list =
+        move |discovery: &Discovery, _: &Cancelled| discovery.shared_with(&viewer, &requester);
     let (methods, own_methods) = app
         .discovery
-        .aside(caller.user.id, &user, false, look)
+        .aside(caller.user.id, &user, false, list)
         .await?;
     Ok(Json(UserAccess {
         user_id: user.id,

@@ -1,4 +1,5 @@
-//! The web interface: its files under `/web`, and its one page for every address a browser opens.
+//! The web interface: its files under `/web`, and its single page for every other path that a
+//! browser opens.
 
 use axum::{
     body::Body,
@@ -7,25 +8,22 @@ use axum::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 
-use super::{
-    error::{ApiError, ApiResult},
-    operations::unknown_path,
-};
+use super::{error::ApiResult, operations::path_not_found};
 use crate::{app::App, web::Found};
 
-/// The route of whatever has none of its own.
+/// The catch-all route.
 pub const ANY_PATH: &str = "/{*path}";
-/// The single page.
+/// The file of the single page.
 const PAGE: &str = "index.html";
-/// First parts of paths that are never a page.
+/// First segments of paths that are never a page.
 const RESERVED: [&str; 7] = ["api", "web", "mcp", "agent", "metrics", "healthz", "readyz"];
 
-/// Nothing from elsewhere, nothing inline, nobody around us.
+/// Nothing from other hosts, nothing inline, and no page may embed this one.
 const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; font-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 const HEADERS: [(HeaderName, &str); 8] = [
     (header::CONTENT_SECURITY_POLICY, CONTENT_POLICY),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-    // A setup link has its token in the address: it must not travel on.
+    // The address of a setup link contains its token, which must not leak to other sites.
     (header::REFERRER_POLICY, "no-referrer"),
     (
         HeaderName::from_static("permissions-policy"),
@@ -39,7 +37,7 @@ const HEADERS: [(HeaderName, &str); 8] = [
         HeaderName::from_static("cross-origin-resource-policy"),
         "same-origin",
     ),
-    // Asked for each time, and answered with 304: a new server is seen at once.
+    // Browsers revalidate each time (mostly 304), so that a new version is used at once.
     (header::CACHE_CONTROL, "no-cache"),
     (header::VARY, "accept-encoding"),
 ];
@@ -58,24 +56,24 @@ pub async fn file(
     path: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    // What is no text is no file either.
-    let Path(path) = path.map_err(|_| not_found(&uri))?;
+    // A path that is not UTF-8 names no file.
+    let Path(path) = path.map_err(|_| path_not_found(&uri))?;
     send(&app, &path, &uri, &headers).await
 }
 
-/// A browser gets the page, which knows its own addresses; a program gets a problem.
+/// A browser gets the page, which has its own routes; a program gets a problem.
 pub async fn any_path(
     State(app): State<App>,
     OriginalUri(uri): OriginalUri,
     headers: HeaderMap,
 ) -> ApiResult<Response> {
-    if is_reserved(uri.path()) || !lists(&headers, header::ACCEPT, "text/html") {
-        return Err(unknown_path(OriginalUri(uri)).await);
+    if is_reserved(uri.path()) || !list_contains(&headers, header::ACCEPT, "text/html") {
+        return Err(path_not_found(&uri));
     }
     send(&app, PAGE, &uri, &headers).await
 }
 
-/// Whether a path belongs to programs.
+/// Whether a path is never a page.
 pub fn is_reserved(path: &str) -> bool {
     let first = path.trim_start_matches('/').split('/').next();
     first.is_some_and(|first| RESERVED.contains(&first))
@@ -83,11 +81,11 @@ pub fn is_reserved(path: &str) -> bool {
 
 async fn send(app: &App, path: &str, uri: &Uri, headers: &HeaderMap) -> ApiResult<Response> {
     let Some(found) = app.web.find(path).await else {
-        return Err(not_found(uri));
+        return Err(path_not_found(uri));
     };
-    // Weak: the compressed form is the same file.
+    // Weak, because the compressed and the plain form share the tag.
     let tag = format!("W/\"{}\"", found.hash);
-    let mut response = if lists(headers, header::IF_NONE_MATCH, &tag) {
+    let mut response = if list_contains(headers, header::IF_NONE_MATCH, &tag) {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
         content(found, headers)
@@ -103,14 +101,10 @@ async fn send(app: &App, path: &str, uri: &Uri, headers: &HeaderMap) -> ApiResul
     Ok(response)
 }
 
-fn not_found(uri: &Uri) -> ApiError {
-    ApiError::not_found(&format!("`{}`", uri.path()))
-}
-
 fn content(found: Found, headers: &HeaderMap) -> Response {
     let content_type = [(header::CONTENT_TYPE, found.media_type)];
     match found.gzip {
-        Some(gzip) if lists(headers, header::ACCEPT_ENCODING, "gzip") => (
+        Some(gzip) if list_contains(headers, header::ACCEPT_ENCODING, "gzip") => (
             content_type,
             [(header::CONTENT_ENCODING, "gzip")],
             Body::from(gzip),
@@ -120,8 +114,8 @@ fn content(found: Found, headers: &HeaderMap) -> Response {
     }
 }
 
-/// Whether a header's list has an item, and does not give it the weight nought.
-fn lists(headers: &HeaderMap, name: HeaderName, wanted: &str) -> bool {
+/// Whether a list header contains an item with a weight other than 0.
+fn list_contains(headers: &HeaderMap, name: HeaderName, wanted: &str) -> bool {
     headers
         .get_all(name)
         .iter()

@@ -1,8 +1,8 @@
-//! Which of the two protocols a request speaks, and what a modern one must say about itself.
+//! The two protocol eras: finds the era of a request and checks the headers of a modern one.
 //!
-//! Modern (2026-07-28) requests carry version and capabilities themselves, and repeat in headers
-//! what proxies want to know; header and body must agree. Legacy ones (2025-11-25 and before)
-//! begin with `initialize`, of which a server without sessions keeps nothing.
+//! A modern (2026-07-28) request carries its version and capabilities, and repeats some members in
+//! headers for proxies; header and body must agree. A legacy client (2025-11-25 and before) starts
+//! with `initialize`; this server has no sessions and stores nothing of it.
 
 use std::borrow::Cow;
 
@@ -17,7 +17,7 @@ use super::{
 pub const MODERN: &str = "2026-07-28";
 /// Newest first.
 pub const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
-/// Every version that is spoken here, newest first.
+/// Every supported version, newest first.
 pub const SUPPORTED: [&str; 5] = [
     MODERN,
     "2025-11-25",
@@ -25,7 +25,7 @@ pub const SUPPORTED: [&str; 5] = [
     "2025-03-26",
     "2024-11-05",
 ];
-/// What a request without the header speaks, and the only version that knows batches.
+/// The version of a request without the header, and the only version that has batches.
 const WITHOUT_HEADER: &str = "2025-03-26";
 
 const VERSION_HEADER: &str = "mcp-protocol-version";
@@ -38,12 +38,12 @@ pub enum Era {
     Modern,
 }
 
-/// A header that must stand at most once.
+/// A header that must occur at most once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Header<'a> {
     Absent,
     One(&'a str),
-    /// Twice, or not plain text.
+    /// More than once, or not visible ASCII.
     Malformed,
 }
 
@@ -70,7 +70,8 @@ impl Era {
         }
     }
 
-    /// As far as the headers tell: an unknown version can only be one to come.
+    /// The era by the headers alone. An unknown version counts as modern: it can only be a future
+    /// one.
     pub fn of_headers(headers: &HeaderMap) -> Self {
         match Header::find(headers, VERSION_HEADER) {
             Header::Absent => Self::Legacy,
@@ -80,32 +81,32 @@ impl Era {
     }
 }
 
-/// Whether a body may be a batch: one legacy version has them.
-pub fn takes_batches(headers: &HeaderMap) -> bool {
+/// Whether a body may be a batch.
+pub fn allows_batches(headers: &HeaderMap) -> bool {
     matches!(
         Header::find(headers, VERSION_HEADER),
         Header::Absent | Header::One(WITHOUT_HEADER)
     )
 }
 
-/// What every modern request must say, in the order it is asked.
+/// Checks version, `_meta` and headers of a modern request.
 pub fn check_modern(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Refusal> {
     check_version(headers, message)?;
     let bad_params = |why: &str| Refusal::invalid_params(why).with_status(StatusCode::BAD_REQUEST);
     let params = message.params.as_ref().map_err(|why| bad_params(why))?;
     if message.meta.version().is_none() {
         return Err(bad_params(
-            "`_meta` must hold `io.modelcontextprotocol/protocolVersion`",
+            "`_meta` must contain `io.modelcontextprotocol/protocolVersion`",
         ));
     }
     if !message.meta.has_capabilities() {
         return Err(bad_params(
-            "`_meta` must hold `io.modelcontextprotocol/clientCapabilities`, an object",
+            "`_meta` must contain `io.modelcontextprotocol/clientCapabilities`, an object",
         ));
     }
-    agree(headers, METHOD_HEADER, "Mcp-Method", &message.method)?;
+    check_header(headers, METHOD_HEADER, "Mcp-Method", &message.method)?;
     if message.method == "tools/call" {
-        agree(
+        check_header(
             headers,
             NAME_HEADER,
             "Mcp-Name",
@@ -125,17 +126,17 @@ fn check_version(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Refus
         }
         Header::Malformed => {
             return Err(Refusal::header_mismatch(
-                "the header MCP-Protocol-Version must stand once, as plain text",
+                "the header MCP-Protocol-Version must occur once and be plain text",
             ));
         }
     };
-    if let Some(said) = message.meta.version()
-        && said != version
+    if let Some(body_version) = message.meta.version()
+        && body_version != version
     {
         return Err(Refusal::header_mismatch(format!(
             "MCP-Protocol-Version is '{}', but `_meta` says '{}'",
             echo(version),
-            echo(&said)
+            echo(&body_version)
         )));
     }
     if version != MODERN {
@@ -144,14 +145,14 @@ fn check_version(headers: &HeaderMap, message: &Message<'_>) -> Result<(), Refus
     Ok(())
 }
 
-/// Refuses a header that is not what the body says.
-fn agree(headers: &HeaderMap, name: &str, shown: &str, body: &str) -> Result<(), Refusal> {
+/// Rejects a header that differs from the value in the body.
+fn check_header(headers: &HeaderMap, name: &str, shown: &str, body: &str) -> Result<(), Refusal> {
     match Header::find(headers, name) {
         Header::Absent => Err(Refusal::header_mismatch(format!(
             "the header {shown} is required"
         ))),
         Header::Malformed => Err(Refusal::header_mismatch(format!(
-            "the header {shown} must stand once, as plain text"
+            "the header {shown} must occur once and be plain text"
         ))),
         Header::One(value) => match decode(value) {
             Some(decoded) if decoded == body => Ok(()),
@@ -164,7 +165,7 @@ fn agree(headers: &HeaderMap, name: &str, shown: &str, body: &str) -> Result<(),
     }
 }
 
-/// The value of a header that may be written as `=?base64?…?=`; `None` if it is not well-formed.
+/// Decodes a header value that may be written as `=?base64?…?=`; `None` if it is malformed.
 pub fn decode(value: &str) -> Option<Cow<'_, str>> {
     let encoded = value
         .strip_prefix("=?base64?")

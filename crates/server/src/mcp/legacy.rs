@@ -1,12 +1,13 @@
-//! The versions that begin with `initialize`: 2025-11-25 and before. Every outcome of a request is
-//! HTTP 200, because their clients take anything else for a broken connection.
+//! Answers in the versions that start with `initialize`: 2025-11-25 and before. Every answer to a
+//! well-formed request is HTTP 200, because clients of these versions treat any other status as a
+//! broken connection.
 
 use bytes::Bytes;
 use http::StatusCode;
 use serde_json::json;
 
 use super::{
-    Answer, Chunks, Era, Exchange, Mcp, Mode, SERVER_NAME,
+    Chunks, Era, Exchange, Mcp, McpResponse, Mode, SERVER_NAME,
     era::LEGACY,
     message::{Message, Params},
     refusal::Refusal,
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::metrics::McpOutcome;
 
-/// Told with `initialize` in search mode, where the list alone does not explain itself.
+/// Instructions for search mode, in which the list of tools does not explain itself.
 pub const SEARCH_INSTRUCTIONS: &str = "Find tools with tool_search and run them with execute_tool.";
 
 impl Mcp {
@@ -22,11 +23,11 @@ impl Mcp {
         &self,
         exchange: &Exchange<'_>,
         message: &Message<'_>,
-    ) -> Answer {
+    ) -> McpResponse {
         match self.legacy_result(exchange, message).await {
             Ok((body, outcome)) => {
                 self.count(&message.method, outcome);
-                Answer::Json(StatusCode::OK, body)
+                McpResponse::Json(StatusCode::OK, body)
             }
             Err(refusal) => {
                 let refusal = refusal.with_status(StatusCode::OK);
@@ -47,20 +48,20 @@ impl Mcp {
             "initialize" => Ok(ok(initialize(id, params, exchange.mode))),
             "ping" => Ok(ok(wrap(id, &[]))),
             "tools/list" => {
-                let (tools, next) = self.list(exchange, Era::Legacy, params).await?;
-                Ok(ok(list(id, tools, next)))
+                let (tools, next) = self.list_tools(exchange, Era::Legacy, params).await?;
+                Ok(ok(write_list(id, tools, next)))
             }
             "tools/call" => {
-                let result = self.call(exchange, Era::Legacy, params).await?;
+                let result = self.call_tool(exchange, Era::Legacy, params).await?;
                 let outcome = McpOutcome::of_tool(result.is_error);
-                Ok((call(id, result), outcome))
+                Ok((write_result(id, result), outcome))
             }
             _ => Err(Refusal::unknown_method()),
         }
     }
 }
 
-/// A known version is echoed; else the newest is offered.
+/// Returns the requested version if it is known, else the newest legacy version.
 fn initialize(id: &str, params: &Params<'_>, mode: Mode) -> Chunks {
     let asked = params.protocol_version().unwrap_or_default();
     let version = LEGACY.into_iter().find(|known| *known == asked);
@@ -78,7 +79,7 @@ fn initialize(id: &str, params: &Params<'_>, mode: Mode) -> Chunks {
         .into()
 }
 
-fn list(id: &str, tools: Bytes, next: Option<String>) -> Chunks {
+fn write_list(id: &str, tools: Bytes, next: Option<String>) -> Chunks {
     let end = match next {
         Some(cursor) => format!(r#"],"nextCursor":"{cursor}"}}}}"#),
         None => "]}}".to_owned(),
@@ -87,7 +88,7 @@ fn list(id: &str, tools: Bytes, next: Option<String>) -> Chunks {
     Chunks(vec![begin.into(), tools, end.into()])
 }
 
-fn call(id: &str, result: ToolResult) -> Chunks {
+fn write_result(id: &str, result: ToolResult) -> Chunks {
     let mut members = result.members;
     if let Some(meta) = result.meta {
         members.extend_from_slice(br#","_meta":"#);

@@ -1,5 +1,4 @@
-//! What a request carries, read only as far as it is needed: ids and arguments stay the bytes
-//! they were.
+//! Parses a request, as far as needed: ids and arguments are passed on as the bytes that were sent.
 
 use std::borrow::Cow;
 
@@ -7,18 +6,18 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use svc_protocol::jsonrpc::Request;
 
-/// A request; notifications are not answered, so nothing is kept of them.
+/// A request. Notifications are not answered and have no `Message`.
 pub struct Message<'a> {
-    /// A string or a number, as it was written.
+    /// A string or a number, as JSON.
     pub id: &'a str,
     pub method: Cow<'a, str>,
-    /// The members of `params`, or why there are none to read.
+    /// The members of `params`, or why they cannot be read.
     pub params: Result<Params<'a>, String>,
-    /// What the request says of itself; nothing where it does not say it properly.
+    /// Empty if `_meta` is absent or malformed.
     pub meta: Meta<'a>,
 }
 
-/// The members of `params` that any method has; `null` counts as absent.
+/// The members of `params` of all methods; `null` counts as absent.
 #[derive(Deserialize, Default)]
 pub struct Params<'a> {
     #[serde(borrow, default, rename = "_meta")]
@@ -35,24 +34,24 @@ pub struct Params<'a> {
     notifications: Option<&'a RawValue>,
 }
 
-/// What a modern request says of itself.
+/// `_meta` of a request; version and capabilities exist in modern requests only.
 #[derive(Deserialize, Default)]
 pub struct Meta<'a> {
     #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
     version: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
     capabilities: Option<&'a RawValue>,
-    /// Of either era: the client wants to hear how far a call is.
+    /// In both eras: the client asks for progress reports.
     #[serde(borrow, default, rename = "progressToken")]
     progress_token: Option<&'a RawValue>,
 }
 
-/// Bytes of a token that is repeated with each report.
+/// Bytes of a progress token, which every report repeats.
 const TOKEN_BYTES_MAX: usize = 1_024;
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct Wanted {
+struct NotificationFilter {
     tools_list_changed: bool,
 }
 
@@ -75,7 +74,7 @@ impl<'a> Message<'a> {
         })
     }
 
-    /// What to name in reports on this request, as it was written: a string or a number.
+    /// The token for progress reports on this request, as JSON: a string or a number.
     pub fn progress_token(&self) -> Option<&'a str> {
         let token = self.meta.progress_token?.get();
         let is_token = token.starts_with(|first: char| matches!(first, '"' | '-' | '0'..='9'));
@@ -94,12 +93,12 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// The tool to call; `None` where there is no name, or none that is a text.
+    /// The tool to call; `None` if the name is missing or not a string.
     pub fn name(&self) -> Option<Cow<'a, str>> {
         text(self.name?)
     }
 
-    /// The arguments as they were written; an error if they are no object.
+    /// The arguments as JSON.
     pub fn arguments(&self) -> Result<&'a str, NotAnObject> {
         match self.arguments.map(RawValue::get) {
             None => Ok("{}"),
@@ -108,12 +107,12 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// The cursor, and whether it is a text at all.
+    /// The cursor, if there is one; `Some(None)` if it is not a string.
     pub fn cursor(&self) -> Option<Option<Cow<'a, str>>> {
         self.cursor.map(text)
     }
 
-    /// The version that `initialize` asks for.
+    /// The version that `initialize` requests.
     pub fn protocol_version(&self) -> Option<Cow<'a, str>> {
         text(self.protocol_version?)
     }
@@ -122,15 +121,15 @@ impl<'a> Params<'a> {
     pub fn wants_tools_list_changed(&self) -> Result<bool, NotAnObject> {
         match self.notifications.map(RawValue::get) {
             None => Ok(false),
-            Some(text) if is_object(text) => serde_json::from_str::<Wanted>(text)
-                .map(|wanted| wanted.tools_list_changed)
+            Some(text) if is_object(text) => serde_json::from_str::<NotificationFilter>(text)
+                .map(|filter| filter.tools_list_changed)
                 .map_err(|_| NotAnObject),
             Some(_) => Err(NotAnObject),
         }
     }
 }
 
-/// A member that must be an object, and is none.
+/// A member that must be an object is something else.
 #[derive(Debug)]
 pub struct NotAnObject;
 
@@ -148,7 +147,7 @@ impl<'a> Meta<'a> {
     }
 }
 
-/// The string a raw value holds, if it holds one.
+/// The string in a raw value; `None` for any other type.
 pub fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     let inner = raw.get().strip_prefix('"')?.strip_suffix('"')?;
     if inner.contains('\\') {
@@ -158,7 +157,7 @@ pub fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Whether JSON text without leading space is an object.
+/// Whether a JSON text, which must not start with whitespace, is an object.
 pub fn is_object(text: &str) -> bool {
     text.starts_with('{')
 }

@@ -1,5 +1,5 @@
-//! The version without sessions: 2026-07-28. Each request stands alone, and each result says that
-//! it is complete and who made it.
+//! Answers in the version without sessions, 2026-07-28. Each result says that it is complete and
+//! names the server.
 
 use std::borrow::Cow;
 
@@ -8,29 +8,29 @@ use http::StatusCode;
 use serde_json::{Value, json};
 
 use super::{
-    Answer, Chunks, Era, Exchange, Mcp, Mode, SERVER_NAME,
+    Chunks, Era, Exchange, Mcp, McpResponse, Mode, SERVER_NAME,
     era::{SUPPORTED, check_modern},
     legacy::SEARCH_INSTRUCTIONS,
     message::{Message, Params},
     refusal::Refusal,
     results::{ToolResult, merge_meta},
-    stream::Wanted,
+    stream::StreamRequest,
 };
 use crate::metrics::McpOutcome;
 
 const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// `_meta` of a result that has nothing more to say.
+/// `_meta` of a result for which the method set none.
 const OWN_META: &str = concat!(
     r#"{"io.modelcontextprotocol/serverInfo":{"name":"svc","version":""#,
     env!("CARGO_PKG_VERSION"),
     r#""}}"#
 );
 
-/// How long what the server can do stays true: as long as a connection usually lives.
+/// How long a client may cache `server/discover`: about the life of a connection.
 const DISCOVER_TTL_MS: u32 = 60 * 60 * 1_000;
-/// A list may change at any moment.
+/// A list may change at any time, so it must not be cached.
 const LIST_TTL_MS: u32 = 0;
 
 impl Mcp {
@@ -38,7 +38,7 @@ impl Mcp {
         &self,
         exchange: &Exchange<'_>,
         message: &Message<'_>,
-    ) -> Answer {
+    ) -> McpResponse {
         let checked = check_modern(exchange.headers, message);
         let answered = match checked {
             Err(refusal) => Err(refusal),
@@ -54,43 +54,43 @@ impl Mcp {
         &self,
         exchange: &Exchange<'_>,
         message: &Message<'_>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<McpResponse, Refusal> {
         let (id, params) = (message.id, read_params(message)?);
         let (body, outcome) = match &*message.method {
             "server/discover" => (discover(id, exchange.mode), McpOutcome::Ok),
             "tools/list" => {
-                let (tools, next) = self.list(exchange, Era::Modern, params).await?;
-                (list(id, tools, next), McpOutcome::Ok)
+                let (tools, next) = self.list_tools(exchange, Era::Modern, params).await?;
+                (write_list(id, tools, next), McpOutcome::Ok)
             }
             "tools/call" => {
-                let result = self.call(exchange, Era::Modern, params).await?;
+                let result = self.call_tool(exchange, Era::Modern, params).await?;
                 let outcome = McpOutcome::of_tool(result.is_error);
-                (call(id, &result), outcome)
+                (write_result(id, &result), outcome)
             }
             _ => return Err(Refusal::unknown_method().with_status(StatusCode::NOT_FOUND)),
         };
         self.count(&message.method, outcome);
-        Ok(Answer::Json(StatusCode::OK, body))
+        Ok(McpResponse::Json(StatusCode::OK, body))
     }
 
     async fn listen(
         &self,
         exchange: &Exchange<'_>,
         message: &Message<'_>,
-    ) -> Result<Answer, Refusal> {
+    ) -> Result<McpResponse, Refusal> {
         let list_changed = read_params(message)?
             .wants_tools_list_changed()
             .map_err(|_| {
                 Refusal::invalid_params("`notifications` must be an object of booleans")
             })?;
         self.count(&message.method, McpOutcome::Ok);
-        let wanted = Wanted {
+        let request = StreamRequest {
             era: Era::Modern,
             mode: exchange.mode,
             list_changed,
             subscription: Some(message.id.to_owned()),
         };
-        Ok(self.open_stream(exchange.caller.clone(), wanted).await)
+        Ok(self.open_stream(exchange.caller.clone(), request).await)
     }
 }
 
@@ -122,7 +122,7 @@ fn discover(id: &str, mode: Mode) -> Chunks {
         .into()
 }
 
-fn list(id: &str, tools: Bytes, next: Option<String>) -> Chunks {
+fn write_list(id: &str, tools: Bytes, next: Option<String>) -> Chunks {
     let begin =
         format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","tools":["#);
     let next = next.map_or_else(String::new, |cursor| format!(r#","nextCursor":"{cursor}""#));
@@ -131,7 +131,7 @@ fn list(id: &str, tools: Bytes, next: Option<String>) -> Chunks {
     Chunks(vec![begin.into(), tools, end.into()])
 }
 
-fn call(id: &str, result: &ToolResult) -> Chunks {
+fn write_result(id: &str, result: &ToolResult) -> Chunks {
     let meta = match &result.meta {
         None => Cow::Borrowed(OWN_META),
         Some(meta) => merge_meta(meta, SERVER_INFO, server_info()).into(),
@@ -147,7 +147,7 @@ fn call(id: &str, result: &ToolResult) -> Chunks {
     body.into()
 }
 
-/// The first message of a subscription: what it will tell of.
+/// The first message of a subscription: the kinds of notifications that it will send.
 pub fn acknowledgement(subscription: &str, list_changed: bool) -> String {
     let notifications = if list_changed {
         json!({"toolsListChanged": true})
@@ -159,7 +159,7 @@ pub fn acknowledgement(subscription: &str, list_changed: bool) -> String {
     )
 }
 
-/// Legacy streams have no subscription to name.
+/// `subscription` is `None` for legacy streams.
 pub fn list_changed(subscription: Option<&str>) -> String {
     let method = "notifications/tools/list_changed";
     match subscription {
@@ -170,7 +170,8 @@ pub fn list_changed(subscription: Option<&str>) -> String {
     }
 }
 
-/// The answer to the request that opened a subscription: it is over, and was not just cut off.
+/// The answer to the request that opened a subscription: the server ended it, and the connection
+/// was not lost.
 pub fn subscription_ended(subscription: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{subscription},"result":{{"resultType":"complete","_meta":{{"{SUBSCRIPTION_ID}":{subscription},"{SERVER_INFO}":{}}}}}}}"#,

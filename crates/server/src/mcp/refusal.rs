@@ -1,4 +1,4 @@
-//! Errors of the protocol itself. What a tool answers is never one of these.
+//! Protocol errors. Errors of a tool are tool results instead (`results`).
 
 use std::fmt::Display;
 
@@ -13,11 +13,11 @@ use super::era::SUPPORTED;
 use crate::fair_pool::PoolError;
 
 pub const INVALID_PARAMS: i32 = -32602;
-/// Headers and body disagree, or a required header is missing or doubled.
+/// Headers and body disagree, or a required header is missing or repeated.
 pub const HEADER_MISMATCH: i32 = -32020;
 pub const UNSUPPORTED_VERSION: i32 = -32022;
 
-/// Characters of a client's own words that an answer repeats.
+/// Characters of a client's text that an answer repeats.
 const ECHO_MAX: usize = 100;
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Refusal {
         }
     }
 
-    /// A body that is no message.
+    /// The body is not a valid message.
     pub fn of_body(error: &RpcError) -> Self {
         match error {
             RpcError::Parse => Self::new(StatusCode::BAD_REQUEST, PARSE_ERROR, "Parse error"),
@@ -70,7 +70,7 @@ impl Refusal {
         refusal
     }
 
-    /// Of a request that was understood as far as it goes.
+    /// A well-formed request with invalid params; HTTP 200 unless changed with `with_status`.
     pub fn invalid_params(why: impl Display) -> Self {
         let message = format!("Invalid params: {why}");
         Self::new(StatusCode::OK, INVALID_PARAMS, message)
@@ -85,13 +85,14 @@ impl Refusal {
         Self::new(StatusCode::OK, METHOD_NOT_FOUND, "Method not found")
     }
 
-    /// The answers of one batch are larger together than the server holds.
+    /// The answers of one batch exceed the limit in total.
     pub fn answer_too_large() -> Self {
-        let message = "the answers to this batch are too large together; ask one by one";
+        let message =
+            "the answers to this batch are too large in total; send each message on its own";
         Self::new(StatusCode::OK, INTERNAL_ERROR, message)
     }
 
-    /// The caller has too many long computations in progress, or the server has.
+    /// The caller or the server has too many long computations in progress.
     pub fn busy(error: &PoolError) -> Self {
         let status = match error {
             PoolError::UserFull { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -105,7 +106,7 @@ impl Refusal {
         self
     }
 
-    /// The response; MCP leaves an id out that is not known.
+    /// The response as JSON; MCP omits an unknown id.
     pub fn to_response(&self, id: Option<&str>) -> Vec<u8> {
         let mut error = json!({"code": self.code, "message": self.message});
         if let Some(data) = &self.data {
@@ -125,7 +126,7 @@ impl From<PoolError> for Refusal {
     }
 }
 
-/// A client's own words, cut to a length that fits a message.
+/// A client's text, cut to a length that fits into a message.
 pub fn echo(text: &str) -> String {
     match text.char_indices().nth(ECHO_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),

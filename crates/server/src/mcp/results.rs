@@ -1,5 +1,5 @@
-//! What a tool answers, in the form clients read: blocks for people and models, and the same as
-//! data. The bytes of a result are passed on; only text has to be escaped.
+//! Tool results: text blocks for people and models, and the same as structured data. The bytes of a
+//! method's result are passed on unchanged; only text blocks are escaped.
 
 use std::borrow::Cow;
 
@@ -10,21 +10,21 @@ use svc_protocol::jsonrpc::RpcError;
 use super::{
     era::Era,
     message::{is_object, text},
-    tools::Output,
+    tools::OutputSchema,
 };
 use crate::methods::calls::Reply;
 
-/// The members of a result, without the braces around them.
 pub struct ToolResult {
+    /// The members of the result object as JSON, without the braces.
     pub members: Vec<u8>,
     pub is_error: bool,
     /// The method's own `_meta`, an object.
     pub meta: Option<String>,
 }
 
-/// A result that already has the form of MCP.
+/// A method's result that already has the form of an MCP tool result.
 #[derive(Deserialize)]
-struct Ready<'a> {
+struct McpResult<'a> {
     #[serde(borrow)]
     content: &'a RawValue,
     #[serde(borrow, default, rename = "structuredContent")]
@@ -35,17 +35,17 @@ struct Ready<'a> {
     meta: Option<&'a RawValue>,
 }
 
-/// As much of a block as tells whether it is one.
+/// A content block; only its type is read.
 #[derive(Deserialize)]
 struct Block<'a> {
     #[serde(borrow)]
     r#type: Cow<'a, str>,
 }
 
-/// The kinds of blocks that clients know; anything else makes them drop the whole answer.
+/// The block types that clients know; with any other type, they drop the whole answer.
 const BLOCKS: [&str; 5] = ["text", "image", "audio", "resource", "resource_link"];
 
-/// An error object as method servers write it, as far as they keep to its form.
+/// The error object of a method server, which may be malformed.
 #[derive(Deserialize)]
 struct ErrorMembers<'a> {
     #[serde(borrow, default)]
@@ -55,19 +55,18 @@ struct ErrorMembers<'a> {
 }
 
 impl ToolResult {
-    pub fn of(reply: &Reply, output: Output, era: Era) -> Self {
+    pub fn of(reply: &Reply, output: OutputSchema, era: Era) -> Self {
         match reply {
-            // The link let only JSON through, and JSON is UTF-8.
+            // The link passes only JSON, which is UTF-8.
             Reply::Result(bytes) => match std::str::from_utf8(bytes) {
                 Ok(result) => Self::success(result.trim(), output, era),
-                Err(_) => Self::error("the method's result is not text"),
+                Err(_) => Self::error("the method's result is not valid UTF-8"),
             },
             Reply::Error(bytes) => Self::method_error(&String::from_utf8_lossy(bytes)),
         }
     }
 
-    /// Of a call that came to nothing. What to do about it is the model's to decide, so it is
-    /// told in words.
+    /// A failed call. The error is a tool result in words, so that the model can decide what to do.
     pub fn of_failure(error: &RpcError) -> Self {
         let message = match error {
             RpcError::TimedOut {
@@ -78,7 +77,7 @@ impl ToolResult {
                     .to_owned()
             }
             RpcError::Interrupted => {
-                "Method interrupted: its server went away during the call, which may have had an effect"
+                "Method interrupted: its method server or link ended during the call, which may have had an effect"
                     .to_owned()
             }
             error => error.message().to_owned(),
@@ -91,10 +90,20 @@ impl ToolResult {
         let mut members = Vec::with_capacity(message.len() + 60);
         members.extend_from_slice(br#""content":["#);
         push_text_block(&mut members, message);
-        members.extend_from_slice(br#"],"isError":true"#);
+        members.push(b']');
+        Self::finish(members, true)
+    }
+
+    /// Adds `isError`, the last member.
+    fn finish(mut members: Vec<u8>, is_error: bool) -> Self {
+        members.extend_from_slice(if is_error {
+            br#","isError":true"#
+        } else {
+            br#","isError":false"#
+        });
         Self {
             members,
-            is_error: true,
+            is_error,
             meta: None,
         }
     }
@@ -106,63 +115,54 @@ impl ToolResult {
         push_text_block(&mut members, json);
         members.extend_from_slice(br#"],"structuredContent":"#);
         members.extend_from_slice(json.as_bytes());
-        members.extend_from_slice(br#","isError":false"#);
-        Self {
-            members,
-            is_error: false,
-            meta: None,
-        }
+        Self::finish(members, false)
     }
 
-    fn success(result: &str, output: Output, era: Era) -> Self {
+    fn success(result: &str, output: OutputSchema, era: Era) -> Self {
         if is_object(result) {
-            return match read_ready(result) {
-                Some(ready) => Self::ready(&ready, result, output, era),
+            return match parse_mcp_result(result) {
+                Some(ready) => Self::pass_through(&ready, result, output, era),
                 None => Self::object(result),
             };
         }
         match output {
-            Output::Object => {
+            OutputSchema::Object => {
                 return Self::error(&format!(
-                    "the method's result is not the object that its schema promises: {result}"
+                    "the method's schema requires an object, but its result is: {result}"
                 ));
             }
-            // A modern client that was told of a schema wants the value as data, whatever it is.
-            Output::AnyValue if era == Era::Modern => return Self::object(result),
-            Output::AnyValue | Output::Unsaid => {}
+            // A modern client that got a schema expects structured data of any type.
+            OutputSchema::AnyValue if era == Era::Modern => return Self::object(result),
+            OutputSchema::AnyValue | OutputSchema::Absent => {}
         }
         let mut members = Vec::with_capacity(result.len() + 80);
         members.extend_from_slice(br#""content":["#);
         if result.starts_with('"') {
-            // A text is its own escaped form already.
+            // A JSON string is already escaped.
             members.extend_from_slice(br#"{"type":"text","text":"#);
             members.extend_from_slice(result.as_bytes());
             members.push(b'}');
         } else {
             push_text_block(&mut members, result);
         }
-        members.extend_from_slice(br#"],"isError":false"#);
-        Self {
-            members,
-            is_error: false,
-            meta: None,
-        }
+        members.push(b']');
+        Self::finish(members, false)
     }
 
-    /// Passes a ready-made result through; what is no member of one stays behind.
-    fn ready(ready: &Ready<'_>, whole: &str, output: Output, era: Era) -> Self {
+    /// Passes a ready-made result on, without members that MCP does not define.
+    fn pass_through(ready: &McpResult<'_>, whole: &str, output: OutputSchema, era: Era) -> Self {
         let is_error = ready.is_error.unwrap_or(false);
         let promised = match output {
-            Output::Unsaid => false,
-            Output::Object => true,
-            Output::AnyValue => era == Era::Modern,
+            OutputSchema::Absent => false,
+            OutputSchema::Object => true,
+            OutputSchema::AnyValue => era == Era::Modern,
         };
-        let takes_any = era == Era::Modern;
+        let allows_any = era == Era::Modern;
         let structured = ready
             .structured
             .map(RawValue::get)
-            .filter(|structured| takes_any || is_object(structured))
-            // Where data is promised, the method's whole result is what its schema speaks of.
+            .filter(|structured| allows_any || is_object(structured))
+            // The schema describes the whole result of the method.
             .or_else(|| (promised && !is_error).then_some(whole));
         let mut members = Vec::with_capacity(whole.len() + 40);
         members.extend_from_slice(br#""content":"#);
@@ -171,16 +171,10 @@ impl ToolResult {
             members.extend_from_slice(br#","structuredContent":"#);
             members.extend_from_slice(structured.as_bytes());
         }
-        members.extend_from_slice(if is_error {
-            br#","isError":true"#
-        } else {
-            br#","isError":false"#
-        });
         let meta = ready.meta.map(RawValue::get).filter(|meta| is_object(meta));
         Self {
-            members,
-            is_error,
             meta: meta.map(str::to_owned),
+            ..Self::finish(members, is_error)
         }
     }
 
@@ -198,22 +192,18 @@ impl ToolResult {
             members.push(b',');
             push_text_block(&mut members, data.get());
         }
-        members.extend_from_slice(br#"],"isError":true"#);
-        Self {
-            members,
-            is_error: true,
-            meta: None,
-        }
+        members.push(b']');
+        Self::finish(members, true)
     }
 }
 
-/// Reads `{"content":[…]}`, if it is one: its blocks must be blocks.
-fn read_ready(result: &str) -> Option<Ready<'_>> {
-    // Most results are none, and a look at the bytes tells.
+/// Reads `{"content":[…]}`; `None` if the result is something else or has an unknown block.
+fn parse_mcp_result(result: &str) -> Option<McpResult<'_>> {
+    // A cheap check first: most results have no such member.
     if !result.contains(r#""content""#) {
         return None;
     }
-    let ready: Ready<'_> = serde_json::from_str(result).ok()?;
+    let ready: McpResult<'_> = serde_json::from_str(result).ok()?;
     if !ready.content.get().starts_with('[') {
         return None;
     }
@@ -222,7 +212,7 @@ fn read_ready(result: &str) -> Option<Ready<'_>> {
 }
 
 fn is_block(raw: &RawValue) -> bool {
-    // Serde would also fill a block from an array.
+    // Serde would also accept an array.
     is_object(raw.get())
         && serde_json::from_str::<Block<'_>>(raw.get())
             .is_ok_and(|block| BLOCKS.contains(&&*block.r#type))
@@ -234,7 +224,7 @@ fn push_text_block(out: &mut Vec<u8>, text: &str) {
     out.push(b'}');
 }
 
-/// `extra` with one more member, as JSON.
+/// Adds one member to the object `extra`; returns JSON.
 pub fn merge_meta(extra: &str, name: &str, value: Value) -> String {
     let mut meta: serde_json::Map<String, Value> = serde_json::from_str(extra).unwrap_or_default();
     meta.insert(name.to_owned(), value);

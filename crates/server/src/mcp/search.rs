@@ -1,4 +1,5 @@
-//! Search mode: for users with hundreds of tools, the list holds two that find and run the others.
+//! Search mode: for users with hundreds of tools, the list has two tools that find and run the
+//! others.
 
 mod index;
 
@@ -19,22 +20,23 @@ use super::{
 pub const SEARCH: &str = "tool_search";
 pub const EXECUTE: &str = "execute_tool";
 
-/// Tools that a search answers, unless it asks for another number, and at most.
+/// Tools in the answer to a search: by default, and at most.
 const LIMIT_DEFAULT: usize = 10;
 const LIMIT_MAX: usize = 50;
-/// Bytes of tools that a search answers: very large schemas come with the next, narrower search.
+/// Bytes of tools in the answer to a search. With very large schemas, the answer has fewer tools,
+/// and a narrower query finds the others.
 const FOUND_BYTES_MAX: usize = 1024 * 1024;
-/// Bytes of a query that are looked at.
+/// Bytes of a query that are used; the rest is ignored.
 const QUERY_MAX: usize = 1_024;
 
-/// The list in search mode, as JSON with a comma between.
-pub const LIST: &str = concat!(
-    r#"{"name":"tool_search","description":"Find tools by what they do. Answers the best matches with names, descriptions and input schemas; run one with execute_tool. An empty query lists the first tools by name.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"Words to look for in names, keywords and descriptions"},"limit":{"type":"integer","minimum":1,"maximum":50,"default":10,"description":"How many tools to answer at most"}},"required":["query"]}},"#,
-    r#"{"name":"execute_tool","description":"Run a tool that tool_search found.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"The tool's name, exactly as tool_search gave it"},"arguments":{"type":"object","description":"The tool's arguments, as its input schema asks for"}},"required":["name"]}}"#
+/// The tools of search mode as JSON, separated by a comma.
+pub const TOOLS_JSON: &str = concat!(
+    r#"{"name":"tool_search","description":"Find tools by what they do. Returns the best matches with names, descriptions and input schemas; run one with execute_tool. An empty query lists the first tools by name.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"Words to look for in names, keywords and descriptions"},"limit":{"type":"integer","minimum":1,"maximum":50,"default":10,"description":"Maximum number of tools to return"}},"required":["query"]}},"#,
+    r#"{"name":"execute_tool","description":"Run a tool that tool_search found.","inputSchema":{"type":"object","properties":{"name":{"type":"string","description":"The tool's name, exactly as tool_search returned it"},"arguments":{"type":"object","description":"The tool's arguments, as its input schema requires"}},"required":["name"]}}"#
 );
 
 #[derive(Deserialize)]
-struct Wanted<'a> {
+struct SearchArguments<'a> {
     #[serde(borrow, default)]
     query: Option<&'a RawValue>,
     #[serde(default)]
@@ -42,38 +44,40 @@ struct Wanted<'a> {
 }
 
 #[derive(Deserialize)]
-struct Execution<'a> {
+struct ExecuteArguments<'a> {
     #[serde(borrow, default)]
     name: Option<&'a RawValue>,
     #[serde(borrow, default)]
     arguments: Option<&'a RawValue>,
 }
 
-/// What `tool_search` asks for.
+/// The arguments of `tool_search`.
 pub struct Query {
     text: String,
     limit: usize,
 }
 
 impl Query {
-    /// An error in words for the model.
+    /// The error is a tool result, so that the model can correct itself.
     pub fn read(arguments: &str) -> Result<Self, ToolResult> {
-        let wanted: Wanted<'_> = serde_json::from_str(arguments)
+        let arguments: SearchArguments<'_> = serde_json::from_str(arguments)
             .map_err(|_| ToolResult::error("`limit` must be a number from 1 to 50"))?;
-        let query = match wanted.query.map(text) {
+        let query = match arguments.query.map(text) {
             None => Cow::Borrowed(""),
             Some(Some(query)) => query,
-            Some(None) => return Err(ToolResult::error("`query` must be a text")),
+            Some(None) => return Err(ToolResult::error("`query` must be a string")),
         };
-        // A float becomes the nearest number there is, and never a strange one.
-        let limit = wanted.limit.map_or(LIMIT_DEFAULT, |limit| limit as usize);
+        // The conversion saturates, and NaN becomes 0.
+        let limit = arguments
+            .limit
+            .map_or(LIMIT_DEFAULT, |limit| limit as usize);
         Ok(Self {
             text: cut(&query, QUERY_MAX).to_owned(),
             limit: limit.clamp(1, LIMIT_MAX),
         })
     }
 
-    /// The best tools of a view. Takes long where there are many.
+    /// Finds the best tools of a view. Slow for a view with many tools.
     pub fn answer(&self, view: &View, era: Era) -> ToolResult {
         let found = view.index().search(&self.text, self.limit);
         ToolResult::object(&write(view, era, &found))
@@ -97,10 +101,11 @@ fn write(view: &View, era: Era, found: &[usize]) -> String {
     format!(r#"{{"tools":[{tools}],"total":{total}}}"#)
 }
 
-/// The tool that `execute_tool` names and its arguments; an error in words for the model.
+/// Reads the tool and its arguments from those of `execute_tool`. The error is a tool result, so
+/// that the model can correct itself.
 pub fn read_execution(arguments: &str) -> Result<(Cow<'_, str>, &str), ToolResult> {
-    let read: Execution<'_> = serde_json::from_str(arguments)
-        .map_err(|_| ToolResult::error("`name` and `arguments` must stand once"))?;
+    let read: ExecuteArguments<'_> = serde_json::from_str(arguments)
+        .map_err(|_| ToolResult::error("`name` and `arguments` must occur only once"))?;
     let name = read
         .name
         .and_then(text)
@@ -128,7 +133,7 @@ mod tests {
 
     #[test]
     fn the_list_of_search_mode_is_two_tools() {
-        let list: Value = serde_json::from_str(&format!("[{LIST}]")).expect("JSON");
+        let list: Value = serde_json::from_str(&format!("[{TOOLS_JSON}]")).expect("JSON");
         let names: Vec<_> = list
             .as_array()
             .expect("a list")

@@ -1,4 +1,4 @@
-//! `tools/list` and `tools/call`, the same in both eras but for their form.
+//! `tools/list` and `tools/call`, for both eras; `legacy` and `modern` write the answers.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use super::{
     refusal::{Refusal, echo},
     results::ToolResult,
     search,
-    tools::{Target, Tool, param_headers},
+    tools::{Tool, ToolSource, param_headers},
     view::View,
 };
 use crate::methods::calls::outcome_of;
 
-/// Tools that are searched at once; more take longer than a millisecond.
+/// Searches in more tools than this take over a millisecond and run on `App::compute`.
 const SMALL_SEARCH: usize = 100;
 
 impl Mcp {
-    /// One page of tools as JSON, and the cursor of the next.
-    pub(super) async fn list(
+    /// One page of tools as JSON, and the cursor of the next page.
+    pub(super) async fn list_tools(
         &self,
         exchange: &Exchange<'_>,
         era: Era,
         params: &Params<'_>,
     ) -> Result<(Bytes, Option<String>), Refusal> {
-        let bad_cursor = || Refusal::invalid_params("the cursor is none of this list");
+        let bad_cursor = || Refusal::invalid_params("the cursor is invalid; list from the start");
         let cursor = params.cursor();
         let cursor = cursor
             .map(|cursor| cursor.ok_or_else(bad_cursor))
@@ -35,16 +35,16 @@ impl Mcp {
         if exchange.mode == Mode::Search {
             return match cursor {
                 Some(_) => Err(bad_cursor()),
-                None => Ok((Bytes::from_static(search::LIST.as_bytes()), None)),
+                None => Ok((Bytes::from_static(search::TOOLS_JSON.as_bytes()), None)),
             };
         }
-        let view = self.views.of(&exchange.caller.user).await?;
+        let view = self.views.get(&exchange.caller.user).await?;
         let page = view.page(era, cursor.as_deref()).ok_or_else(bad_cursor)?;
         Ok((page.tools, page.next))
     }
 
     /// Answers `tools/call`.
-    pub(super) async fn call(
+    pub(super) async fn call_tool(
         &self,
         exchange: &Exchange<'_>,
         era: Era,
@@ -56,7 +56,7 @@ impl Mcp {
         let arguments = params
             .arguments()
             .map_err(|_| Refusal::invalid_params("`arguments` must be an object"))?;
-        let view = self.views.of(&exchange.caller.user).await?;
+        let view = self.views.get(&exchange.caller.user).await?;
         if exchange.mode == Mode::Search {
             return match &*name {
                 search::SEARCH => self.search(exchange, view, era, arguments).await,
@@ -70,7 +70,7 @@ impl Mcp {
         if era == Era::Modern {
             param_headers::check(&tool.headers, exchange.headers, arguments)?;
         }
-        self.run(exchange, era, tool, arguments)
+        self.run_tool(exchange, era, tool, arguments)
             .await
             .ok_or_else(|| Refusal::unknown_tool(&name))
     }
@@ -95,7 +95,7 @@ impl Mcp {
         Ok(Box::pin(self.compute.run(user, answer)).await?)
     }
 
-    /// Answers `execute_tool`: what is wrong with it is told the model, which chose the name.
+    /// Answers `execute_tool`. Errors become a tool result, so that the model can correct itself.
     async fn execute(
         &self,
         exchange: &Exchange<'_>,
@@ -110,18 +110,18 @@ impl Mcp {
         let unknown = || {
             let name = echo(&name);
             ToolResult::error(&format!(
-                "there is no tool `{name}`; find names with tool_search"
+                "unknown tool `{name}`; find names with tool_search"
             ))
         };
         let Some(tool) = view.find(&name) else {
             return unknown();
         };
-        let result = self.run(exchange, era, tool, arguments).await;
+        let result = self.run_tool(exchange, era, tool, arguments).await;
         result.unwrap_or_else(unknown)
     }
 
-    /// Runs a tool; `None` if it has vanished since it was listed.
-    async fn run(
+    /// Runs a tool; `None` if it no longer exists.
+    async fn run_tool(
         &self,
         exchange: &Exchange<'_>,
         era: Era,
@@ -129,14 +129,14 @@ impl Mcp {
         arguments: &str,
     ) -> Option<ToolResult> {
         let caller = exchange.caller;
-        let reply = match &tool.target {
-            Target::Method { visible, .. } => {
+        let reply = match &tool.source {
+            ToolSource::Method { visible, .. } => {
                 let arrived = exchange.arrived;
                 self.calls
                     .call_one(caller, visible, arguments, arrived, exchange.reports)
                     .await
             }
-            Target::Script(script) => {
+            ToolSource::Script(script) => {
                 let reply = Box::pin(self.scripts.run(caller, script, arguments)).await;
                 let took = exchange.arrived.elapsed();
                 let outcome = outcome_of(&reply);

@@ -1,7 +1,7 @@
-//! Streams that tell one user that their list of tools has changed, and nobody else.
+//! Streams that notify a client when its user's list of tools has changed.
 //!
-//! A change anywhere wakes them all; each then compares a few numbers, and only if its own list
-//! really reads differently it says so.
+//! A change of any method or script wakes all streams. Each stream compares the digest of its
+//! user's list and sends a notification only if the digest differs.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,12 +23,12 @@ use crate::{
     streams::OpenStream,
 };
 
-/// How often an open stream asks whether its credential still holds.
+/// How often an open stream checks that its credential is still valid.
 pub(super) const RECHECK_EVERY: Duration = Duration::from_secs(1);
-/// Changes within this time are told as one.
+/// Changes within this time cause one notification.
 const SETTLE: Duration = Duration::from_millis(100);
 
-/// What a stream is told of.
+/// What a stream watches.
 pub struct Sources {
     pub views: Arc<Views>,
     pub directory: Arc<Directory>,
@@ -37,11 +37,11 @@ pub struct Sources {
     pub shutdown: CancellationToken,
 }
 
-/// What a stream was opened for.
-pub struct Wanted {
+/// What the client requested.
+pub struct StreamRequest {
     pub era: Era,
     pub mode: Mode,
-    /// Whether changes of the list are told at all.
+    /// Whether to notify of changes of the list.
     pub list_changed: bool,
     /// The id of the request that opened a modern stream.
     pub subscription: Option<String>,
@@ -51,11 +51,11 @@ pub struct Stream {
     sources: Sources,
     users: broadcast::Receiver<DirectoryChange>,
     caller: Caller,
-    wanted: Wanted,
+    request: StreamRequest,
     recheck: Interval,
-    /// When to look at the list again.
-    look_at: Option<Instant>,
-    /// The list as it was told last.
+    /// When to check the list again.
+    check_at: Option<Instant>,
+    /// The digest of the list at the last check.
     digest: u64,
     state: State,
     _open: OpenStream,
@@ -73,17 +73,17 @@ impl Stream {
     pub async fn open(
         sources: Sources,
         caller: Caller,
-        wanted: Wanted,
+        request: StreamRequest,
         open: OpenStream,
         counted: StreamCounted,
     ) -> Result<Self, PoolError> {
         let mut recheck = interval(RECHECK_EVERY);
         recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // In this order: what changes after the list was read is heard of.
+        // Subscribe before reading the list, so that no later change is missed.
         let users = sources.directory.subscribe();
-        let view = sources.views.of(&caller.user).await?;
-        let digest = view.list(wanted.era).digest();
-        let state = match wanted.subscription {
+        let view = sources.views.get(&caller.user).await?;
+        let digest = view.list(request.era).digest();
+        let state = match request.subscription {
             Some(_) => State::Opening,
             None => State::Open,
         };
@@ -91,9 +91,9 @@ impl Stream {
             sources,
             users,
             caller,
-            wanted,
+            request,
             recheck,
-            look_at: None,
+            check_at: None,
             digest,
             state,
             _open: open,
@@ -101,68 +101,68 @@ impl Stream {
         })
     }
 
-    /// The next message as JSON; `None` once the credential is refused or the server stops.
+    /// The next message as JSON; `None` after the credential was rejected or the server stopped.
     pub async fn next(&mut self) -> Option<String> {
         match self.state {
             State::Ended => return None,
             State::Opening => {
                 self.state = State::Open;
                 let acknowledged =
-                    modern::acknowledgement(self.subscription(), self.wanted.list_changed);
+                    modern::acknowledgement(self.subscription(), self.request.list_changed);
                 return Some(acknowledged);
             }
             State::Open => {}
         }
         if self.next_change().await {
-            return Some(modern::list_changed(self.wanted.subscription.as_deref()));
+            return Some(modern::list_changed(self.request.subscription.as_deref()));
         }
         self.state = State::Ended;
-        let subscription = self.wanted.subscription.as_deref();
+        let subscription = self.request.subscription.as_deref();
         subscription.map(modern::subscription_ended)
     }
 
     fn subscription(&self) -> &str {
-        self.wanted.subscription.as_deref().unwrap_or("null")
+        self.request.subscription.as_deref().unwrap_or("null")
     }
 
     /// Waits until the list has changed; false at the end of the stream.
     async fn next_change(&mut self) -> bool {
         loop {
-            let look_at = self.look_at.unwrap_or_else(Instant::now);
+            let check_at = self.check_at.unwrap_or_else(Instant::now);
             tokio::select! {
                 biased;
                 () = self.sources.shutdown.cancelled() => return false,
                 _ = self.recheck.tick() => {
-                    if !self.is_let_in() {
+                    if !self.is_admitted() {
                         return false;
                     }
                 }
-                () = sleep_until(look_at), if self.look_at.is_some() => {
-                    self.look_at = None;
-                    if !self.is_let_in() {
+                () = sleep_until(check_at), if self.check_at.is_some() => {
+                    self.check_at = None;
+                    if !self.is_admitted() {
                         return false;
                     }
                     if self.has_changed().await {
                         // Building the list may have taken a while.
-                        return self.is_let_in();
+                        return self.is_admitted();
                     }
                 }
                 changed = self.sources.methods.changed() => {
                     if changed.is_err() {
                         return false;
                     }
-                    self.look_soon();
+                    self.schedule_check();
                 }
                 changed = self.sources.scripts.changed() => {
                     if changed.is_err() {
                         return false;
                     }
-                    self.look_soon();
+                    self.schedule_check();
                 }
                 change = self.users.recv() => {
                     match change {
                         Ok(change) if !self.concerns(change) => {}
-                        Ok(_) | Err(RecvError::Lagged(_)) => self.look_soon(),
+                        Ok(_) | Err(RecvError::Lagged(_)) => self.schedule_check(),
                         Err(RecvError::Closed) => return false,
                     }
                 }
@@ -170,9 +170,9 @@ impl Stream {
         }
     }
 
-    fn look_soon(&mut self) {
+    fn schedule_check(&mut self) {
         let soon = Instant::now() + SETTLE;
-        self.look_at.get_or_insert(soon);
+        self.check_at.get_or_insert(soon);
     }
 
     fn concerns(&self, change: DirectoryChange) -> bool {
@@ -185,8 +185,8 @@ impl Stream {
         }
     }
 
-    /// Whether the caller would be let in now, and as whom.
-    fn is_let_in(&mut self) -> bool {
+    /// Resolves the caller again; false if the caller may no longer use MCP.
+    fn is_admitted(&mut self) -> bool {
         match self
             .sources
             .directory
@@ -201,15 +201,15 @@ impl Stream {
     }
 
     async fn has_changed(&mut self) -> bool {
-        if !self.wanted.list_changed || self.wanted.mode == Mode::Search {
+        if !self.request.list_changed || self.request.mode == Mode::Search {
             return false;
         }
-        let Ok(view) = self.sources.views.of(&self.caller.user).await else {
-            // The user has too much else in progress.
-            self.look_soon();
+        let Ok(view) = self.sources.views.get(&self.caller.user).await else {
+            // The user has too many computations in progress: try again later.
+            self.schedule_check();
             return false;
         };
-        let digest = view.list(self.wanted.era).digest();
+        let digest = view.list(self.request.era).digest();
         std::mem::replace(&mut self.digest, digest) != digest
     }
 }

@@ -1,7 +1,7 @@
-//! A method or a stored script as a tool: its name, and its schemas made safe.
+//! Turns a method or a stored script into a tool, with a safe name and safe schemas.
 //!
-//! A list is read as a whole: one schema that a client cannot take costs it every tool. So what
-//! others publish is changed as little as possible, and as much as clients in use need.
+//! Clients reject a whole list because of one schema that they cannot read. So schemas are changed
+//! where clients in use require it, and as little as possible.
 
 pub mod param_headers;
 mod schema;
@@ -18,71 +18,74 @@ use crate::{identity::User, methods::registry::Definition, scripts::ScriptTool};
 /// One tool as one user sees it.
 pub struct Tool {
     pub name: Arc<str>,
-    pub target: Target,
-    pub output: Output,
+    pub source: ToolSource,
+    pub output: OutputSchema,
     /// Arguments that modern clients repeat in headers.
     pub headers: Vec<ParamHeader>,
 }
 
-/// What stands behind a tool.
-pub enum Target {
+/// The method or script that a tool calls.
+pub enum ToolSource {
     Method {
-        /// The name the user calls it by.
+        /// The visible name, by which the user calls the method.
         visible: String,
         definition: Arc<Definition>,
     },
     Script(Arc<ScriptTool>),
 }
 
-/// Which lists say what a successful result looks like; there it then also has to be.
+/// The output schema that lists show for a tool. A successful result must match it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Output {
-    Unsaid,
-    /// An object; both eras know that.
+pub enum OutputSchema {
+    /// No schema.
+    Absent,
+    /// A schema for an object, in both eras.
     Object,
-    /// Any value; only the modern era knows that.
+    /// A schema for another type, which only the modern era allows.
     AnyValue,
 }
 
-/// A tool and its place in the lists.
-pub struct Projected {
+/// A tool and its serialised forms.
+pub struct ListedTool {
     pub tool: Tool,
-    /// Whether it is the user's own, and when it was registered: what decides over a name.
+    /// Of several tools with one name, an own tool wins, then the lowest `place`.
     pub is_own: bool,
+    /// The order of registration.
     pub place: u64,
-    /// As JSON; the legacy form only where it is another one.
+    /// The tool as JSON.
     pub modern: String,
+    /// `None` if the legacy form is the same.
     pub legacy: Option<String>,
 }
 
 impl Tool {
     pub fn description(&self) -> &str {
-        match &self.target {
-            Target::Method { definition, .. } => &definition.description,
-            Target::Script(script) => &script.description,
+        match &self.source {
+            ToolSource::Method { definition, .. } => &definition.description,
+            ToolSource::Script(script) => &script.description,
         }
     }
 
     pub fn keywords(&self) -> &[String] {
-        match &self.target {
-            Target::Method { definition, .. } => &definition.keywords,
-            Target::Script(_) => &[],
+        match &self.source {
+            ToolSource::Method { definition, .. } => &definition.keywords,
+            ToolSource::Script(_) => &[],
         }
     }
 
     fn public_name(&self) -> String {
-        match &self.target {
-            Target::Method { visible, .. } => tool_name(visible),
-            // People name scripts freely; clients take letters, digits, `_` and `-`.
-            Target::Script(script) => script.name.replace(|c: char| !is_name_character(c), "_"),
+        match &self.source {
+            ToolSource::Method { visible, .. } => tool_name(visible),
+            // Names of scripts are free; clients accept letters, digits, `_` and `-`.
+            ToolSource::Script(script) => script.name.replace(|c: char| !is_name_character(c), "_"),
         }
     }
 
-    /// The name that people know what stands behind it by.
-    pub fn source(&self) -> &str {
-        match &self.target {
-            Target::Method { visible, .. } => visible,
-            Target::Script(script) => &script.name,
+    /// The name of the method or script, as users know it.
+    pub fn source_name(&self) -> &str {
+        match &self.source {
+            ToolSource::Method { visible, .. } => visible,
+            ToolSource::Script(script) => &script.name,
         }
     }
 }
@@ -93,7 +96,7 @@ fn is_name_character(character: char) -> bool {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Written<'a> {
+struct ToolJson<'a> {
     name: &'a str,
     description: &'a str,
     input_schema: &'a Value,
@@ -101,24 +104,25 @@ struct Written<'a> {
     output_schema: Option<&'a Value>,
 }
 
-/// A method as a tool of `viewer`; `None` if it is none, or its owner is gone.
+/// A method as a tool of `viewer`; `None` if it is not published as a tool, or its owner is
+/// inactive.
 pub fn of_method(
     viewer: UserId,
     owner: &User,
     definition: &Arc<Definition>,
     place: u64,
-) -> Option<Projected> {
+) -> Option<ListedTool> {
     definition.tool_name.as_ref()?;
     let is_own = owner.id == viewer;
     if !is_own && !owner.active {
         return None;
     }
-    let target = Target::Method {
+    let source = ToolSource::Method {
         visible: visible_name(viewer, owner.as_owner(), &definition.name).into_owned(),
         definition: Arc::clone(definition),
     };
     Some(project(
-        target,
+        source,
         definition.params_schema.as_ref(),
         definition.result_schema.as_ref(),
         is_own,
@@ -126,11 +130,11 @@ pub fn of_method(
     ))
 }
 
-pub fn of_script(script: &Arc<ScriptTool>) -> Projected {
-    let target = Target::Script(Arc::clone(script));
-    // Scripts stand behind methods of the same kind: a method is there because a space runs.
+pub fn of_script(script: &Arc<ScriptTool>) -> ListedTool {
+    let source = ToolSource::Script(Arc::clone(script));
+    // Methods win over scripts with the same tool name: a method exists because a space runs.
     project(
-        target,
+        source,
         script.params_schema.as_ref(),
         None,
         script.is_own,
@@ -139,39 +143,39 @@ pub fn of_script(script: &Arc<ScriptTool>) -> Projected {
 }
 
 fn project(
-    target: Target,
+    source: ToolSource,
     params_schema: Option<&Value>,
     result_schema: Option<&Value>,
     is_own: bool,
     place: u64,
-) -> Projected {
+) -> ListedTool {
     let mut input = params_schema.cloned().unwrap_or_else(|| json!({}));
     schema::make_object_root(&mut input);
-    let headers = param_headers::take(&mut input);
+    let headers = param_headers::extract(&mut input);
     let output = result_schema.and_then(schema::portable_output);
     let mut tool = Tool {
         name: Arc::default(),
-        target,
+        source,
         output: match &output {
-            None => Output::Unsaid,
-            Some(schema) if schema.get("type") == Some(&json!("object")) => Output::Object,
-            Some(_) => Output::AnyValue,
+            None => OutputSchema::Absent,
+            Some(schema) if schema.get("type") == Some(&json!("object")) => OutputSchema::Object,
+            Some(_) => OutputSchema::AnyValue,
         },
         headers,
     };
     tool.name = tool.public_name().into();
     let write = |output_schema: Option<&Value>| {
-        let written = Written {
+        let tool_json = ToolJson {
             name: &tool.name,
             description: tool.description(),
             input_schema: &input,
             output_schema,
         };
-        serde_json::to_string(&written).expect("a tool is always JSON")
+        serde_json::to_string(&tool_json).expect("a tool is always JSON")
     };
-    Projected {
+    ListedTool {
         modern: write(output.as_ref()),
-        legacy: (tool.output == Output::AnyValue).then(|| write(None)),
+        legacy: (tool.output == OutputSchema::AnyValue).then(|| write(None)),
         tool,
         is_own,
         place,

@@ -1,4 +1,4 @@
-//! The tools of one user, written once: an answer to `tools/list` copies nothing of them.
+//! The tools of one user, serialised once: an answer to `tools/list` does not copy them.
 
 mod cache;
 mod list;
@@ -16,11 +16,11 @@ use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use super::{
     era::Era,
     search::Index,
-    tools::{Projected, Tool},
+    tools::{ListedTool, Tool},
 };
 use crate::{identity::User, methods::registry::ToolsVersion};
 
-/// What a view depends on: while this is the same, the view is.
+/// Everything a view depends on: equal stamps mean equal views.
 #[derive(Clone)]
 pub struct Stamp {
     user: Arc<User>,
@@ -49,48 +49,49 @@ pub struct View {
     index: OnceLock<Index>,
 }
 
-/// A tool that is not in the list, because another one has its name.
+/// A tool that is not listed, because another tool has the same name.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Shadowed {
+pub struct ShadowedTool {
     pub tool: String,
-    /// What stands behind the one left out, and behind the one kept.
+    /// The method or script of the omitted tool.
     pub source: String,
-    pub by: String,
+    /// The method or script of the listed tool.
+    pub winner: String,
 }
 
 impl View {
-    /// Of several tools with one name the user's own stays, else the one registered first.
-    fn new(stamp: Stamp, mut projected: Vec<Projected>) -> (Self, Vec<Shadowed>) {
-        projected.sort_by(|a, b| {
-            let rank = |p: &Projected| (!p.is_own, p.place);
+    /// Of several tools with one name, the user's own is kept, else the one registered first.
+    fn new(stamp: Stamp, mut listed: Vec<ListedTool>) -> (Self, Vec<ShadowedTool>) {
+        listed.sort_by(|a, b| {
+            let rank = |p: &ListedTool| (!p.is_own, p.place);
             let by_name = a.tool.name.cmp(&b.tool.name);
             by_name
                 .then_with(|| rank(a).cmp(&rank(b)))
-                .then_with(|| a.tool.source().cmp(b.tool.source()))
+                .then_with(|| a.tool.source_name().cmp(b.tool.source_name()))
         });
         let mut shadowed = Vec::new();
-        projected.dedup_by(|later, kept| {
-            let is_doubled = later.tool.name == kept.tool.name;
-            if is_doubled {
-                shadowed.push(Shadowed {
+        listed.dedup_by(|later, kept| {
+            let is_duplicate = later.tool.name == kept.tool.name;
+            if is_duplicate {
+                shadowed.push(ShadowedTool {
                     tool: kept.tool.name.to_string(),
-                    source: later.tool.source().to_owned(),
-                    by: kept.tool.source().to_owned(),
+                    source: later.tool.source_name().to_owned(),
+                    winner: kept.tool.source_name().to_owned(),
                 });
             }
-            is_doubled
+            is_duplicate
         });
-        let modern = List::new(projected.iter().map(|p| p.modern.as_str()));
-        let legacy = if projected.iter().any(|p| p.legacy.is_some()) {
+        let modern = List::new(listed.iter().map(|p| p.modern.as_str()));
+        let legacy = if listed.iter().any(|p| p.legacy.is_some()) {
             List::new(
-                projected
+                listed
                     .iter()
                     .map(|p| p.legacy.as_ref().unwrap_or(&p.modern).as_str()),
             )
         } else {
             modern.clone()
         };
-        let tools: Vec<_> = projected.into_iter().map(|p| p.tool).collect();
+        let tools: Vec<_> = listed.into_iter().map(|p| p.tool).collect();
         let by_name = tools.iter().enumerate();
         let view = Self {
             by_name: by_name
@@ -120,18 +121,18 @@ impl View {
         &self.tools
     }
 
-    /// Built when somebody searches.
+    /// Built by the first search.
     pub fn index(&self) -> &Index {
         self.index.get_or_init(|| Index::new(&self.tools))
     }
 
-    /// The page after a cursor; `None` for a cursor that is none of ours.
+    /// The page after a cursor; `None` if the cursor is malformed.
     pub fn page(&self, era: Era, cursor: Option<&str>) -> Option<Page> {
         let from = match cursor {
             None => 0,
             Some(cursor) => {
                 let after = read_cursor(cursor)?;
-                // The list may have changed since: what counts is the name, not the number.
+                // By name and not by index: the list may have changed since the last page.
                 self.tools.partition_point(|tool| *tool.name <= *after)
             }
         };
@@ -140,15 +141,15 @@ impl View {
         Some(Page { tools, next })
     }
 
-    /// About how much memory it takes.
+    /// The approximate memory of the view.
     fn bytes(&self) -> usize {
         let lists = self.legacy.bytes() + self.modern.bytes();
-        // The index is about as large as what it is made of.
+        // The index is about as large as the list.
         lists + self.modern.bytes() + self.tools.len() * 500
     }
 }
 
-/// A cursor is the last name before the page; the mark tells ours from others.
+/// A cursor is this mark and the last name of the previous page; text without the mark is rejected.
 const CURSOR_MARK: &str = "after:";
 
 fn write_cursor(name: &str) -> String {

@@ -1,21 +1,21 @@
-//! Holes that random sequences found or would seldom find, each as a sequence of its own.
+//! Fixed sequences for escalations that random sequences found, or would seldom find.
 
 use serde_json::{Value, json};
 
 use crate::{
     model::{Cred, Kind},
     runtime,
-    world::{Answer, Presents, World},
+    world::{Answer, Auth, World},
 };
 
 /// A user of the server under test, with a session.
-struct Someone {
+struct TestUser {
     id: String,
     role: String,
     session: Cred,
 }
 
-async fn someone(world: &World, permissions: &[&str]) -> Someone {
+async fn create_user(world: &World, permissions: &[&str]) -> TestUser {
     let role = world.name("role");
     let body = json!({"name": role, "permissions": permissions});
     let created = world.as_root("POST", "/api/roles", body).await;
@@ -24,42 +24,30 @@ async fn someone(world: &World, permissions: &[&str]) -> Someone {
     let user = world.as_root("POST", "/api/users", body).await;
     let login = json!({"username": name, "password": password});
     let answer = world
-        .send("POST", "/api/auth/login", &Presents::Nothing, Some(login))
+        .send("POST", "/api/auth/login", &Auth::Nothing, Some(login))
         .await;
-    Someone {
+    TestUser {
         id: user.str("id"),
         role: created.str("id"),
-        session: cred(
+        session: Cred::new(
             answer.cookie.expect("a session"),
+            0,
             Kind::Session { id: String::new() },
         ),
     }
 }
 
-fn cred(value: String, kind: Kind) -> Cred {
-    Cred {
-        value,
-        subject: 0,
-        holder: 0,
-        kind,
-        expires_at: None,
-        parent: None,
-        maker: None,
-        ended: false,
-    }
-}
-
 async fn post(world: &World, path: &str, by: &Cred, body: Value) -> Answer {
-    let presents = Presents::Cred(by);
-    world.send("POST", path, &presents, Some(body)).await
+    let auth = Auth::Cred(by);
+    world.send("POST", path, &auth, Some(body)).await
 }
 
 #[test]
-fn escalation_an_agent_token_that_rotates_itself_ends_with_the_right_of_its_maker() {
+fn escalation_an_agent_token_that_rotated_itself_ends_when_its_creator_loses_the_permission() {
     runtime().block_on(async {
         let world = World::start().await;
-        let owner = someone(&world, &["use_spaces"]).await;
-        let manager = someone(&world, &["use_spaces", "manage_spaces"]).await;
+        let owner = create_user(&world, &["use_spaces"]).await;
+        let manager = create_user(&world, &["use_spaces", "manage_spaces"]).await;
         let space = post(
             &world,
             "/api/spaces",
@@ -68,15 +56,16 @@ fn escalation_an_agent_token_that_rotates_itself_ends_with_the_right_of_its_make
         )
         .await;
         let path = format!("/api/spaces/{}/agent-token", space.str("id"));
-        let agent = |answer: &Answer| cred(answer.str("agent_token"), Kind::Agent { space: 0 });
+        let agent =
+            |answer: &Answer| Cred::new(answer.str("agent_token"), 0, Kind::Agent { space: 0 });
 
         let first = post(&world, &path, &manager.session, json!({})).await;
         let second = post(&world, &path, &agent(&first), json!({})).await;
         assert_eq!(second.status, 200, "{}", second.text);
         let second = agent(&second);
         let me = async || {
-            let presents = Presents::Cred(&second);
-            let answer = world.send("GET", "/api/auth/me", &presents, None).await;
+            let auth = Auth::Cred(&second);
+            let answer = world.send("GET", "/api/auth/me", &auth, None).await;
             (answer.status, answer.str("id"))
         };
         assert_eq!(me().await, (200, owner.id.clone()));

@@ -1,4 +1,4 @@
-//! What a successful change does to the model.
+//! Applies successful changes to the model.
 
 use std::collections::BTreeSet;
 
@@ -18,14 +18,14 @@ use crate::{
 const SESSION_DAYS: i64 = 30;
 const DAY: i64 = 24 * 60 * 60 * 1_000;
 
-/// Takes a change in. Returns the credential that the answer rightly holds.
+/// Applies a change. Returns the new credential that the answer may contain.
 pub fn apply(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Option<CredIx> {
-    let made = take_in(model, caller, act, answer);
+    let created = apply_act(model, caller, act, answer);
     model.end_lost_agent_tokens();
-    made
+    created
 }
 
-fn take_in(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Option<CredIx> {
+fn apply_act(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Option<CredIx> {
     let subject = caller.subject;
     match act {
         Act::Other | Act::Never(_) | Act::RunScript { .. } | Act::Call { .. } => {}
@@ -143,9 +143,9 @@ fn take_in(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Opt
             let owner = model.spaces[space].owner;
             let value = answer.str("agent_token");
             let new = add_cred(model, caller, value, owner, kind, None);
-            // A token that rotates itself still counts as made by its first maker.
-            let inherited = caller.cred.and_then(|cred| model.creds[cred].maker);
-            model.creds[new].maker = inherited.or((subject != owner).then_some(subject));
+            // A token that rotates itself keeps its first creator.
+            let inherited = caller.cred.and_then(|cred| model.creds[cred].creator);
+            model.creds[new].creator = inherited.or((subject != owner).then_some(subject));
             return Some(new);
         }
         act => resource(model, caller, act, answer),
@@ -153,7 +153,7 @@ fn take_in(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) -> Opt
     None
 }
 
-/// Changes that never make a credential.
+/// Changes that never create a credential.
 fn resource(model: &mut Model, caller: &Caller, act: Act, answer: &Answer) {
     let subject = caller.subject;
     match act {
@@ -245,14 +245,9 @@ fn add_cred(
     expires_at: Option<i64>,
 ) -> CredIx {
     model.creds.push(Cred {
-        value,
-        subject,
         holder: caller.person,
-        kind,
         expires_at,
-        parent: None,
-        maker: None,
-        ended: false,
+        ..Cred::new(value, subject, kind)
     });
     model.creds.len() - 1
 }
@@ -300,7 +295,7 @@ fn delete_user(model: &mut Model, user: UserIx) {
     own.for_each(|sink| sink.deleted = true);
 }
 
-/// The startup script that a new space has, perhaps by its template.
+/// The startup script of a new space, which may come from its template.
 fn startup_of(model: &Model, answer: &Answer) -> Option<usize> {
     let id = answer.str("startup_script_id");
     model.scripts.iter().position(|script| script.id == id)

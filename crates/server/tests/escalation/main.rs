@@ -1,14 +1,14 @@
-//! The escalation test: random users with random permissions make random requests of every
-//! changing route, against the real router. After each answer an oracle that knows nothing of the
-//! server's code checks that no user obtained a credential, code execution or a view beyond what
-//! their permissions allow.
+//! The escalation test: random users with random permissions send random requests to every route
+//! of the real router. After each answer, an oracle that uses no code of the server checks that no
+//! user obtained a credential, code execution or a view beyond their permissions.
 //!
-//! - `SVC_ESCALATION_SEQUENCES=20000`: how many sequences (default [`SEQUENCES`]).
+//! - `SVC_ESCALATION_SEQUENCES=20000`: the number of sequences (default [`SEQUENCES`]).
 //! - `SVC_ESCALATION_SEED=7`: only this sequence; a failure prints the seed.
-//! - `SVC_ESCALATION_STEPS=0,4,9`: with a seed, only these of its steps.
-//! - `SVC_ESCALATION_IGNORE=power.role,view.list`: rules that are not judged.
-//! - `SVC_ESCALATION_COVERAGE=1`: print how often each route was asked and succeeded.
-//! - `SVC_ESCALATION_SURVEY=1`: go on after a failure; list every broken rule with its first seed.
+//! - `SVC_ESCALATION_STEPS=0,4,9`: with a seed, only these steps of the sequence.
+//! - `SVC_ESCALATION_IGNORE=power.role,view.list`: rules that are not checked.
+//! - `SVC_ESCALATION_COVERAGE=1`: print how many requests each route got, and how many succeeded.
+//! - `SVC_ESCALATION_SURVEY=1`: continue after a failure; list every broken rule with its first
+//!   seed.
 
 mod directed;
 mod effects;
@@ -35,21 +35,21 @@ use self::{
     model::PERMISSIONS,
     sequence::{Coverage, Failure, Sequence, step_seeds},
     steps::CHANGES,
-    views::{LOOKS, NOT_LOOKED_AT},
+    views::{EXCLUDED_READS, READS},
     world::World,
 };
 
 /// Sequences of a run without settings.
 const SEQUENCES: u64 = 2_000;
-/// Sequences that share one server: more would make its lists long.
+/// Sequences that share one server; with more, the server's lists would get long.
 const SEQUENCES_PER_WORLD: u64 = 40;
-/// Threads, each with servers of its own.
+/// Threads, each with its own servers.
 const WORKERS: usize = 2;
 /// The first seed of a run.
 const FIRST_SEED: u64 = 1;
 
-/// Rules that a run leaves out (`SVC_ESCALATION_IGNORE`), to look for others.
-fn gaps() -> Vec<String> {
+/// Rules that a run does not check (`SVC_ESCALATION_IGNORE`), so that it can find others.
+fn ignored_rules() -> Vec<String> {
     let ignored = std::env::var("SVC_ESCALATION_IGNORE").unwrap_or_default();
     ignored.split(',').map(str::to_owned).collect()
 }
@@ -59,8 +59,8 @@ fn escalation_every_route_has_a_generator() {
     let covered: BTreeSet<_> = CHANGES
         .iter()
         .map(|row| (row.0, row.1))
-        .chain(LOOKS.iter().map(|row| ("GET", row.0)))
-        .chain(NOT_LOOKED_AT.iter().map(|&path| ("GET", path)))
+        .chain(READS.iter().map(|row| ("GET", row.0)))
+        .chain(EXCLUDED_READS.iter().map(|&path| ("GET", path)))
         .collect();
     let table = route_table();
     let routes: BTreeSet<_> = table
@@ -127,7 +127,7 @@ fn escalation_no_sequence_gives_more_than_is_held() {
         .collect();
     assert!(
         run.sequences < SEQUENCES || never.is_empty(),
-        "routes that never succeeded, so that nothing was tested: {never:?}"
+        "routes without a successful request, which tested nothing: {never:?}"
     );
 }
 
@@ -143,13 +143,13 @@ struct Run {
 }
 
 impl Run {
-    /// Takes sequences until there are no more, on servers of its own.
+    /// Runs sequences on its own servers until none is left.
     async fn work(&self) {
         loop {
             let world = World::start().await;
-            let go_on = self.work_in(&world).await;
+            let has_more = self.work_in(&world).await;
             world.stop().await;
-            if !go_on {
+            if !has_more {
                 return;
             }
         }
@@ -162,7 +162,7 @@ impl Run {
                 return false;
             }
             let seed = FIRST_SEED + number;
-            let mut sequence = Sequence::new(world, gaps());
+            let mut sequence = Sequence::new(world, ignored_rules());
             let outcome = sequence.run(seed, &step_seeds(seed)).await;
             self.requests
                 .fetch_add(sequence.requests, Ordering::Relaxed);
@@ -180,9 +180,7 @@ impl Run {
         }
         true
     }
-}
 
-impl Run {
     fn report_failures(&self) {
         let failures = self.failures.lock().expect("no panic");
         if is_survey() {
@@ -201,7 +199,7 @@ fn is_survey() -> bool {
     std::env::var_os("SVC_ESCALATION_SURVEY").is_some()
 }
 
-/// Drops steps for as long as the same rule still breaks.
+/// Drops every step without which the same rule still breaks.
 async fn shrink(seed: u64, first: Failure) -> (Vec<usize>, Failure) {
     let seeds = step_seeds(seed);
     let mut kept: Vec<usize> = (0..seeds.len()).collect();
@@ -214,7 +212,7 @@ async fn shrink(seed: u64, first: Failure) -> (Vec<usize>, Failure) {
             .filter(|&step| step != dropped)
             .collect();
         let steps: Vec<_> = fewer.iter().map(|&step| seeds[step]).collect();
-        let mut sequence = Sequence::new(&world, gaps());
+        let mut sequence = Sequence::new(&world, ignored_rules());
         if let Err(again) = sequence.run(seed, &steps).await
             && again.violation.rule == failure.violation.rule
         {
@@ -248,7 +246,7 @@ fn replay(seed: u64) {
     let steps: Vec<_> = kept.iter().map(|&step| seeds[step]).collect();
     let outcome = runtime().block_on(async {
         let world = World::start().await;
-        let mut sequence = Sequence::new(&world, gaps());
+        let mut sequence = Sequence::new(&world, ignored_rules());
         let outcome = sequence.run(seed, &steps).await;
         world.stop().await;
         outcome

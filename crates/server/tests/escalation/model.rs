@@ -1,11 +1,11 @@
-//! What the test knows about users, credentials and resources, and the rules it derives from that.
+//! The test's model of users, credentials and resources.
 //!
-//! Nothing here uses the product's own rules: permissions are a bit set of this file, and who may
-//! do what is written down again in `rules` and `views`.
+//! The model must not use the rules of the product: permissions are a bit set defined here, and
+//! `rules` and `views` state again which user may do and see what.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every permission of the product, by name. A test compares the list with the server's.
+/// Every permission of the product. A test compares this list with that of the server.
 pub const PERMISSIONS: [&str; 12] = [
     "use_spaces",
     "manage_spaces",
@@ -21,7 +21,7 @@ pub const PERMISSIONS: [&str; 12] = [
     "view_audit",
 ];
 
-/// The built-in roles are the first ones of every sequence.
+/// Indexes of the built-in roles, which come first in every sequence.
 pub const ROLE_USER: usize = 0;
 pub const ROLE_ADMIN: usize = 1;
 
@@ -53,7 +53,7 @@ impl Perms {
         Self(self.closed().0 & !other.closed().0)
     }
 
-    /// Managing global sinks includes managing own ones.
+    /// Adds implied permissions: managing global sinks includes managing own ones.
     pub fn closed(self) -> Self {
         if self.0 & Self::of(&["manage_global_event_sinks"]).0 != 0 {
             self.union(Self::of(&["manage_own_event_sinks"]))
@@ -92,7 +92,7 @@ pub struct User {
     pub roles: Vec<usize>,
     pub groups: Vec<usize>,
     pub password: String,
-    /// People who know the password.
+    /// Users who know the password.
     pub known_by: BTreeSet<UserIx>,
 }
 
@@ -118,19 +118,36 @@ pub enum Kind {
 
 pub struct Cred {
     pub value: String,
-    /// The user it authenticates as.
+    /// The user whom the credential authenticates.
     pub subject: UserIx,
-    /// The person who received it.
+    /// The user who received the credential.
     pub holder: UserIx,
     pub kind: Kind,
     /// Milliseconds of the server's clock.
     pub expires_at: Option<i64>,
-    /// The token it was made with.
+    /// The token with which this one was created.
     pub parent: Option<CredIx>,
-    /// The other user who made an agent token for its space. It ends with their right to do so.
-    pub maker: Option<UserIx>,
+    /// The creator of an agent token, if not the owner of the space. The token ends when the
+    /// creator loses the permission to create it.
+    pub creator: Option<UserIx>,
     /// Revoked, replaced or logged out.
     pub ended: bool,
+}
+
+impl Cred {
+    /// A credential of a user who holds it.
+    pub fn new(value: String, user: UserIx, kind: Kind) -> Self {
+        Self {
+            value,
+            subject: user,
+            holder: user,
+            kind,
+            expires_at: None,
+            parent: None,
+            creator: None,
+            ended: false,
+        }
+    }
 }
 
 pub struct Space {
@@ -140,7 +157,7 @@ pub struct Space {
     pub stopped: bool,
     pub deleted: bool,
     pub startup: Option<usize>,
-    /// The template it was made from.
+    /// The template from which the space was created.
     pub template: Option<usize>,
 }
 
@@ -149,7 +166,7 @@ pub struct Script {
     pub kind: &'static str,
     pub global: bool,
     pub owner: UserIx,
-    /// Who wrote the source that is stored now, and what they held then.
+    /// The user who saved the current source, and their permissions at that time.
     pub saver: UserIx,
     pub saver_perms: Perms,
     /// The global library that the source imports.
@@ -169,11 +186,12 @@ pub struct Sink {
 
 pub struct Template {
     pub id: String,
-    /// Who saved it last, and what they held then.
+    /// The user who saved the template last, and their permissions at that time.
     pub saver: UserIx,
     pub saver_perms: Perms,
-    /// Whether it has a health check, and a startup script.
+    /// Has a health check.
     pub check: bool,
+    /// Has a startup script.
     pub script: bool,
     pub deleted: bool,
 }
@@ -183,7 +201,7 @@ pub struct Method {
     pub owner: UserIx,
     pub space: usize,
     pub shared: bool,
-    /// `None`: shared with everybody.
+    /// `None`: shared with all users.
     pub groups: Option<Vec<usize>>,
 }
 
@@ -191,7 +209,7 @@ pub struct Event {
     pub id: String,
 }
 
-/// Code that a person chose and that runs as another user.
+/// Code that one user chose and that runs as another user.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Control {
     pub author: UserIx,
@@ -212,12 +230,12 @@ pub struct Model {
     pub methods: Vec<Method>,
     pub events: Vec<Event>,
     pub controls: BTreeSet<Control>,
-    /// Whose a marker is.
+    /// The owner of each marker.
     pub owners: BTreeMap<String, UserIx>,
 }
 
 impl Model {
-    /// What a user's roles hold, whether the user is active or not.
+    /// The permissions of a user's roles, also of an inactive user.
     pub fn perms(&self, user: UserIx) -> Perms {
         let roles = self.users[user].roles.iter().map(|&role| &self.roles[role]);
         let held = roles.filter(|role| !role.deleted).map(|role| role.perms);
@@ -241,7 +259,7 @@ impl Model {
                 .is_none_or(|parent| self.is_alive_itself(parent))
     }
 
-    /// A token's descendants end with it; its user's state is checked once.
+    /// Like `is_alive`, without the state of the user, which a parent shares with its child.
     fn is_alive_itself(&self, cred: CredIx) -> bool {
         let cred = &self.creds[cred];
         let expired = cred.expires_at.is_some_and(|at| at <= self.now);
@@ -266,7 +284,7 @@ impl Model {
         }
     }
 
-    /// Everything a person can do, by whatever they know or control.
+    /// All permissions that a user can exercise through credentials, passwords and code.
     pub fn authority(&self, person: UserIx) -> Perms {
         let mut held = Perms::default();
         for (index, cred) in self.creds.iter().enumerate() {
@@ -309,15 +327,17 @@ impl Model {
         }
     }
 
-    /// Ends agent tokens whose maker could not make them any more.
+    /// Ends agent tokens whose creator could no longer create them.
     pub fn end_lost_agent_tokens(&mut self) {
         let lost: Vec<_> = (0..self.creds.len())
             .filter(|&cred| {
-                let Cred { maker, subject, .. } = self.creds[cred];
-                maker.is_some_and(|maker| {
-                    let held = self.perms(maker);
+                let Cred {
+                    creator, subject, ..
+                } = self.creds[cred];
+                creator.is_some_and(|creator| {
+                    let held = self.perms(creator);
                     let may = held.has("manage_spaces") && held.covers(self.perms(subject));
-                    !self.works(maker) || !may
+                    !self.works(creator) || !may
                 })
             })
             .collect();
@@ -326,48 +346,34 @@ impl Model {
     }
 
     pub fn live_users(&self) -> Vec<UserIx> {
-        (0..self.users.len())
-            .filter(|&user| !self.users[user].deleted)
-            .collect()
+        indexes(&self.users, |user| !user.deleted)
     }
 
     pub fn live_roles(&self) -> Vec<usize> {
-        (0..self.roles.len())
-            .filter(|&role| !self.roles[role].deleted)
-            .collect()
+        indexes(&self.roles, |role| !role.deleted)
     }
 
     pub fn live_groups(&self) -> Vec<usize> {
-        (0..self.groups.len())
-            .filter(|&group| !self.groups[group].deleted)
-            .collect()
+        indexes(&self.groups, |group| !group.deleted)
     }
 
     pub fn live_spaces(&self) -> Vec<usize> {
-        (0..self.spaces.len())
-            .filter(|&space| !self.spaces[space].deleted)
-            .collect()
+        indexes(&self.spaces, |space| !space.deleted)
     }
 
     pub fn live_scripts(&self, wanted: impl Fn(&Script) -> bool) -> Vec<usize> {
-        (0..self.scripts.len())
-            .filter(|&script| !self.scripts[script].deleted && wanted(&self.scripts[script]))
-            .collect()
+        indexes(&self.scripts, |script| !script.deleted && wanted(script))
     }
 
     pub fn live_sinks(&self) -> Vec<usize> {
-        (0..self.sinks.len())
-            .filter(|&sink| !self.sinks[sink].deleted)
-            .collect()
+        indexes(&self.sinks, |sink| !sink.deleted)
     }
 
     pub fn live_templates(&self) -> Vec<usize> {
-        (0..self.templates.len())
-            .filter(|&template| !self.templates[template].deleted)
-            .collect()
+        indexes(&self.templates, |template| !template.deleted)
     }
 
-    /// Users for whom a script runs without their doing: at the start of a space, or in a sink.
+    /// Users as whom a script runs without their action: at the start of a space, or in a sink.
     pub fn runs_for(&self, script: usize) -> Vec<UserIx> {
         let spaces = self.spaces.iter().filter(|space| !space.deleted);
         let spaces = spaces.filter(|space| space.startup == Some(script));
@@ -379,4 +385,10 @@ impl Model {
         let users: BTreeSet<_> = users.collect();
         users.into_iter().collect()
     }
+}
+
+fn indexes<T>(records: &[T], wanted: impl Fn(&T) -> bool) -> Vec<usize> {
+    (0..records.len())
+        .filter(|&index| wanted(&records[index]))
+        .collect()
 }

@@ -1,4 +1,5 @@
-//! A small seeded generator (SplitMix64): the same seed gives the same sequence on every machine.
+//! A small seeded random number generator (SplitMix64): a seed gives the same sequence on every
+//! machine.
 
 #[derive(Clone)]
 pub struct Rng(u64);
@@ -16,7 +17,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `bound`, which is not 0.
+    /// A number below `bound`, which must not be 0.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
@@ -29,7 +30,7 @@ impl Rng {
         (!items.is_empty()).then(|| items[self.below(items.len())])
     }
 
-    /// Some of the items, each with this chance.
+    /// Some of the items, each with a chance of `chance` percent.
     pub fn some_of<T: Copy>(&mut self, items: &[T], chance: usize) -> Vec<T> {
         items
             .iter()

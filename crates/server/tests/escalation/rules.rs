@@ -1,5 +1,5 @@
-//! Which changes may succeed. Written from the specification and the documentation, not from the
-//! server's code: a caller never gets more by a request than they hold.
+//! The rules for changes, written from the specification and the documentation, not from the code
+//! of the server. No request may give a caller more than they hold.
 
 use crate::{
     model::{CredIx, Kind, Model, Perms, UserIx},
@@ -7,23 +7,26 @@ use crate::{
     world::Answer,
 };
 
-/// A rule that an answer breaks.
+/// A rule that an answer broke.
 #[derive(Debug, Clone)]
 pub struct Violation {
     pub rule: &'static str,
     pub text: String,
 }
 
-/// Who made a request.
+/// The caller of a request.
 pub struct Caller {
+    /// The holder of the credential.
     pub person: UserIx,
+    /// The user whom the credential authenticates.
     pub subject: UserIx,
     pub cred: Option<CredIx>,
-    /// What the subject held when the request was made.
+    /// The permissions of the subject at the time of the request.
     pub perms: Perms,
 }
 
-/// Permissions of a route; any one of them is enough, and none means any authenticated caller.
+/// The permissions of a route, of which any one is enough. An empty list means any authenticated
+/// caller.
 pub fn needed(method: &str, path: &str) -> &'static [&'static str] {
     let starts = |prefix: &str| path == prefix || path.starts_with(&format!("{prefix}/"));
     if starts("/api/users") {
@@ -47,7 +50,7 @@ pub fn needed(method: &str, path: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether an agent token reaches a route at all.
+/// Whether agent tokens may use a route at all.
 pub fn is_for_agents(method: &str, path: &str) -> bool {
     let closed = [
         "/api/users",
@@ -61,7 +64,7 @@ pub fn is_for_agents(method: &str, path: &str) -> bool {
     !is_closed && !is_session && (method, path) != ("POST", "/api/spaces")
 }
 
-/// Other spaces are not an agent token's to manage.
+/// An agent token may manage only its own space.
 fn agent_may(model: &Model, space: usize, method: &str, path: &str) -> bool {
     let own = format!("/api/spaces/{}", model.spaces[space].id);
     let manages = path.starts_with("/api/spaces") && (method != "GET" || path.ends_with("/logs"));
@@ -136,7 +139,7 @@ pub fn ended_rule(model: &Model, cred: CredIx) -> &'static str {
     }
 }
 
-/// `a token of u3` and the like.
+/// A description such as `a token of user 3`.
 pub fn name_of(model: &Model, cred: CredIx) -> String {
     let record = &model.creds[cred];
     let kind = match &record.kind {
@@ -149,7 +152,7 @@ pub fn name_of(model: &Model, cred: CredIx) -> String {
     format!("{kind} of user {}", record.subject)
 }
 
-/// The end of an expiring token, or of one that it was made with.
+/// The earliest expiry of a token and of the tokens with which it was created.
 pub fn end_of(model: &Model, cred: CredIx) -> Option<i64> {
     let record = &model.creds[cred];
     let own = match record.kind {
@@ -174,7 +177,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Acting on or for a user needs all that the user holds.
+    /// Acting on or for a user requires all permissions of that user.
     fn power(&mut self, user: UserIx, rule: &'static str, what: &str) {
         let other = self.model.perms(user);
         let caller = self.caller;
@@ -219,8 +222,8 @@ impl Judge<'_> {
         });
     }
 
-    /// A script that runs for `owner` is global or their own.
-    fn usable(&mut self, script: Option<usize>, owner: UserIx) {
+    /// A script that runs for `owner` must be global or their own.
+    fn check_script_owner(&mut self, script: Option<usize>, owner: UserIx) {
         let Some(script) = script.map(|script| &self.model.scripts[script]) else {
             return;
         };
@@ -244,15 +247,15 @@ impl Judge<'_> {
     }
 
     /// A template's health check and startup script run for the owner of a new space.
-    fn takes_template(&mut self, template: usize, takes_script: bool) {
+    fn check_template(&mut self, template: usize, uses_script: bool) {
         let template = &self.model.templates[template];
-        if template.check || takes_script && template.script {
-            self.saved(template.saver, template.saver_perms, "a template");
+        if template.check || uses_script && template.script {
+            self.check_saver(template.saver, template.saver_perms, "a template");
         }
     }
 
-    /// Shared code takes effect only for users who hold no more than the one who saved it.
-    fn saved(&mut self, saver: UserIx, held: Perms, what: &str) {
+    /// Shared code may run only for users who hold no more permissions than the user who saved it.
+    fn check_saver(&mut self, saver: UserIx, held: Perms, what: &str) {
         let (subject, perms) = (self.caller.subject, self.caller.perms);
         let trusted = saver == subject || held.covers(perms);
         self.require(trusted, "code.runs_for_stronger", || {
@@ -311,19 +314,19 @@ impl Judge<'_> {
         }
     }
 
-    /// Whose code ran, and as whom.
-    fn ran(&mut self, script: usize, answer: &Answer) {
+    /// A script must run as its caller, and its shared parts must be trusted.
+    fn check_run(&mut self, script: usize, answer: &Answer) {
         if !answer.json["error"].is_null() || answer.json["result"]["isError"] == true {
             return;
         }
         let (model, subject) = (self.model, self.caller.subject);
-        let as_whom = ran_as(answer);
+        let actor = find_actor(answer);
         self.require(
-            as_whom == model.users[subject].id,
+            actor == model.users[subject].id,
             "code.runs_as_another",
             || {
                 format!(
-                    "a script run by user {subject} acted as `{as_whom}`: {}",
+                    "a script run by user {subject} acted as `{actor}`: {}",
                     answer.text
                 )
             },
@@ -331,7 +334,7 @@ impl Judge<'_> {
         let parts = [Some(script), model.scripts[script].imports];
         for part in parts.into_iter().flatten().map(|part| &model.scripts[part]) {
             if part.global {
-                self.saved(part.saver, part.saver_perms, "a script");
+                self.check_saver(part.saver, part.saver_perms, "a script");
             }
         }
     }
@@ -388,9 +391,9 @@ impl Judge<'_> {
                 startup, template, ..
             } => {
                 self.agent_token();
-                self.usable(*startup, subject);
+                self.check_script_owner(*startup, subject);
                 if let Some(template) = template {
-                    self.takes_template(*template, startup.is_none());
+                    self.check_template(*template, startup.is_none());
                 }
             }
             Act::PatchTemplate { template, .. } | Act::DeleteTemplate { template } => {
@@ -404,7 +407,7 @@ impl Judge<'_> {
                 self.own_space(*space);
                 let owner = model.spaces[*space].owner;
                 self.power(owner, "power.space_code", "code that runs in a space");
-                self.usable(*startup, owner);
+                self.check_script_owner(*startup, owner);
             }
             Act::DeleteSpace { space } | Act::StartSpace { space } | Act::StopSpace { space } => {
                 self.own_space(*space);
@@ -435,7 +438,7 @@ impl Judge<'_> {
                 self.managed_script(*script);
                 self.power(model.scripts[*script].owner, "power.script", "a script");
             }
-            Act::RunScript { script } => self.ran(*script, answer),
+            Act::RunScript { script } => self.check_run(*script, answer),
             Act::Call { method } => {
                 let visible = model.sees_method(subject, &model.methods[*method]);
                 let known = answer.json["error"]["code"] != -32601;
@@ -446,11 +449,11 @@ impl Judge<'_> {
             Act::NewSink { global, script, .. } => {
                 let may = !global || self.caller.perms.has("manage_global_event_sinks");
                 self.require(may, "power.sink", || "a new global sink".to_owned());
-                self.usable(*script, subject);
+                self.check_script_owner(*script, subject);
             }
             Act::ManageSink { sink, script } => {
                 self.managed_sink(*sink);
-                self.usable(*script, model.sinks[*sink].owner);
+                self.check_script_owner(*script, model.sinks[*sink].owner);
             }
             Act::DeleteSink { sink } => self.managed_sink(*sink),
         }
@@ -458,7 +461,7 @@ impl Judge<'_> {
 }
 
 /// The id of the user that a tool acted as: its result is the answer of `/api/auth/me`.
-fn ran_as(answer: &Answer) -> String {
+fn find_actor(answer: &Answer) -> String {
     let result = &answer.json["result"];
     let text = result["content"][0]["text"].as_str().unwrap_or_default();
     let by_mcp: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
@@ -466,7 +469,7 @@ fn ran_as(answer: &Answer) -> String {
     id.unwrap_or_default().to_owned()
 }
 
-/// Rules of one change that succeeded, judged by the state before it.
+/// Checks a successful change against the model from before the change.
 pub fn judge(model: &Model, caller: &Caller, act: &Act, answer: &Answer) -> Vec<Violation> {
     let mut judge = Judge {
         model,

@@ -1,4 +1,4 @@
-//! One sequence: a fresh population, then random requests, each judged.
+//! One sequence: creates users, then sends random requests and checks each answer.
 
 mod credentials;
 mod population;
@@ -11,28 +11,28 @@ use crate::{
     rng::Rng,
     rules::{self, Caller, Violation, needed},
     steps::{Act, CHANGES, Draft, Plan},
-    views::{self, LOOKS},
-    world::{Answer, Presents, World},
+    views::{self, READS},
+    world::{Answer, Auth, World},
 };
 
-/// The first user of a sequence holds everything.
+/// The first user of a sequence holds every permission.
 const OWNER: UserIx = 0;
 
-/// Why a sequence failed, and how it went.
+/// The broken rule, and the log of the sequence.
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub violation: Violation,
     pub log: Vec<String>,
 }
 
-/// How often each route was asked and how often it succeeded.
+/// For each route, the number of requests and how many succeeded.
 pub type Coverage = std::collections::BTreeMap<String, (u64, u64)>;
 
 pub struct Sequence<'a> {
     world: &'a World,
     model: Model,
     log: Vec<String>,
-    gaps: Vec<String>,
+    ignored_rules: Vec<String>,
     pub coverage: Coverage,
     pub requests: u64,
 }
@@ -45,21 +45,21 @@ pub fn step_seeds(seed: u64) -> Vec<u64> {
 }
 
 impl<'a> Sequence<'a> {
-    pub fn new(world: &'a World, gaps: Vec<String>) -> Self {
+    pub fn new(world: &'a World, ignored_rules: Vec<String>) -> Self {
         Self {
             world,
             model: Model::default(),
             log: Vec::new(),
-            gaps,
+            ignored_rules,
             coverage: Coverage::new(),
             requests: 0,
         }
     }
 
-    /// Runs the sequence of `seed` with these of its steps.
+    /// Runs the sequence of `seed` with these steps.
     pub async fn run(&mut self, seed: u64, steps: &[u64]) -> Result<(), Failure> {
         let outcome = self.run_steps(seed, steps).await;
-        // The next sequence knows nothing of these methods.
+        // The model of the next sequence does not contain these methods.
         for method in &self.model.methods {
             self.world.withdraw(&self.model.spaces[method.space].id);
         }
@@ -73,7 +73,7 @@ impl<'a> Sequence<'a> {
             self.step(step).await?;
         }
         self.check_credentials().await?;
-        // By then every token that expires has expired.
+        // After this time, every expiring token has expired.
         self.pass_days(25);
         self.check_credentials().await
     }
@@ -90,17 +90,17 @@ impl<'a> Sequence<'a> {
             self.pass_days(days as i64);
         }
         if rng.percent(30) {
-            self.look(&mut rng).await?;
+            self.read(&mut rng).await?;
         } else {
             self.change(&mut rng).await?;
         }
         if rng.percent(25) {
-            self.use_ended(&mut rng).await?;
+            self.try_ended_credential(&mut rng).await?;
         }
         Ok(())
     }
 
-    /// A credential for a route: usually one that opens it.
+    /// Picks a credential for a request: usually one that may use the route.
     fn choose(&self, rng: &mut Rng, (method, route): (&str, &str)) -> CredIx {
         let needs = needed(method, route);
         let for_agents = rules::is_for_agents(method, route);
@@ -115,7 +115,7 @@ impl<'a> Sequence<'a> {
                 && self.model.perms(record.subject).has_any(needs)
         };
         let opening: Vec<_> = all.iter().copied().filter(opens).collect();
-        // The owner of everything breaks no rule: others act more often.
+        // The first user may do everything and breaks no rule, so others act more often.
         let others: Vec<_> = opening
             .iter()
             .copied()
@@ -139,6 +139,16 @@ impl<'a> Sequence<'a> {
         }
     }
 
+    fn draft<'b>(&'b self, rng: &'b mut Rng, caller: &Caller) -> Draft<'b> {
+        Draft {
+            rng,
+            model: &self.model,
+            world: self.world,
+            person: caller.person,
+            subject: caller.subject,
+        }
+    }
+
     async fn change(&mut self, rng: &mut Rng) -> Result<(), Failure> {
         let total: usize = CHANGES.iter().map(|row| row.2).sum();
         let mut at = rng.below(total);
@@ -150,14 +160,8 @@ impl<'a> Sequence<'a> {
         let (method, route, _, generate) = row.expect("weights add up");
         let cred = self.choose(rng, (method, route));
         let caller = self.caller(cred);
-        let mut draft = Draft {
-            rng,
-            model: &self.model,
-            world: self.world,
-            person: caller.person,
-            subject: caller.subject,
-        };
-        match generate(&mut draft) {
+        let plan = generate(&mut self.draft(rng, &caller));
+        match plan {
             Some(plan) => self
                 .request(caller, (method, route), plan)
                 .await
@@ -166,7 +170,7 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    /// Makes a request, judges the answer, and takes the change in.
+    /// Sends a request, checks the answer and applies the change to the model.
     async fn request(
         &mut self,
         caller: Caller,
@@ -179,11 +183,11 @@ impl<'a> Sequence<'a> {
         let before = self.authorities();
         let anonymous = matches!(act, Act::Login { .. } | Act::Never(_));
         let answer = self.send(&caller, anonymous, (method, &path), body).await;
-        self.note(&caller, (method, route), &sent, &answer);
+        self.log_answer(&caller, (method, route), &sent, &answer);
         let mut found = rules::judge_route(&self.model, &caller, (method, &path), &answer);
         let mut made = None;
         if answer.is_success() {
-            self.own_markers(&caller, &sent);
+            self.record_marker_owners(&caller, &sent);
             found.extend(rules::judge(&self.model, &caller, &act, &answer));
             if let Act::DeleteSpace { space } = act {
                 self.world.withdraw(&self.model.spaces[space].id);
@@ -191,7 +195,7 @@ impl<'a> Sequence<'a> {
             }
             made = effects::apply(&mut self.model, &caller, act, &answer);
             if let Some(cred) = made {
-                self.learn_session(cred).await;
+                self.read_session_id(cred).await;
                 found.extend(self.judge_new(&caller, cred));
             }
             found.extend(self.judge_growth(&caller, &before));
@@ -204,7 +208,7 @@ impl<'a> Sequence<'a> {
             &answer,
         ));
         found.extend(self.judge_leaks(made, &answer));
-        self.settle(found)?;
+        self.fail_on_first(found)?;
         Ok(answer)
     }
 
@@ -216,14 +220,14 @@ impl<'a> Sequence<'a> {
         body: Option<Value>,
     ) -> Answer {
         self.requests += 1;
-        let presents = match caller.cred {
-            Some(cred) if !anonymous => Presents::Cred(&self.model.creds[cred]),
-            _ => Presents::Nothing,
+        let auth = match caller.cred {
+            Some(cred) if !anonymous => Auth::Cred(&self.model.creds[cred]),
+            _ => Auth::Nothing,
         };
-        self.world.send(method, path, &presents, body).await
+        self.world.send(method, path, &auth, body).await
     }
 
-    fn note(
+    fn log_answer(
         &mut self,
         caller: &Caller,
         (method, route): (&str, &str),
@@ -246,24 +250,24 @@ impl<'a> Sequence<'a> {
         ));
     }
 
-    /// What a caller writes is theirs.
-    fn own_markers(&mut self, caller: &Caller, sent: &str) {
+    /// Records the caller as the owner of the markers in the request.
+    fn record_marker_owners(&mut self, caller: &Caller, sent: &str) {
         for marker in views::markers(sent) {
             let owners = &mut self.model.owners;
             owners.entry(marker.to_owned()).or_insert(caller.subject);
         }
     }
 
-    /// The id of a new session, by which it can be ended.
-    async fn learn_session(&mut self, cred: CredIx) {
+    /// Reads the id of a new session, with which the session can be ended.
+    async fn read_session_id(&mut self, cred: CredIx) {
         let record = &self.model.creds[cred];
         if !matches!(record.kind, Kind::Session { .. }) {
             return;
         }
-        let presents = Presents::Cred(record);
+        let auth = Auth::Cred(record);
         let answer = self
             .world
-            .send("GET", "/api/auth/sessions", &presents, None)
+            .send("GET", "/api/auth/sessions", &auth, None)
             .await;
         let sessions = answer.json["sessions"].as_array();
         let current = sessions
@@ -275,27 +279,20 @@ impl<'a> Sequence<'a> {
         self.model.creds[cred].kind = Kind::Session { id };
     }
 
-    async fn look(&mut self, rng: &mut Rng) -> Result<(), Failure> {
-        let (route, look) = LOOKS[rng.below(LOOKS.len())];
+    async fn read(&mut self, rng: &mut Rng) -> Result<(), Failure> {
+        let (route, generate) = READS[rng.below(READS.len())];
         let cred = self.choose(rng, ("GET", route));
         let caller = self.caller(cred);
-        let mut draft = Draft {
-            rng,
-            model: &self.model,
-            world: self.world,
-            person: caller.person,
-            subject: caller.subject,
-        };
-        let Some(path) = look(&mut draft) else {
+        let Some(path) = generate(&mut self.draft(rng, &caller)) else {
             return Ok(());
         };
         self.model.now = self.world.now();
         let answer = self.send(&caller, false, ("GET", &path), None).await;
-        self.note(&caller, ("GET", route), &path, &answer);
+        self.log_answer(&caller, ("GET", route), &path, &answer);
         let bare = path.split('?').next().unwrap_or_default();
         let mut found = rules::judge_route(&self.model, &caller, ("GET", bare), &answer);
         if answer.is_success() {
-            found.extend(views::judge_look(&self.model, &caller, route, &answer));
+            found.extend(views::judge_read(&self.model, &caller, route, &answer));
         }
         found.extend(views::judge_markers(
             &self.model,
@@ -305,12 +302,13 @@ impl<'a> Sequence<'a> {
             &answer,
         ));
         found.extend(self.judge_leaks(None, &answer));
-        self.settle(found)
+        self.fail_on_first(found)
     }
 
-    fn settle(&self, found: Vec<Violation>) -> Result<(), Failure> {
+    fn fail_on_first(&self, found: Vec<Violation>) -> Result<(), Failure> {
+        let is_ignored = |rule: &str| self.ignored_rules.iter().any(|ignored| ignored == rule);
         let mut found = found.into_iter();
-        match found.find(|violation| !self.gaps.iter().any(|gap| gap == violation.rule)) {
+        match found.find(|violation| !is_ignored(violation.rule)) {
             None => Ok(()),
             Some(violation) => Err(Failure {
                 violation,

@@ -1,4 +1,4 @@
-//! A request for every changing route, made from the state of the model.
+//! Generates a request for every changing route from the state of the model.
 
 mod code;
 mod identity;
@@ -12,9 +12,9 @@ use crate::{
     world::World,
 };
 
-/// What a request does if it succeeds.
+/// The effect of a request if it succeeds.
 pub enum Act {
-    /// Nothing that the model keeps.
+    /// No effect on the model.
     Other,
     /// Must never succeed.
     Never(&'static str),
@@ -127,7 +127,7 @@ pub enum Act {
         global: bool,
         script: Option<usize>,
     },
-    /// Changes a sink, or uses what it sends or runs.
+    /// Changes a sink, runs its script, or sends again what it sent.
     ManageSink {
         sink: usize,
         script: Option<usize>,
@@ -151,19 +151,20 @@ pub struct Plan {
     pub act: Act,
 }
 
-/// The author of the next request, and the state it is drawn from.
+/// The input of a generator: the caller of the next request, the model and the random numbers.
 pub struct Draft<'a> {
     pub rng: &'a mut Rng,
     pub model: &'a Model,
     pub world: &'a World,
-    /// The person who acts, and the user of their credential.
+    /// The holder of the credential.
     pub person: UserIx,
+    /// The user whom the credential authenticates.
     pub subject: UserIx,
 }
 
 type Generator = fn(&mut Draft<'_>) -> Option<Plan>;
 
-/// Every changing route, with how often it is drawn.
+/// Every changing route, with its weight in the random choice.
 #[rustfmt::skip]
 pub const CHANGES: &[(&str, &str, usize, Generator)] = &[
     ("POST",   "/api/auth/setup", 1, identity::setup),
@@ -247,7 +248,7 @@ impl Draft<'_> {
         self.rng.pick(&self.model.live_groups())
     }
 
-    /// A space of any user, or one of the subject.
+    /// A space of any user, sometimes only of the subject.
     fn space(&mut self) -> Option<usize> {
         let mut spaces = self.model.live_spaces();
         if self.rng.percent(30) {
@@ -267,7 +268,7 @@ impl Draft<'_> {
         self.rng.pick(&sinks)
     }
 
-    /// Often what the subject holds, so that requests succeed; sometimes anything.
+    /// Mostly permissions that the subject holds, so that requests succeed; sometimes any.
     fn perms(&mut self) -> Perms {
         let held = self.model.perms(self.subject);
         let drawn = Perms(self.rng.next() as u32 & Perms::ALL.0);
@@ -315,7 +316,8 @@ impl Draft<'_> {
         }
     }
 
-    /// A script says as whom it runs, and carries a marker that only its readers may see.
+    /// The source of a script, with a marker that only its readers may see, and the library that it
+    /// imports. A tool returns the user as whom it runs.
     fn source(&mut self, kind: &str, global: bool) -> (String, Option<usize>) {
         let marker = self.name(if global { 't' } else { 'c' });
         let libraries = self

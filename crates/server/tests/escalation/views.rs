@@ -1,7 +1,7 @@
-//! Who may see what.
+//! The rules for views: which user may see what.
 //!
-//! Every name, source and payload that the test makes holds a marker, `zq<kind><number>z`. No
-//! answer of any route may hold the marker of something that the caller must not see.
+//! Every name, source and payload of the test contains a marker, `zq<kind><number>z`. No answer may
+//! contain the marker of something that the caller must not see.
 
 use std::collections::BTreeSet;
 
@@ -14,11 +14,11 @@ use crate::{
     world::Answer,
 };
 
-type Look = fn(&mut Draft<'_>) -> Option<String>;
+type ReadGenerator = fn(&mut Draft<'_>) -> Option<String>;
 
-/// Every reading route that needs a credential.
+/// Every reading route that requires a credential.
 #[rustfmt::skip]
-pub const LOOKS: &[(&str, Look)] = &[
+pub const READS: &[(&str, ReadGenerator)] = &[
     ("/metrics", |_| fixed("/metrics")),
     ("/api/auth/me", |_| fixed("/api/auth/me")),
     ("/api/auth/sessions", |_| fixed("/api/auth/sessions")),
@@ -51,9 +51,9 @@ pub const LOOKS: &[(&str, Look)] = &[
     ("/api/audit", |_| fixed("/api/audit")),
 ];
 
-/// Reading routes without records of users: pages, health, documents, and streams, which tests of
-/// their own cover.
-pub const NOT_LOOKED_AT: &[&str] = &[
+/// Reading routes without records of users (pages, health, documents), and streams, which have
+/// their own tests.
+pub const EXCLUDED_READS: &[&str] = &[
     "/healthz",
     "/readyz",
     "/api/openapi.json",
@@ -123,7 +123,7 @@ fn sink(draft: &mut Draft<'_>, rest: &str) -> Option<String> {
     ))
 }
 
-/// Every marker of a text.
+/// All markers in a text.
 pub fn markers(text: &str) -> BTreeSet<&str> {
     let starts = text.match_indices("zq").map(|(at, _)| at);
     let marker = |at: usize| {
@@ -137,7 +137,8 @@ pub fn markers(text: &str) -> BTreeSet<&str> {
     starts.filter_map(marker).collect()
 }
 
-/// What an answer shows that the caller must not see. `sent` is what the caller wrote themselves.
+/// Reports markers in an answer that the caller must not see. Markers in `sent`, the caller's own
+/// request, are allowed.
 pub fn judge_markers(
     model: &Model,
     caller: &Caller,
@@ -160,15 +161,15 @@ pub fn judge_markers(
         .collect()
 }
 
-/// The table of who sees what, by the kind of the marker.
+/// Whether the caller may see a marker, by its kind.
 fn sees(model: &Model, caller: &Caller, path: &str, marker: &str) -> bool {
     let is_owner = model.owners.get(marker) == Some(&caller.subject);
     let has = |permissions: &[&str]| caller.perms.has_any(permissions);
     match marker.as_bytes()[2] {
-        // Space names, and events: history, streams, and everything that global sinks receive.
+        // Space names and events: in the history, in streams, and in all that global sinks receive.
         b'p' => is_owner || has(&["manage_spaces", "view_audit", "manage_global_event_sinks"]),
         b'e' => is_owner || has(&["view_audit", "manage_global_event_sinks"]),
-        // Names of own scripts, sinks and tokens: the audit log has them too.
+        // Names of own scripts, sinks and tokens, which are also in the audit log.
         b's' | b'k' | b'o' => is_owner || has(&["view_audit"]),
         // Sources of own scripts.
         b'c' => is_owner,
@@ -210,8 +211,8 @@ fn sees(model: &Model, caller: &Caller, path: &str, marker: &str) -> bool {
     }
 }
 
-/// Lists and records by their owner.
-pub fn judge_look(model: &Model, caller: &Caller, route: &str, answer: &Answer) -> Vec<Violation> {
+/// Checks the owners of records in an answer.
+pub fn judge_read(model: &Model, caller: &Caller, route: &str, answer: &Answer) -> Vec<Violation> {
     let id = model.users[caller.subject].id.as_str();
     let all = |permission| caller.perms.has(permission);
     let own = |record: &Value| record["owner_id"] == id;
@@ -255,7 +256,7 @@ pub fn judge_look(model: &Model, caller: &Caller, route: &str, answer: &Answer) 
     found
 }
 
-/// Views of what runs for another user, and what an agent is given to run.
+/// Checks views of code that runs for another user, and scripts that an agent receives.
 fn judge_power(model: &Model, caller: &Caller, route: &str, answer: &Answer) -> Vec<Violation> {
     let covers = |user| user == caller.subject || caller.perms.covers(model.perms(user));
     let agent = caller

@@ -1,4 +1,4 @@
-//! A server in this process: real store, real router, a clock that the test moves.
+//! A server in this process, with a real store, the real router and a clock that the test controls.
 
 use std::{
     path::{Path, PathBuf},
@@ -34,9 +34,9 @@ pub struct World {
     router: Router,
     server: Server,
     shutdown: CancellationToken,
-    /// Milliseconds added to the machine's clock.
+    /// Milliseconds added to the system clock.
     offset: Arc<AtomicI64>,
-    /// An API token of the first administrator, who is in no sequence.
+    /// An API token of the first administrator, who takes part in no sequence.
     root: String,
     /// Ids of the built-in roles `user` and `admin`.
     pub builtin_roles: [String; 2],
@@ -46,7 +46,7 @@ pub struct World {
 
 #[derive(Debug)]
 pub struct Answer {
-    /// What was asked for.
+    /// The path of the request.
     pub path: String,
     pub status: u16,
     pub text: String,
@@ -65,8 +65,8 @@ impl Answer {
     }
 }
 
-/// How a request identifies itself.
-pub enum Presents<'a> {
+/// The credential of a request.
+pub enum Auth<'a> {
     Nothing,
     Root,
     Cred(&'a Cred),
@@ -103,24 +103,16 @@ impl World {
     async fn log_in_root(&mut self) {
         let login = json!({"username": "admin", "password": ROOT_PASSWORD});
         let answer = self
-            .send("POST", "/api/auth/login", &Presents::Nothing, Some(login))
+            .send("POST", "/api/auth/login", &Auth::Nothing, Some(login))
             .await;
-        let session = Cred {
-            value: answer.cookie.expect("root logs in"),
-            subject: 0,
-            holder: 0,
-            kind: Kind::Session { id: String::new() },
-            expires_at: None,
-            parent: None,
-            maker: None,
-            ended: false,
-        };
+        let value = answer.cookie.expect("root logs in");
+        let session = Cred::new(value, 0, Kind::Session { id: String::new() });
         let body = Some(json!({"name": "root"}));
         let answer = self
-            .send("POST", "/api/tokens", &Presents::Cred(&session), body)
+            .send("POST", "/api/tokens", &Auth::Cred(&session), body)
             .await;
         self.root = answer.str("token");
-        let roles = self.send("GET", "/api/roles", &Presents::Root, None).await;
+        let roles = self.send("GET", "/api/roles", &Auth::Root, None).await;
         let roles = roles.json["roles"].as_array().cloned().unwrap_or_default();
         self.builtin_roles = ["user", "admin"].map(|name| {
             let role = roles.iter().find(|role| role["name"] == name);
@@ -143,9 +135,9 @@ impl World {
         self.offset.fetch_add(millis, Ordering::Relaxed);
     }
 
-    /// A request as the administrator who sets the scene; it must succeed.
+    /// Sends a request as the first administrator, for the setup; it must succeed.
     pub async fn as_root(&self, method: &str, path: &str, body: Value) -> Answer {
-        let answer = self.send(method, path, &Presents::Root, Some(body)).await;
+        let answer = self.send(method, path, &Auth::Root, Some(body)).await;
         assert!(
             answer.is_success(),
             "{method} {path} as root: {} {}",
@@ -159,19 +151,17 @@ impl World {
         &self,
         method: &str,
         path: &str,
-        presents: &Presents<'_>,
+        auth: &Auth<'_>,
         body: Option<Value>,
     ) -> Answer {
         let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header(header::HOST, "localhost");
-        request = match presents {
-            Presents::Nothing => request,
-            Presents::Root => {
-                request.header(header::AUTHORIZATION, format!("Bearer {}", self.root))
-            }
-            Presents::Cred(cred) => match cred.kind {
+        request = match auth {
+            Auth::Nothing => request,
+            Auth::Root => request.header(header::AUTHORIZATION, format!("Bearer {}", self.root)),
+            Auth::Cred(cred) => match cred.kind {
                 Kind::Session { .. } => {
                     request.header(header::COOKIE, format!("svc_session={}", cred.value))
                 }
@@ -186,7 +176,7 @@ impl World {
             None => Body::empty(),
         };
         let mut request = request.body(body).expect("a well-formed request");
-        // An address of its own for each request: limits per address are not what is tested here.
+        // Each request has its own address, so that limits per address have no effect.
         let n = self.names.fetch_add(1, Ordering::Relaxed).to_be_bytes();
         request.extensions_mut().insert(Peer {
             address: ([10, n[5], n[6], n[7]], 4_000).into(),
@@ -258,7 +248,7 @@ async fn read(response: http::Response<Body>, path: &str) -> Answer {
     }
 }
 
-/// In memory where the machine has such a folder: thousands of commits are not to wait for a disk.
+/// In memory if possible, so that thousands of commits do not wait for a disk.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())

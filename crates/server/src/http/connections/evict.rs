@@ -9,37 +9,38 @@ use std::{
 
 use super::{Order, Slot, State};
 
-/// An anonymous request has this long to finish before its connection may be closed.
+/// Age before which a connection with an anonymous request in progress is not closed.
 const ANONYMOUS_MS: u64 = 5_000;
-/// More anonymous connections of one address have no such time.
+/// With more anonymous connections than this, an address loses that protection.
 const ANONYMOUS_PER_ADDRESS: usize = 64;
-/// An authenticated connection is closed after this much idle time: its client may be about to use
-/// it.
+/// An authenticated connection may be closed after this much idle time; before that, its client may
+/// be about to send the next request.
 const IDLE_MS: u64 = 1_000;
-/// A look at all connections finds at least this many to close, or one in `CANDIDATES_PART`.
+/// A scan keeps at most this many candidates, or one connection in `CANDIDATES_PART` if that is
+/// more.
 const CANDIDATES_MIN: usize = 16;
 const CANDIDATES_PART: usize = 8;
 
-/// What makes a connection dispensable; the smallest goes first.
+/// Why a connection may be closed; the smallest class is closed first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Class {
-    /// No complete head yet.
+    /// No complete request head arrived yet.
     Silent,
-    /// Never presented a valid credential.
+    /// No valid credential was presented.
     Anonymous,
     Idle,
 }
 
-/// A connection that could be closed when all of them were looked at.
+/// A connection that could be closed at the time of the last scan.
 pub(super) struct Candidate {
     class: Class,
     /// Anonymous connections of the same client address.
-    crowd: usize,
+    anonymous_of_client: usize,
     slot: Weak<Slot>,
 }
 
 impl State {
-    /// Closes one connection; whether there was one to close.
+    /// Closes one connection; false if none may be closed.
     pub(super) fn close_one(&mut self, now: u64) -> bool {
         if self.close_candidate(now) {
             return true;
@@ -53,8 +54,8 @@ impl State {
             let Some(slot) = candidate.slot.upgrade() else {
                 continue;
             };
-            // It may have sent a request, or presented a credential, since it was found.
-            let class = class(&slot, now, candidate.crowd);
+            // The client may have sent a request or presented a credential since the scan.
+            let class = class(&slot, now, candidate.anonymous_of_client);
             if slot.order() != Order::Close && class == Some(candidate.class) {
                 slot.give(Order::Close);
                 return true;
@@ -63,7 +64,8 @@ impl State {
         false
     }
 
-    /// Looks at all connections: those of the address with the most go first, then the oldest.
+    /// Scans all connections. Within a class, those of the address with the most anonymous
+    /// connections come first, then the oldest.
     fn find_candidates(&mut self, now: u64) {
         let mut anonymous: HashMap<IpAddr, usize> = HashMap::new();
         for (_, slot) in &self.open {
@@ -79,11 +81,11 @@ impl State {
             .filter_map(|(_, slot)| {
                 let of_client = of_client(slot);
                 let class = class(slot, now, of_client)?;
-                let (crowd, age) = match class {
+                let (count, age) = match class {
                     Class::Idle => (0, slot.idle_for(now).unwrap_or(0)),
-                    _ => (of_client, now.saturating_sub(slot.accepted())),
+                    _ => (of_client, now.saturating_sub(slot.accepted_at())),
                 };
-                Some(((class, Reverse(crowd), Reverse(age)), slot))
+                Some(((class, Reverse(count), Reverse(age)), slot))
             })
             .collect();
         found.sort_by_key(|(key, _)| *key);
@@ -91,16 +93,16 @@ impl State {
         self.candidates = found
             .into_iter()
             .take(most)
-            .map(|((class, Reverse(crowd), _), slot)| Candidate {
+            .map(|((class, Reverse(count), _), slot)| Candidate {
                 class,
-                crowd,
+                anonymous_of_client: count,
                 slot: Arc::downgrade(slot),
             })
             .collect();
     }
 }
 
-/// Why a connection may be closed; `None` if it may not.
+/// `None` if the connection may not be closed.
 fn class(slot: &Slot, now: u64, anonymous_of_client: usize) -> Option<Class> {
     if slot.is_link() {
         return None;
@@ -110,7 +112,7 @@ fn class(slot: &Slot, now: u64, anonymous_of_client: usize) -> Option<Class> {
     }
     let idle = slot.idle_for(now);
     if !slot.is_authenticated() {
-        let is_old = now.saturating_sub(slot.accepted()) >= ANONYMOUS_MS;
+        let is_old = now.saturating_sub(slot.accepted_at()) >= ANONYMOUS_MS;
         let may_close = idle.is_some() || is_old || anonymous_of_client > ANONYMOUS_PER_ADDRESS;
         return may_close.then_some(Class::Anonymous);
     }

@@ -1,4 +1,4 @@
-//! One connection as the table of connections knows it.
+//! One connection in the table of connections.
 
 use std::{
     net::IpAddr,
@@ -10,9 +10,9 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::Shared;
+use super::ConnectionTable;
 
-/// What a connection is asked to do.
+/// What the task of a connection must do.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
 #[repr(u8)]
 pub enum Order {
@@ -23,44 +23,45 @@ pub enum Order {
     Close = 2,
 }
 
-/// Shared by a connection's parts. Every change is a single relaxed store: a call passes here.
+/// The state of a connection, shared by its parts. Each change on the path of a call is a single
+/// relaxed store.
 pub struct Slot {
     client: IpAddr,
-    accepted: u64,
+    accepted_at: u64,
     /// Complete request heads that arrived.
     heads: AtomicU64,
     /// A valid credential was presented.
     is_authenticated: AtomicBool,
     is_link: AtomicBool,
-    /// Since when no request is in progress; 0 while one is.
+    /// Since when no request has been in progress; 0 while one is.
     pub(super) idle_since: AtomicU64,
     /// HTTP/2 streams in progress.
     streams: AtomicU32,
-    /// Since when the client takes no bytes; 0 while it does.
+    /// Since when the client has accepted no bytes; 0 while it accepts them.
     pub(super) stalled_since: AtomicU64,
     order: AtomicU8,
-    ordered: Notify,
-    shared: Arc<Shared>,
+    order_given: Notify,
+    table: Arc<ConnectionTable>,
 }
 
 impl Slot {
-    pub(super) fn new(client: IpAddr, accepted: u64, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(client: IpAddr, accepted_at: u64, table: Arc<ConnectionTable>) -> Self {
         Self {
             client,
-            accepted,
+            accepted_at,
             heads: AtomicU64::new(0),
             is_authenticated: AtomicBool::new(false),
             is_link: AtomicBool::new(false),
-            idle_since: AtomicU64::new(accepted),
+            idle_since: AtomicU64::new(accepted_at),
             streams: AtomicU32::new(0),
             stalled_since: AtomicU64::new(0),
             order: AtomicU8::new(Order::Continue as u8),
-            ordered: Notify::new(),
-            shared,
+            order_given: Notify::new(),
+            table,
         }
     }
 
-    /// Different from that of every other open connection.
+    /// Unique among open connections.
     pub fn id(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
@@ -69,8 +70,8 @@ impl Slot {
         self.client
     }
 
-    pub(super) fn accepted(&self) -> u64 {
-        self.accepted
+    pub(super) fn accepted_at(&self) -> u64 {
+        self.accepted_at
     }
 
     pub(super) fn has_head(&self) -> bool {
@@ -103,19 +104,18 @@ impl Slot {
         self.heads.load(Ordering::Relaxed)
     }
 
-    /// A request head arrived. Only the connection's own task calls this.
+    /// Counts a complete request head. Only the connection's own task calls this.
     pub fn note_head(&self) {
         self.heads.store(self.heads() + 1, Ordering::Relaxed);
     }
 
-    /// The connection presented a valid credential.
     pub fn note_authenticated(&self) {
         set(&self.is_authenticated);
     }
 
-    /// The connection became an agent's link, which no rule for clients applies to.
+    /// Marks the connection as an agent's link, to which the limits for clients do not apply.
     pub fn note_link(&self) {
-        let mut state = self.shared.state.lock();
+        let mut state = self.table.state.lock();
         if !self.is_link.swap(true, Ordering::Relaxed) {
             state.forget_address(self.client);
         }
@@ -123,7 +123,7 @@ impl Slot {
     }
 
     pub fn note_idle(&self) {
-        let now = self.shared.now.load(Ordering::Relaxed);
+        let now = self.table.now.load(Ordering::Relaxed);
         self.idle_since.store(now, Ordering::Relaxed);
     }
 
@@ -137,10 +137,9 @@ impl Slot {
         StreamGuard(Arc::clone(self))
     }
 
-    /// The client takes no bytes.
     pub fn note_stalled(&self) {
         if self.stalled_since.load(Ordering::Relaxed) == 0 {
-            let now = self.shared.now.load(Ordering::Relaxed);
+            let now = self.table.now.load(Ordering::Relaxed);
             self.stalled_since.store(now, Ordering::Relaxed);
         }
     }
@@ -157,20 +156,20 @@ impl Slot {
         }
     }
 
-    /// Completes, once, when an order is given.
-    pub async fn ordered(&self) {
-        self.ordered.notified().await;
+    /// Completes when an order is given; each order completes one wait.
+    pub async fn wait_for_order(&self) {
+        self.order_given.notified().await;
     }
 
     pub(super) fn give(&self, order: Order) {
         if self.order.fetch_max(order as u8, Ordering::AcqRel) < order as u8 {
-            self.ordered.notify_one();
+            self.order_given.notify_one();
         }
     }
 
-    /// What to do about a connection at this time. HTTP/1 ends idle connections by itself, so
-    /// that this closes idle ones of HTTP/2 only.
-    pub(super) fn overdue(&self, now: u64, head: u64, stall: u64) -> Option<Order> {
+    /// The order for a connection that exceeds a time limit. The HTTP/1 code closes idle
+    /// connections itself, so the limits on idle time only affect HTTP/2.
+    pub(super) fn order_if_overdue(&self, now: u64, head: u64, stall: u64) -> Option<Order> {
         if self.is_link() {
             return None;
         }
@@ -179,7 +178,7 @@ impl Slot {
             return Some(Order::Close);
         }
         if !self.has_head() {
-            return (now.saturating_sub(self.accepted) > head).then_some(Order::Close);
+            return (now.saturating_sub(self.accepted_at) > head).then_some(Order::Close);
         }
         match self.idle_for(now)? {
             idle if idle > head.saturating_mul(2) => Some(Order::Close),
@@ -189,7 +188,7 @@ impl Slot {
     }
 }
 
-/// Stores only what is not there yet: the line stays shared between cores.
+/// Stores only if the flag is not set yet, so that the cache line stays shared between cores.
 fn set(flag: &AtomicBool) {
     if !flag.load(Ordering::Relaxed) {
         flag.store(true, Ordering::Relaxed);
@@ -207,7 +206,7 @@ impl Drop for StreamGuard {
     }
 }
 
-/// The place of a connection among all of them; dropped when its socket is closed.
+/// A connection's entry in the table; dropped when the socket is closed.
 pub struct Registration {
     slot: Arc<Slot>,
     key: usize,
@@ -225,6 +224,6 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.slot.shared.release(self.key, &self.slot);
+        self.slot.table.release(self.key, &self.slot);
     }
 }

@@ -4,7 +4,7 @@ use std::{net::Ipv4Addr, time::Duration};
 
 use super::{ConnectionLimits, Connections, Registration};
 
-/// A table with room for few connections.
+/// A table with the given limits.
 pub fn connections(total: usize, per_address: usize) -> Connections {
     Connections::new(ConnectionLimits {
         total,
@@ -14,7 +14,7 @@ pub fn connections(total: usize, per_address: usize) -> Connections {
     })
 }
 
-/// A connection of its own.
+/// The only connection of a new table.
 pub async fn admit_one() -> Registration {
     let connections = connections(1, 1);
     let admitted = connections.admit(Ipv4Addr::LOCALHOST.into()).await;

@@ -16,14 +16,14 @@ async fn fill(connections: &Connections, hosts: &[u8]) -> Vec<Registration> {
     open
 }
 
-/// Which of these connections are to be closed.
+/// The indexes of the connections that were ordered to close.
 fn closed(open: &[Registration]) -> Vec<usize> {
-    let is_closed = |it: &Registration| it.slot().order() == Order::Close;
+    let is_closed = |registration: &Registration| registration.slot().order() == Order::Close;
     (0..open.len()).filter(|&n| is_closed(&open[n])).collect()
 }
 
 #[tokio::test]
-async fn one_address_has_a_limit_of_its_own() {
+async fn each_address_has_its_own_limit() {
     let connections = connections(10, 2);
     let open = fill(&connections, &[1, 1, 2]).await;
     let refused = connections.admit(address(1)).await.err();
@@ -32,7 +32,10 @@ async fn one_address_has_a_limit_of_its_own() {
     assert!(refused.contains('2'), "{refused}");
     // A link is not counted.
     open[0].slot().note_link();
-    let again = connections.admit(address(1)).await.expect("one has gone");
+    let again = connections
+        .admit(address(1))
+        .await
+        .expect("one became a link");
     assert!(connections.admit(address(1)).await.is_err());
     drop((open, again));
     assert!(connections.0.state.lock().addresses.is_empty());
@@ -40,7 +43,7 @@ async fn one_address_has_a_limit_of_its_own() {
 }
 
 #[tokio::test]
-async fn this_machine_and_proxies_have_no_limit_of_their_own() {
+async fn this_machine_and_proxies_have_no_limit() {
     let connections = connections(10, 1);
     for exempt in ["127.0.0.1", "::1", "10.1.2.3", "::ffff:10.1.2.3"] {
         let address = exempt.parse().expect("an address");
@@ -48,7 +51,7 @@ async fn this_machine_and_proxies_have_no_limit_of_their_own() {
         assert!(connections.admit(address).await.is_ok(), "{exempt}");
         drop(first);
     }
-    // A network of IPv6 belongs to one client.
+    // A /64 network counts as one client.
     let first = connections.admit("2001:db8::1".parse().expect("an address"));
     let _first = first.await.expect("the first");
     let second = connections.admit("2001:db8::2".parse().expect("an address"));
@@ -56,7 +59,7 @@ async fn this_machine_and_proxies_have_no_limit_of_their_own() {
 }
 
 #[tokio::test]
-async fn a_full_server_closes_what_is_missed_least() {
+async fn a_full_server_closes_the_most_dispensable_connection() {
     let connections = connections(4, 4);
     let open = fill(&connections, &[1, 2, 3, 4]).await;
     for registration in &open[1..] {
@@ -80,7 +83,7 @@ async fn a_full_server_closes_what_is_missed_least() {
 }
 
 #[tokio::test]
-async fn the_address_with_the_most_connections_goes_first() {
+async fn the_address_with_the_most_connections_is_closed_first() {
     let connections = connections(40, 40);
     let open = fill(&connections, &[1, 2, 2, 2, 1]).await;
     let mut state = connections.0.state.lock();
@@ -96,7 +99,7 @@ async fn a_connection_that_sent_its_request_meanwhile_stays() {
     let open = fill(&connections, &[1, 1, 1]).await;
     let mut state = connections.0.state.lock();
     assert!(state.close_one(5));
-    // It was chosen with the first.
+    // The scan chose this connection too.
     open[1].slot().note_head();
     open[1].slot().note_busy();
     assert!(state.close_one(5));
@@ -108,8 +111,8 @@ async fn a_connection_has_a_time_for_its_head_and_for_idling() {
     let connections = connections(4, 4);
     let open = fill(&connections, &[1]).await;
     let slot = open[0].slot();
-    let due = |now| slot.overdue(now, 30, 60);
-    let start = slot.accepted();
+    let due = |now| slot.order_if_overdue(now, 30, 60);
+    let start = slot.accepted_at();
     assert_eq!(due(start + 30), None);
     assert_eq!(due(start + 31), Some(Order::Close));
     slot.note_head();

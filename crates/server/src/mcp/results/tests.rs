@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn result(text: &'static str, output: Output, era: Era) -> Value {
+fn result(text: &'static str, output: OutputSchema, era: Era) -> Value {
     let result = ToolResult::of(&Reply::Result(text.into()), output, era);
     read(&result)
 }
@@ -16,7 +16,7 @@ fn read(result: &ToolResult) -> Value {
 fn objects_are_data_and_text_and_other_values_are_text() {
     let check = |text, expected: Value| {
         assert_eq!(
-            result(text, Output::Unsaid, Era::Modern),
+            result(text, OutputSchema::Absent, Era::Modern),
             expected,
             "{text}"
         );
@@ -37,15 +37,15 @@ fn objects_are_data_and_text_and_other_values_are_text() {
 }
 
 #[test]
-fn what_was_promised_is_there() {
-    let broken = result("[1]", Output::Object, Era::Legacy);
+fn a_result_matches_its_output_schema() {
+    let broken = result("[1]", OutputSchema::Object, Era::Legacy);
     assert_eq!(broken["isError"], true);
-    let any = result("[1]", Output::AnyValue, Era::Modern);
+    let any = result("[1]", OutputSchema::AnyValue, Era::Modern);
     assert_eq!(any["structuredContent"], json!([1]));
-    let legacy = result("[1]", Output::AnyValue, Era::Legacy);
+    let legacy = result("[1]", OutputSchema::AnyValue, Era::Legacy);
     assert_eq!(legacy.get("structuredContent"), None);
     let ready = r#"{"content":[{"type":"text","text":"x"}]}"#;
-    let promised = result(ready, Output::Object, Era::Legacy);
+    let promised = result(ready, OutputSchema::Object, Era::Legacy);
     assert_eq!(promised["structuredContent"]["content"][0]["text"], "x");
 }
 
@@ -53,7 +53,7 @@ fn what_was_promised_is_there() {
 fn ready_made_content_passes_through() {
     let ready = r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}],"isError":true,"structuredContent":{"a":1},"_meta":{"k":1},"other":1}"#;
     let reply = Reply::Result(ready.into());
-    let passed = ToolResult::of(&reply, Output::Unsaid, Era::Legacy);
+    let passed = ToolResult::of(&reply, OutputSchema::Absent, Era::Legacy);
     assert!(passed.is_error);
     assert_eq!(passed.meta.as_deref(), Some(r#"{"k":1}"#));
     assert_eq!(
@@ -64,7 +64,7 @@ fn ready_made_content_passes_through() {
             "isError": true,
         })
     );
-    // Ordinary data that happens to have such a member.
+    // Ordinary data that happens to have a member `content`.
     for data in [
         r#"{"content":["a"]}"#,
         r#"{"content":"a"}"#,
@@ -72,15 +72,19 @@ fn ready_made_content_passes_through() {
         r#"{"content":[{"type":"chapter"}]}"#,
         r#"{"a":{"content":[]}}"#,
     ] {
-        let result = result(data, Output::Unsaid, Era::Modern);
+        let result = result(data, OutputSchema::Absent, Era::Modern);
         assert_eq!(result["structuredContent"].to_string(), data);
     }
 }
 
 #[test]
-fn errors_are_told_in_words() {
+fn errors_become_text_blocks() {
     let check = |error: &'static str, blocks: &[&str]| {
-        let result = ToolResult::of(&Reply::Error(error.into()), Output::Object, Era::Modern);
+        let result = ToolResult::of(
+            &Reply::Error(error.into()),
+            OutputSchema::Object,
+            Era::Modern,
+        );
         let result = read(&result);
         assert_eq!(result["isError"], true);
         let content = result["content"].as_array().expect("blocks");

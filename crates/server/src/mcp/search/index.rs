@@ -1,28 +1,29 @@
-//! Ranks tools for a query: the exact name before words of the name, those before keywords, and
-//! those before words of the description; rare words count for more. Equal ranks go by name.
+//! Ranks tools for a query: an exact name first, then words in names, in keywords and in
+//! descriptions. Rare words count for more. Tools with equal scores are sorted by name.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::mcp::tools::Tool;
 
-/// What a word counts for, by where it stands.
+/// The weight of a word, by where it occurs.
 const IN_NAME: f64 = 8.0;
 const IN_KEYWORDS: f64 = 4.0;
 const IN_DESCRIPTION: f64 = 1.0;
-/// A word that only begins with what was asked for.
+/// The factor for a word that only starts with the word of the query.
 const AS_PREFIX: f64 = 0.4;
-/// The query is the tool's name.
+/// The score if the query is the tool's name.
 const EXACT: f64 = 1e6;
-/// Shorter words are no beginnings of others.
+/// Characters from which a word of a query also matches as a prefix.
 const PREFIX_MIN: usize = 3;
-/// Words of a query that are looked at, and characters of each.
+/// Words of a query that are used; the rest is ignored.
 const WORDS_MAX: usize = 32;
+/// Characters of a word that are used.
 const WORD_MAX: usize = 64;
 
 pub struct Index {
-    /// The tools that have a word, by their number, and what it counts for in each.
+    /// For each word, the indexes of the tools that contain it, with its weight in each tool.
     words: BTreeMap<String, Vec<(usize, f64)>>,
-    /// By lower-case tool name and name of what stands behind it.
+    /// Indexes of tools by lower-case tool name, and by the name of the method or script.
     names: HashMap<String, usize>,
     tools: usize,
 }
@@ -32,10 +33,10 @@ impl Index {
         let mut words: BTreeMap<String, Vec<(usize, f64)>> = BTreeMap::new();
         let mut names = HashMap::new();
         for (at, tool) in tools.iter().enumerate() {
-            names.entry(tool.source().to_lowercase()).or_insert(at);
+            names.entry(tool.source_name().to_lowercase()).or_insert(at);
             names.insert(tool.name.to_lowercase(), at);
             let texts = [
-                (tool.source(), IN_NAME),
+                (tool.source_name(), IN_NAME),
                 (tool.description(), IN_DESCRIPTION),
             ];
             let keywords = tool
@@ -46,7 +47,7 @@ impl Index {
             for (text, worth) in texts.into_iter().chain(keywords) {
                 for word in split(text) {
                     let count = counts.entry(word).or_default();
-                    // The best place counts whole; more of them count less and less.
+                    // The best occurrence counts fully, further ones less.
                     *count = count.max(worth) + count.min(worth) * 0.2;
                 }
             }
@@ -61,14 +62,14 @@ impl Index {
         }
     }
 
-    /// The best tools for a query, by their numbers; the first ones for an empty query.
+    /// The indexes of the best tools for a query; the first tools for an empty query.
     pub fn search(&self, query: &str, limit: usize) -> Vec<usize> {
-        let asked: Vec<_> = split(query).take(WORDS_MAX).collect();
-        if asked.is_empty() {
+        let query_words: Vec<_> = split(query).take(WORDS_MAX).collect();
+        if query_words.is_empty() {
             return (0..self.tools.min(limit)).collect();
         }
         let mut scores: HashMap<usize, f64> = HashMap::new();
-        for word in &asked {
+        for word in &query_words {
             for (at, score) in self.score(word) {
                 *scores.entry(at).or_default() += score;
             }
@@ -82,7 +83,7 @@ impl Index {
         ranked.into_iter().map(|(at, _)| at).collect()
     }
 
-    /// What one word of a query is worth, by tool: its best match counts.
+    /// The score of one word of a query for each tool; the best match counts.
     fn score(&self, word: &str) -> HashMap<usize, f64> {
         let mut best: HashMap<usize, f64> = HashMap::new();
         let begins = |found: &str| found.starts_with(word);
@@ -102,13 +103,13 @@ impl Index {
         best
     }
 
-    fn rarity(&self, having: usize) -> f64 {
-        let (all, having) = (self.tools as f64, having as f64);
-        (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
+    fn rarity(&self, matching: usize) -> f64 {
+        let (all, matching) = (self.tools as f64, matching as f64);
+        (1.0 + (all - matching + 0.5) / (matching + 0.5)).ln()
     }
 }
 
-/// Words of a text: at anything but letters and digits, and where `camelCase` has its humps.
+/// Splits a text into words: at everything but letters and digits, and at the humps of `camelCase`.
 fn split(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|c: char| !c.is_alphanumeric())
         .flat_map(humps)
@@ -169,7 +170,7 @@ mod tests {
         let index = Index::new(&tools);
         let check = |query: &str, expected: &[&str]| {
             let found = index.search(query, 10);
-            let names: Vec<_> = found.iter().map(|at| tools[*at].source()).collect();
+            let names: Vec<_> = found.iter().map(|at| tools[*at].source_name()).collect();
             assert_eq!(names, expected, "{query}");
         };
         check(

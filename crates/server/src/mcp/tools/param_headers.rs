@@ -1,8 +1,8 @@
-//! Arguments that modern clients repeat in headers: a property with `"x-mcp-header": "Region"`
-//! travels as `Mcp-Param-Region` too, and both must agree.
+//! Arguments that modern clients repeat in headers: a property with `"x-mcp-header": "Region"` is
+//! also sent as `Mcp-Param-Region`, and both must agree.
 //!
-//! A client drops a tool whose annotations break the rules, so such ones are taken out: the tool
-//! stays, without headers.
+//! Clients drop a tool whose annotations break the rules. So all annotations of such a tool are
+//! removed, and the tool is listed without headers.
 
 use http::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
@@ -18,24 +18,24 @@ const PREFIX: &str = "mcp-param-";
 /// One argument and its header.
 pub struct ParamHeader {
     header: HeaderName,
-    /// The keys that lead to it.
+    /// The keys that lead to the argument.
     path: Vec<String>,
 }
 
-/// Finds the annotations of a schema; all are removed from it if one breaks the rules.
-pub fn take(schema: &mut Value) -> Vec<ParamHeader> {
+/// Finds the annotations of a schema, and removes all of them if one breaks the rules.
+pub fn extract(schema: &mut Value) -> Vec<ParamHeader> {
     let mut found = Vec::new();
     let is_sound = scan(schema, &mut Vec::new(), true, &mut found);
     let names: std::collections::HashSet<_> = found.iter().map(|found| &found.header).collect();
     if is_sound && names.len() == found.len() {
         return found;
     }
-    remove(schema);
+    remove_annotations(schema);
     Vec::new()
 }
 
-/// Whether every annotation stands where and as it may. `reachable` is false once the way led
-/// through anything but `properties`.
+/// Whether all annotations follow the rules. `reachable` is false if the path leads through
+/// anything but `properties`.
 fn scan(
     schema: &Value,
     path: &mut Vec<String>,
@@ -66,7 +66,7 @@ fn scan(
             return false;
         }
     }
-    others(object).all(|schema| scan(schema, path, false, found))
+    subschemas(object).all(|schema| scan(schema, path, false, found))
 }
 
 fn is_primitive(schema: &Map<String, Value>) -> bool {
@@ -74,7 +74,8 @@ fn is_primitive(schema: &Map<String, Value>) -> bool {
     matches!(kind, Some("string" | "integer" | "boolean"))
 }
 
-/// Whether the values of a keyword are data: an annotation in there is none.
+/// Keywords whose values are not schemas; an annotation in them has no meaning. `properties` is
+/// handled separately.
 fn is_data(key: &str) -> bool {
     matches!(
         key,
@@ -82,8 +83,8 @@ fn is_data(key: &str) -> bool {
     )
 }
 
-/// Every schema inside a schema, but for its properties.
-fn others(object: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+/// Every direct subschema except the properties.
+fn subschemas(object: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     let values = object.iter().filter(|(key, _)| !is_data(key));
     values.flat_map(|(key, value)| match value {
         Value::Array(items) => items.iter().collect(),
@@ -101,7 +102,7 @@ fn is_map(key: &str) -> bool {
     )
 }
 
-fn remove(schema: &mut Value) {
+fn remove_annotations(schema: &mut Value) {
     let Value::Object(object) = schema else {
         return;
     };
@@ -109,25 +110,29 @@ fn remove(schema: &mut Value) {
     for (key, value) in object.iter_mut() {
         match value {
             Value::Object(map) if is_map(key) || key == "properties" => {
-                map.values_mut().for_each(remove);
+                map.values_mut().for_each(remove_annotations);
             }
             _ if is_data(key) => {}
-            Value::Array(items) => items.iter_mut().for_each(remove),
-            value => remove(value),
+            Value::Array(items) => items.iter_mut().for_each(remove_annotations),
+            value => remove_annotations(value),
         }
     }
 }
 
-/// Refuses a call whose headers are not what its arguments say.
-pub fn check(wanted: &[ParamHeader], headers: &HeaderMap, arguments: &str) -> Result<(), Refusal> {
-    if wanted.is_empty() {
+/// Rejects a call whose headers differ from its arguments.
+pub fn check(
+    expected: &[ParamHeader],
+    headers: &HeaderMap,
+    arguments: &str,
+) -> Result<(), Refusal> {
+    if expected.is_empty() {
         return Ok(());
     }
     let arguments: Value = serde_json::from_str(arguments)
         .map_err(|_| Refusal::invalid_params("`arguments` is not JSON"))?;
-    wanted
+    expected
         .iter()
-        .try_for_each(|wanted| wanted.check(headers, &arguments))
+        .try_for_each(|expected| expected.check(headers, &arguments))
 }
 
 impl ParamHeader {
@@ -141,10 +146,10 @@ impl ParamHeader {
         match (Header::find(headers, name.as_str()), value) {
             (Header::Absent, None) => Ok(()),
             (Header::Absent, Some(_)) => Err(Refusal::header_mismatch(format!(
-                "the header {name} is required with its argument"
+                "the header {name} is required, because its argument is set"
             ))),
             (Header::Malformed, _) => Err(Refusal::header_mismatch(format!(
-                "the header {name} must stand once, as plain text"
+                "the header {name} must occur once and be plain text"
             ))),
             (Header::One(text), Some(value))
                 if decode(text).is_some_and(|text| is_equal(&text, value)) =>
@@ -163,7 +168,7 @@ fn is_equal(header: &str, value: &Value) -> bool {
     match value {
         Value::String(text) => header == text,
         Value::Bool(value) => header == if *value { "true" } else { "false" },
-        // `42` and `42.0` are one number.
+        // `42` and `42.0` are the same number.
         Value::Number(number) => {
             header == number.to_string()
                 || header.parse::<f64>().ok().filter(|n| n.is_finite()) == number.as_f64()
@@ -187,7 +192,7 @@ mod tests {
             }},
         }});
         let before = schema.clone();
-        let found = take(&mut schema);
+        let found = extract(&mut schema);
         let paths: Vec<_> = found.iter().map(|found| found.path.join("/")).collect();
         assert_eq!(paths.len(), 2);
         assert!(paths.contains(&"options/limit".to_owned()), "{paths:?}");
@@ -199,12 +204,12 @@ mod tests {
         let check = |property: Value| {
             let mut schema =
                 json!({"type": "object", "properties": {"a": property, "x-mcp-header": {}}});
-            assert!(take(&mut schema).is_empty());
+            assert!(extract(&mut schema).is_empty());
             assert!(
                 !schema["properties"]["a"].to_string().contains(ANNOTATION),
                 "{schema}"
             );
-            // A property of that name is none.
+            // A property with the name of the annotation is not an annotation.
             assert!(schema["properties"].get(ANNOTATION).is_some());
         };
         check(json!({"type": "number", "x-mcp-header": "A"}));
@@ -226,13 +231,13 @@ mod tests {
             "n": {"type": "integer", "x-mcp-header": "N"},
             "b": {"type": "boolean", "x-mcp-header": "B"},
         }});
-        let wanted = take(&mut schema);
+        let expected = extract(&mut schema);
         let try_call = |sent: &[(&'static str, &str)], arguments: Value, is_fine: bool| {
             let mut headers = HeaderMap::new();
             for (name, value) in sent {
                 headers.append(*name, value.parse().expect("a header value"));
             }
-            let result = check(&wanted, &headers, &arguments.to_string());
+            let result = check(&expected, &headers, &arguments.to_string());
             assert_eq!(result.is_ok(), is_fine, "{sent:?} {arguments}");
         };
         try_call(&[], json!({}), true);

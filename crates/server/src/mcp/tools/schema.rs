@@ -1,19 +1,19 @@
-//! Makes schemas safe for a list that is read as a whole.
+//! Makes schemas safe for clients, which reject a whole list because of one schema.
 //!
-//! Clients read `inputSchema` by a narrow form and compile each `outputSchema` while they list,
-//! with a validator of their own. What either cannot take would cost the user every tool.
+//! Clients accept only a restricted form of `inputSchema`, and compile each `outputSchema` with
+//! their own validator while they read the list.
 
 use serde_json::{Value, json};
 
-/// Dialects whose keywords mean the same to every validator in use, as far as they are kept.
+/// Dialects in which the keywords below mean the same to every validator in use.
 const DIALECTS: [&str; 3] = [
     "https://json-schema.org/draft/2020-12/schema",
     "https://json-schema.org/draft/2019-09/schema",
     "http://json-schema.org/draft-07/schema",
 ];
 
-/// Keywords that hold no schema and that no validator trips over.
-const PLAIN: &[&str] = &[
+/// Keywords without a subschema, which every validator accepts.
+const PLAIN_KEYWORDS: &[&str] = &[
     "$comment",
     "const",
     "contentEncoding",
@@ -45,7 +45,8 @@ const PLAIN: &[&str] = &[
     "uniqueItems",
     "writeOnly",
 ];
-const ONE: &[&str] = &[
+/// Keywords whose value is a schema.
+const SCHEMA_KEYWORDS: &[&str] = &[
     "additionalItems",
     "additionalProperties",
     "contains",
@@ -58,11 +59,12 @@ const ONE: &[&str] = &[
     "unevaluatedItems",
     "unevaluatedProperties",
 ];
-const LIST: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
-const MAP: &[&str] = &["$defs", "definitions", "dependentSchemas", "properties"];
+/// Keywords whose value is a list of schemas.
+const LIST_KEYWORDS: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
+/// Keywords whose value maps names to schemas.
+const MAP_KEYWORDS: &[&str] = &["$defs", "definitions", "dependentSchemas", "properties"];
 
-/// Lets the root be what every client asks for: the type `object`, and an object for each
-/// property.
+/// Makes the root what every client requires: the type `object`, with an object for each property.
 pub fn make_object_root(schema: &mut Value) {
     let Value::Object(root) = schema else {
         *schema = json!({"type": "object"});
@@ -81,8 +83,8 @@ pub fn make_object_root(schema: &mut Value) {
     }
 }
 
-/// The schema of a result, if every validator can compile it; a list without it loses nothing but
-/// a promise.
+/// The schema of a result, if every validator can compile it. Otherwise the list shows none, which
+/// is allowed.
 pub fn portable_output(schema: &Value) -> Option<Value> {
     let mut root = schema.as_object()?.clone();
     if let Some(dialect) = root.remove("$schema") {
@@ -92,7 +94,7 @@ pub fn portable_output(schema: &Value) -> Option<Value> {
         }
     }
     let mut schema = Value::Object(root);
-    if !(Portable { root: &schema }).takes(&schema) {
+    if !(PortableCheck { root: &schema }).accepts(&schema) {
         return None;
     }
     if schema.get("type") == Some(&json!("object")) {
@@ -101,46 +103,46 @@ pub fn portable_output(schema: &Value) -> Option<Value> {
     Some(schema)
 }
 
-/// What every validator can compile, and compiles to the same.
-struct Portable<'a> {
+/// Checks that every validator can compile a schema, and gives it the same meaning.
+struct PortableCheck<'a> {
     root: &'a Value,
 }
 
-impl Portable<'_> {
-    fn takes(&self, schema: &Value) -> bool {
+impl PortableCheck<'_> {
+    fn accepts(&self, schema: &Value) -> bool {
         match schema {
             Value::Bool(_) => true,
             Value::Object(object) => object
                 .iter()
-                .all(|(key, value)| self.takes_keyword(key, value)),
+                .all(|(key, value)| self.accepts_keyword(key, value)),
             _ => false,
         }
     }
 
-    fn takes_keyword(&self, key: &str, value: &Value) -> bool {
+    fn accepts_keyword(&self, key: &str, value: &Value) -> bool {
         match (key, value) {
             ("enum", Value::Array(values)) => !values.is_empty(),
-            ("$ref", Value::String(reference)) => self.takes_reference(reference),
+            ("$ref", Value::String(reference)) => self.accepts_reference(reference),
             ("pattern", Value::String(pattern)) => is_portable_pattern(pattern),
             ("patternProperties", Value::Object(schemas)) => schemas
                 .iter()
-                .all(|(pattern, schema)| is_portable_pattern(pattern) && self.takes(schema)),
-            ("items", Value::Array(schemas)) => schemas.iter().all(|schema| self.takes(schema)),
-            ("items", schema) => self.takes(schema),
-            (key, schema) if ONE.contains(&key) => self.takes(schema),
-            (key, Value::Array(schemas)) if LIST.contains(&key) => {
-                schemas.iter().all(|schema| self.takes(schema))
+                .all(|(pattern, schema)| is_portable_pattern(pattern) && self.accepts(schema)),
+            ("items", Value::Array(schemas)) => schemas.iter().all(|schema| self.accepts(schema)),
+            ("items", schema) => self.accepts(schema),
+            (key, schema) if SCHEMA_KEYWORDS.contains(&key) => self.accepts(schema),
+            (key, Value::Array(schemas)) if LIST_KEYWORDS.contains(&key) => {
+                schemas.iter().all(|schema| self.accepts(schema))
             }
-            (key, Value::Object(schemas)) if MAP.contains(&key) => {
-                schemas.values().all(|schema| self.takes(schema))
+            (key, Value::Object(schemas)) if MAP_KEYWORDS.contains(&key) => {
+                schemas.values().all(|schema| self.accepts(schema))
             }
-            (key, _) => PLAIN.contains(&key) || key.starts_with("x-"),
+            (key, _) => PLAIN_KEYWORDS.contains(&key) || key.starts_with("x-"),
         }
     }
 
-    /// Within the schema, by plain names, and never to another reference: a ring of those has
-    /// validators run for ever.
-    fn takes_reference(&self, reference: &str) -> bool {
+    /// A reference must stay within the schema, use plain names, and not point to another
+    /// reference: validators loop for ever on a cycle of references.
+    fn accepts_reference(&self, reference: &str) -> bool {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "/_-.$".contains(c);
         let Some(pointer) = reference.strip_prefix('#') else {
             return false;
@@ -150,8 +152,8 @@ impl Portable<'_> {
     }
 }
 
-/// A regular expression that means the same everywhere, also where unknown escapes are errors:
-/// the common classes, escapes of punctuation that has a meaning, plain groups and quantifiers.
+/// Whether a regular expression means the same in all engines, also in those that reject unknown
+/// escapes: common classes, escapes of special punctuation, plain groups and quantifiers.
 fn is_portable_pattern(pattern: &str) -> bool {
     let mut rest = pattern.chars();
     let mut in_class = false;
@@ -167,7 +169,7 @@ fn is_portable_pattern(pattern: &str) -> bool {
             '[' => in_class = true,
             ']' if !in_class => return false,
             ']' => in_class = false,
-            // Set operations of some dialects.
+            // Set operations in some engines.
             '&' | '~' if in_class => return false,
             '(' if !in_class && rest.as_str().starts_with('?') => {
                 if !rest.as_str().starts_with("?:") {
@@ -215,9 +217,9 @@ mod tests {
     }
 
     #[test]
-    fn an_output_is_said_only_where_every_validator_takes_it() {
-        let check = |schema: Value, is_said: bool| {
-            assert_eq!(portable_output(&schema).is_some(), is_said, "{schema}");
+    fn an_output_schema_is_shown_only_if_every_validator_accepts_it() {
+        let check = |schema: Value, is_shown: bool| {
+            assert_eq!(portable_output(&schema).is_some(), is_shown, "{schema}");
         };
         check(json!({"type": "object"}), true);
         check(json!({"type": "array", "items": {"type": "integer"}}), true);
@@ -250,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_are_kept_to_what_all_engines_share() {
+    fn only_patterns_that_all_engines_share_are_portable() {
         for good in [
             "^a+$",
             r"\d{4}-\d{2}",

@@ -1,4 +1,4 @@
-//! Views by user, each built anew only when what it depends on has changed.
+//! The cache of views by user. A view is rebuilt only when its stamp has changed.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,35 +12,36 @@ use parking_lot::{Mutex, RwLock};
 use svc_core::UserId;
 use tracing::warn;
 
-use super::{Shadowed, Stamp, View};
+use super::{ShadowedTool, Stamp, View};
 use crate::{
     fair_pool::{FairPool, PoolError},
     identity::{Directory, User},
-    mcp::tools::{self, Projected},
+    mcp::tools::{self, ListedTool},
     methods::registry::Registry,
     scripts::StoredTools,
 };
 
-/// Users whose views are kept, and bytes of all views together; then the least recently used go.
+/// Views in the cache; beyond that, the least recently used are removed.
 const VIEWS_MAX: usize = 10_000;
+/// Bytes of all views in the cache.
 const BYTES_MAX: usize = 256 * 1024 * 1024;
-/// Reports of names taken that are remembered, so that each is made once.
+/// Warnings about shadowed tools that are remembered, so that each is logged once.
 const REPORTS_MAX: usize = 10_000;
 
 pub struct Views {
     registry: Arc<Registry>,
     directory: Arc<Directory>,
     scripts: Arc<StoredTools>,
-    kept: RwLock<Kept>,
-    /// Counts uses, to tell which view was used last.
+    cache: RwLock<ViewCache>,
+    /// Counts uses, to find the least recently used view.
     clock: AtomicU64,
     reported: Mutex<HashSet<(UserId, String)>>,
-    /// Builds views that are not small.
+    /// Builds large views.
     compute: FairPool,
 }
 
 #[derive(Default)]
-struct Kept {
+struct ViewCache {
     views: HashMap<UserId, Entry>,
     bytes: usize,
 }
@@ -62,39 +63,39 @@ impl Views {
             directory,
             scripts,
             compute,
-            kept: RwLock::default(),
+            cache: RwLock::default(),
             clock: AtomicU64::new(0),
             reported: Mutex::default(),
         }
     }
 
-    /// The view of a user as things are now.
-    pub async fn of(self: &Arc<Self>, user: &Arc<User>) -> Result<Arc<View>, PoolError> {
-        // Taken before the view is built: a change meanwhile makes it old, never unnoticed.
+    /// The current view of a user.
+    pub async fn get(self: &Arc<Self>, user: &Arc<User>) -> Result<Arc<View>, PoolError> {
+        // Taken before the view is built, so that a change meanwhile makes the view stale.
         let stamp = self.stamp(user);
         if let Some(view) = self.find(&stamp) {
             return Ok(view);
         }
         if self.registry.is_small_for(user.viewer()) {
-            return Ok(self.make(stamp));
+            return Ok(self.build_and_store(stamp));
         }
         let views = Arc::clone(self);
         let build = move |_: &_| match views.find(&stamp) {
-            // Another request of the user has built it meanwhile.
+            // Another request of the user built the view meanwhile.
             Some(view) => view,
-            None => views.make(stamp),
+            None => views.build_and_store(stamp),
         };
         Box::pin(self.compute.run(user.id, build)).await
     }
 
-    fn make(&self, stamp: Stamp) -> Arc<View> {
+    fn build_and_store(&self, stamp: Stamp) -> Arc<View> {
         let user = stamp.user.id;
         let view = Arc::new(self.build(stamp));
         let entry = Entry {
             view: Arc::clone(&view),
             used: AtomicU64::new(self.tick()),
         };
-        self.kept.write().put(user, entry);
+        self.cache.write().insert(user, entry);
         view
     }
 
@@ -107,8 +108,8 @@ impl Views {
     }
 
     fn find(&self, stamp: &Stamp) -> Option<Arc<View>> {
-        let kept = self.kept.read();
-        let entry = kept.views.get(&stamp.user.id)?;
+        let cache = self.cache.read();
+        let entry = cache.views.get(&stamp.user.id)?;
         if entry.view.stamp != *stamp {
             return None;
         }
@@ -124,26 +125,26 @@ impl Views {
         let user = Arc::clone(&stamp.user);
         let visible = self.registry.list_visible(user.viewer());
         let mut owners: HashMap<UserId, Option<Arc<User>>> = HashMap::new();
-        let mut projected: Vec<Projected> = Vec::with_capacity(visible.len());
+        let mut listed: Vec<ListedTool> = Vec::with_capacity(visible.len());
         for (owner, entry) in &visible {
             let owner = owners
                 .entry(*owner)
                 .or_insert_with(|| self.directory.find_user(*owner));
             let place = entry.providers.first().map_or(u64::MAX, |p| p.place);
-            projected.extend(
+            listed.extend(
                 owner
                     .as_ref()
                     .and_then(|owner| tools::of_method(user.id, owner, &entry.definition, place)),
             );
         }
         let scripts = self.scripts.list(user.id);
-        projected.extend(scripts.iter().map(tools::of_script));
-        let (view, shadowed) = View::new(stamp, projected);
+        listed.extend(scripts.iter().map(tools::of_script));
+        let (view, shadowed) = View::new(stamp, listed);
         self.report(&user, &shadowed);
         view
     }
 
-    fn report(&self, user: &User, shadowed: &[Shadowed]) {
+    fn report(&self, user: &User, shadowed: &[ShadowedTool]) {
         let mut reported = self.reported.lock();
         for shadowed in shadowed {
             if reported.len() >= REPORTS_MAX {
@@ -153,18 +154,18 @@ impl Views {
                 warn!(
                     user.name = %user.name,
                     method.name = shadowed.source,
-                    "`{}` is not among the user's MCP tools: the name `{}` belongs to `{}`",
+                    "`{}` is not listed as an MCP tool of the user: the tool name `{}` is used by `{}`",
                     shadowed.source,
                     shadowed.tool,
-                    shadowed.by
+                    shadowed.winner
                 );
             }
         }
     }
 }
 
-impl Kept {
-    fn put(&mut self, user: UserId, entry: Entry) {
+impl ViewCache {
+    fn insert(&mut self, user: UserId, entry: Entry) {
         self.bytes += entry.view.bytes();
         if let Some(before) = self.views.insert(user, entry) {
             self.bytes -= before.view.bytes();
@@ -174,7 +175,8 @@ impl Kept {
         }
     }
 
-    /// Lets an eighth go, so that this is not done for each new view; never the newest.
+    /// Removes an eighth of the cache, so that not every new view causes a removal. Keeps the
+    /// newest view.
     fn shrink(&mut self, newest: UserId) {
         let mut by_use: Vec<_> = self
             .views
@@ -187,8 +189,8 @@ impl Kept {
             if self.views.len() <= VIEWS_MAX / 8 * 7 && self.bytes <= BYTES_MAX / 8 * 7 {
                 return;
             }
-            if let Some(gone) = self.views.remove(&user) {
-                self.bytes -= gone.view.bytes();
+            if let Some(removed) = self.views.remove(&user) {
+                self.bytes -= removed.view.bytes();
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Tools as JSON, one after another, so that any page is one piece of it.
+//! All tools as one JSON text, so that every page is a slice of it.
 
 use std::{
     hash::{DefaultHasher, Hasher as _},
@@ -9,41 +9,42 @@ use bytes::Bytes;
 
 /// Tools on one page.
 const PAGE_TOOLS_MAX: usize = 1_000;
-/// Bytes of one page: tools with very large schemas come in more pages.
+/// Bytes of one page, unless a single tool is larger.
 const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 #[derive(Clone, Default)]
 pub struct List {
-    /// The tools, with commas between.
+    /// The tools as JSON, separated by commas.
     text: Bytes,
-    /// Where each stands.
-    places: Vec<Range<usize>>,
+    /// The position of each tool in `text`.
+    ranges: Vec<Range<usize>>,
     digest: u64,
 }
 
-/// What one answer holds.
+/// One page of a list.
 pub struct Page {
-    /// Tools as JSON, with commas between.
+    /// Tools as JSON, separated by commas.
     pub tools: Bytes,
+    /// The cursor of the next page.
     pub next: Option<String>,
 }
 
 impl List {
     pub fn new<'a>(tools: impl Iterator<Item = &'a str>) -> Self {
-        let (mut text, mut places) = (Vec::new(), Vec::new());
+        let (mut text, mut ranges) = (Vec::new(), Vec::new());
         for tool in tools {
             if !text.is_empty() {
                 text.push(b',');
             }
             let start = text.len();
             text.extend_from_slice(tool.as_bytes());
-            places.push(start..text.len());
+            ranges.push(start..text.len());
         }
         let mut hasher = DefaultHasher::new();
         hasher.write(&text);
         Self {
             text: text.into(),
-            places,
+            ranges,
             digest: hasher.finish(),
         }
     }
@@ -59,20 +60,21 @@ impl List {
 
     /// One tool as JSON.
     pub fn tool(&self, at: usize) -> &[u8] {
-        &self.text[self.places[at].clone()]
+        &self.text[self.ranges[at].clone()]
     }
 
-    /// The tools from `from` on, and where the next page begins. Never empty while there are any.
+    /// The page that starts at tool `from`, and the start of the next page. A page has at least one
+    /// tool, unless `from` is the end.
     pub fn page(&self, from: usize) -> (Bytes, usize) {
-        let Some(first) = self.places.get(from) else {
-            return (Bytes::new(), self.places.len());
+        let Some(first) = self.ranges.get(from) else {
+            return (Bytes::new(), self.ranges.len());
         };
-        let fits = |place: &Range<usize>| place.end - first.start <= PAGE_BYTES_MAX;
-        let rest = &self.places[from..];
+        let fits = |range: &Range<usize>| range.end - first.start <= PAGE_BYTES_MAX;
+        let rest = &self.ranges[from..];
         let count = rest
             .iter()
             .take(PAGE_TOOLS_MAX)
-            .take_while(|place| fits(place))
+            .take_while(|range| fits(range))
             .count()
             .max(1);
         let end = rest[count - 1].end;

@@ -1,4 +1,4 @@
-//! Who holds which credential, what it opens, and when it ends.
+//! Checks of credentials: their holders, their power and their end.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,7 @@ use crate::{
     model::{CredIx, Kind, Perms},
     rng::Rng,
     rules::{self, Caller, Violation},
-    steps::Draft,
-    views::LOOKS,
+    views::READS,
     world::Answer,
 };
 
@@ -21,7 +20,7 @@ impl Sequence<'_> {
             .collect()
     }
 
-    /// No user gains more by a request than its caller held.
+    /// No user may gain more by a request than its caller holds.
     pub(super) fn judge_growth(&self, caller: &Caller, before: &[Perms]) -> Vec<Violation> {
         let after = self.authorities();
         let grown = after.iter().enumerate().map(|(person, after)| {
@@ -40,7 +39,7 @@ impl Sequence<'_> {
             .collect()
     }
 
-    /// A credential of another user needs all that the user holds.
+    /// Obtaining a credential of another user requires all permissions of that user.
     pub(super) fn judge_new(&self, caller: &Caller, cred: CredIx) -> Vec<Violation> {
         let record = &self.model.creds[cred];
         let mut found = Vec::new();
@@ -61,7 +60,7 @@ impl Sequence<'_> {
             .parent
             .and_then(|parent| rules::end_of(&self.model, parent));
         if end.is_some_and(|end| record.expires_at.is_none_or(|own| own > end)) {
-            let text = "a token outlives the one that it was made with".to_owned();
+            let text = "a token outlives the token with which it was created".to_owned();
             found.push(Violation {
                 rule: "credential.outlives_parent",
                 text,
@@ -70,7 +69,7 @@ impl Sequence<'_> {
         found
     }
 
-    /// No answer holds a credential but the one that it made.
+    /// No answer may contain a credential, except the one that the request created.
     pub(super) fn judge_leaks(&self, made: Option<CredIx>, answer: &Answer) -> Vec<Violation> {
         let expected = made.map(|cred| self.model.creds[cred].value.as_str());
         let kinds = ["svc_pat_", "svc_agt_", "svc_ses_", "svc_set_"];
@@ -84,13 +83,13 @@ impl Sequence<'_> {
             .filter(|found| expected.is_none_or(|value| !found.starts_with(value)))
             .map(|_| Violation {
                 rule: "credential.leak",
-                text: "an answer holds a credential that it did not make".to_owned(),
+                text: "an answer contains a credential that the request did not create".to_owned(),
             })
             .collect()
     }
 
-    /// A credential that has ended opens nothing, whatever is asked.
-    pub(super) async fn use_ended(&mut self, rng: &mut Rng) -> Result<(), Failure> {
+    /// An ended credential must be rejected on every route.
+    pub(super) async fn try_ended_credential(&mut self, rng: &mut Rng) -> Result<(), Failure> {
         self.model.now = self.world.now();
         let ended: Vec<_> = (0..self.model.creds.len())
             .filter(|&cred| !self.model.is_alive(cred))
@@ -99,22 +98,16 @@ impl Sequence<'_> {
             return Ok(());
         };
         let caller = self.caller(cred);
-        let (_, look) = LOOKS[rng.below(LOOKS.len())];
-        let mut draft = Draft {
-            rng,
-            model: &self.model,
-            world: self.world,
-            person: caller.person,
-            subject: caller.subject,
-        };
-        let path = look(&mut draft).unwrap_or_else(|| "/api/auth/me".to_owned());
+        let (_, generate) = READS[rng.below(READS.len())];
+        let path = generate(&mut self.draft(rng, &caller));
+        let path = path.unwrap_or_else(|| "/api/auth/me".to_owned());
         let answer = self.send(&caller, false, ("GET", &path), None).await;
-        self.settle(self.judge_ended(cred, &path, &answer))
+        self.fail_on_first(self.judge_ended(cred, &path, &answer))
     }
 
     fn judge_ended(&self, cred: CredIx, path: &str, answer: &Answer) -> Vec<Violation> {
         let stopped = self.model.is_of_stopped_space(cred);
-        // The agent of a stopped space is known, and refused.
+        // The agent token of a stopped space is valid but not admitted.
         if answer.status == 401 || stopped && answer.status == 403 {
             return Vec::new();
         }
@@ -124,7 +117,7 @@ impl Sequence<'_> {
         vec![Violation { rule, text }]
     }
 
-    /// Every credential opens what it should and nothing else.
+    /// Checks that every credential is accepted or rejected as the model says.
     pub(super) async fn check_credentials(&mut self) -> Result<(), Failure> {
         self.model.now = self.world.now();
         for cred in 0..self.model.creds.len() {
@@ -133,7 +126,7 @@ impl Sequence<'_> {
                 .send(&caller, false, ("GET", "/api/auth/me"), None)
                 .await;
             if !self.model.is_alive(cred) {
-                self.settle(self.judge_ended(cred, "/api/auth/me", &answer))?;
+                self.fail_on_first(self.judge_ended(cred, "/api/auth/me", &answer))?;
                 continue;
             }
             let scoped = matches!(&self.model.creds[cred].kind, Kind::Token { scopes, .. } if !scopes.is_empty());
@@ -156,7 +149,7 @@ impl Sequence<'_> {
                     "{name} with {}: {} {}",
                     caller.perms, answer.status, answer.text
                 );
-                self.settle(vec![Violation {
+                self.fail_on_first(vec![Violation {
                     rule: "model.credential",
                     text,
                 }])?;

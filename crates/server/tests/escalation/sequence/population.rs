@@ -1,4 +1,4 @@
-//! The users of a sequence and what they begin with.
+//! The users of a sequence and their first records.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,11 @@ use crate::{
     model::{Cred, Group, Kind, Method, Perms, ROLE_ADMIN, ROLE_USER, Role, User, UserIx},
     rng::Rng,
     rules::needed,
-    steps::{CHANGES, Draft},
-    world::Presents,
+    steps::CHANGES,
+    world::Auth,
 };
 
-/// What the built-in role `user` holds.
+/// The permissions of the built-in role `user`.
 const USER: [&str; 4] = [
     "use_spaces",
     "use_methods",
@@ -46,7 +46,7 @@ impl Sequence<'_> {
             self.add_user(rng, perms).await;
         }
         for person in 0..people {
-            self.equip(rng, person).await?;
+            self.create_records(rng, person).await?;
         }
         Ok(())
     }
@@ -65,7 +65,7 @@ impl Sequence<'_> {
         }
     }
 
-    /// A user with a role of their own, logged in.
+    /// Creates a user with their own role, and logs in.
     async fn add_user(&mut self, rng: &mut Rng, perms: Perms) {
         let world = self.world;
         let role = format!("{}z", world.name("zqr"));
@@ -113,62 +113,51 @@ impl Sequence<'_> {
         });
         let login = json!({"username": name, "password": password});
         let answer = world
-            .send("POST", "/api/auth/login", &Presents::Nothing, Some(login))
+            .send("POST", "/api/auth/login", &Auth::Nothing, Some(login))
             .await;
+        let value = answer.cookie.expect("a new user logs in");
         self.model.creds.push(Cred {
-            value: answer.cookie.expect("a new user logs in"),
-            subject: user,
-            holder: user,
-            kind: Kind::Session { id: String::new() },
             expires_at: Some(world.now() + 30 * 24 * 60 * 60 * 1_000),
-            parent: None,
-            maker: None,
-            ended: false,
+            ..Cred::new(value, user, Kind::Session { id: String::new() })
         });
-        self.learn_session(user).await;
+        self.read_session_id(user).await;
     }
 
-    /// Spaces, methods, tokens and scripts, each made by its owner with their session.
-    async fn equip(&mut self, rng: &mut Rng, person: UserIx) -> Result<(), Failure> {
+    /// Creates spaces, methods, tokens and scripts of a user, with their session.
+    async fn create_records(&mut self, rng: &mut Rng, person: UserIx) -> Result<(), Failure> {
         let session = self
             .model
             .creds
             .iter()
             .position(|cred| cred.holder == person);
         let session = session.expect("every user has a session");
-        let made = |name: &str| CHANGES.iter().find(|row| row.0 == "POST" && row.1 == name);
-        let mut wanted = Vec::new();
-        wanted.extend(vec!["/api/spaces"; 1 + rng.below(2)]);
+        let find_change = |name: &str| CHANGES.iter().find(|row| row.0 == "POST" && row.1 == name);
+        let mut routes = Vec::new();
+        routes.extend(vec!["/api/spaces"; 1 + rng.below(2)]);
         if rng.percent(50) {
-            wanted.push("/api/tokens");
+            routes.push("/api/tokens");
         }
         if person == OWNER {
-            wanted.extend([
+            routes.extend([
                 "/api/scripts",
                 "/api/scripts",
                 "/api/templates",
                 "/api/event-sinks",
             ]);
         } else if rng.percent(30) {
-            wanted.push("/api/event-sinks");
+            routes.push("/api/event-sinks");
         }
         if rng.percent(30) {
-            wanted.push("/api/events/emit");
+            routes.push("/api/events/emit");
         }
-        for route in wanted {
-            let (method, route, _, generate) = made(route).expect("a route of the table");
+        for route in routes {
+            let (method, route, _, generate) = find_change(route).expect("a route of the table");
             let caller = self.caller(session);
             if !caller.perms.has_any(needed(method, route)) {
                 continue;
             }
-            let mut draft = Draft {
-                rng,
-                model: &self.model,
-                world: self.world,
-                person,
-                subject: person,
-            };
-            if let Some(plan) = generate(&mut draft) {
+            let plan = generate(&mut self.draft(rng, &caller));
+            if let Some(plan) = plan {
                 self.request(caller, (method, route), plan).await?;
             }
         }

@@ -1,6 +1,6 @@
 //! Requests about scripts, methods, events and sinks.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Act, Draft, Plan, bare, plan};
 
@@ -85,7 +85,7 @@ pub fn emit(draft: &mut Draft<'_>) -> Option<Plan> {
     plan("/api/events/emit", body, Act::Emit)
 }
 
-/// Sinks match no event: what the engine delivers is not what is tested here.
+/// Sinks match no event: deliveries are not tested here.
 pub fn new_sink(draft: &mut Draft<'_>) -> Option<Plan> {
     let kind = draft
         .rng
@@ -148,7 +148,7 @@ pub fn delete_sink(draft: &mut Draft<'_>) -> Option<Plan> {
     bare(path, Act::DeleteSink { sink })
 }
 
-/// Runs nothing but scripts, and those seldom; a webhook is only rendered.
+/// Mostly dry runs; only scripts are sometimes run.
 pub fn test_sink(draft: &mut Draft<'_>) -> Option<Plan> {
     let sink = draft.sink()?;
     let record = &draft.model.sinks[sink];
@@ -170,42 +170,24 @@ pub fn test_sink(draft: &mut Draft<'_>) -> Option<Plan> {
 }
 
 pub fn rotate_secret(draft: &mut Draft<'_>) -> Option<Plan> {
-    let sink = draft.sink()?;
-    let record = &draft.model.sinks[sink];
-    let path = format!("/api/event-sinks/{}/rotate-secret", record.id);
-    plan(
-        path,
-        json!({}),
-        Act::ManageSink {
-            sink,
-            script: record.script,
-        },
-    )
+    manage_sink(draft, "rotate-secret", Some(json!({})))
 }
 
 pub fn replay(draft: &mut Draft<'_>) -> Option<Plan> {
-    let sink = draft.sink()?;
-    let record = &draft.model.sinks[sink];
-    let path = format!("/api/event-sinks/{}/replay", record.id);
-    plan(
-        path,
-        json!({}),
-        Act::ManageSink {
-            sink,
-            script: record.script,
-        },
-    )
+    manage_sink(draft, "replay", Some(json!({})))
 }
 
 pub fn resend(draft: &mut Draft<'_>) -> Option<Plan> {
+    manage_sink(draft, "deliveries/1/resend", None)
+}
+
+fn manage_sink(draft: &mut Draft<'_>, action: &str, body: Option<Value>) -> Option<Plan> {
     let sink = draft.sink()?;
     let record = &draft.model.sinks[sink];
-    let path = format!("/api/event-sinks/{}/deliveries/1/resend", record.id);
-    bare(
-        path,
-        Act::ManageSink {
-            sink,
-            script: record.script,
-        },
-    )
+    let script = record.script;
+    Some(Plan {
+        path: format!("/api/event-sinks/{}/{action}", record.id),
+        body,
+        act: Act::ManageSink { sink, script },
+    })
 }

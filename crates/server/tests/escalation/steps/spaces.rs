@@ -70,7 +70,8 @@ pub fn rotate_agent(draft: &mut Draft<'_>) -> Option<Plan> {
     bare(path, Act::RotateAgent { space })
 }
 
-/// A body, whether it has a health check, and whether it sets or removes the startup script.
+/// The body; whether it sets a health check; whether it sets (`true`) or removes (`false`) the
+/// startup script.
 fn template_body(draft: &mut Draft<'_>) -> (Value, bool, Option<bool>) {
     let startup = draft
         .model

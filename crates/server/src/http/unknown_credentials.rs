@@ -1,7 +1,7 @@
-//! Credentials that nobody in the zone knew a moment ago, so that a client that repeats a revoked
-//! or made-up one does not make the server ask the database each time.
+//! Credentials that no server of the zone knew when they were last presented. A client that repeats
+//! a revoked or invented credential then does not cause a database query each time.
 //!
-//! A credential cannot be presented before it is made, so that one found unknown stays unknown.
+//! A credential cannot be presented before it is created, so an unknown one stays unknown.
 
 use std::time::{Duration, Instant};
 
@@ -9,32 +9,32 @@ use parking_lot::Mutex;
 use svc_store::Hash;
 
 /// How long a credential is remembered.
-const REMEMBERED: Duration = Duration::from_secs(5);
-/// Credentials remembered; a further one takes the place of another.
-const PLACES: usize = 1_024;
+const REMEMBER_FOR: Duration = Duration::from_secs(5);
+/// Credentials remembered; a new one overwrites the one with the same index.
+const CAPACITY: usize = 1_024;
 
 pub(super) struct UnknownCredentials(Mutex<Vec<Option<(Hash, Instant)>>>);
 
 impl Default for UnknownCredentials {
     fn default() -> Self {
-        Self(Mutex::new(vec![None; PLACES]))
+        Self(Mutex::new(vec![None; CAPACITY]))
     }
 }
 
 impl UnknownCredentials {
     pub(super) fn contains(&self, key: &Hash, now: Instant) -> bool {
-        let found = self.0.lock()[place(key)];
+        let found = self.0.lock()[index_of(key)];
         found.is_some_and(|(known, until)| known == *key && now < until)
     }
 
     pub(super) fn insert(&self, key: Hash, now: Instant) {
-        self.0.lock()[place(&key)] = Some((key, now + REMEMBERED));
+        self.0.lock()[index_of(&key)] = Some((key, now + REMEMBER_FOR));
     }
 }
 
-/// Keys are SHA-256: any of their bytes will do.
-fn place(key: &Hash) -> usize {
-    usize::from(u16::from_be_bytes([key[0], key[1]])) % PLACES
+/// The index of a key. Keys are SHA-256 hashes, so any of their bytes are evenly distributed.
+fn index_of(key: &Hash) -> usize {
+    usize::from(u16::from_be_bytes([key[0], key[1]])) % CAPACITY
 }
 
 #[cfg(test)]
@@ -48,6 +48,6 @@ mod tests {
         unknown.insert(one, now);
         assert!(unknown.contains(&one, now));
         assert!(!unknown.contains(&other, now));
-        assert!(!unknown.contains(&one, now + REMEMBERED));
+        assert!(!unknown.contains(&one, now + REMEMBER_FOR));
     }
 }

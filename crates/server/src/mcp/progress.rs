@@ -1,8 +1,8 @@
-//! A call whose client wants to hear how far it is: reports on a stream, and its answer last.
+//! A call with progress: a stream of reports that ends with the answer.
 //!
-//! Until the first report it is a call like any other, so that what is refused at once is refused
-//! with the status it always has. Dropping it cancels the call, and so does revoking its caller,
-//! within [`RECHECK_EVERY`].
+//! The stream starts with the first report. A call that is answered before has no stream, so an
+//! early error keeps its HTTP status. The call is cancelled when the stream is dropped, and within
+//! [`RECHECK_EVERY`] after the caller was revoked.
 
 use std::{collections::VecDeque, pin::Pin, sync::Arc};
 
@@ -11,44 +11,44 @@ use http::HeaderMap;
 use svc_protocol::jsonrpc::{Body, Progress, fold_lines, parse_body};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-use super::{Answer, Exchange, Mcp, Mode, read, stream::RECHECK_EVERY};
+use super::{Exchange, Mcp, McpResponse, Mode, read_message, stream::RECHECK_EVERY};
 use crate::{
     identity::{Caller, Directory},
     live::{Listener, Reports},
 };
 
-/// What a call takes along that outlives the request that made it.
-pub struct Request {
+/// Owned copies of the request: the call outlives the HTTP handler.
+pub struct CallRequest {
     pub caller: Caller,
     pub headers: HeaderMap,
     pub mode: Mode,
     pub arrived: Instant,
-    /// A single `tools/call`, which was read before.
+    /// A single `tools/call`, which was parsed before.
     pub body: Bytes,
-    /// As it was written.
+    /// The progress token as JSON.
     pub token: String,
 }
 
-pub struct Reporting {
-    answering: Pin<Box<dyn Future<Output = Answer> + Send>>,
-    admission: Admission,
+pub struct ProgressStream {
+    answering: Pin<Box<dyn Future<Output = McpResponse> + Send>>,
+    caller_watch: CallerWatch,
     reports: Listener,
     token: String,
-    /// The last report that was told: only more than that is progress.
+    /// The value of the last report sent; a report with a lower or equal value is dropped.
     last: Option<f64>,
-    /// Messages to go out.
+    /// Messages to send.
     waiting: VecDeque<String>,
     is_answered: bool,
 }
 
-/// Looks every second whether the caller is still admitted.
-struct Admission {
+/// Checks regularly whether the caller is still admitted.
+struct CallerWatch {
     directory: Arc<Directory>,
     caller: Caller,
     recheck: Interval,
 }
 
-impl Admission {
+impl CallerWatch {
     fn new(directory: Arc<Directory>, caller: Caller) -> Self {
         let mut recheck = interval_at(Instant::now() + RECHECK_EVERY, RECHECK_EVERY);
         recheck.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -82,13 +82,13 @@ impl Admission {
     }
 }
 
-impl Reporting {
-    pub fn new(mcp: Arc<Mcp>, request: Request) -> Self {
+impl ProgressStream {
+    pub fn new(mcp: Arc<Mcp>, request: CallRequest) -> Self {
         let (reports, listener) = Reports::new();
         let token = request.token.clone();
-        let admission = Admission::new(mcp.directory.clone(), request.caller.clone());
+        let caller_watch = CallerWatch::new(mcp.directory.clone(), request.caller.clone());
         Self {
-            admission,
+            caller_watch,
             answering: Box::pin(async move { answer(&mcp, request, reports).await }),
             reports: listener,
             token,
@@ -98,13 +98,13 @@ impl Reporting {
         }
     }
 
-    /// The answer, if nothing is reported before it; else the stream that it ends.
-    pub async fn begin(mut self) -> Answer {
+    /// Returns the answer if it comes before the first report, else the stream.
+    pub async fn begin(mut self) -> McpResponse {
         match self.advance().await {
             Some(answer) if self.waiting.is_empty() => answer,
             answer => {
-                self.end(answer);
-                Answer::Reporting(Box::new(self))
+                self.finish(answer);
+                McpResponse::Progress(Box::new(self))
             }
         }
     }
@@ -113,37 +113,37 @@ impl Reporting {
     pub async fn next(&mut self) -> Option<String> {
         if self.waiting.is_empty() && !self.is_answered {
             let answer = self.advance().await;
-            self.end(answer);
+            self.finish(answer);
         }
         self.waiting.pop_front()
     }
 
-    /// Waits until a report is there to be told, or the answer is. Reports that came before the
-    /// answer are told before it.
-    async fn advance(&mut self) -> Option<Answer> {
+    /// Waits for a report to send, or for the answer. Reports that arrived before the answer are
+    /// sent before it.
+    async fn advance(&mut self) -> Option<McpResponse> {
         while self.waiting.is_empty() {
             let answer = tokio::select! {
                 biased;
-                () = self.admission.revoked() => return Some(Answer::Revoked),
+                () = self.caller_watch.revoked() => return Some(McpResponse::Revoked),
                 report = self.reports.next() => {
-                    self.tell(&report);
+                    self.push_report(&report);
                     continue;
                 }
                 answer = &mut self.answering => answer,
             };
             while let Some(report) = self.reports.find_next() {
-                self.tell(&report);
+                self.push_report(&report);
             }
-            // The answer of a revoked caller's call is not for them.
-            return Some(match self.admission.is_revoked() {
-                true => Answer::Revoked,
+            // A revoked caller must not get the answer.
+            return Some(match self.caller_watch.is_revoked() {
+                true => McpResponse::Revoked,
                 false => answer,
             });
         }
         None
     }
 
-    fn tell(&mut self, report: &[u8]) {
+    fn push_report(&mut self, report: &[u8]) {
         let Some(progress) = Progress::parse(report) else {
             return;
         };
@@ -157,15 +157,15 @@ impl Reporting {
         self.waiting.push_back(notification(&self.token, &progress));
     }
 
-    fn end(&mut self, answer: Option<Answer>) {
+    fn finish(&mut self, answer: Option<McpResponse>) {
         let Some(answer) = answer else { return };
         self.is_answered = true;
-        if let Answer::Json(_, chunks) = answer {
+        if let McpResponse::Json(_, chunks) = answer {
             let mut message = Vec::with_capacity(chunks.len());
             for chunk in &chunks.0 {
                 fold_lines(&mut message, chunk);
             }
-            // The link let only JSON through, and JSON is UTF-8.
+            // The link passes only JSON, which is UTF-8.
             let message = String::from_utf8(message)
                 .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
             self.waiting.push_back(message);
@@ -173,7 +173,7 @@ impl Reporting {
     }
 }
 
-async fn answer(mcp: &Mcp, request: Request, reports: Reports) -> Answer {
+async fn answer(mcp: &Mcp, request: CallRequest, reports: Reports) -> McpResponse {
     let exchange = Exchange {
         caller: &request.caller,
         headers: &request.headers,
@@ -182,20 +182,20 @@ async fn answer(mcp: &Mcp, request: Request, reports: Reports) -> Answer {
         reports: Some(&reports),
     };
     let message = match parse_body(&request.body) {
-        Ok(Body::Single(message)) => read(message),
-        // It was one before.
-        _ => return Answer::Accepted,
+        Ok(Body::Single(message)) => read_message(message),
+        // Cannot happen: the same body was parsed before.
+        _ => return McpResponse::Accepted,
     };
     match message {
         Ok(Some(message)) => mcp.answer_message(&exchange, &message).await,
-        _ => Answer::Accepted,
+        _ => McpResponse::Accepted,
     }
 }
 
 fn notification(token: &str, progress: &Progress) -> String {
     let members = progress.to_bytes();
     let members = String::from_utf8_lossy(&members);
-    // The members of the report, without the brace before them.
+    // The members of the report with the closing brace, without the opening one.
     let members = members.strip_prefix('{').unwrap_or_default();
     format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},{members}}}"#
@@ -226,17 +226,17 @@ mod tests {
         }))
     }
 
-    fn reporting(reports: &[&'static str], result: &'static str) -> Reporting {
+    fn progress_stream(reports: &[&'static str], result: &'static str) -> ProgressStream {
         let (sender, listener) = Reports::new();
         for report in reports {
             sender.put(Bytes::from_static(report.as_bytes()));
         }
-        Reporting {
+        ProgressStream {
             answering: Box::pin(async move {
                 let _sender = sender;
-                Answer::Json(StatusCode::OK, result.as_bytes().to_vec().into())
+                McpResponse::Json(StatusCode::OK, result.as_bytes().to_vec().into())
             }),
-            admission: Admission::new(Arc::new(Directory::empty()), caller()),
+            caller_watch: CallerWatch::new(Arc::new(Directory::empty()), caller()),
             reports: listener,
             token: r#""t""#.to_owned(),
             last: None,
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_more_is_progress_and_the_answer_comes_last() {
+    async fn only_higher_values_are_reported_and_the_answer_comes_last() {
         let reports = [
             r#"{"progress":1,"total":3,"message":"a"}"#,
             r#"{"progress":1}"#,
@@ -255,18 +255,19 @@ mod tests {
             "{",
             r#"{"progress":3}"#,
         ];
-        let Answer::Reporting(mut stream) = reporting(&reports, "{\r\n\"id\":1}").begin().await
+        let McpResponse::Progress(mut stream) =
+            progress_stream(&reports, "{\r\n\"id\":1}").begin().await
         else {
             panic!("something was reported");
         };
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         while let Some(message) = stream.next().await {
             assert!(!message.contains(['\r', '\n']), "{message}");
-            told.push(serde_json::from_str::<Value>(&message).expect("JSON"));
+            messages.push(serde_json::from_str::<Value>(&message).expect("JSON"));
         }
         let notification = |params: Value| json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": params});
         assert_eq!(
-            told,
+            messages,
             [
                 notification(
                     json!({"progressToken": "t", "progress": 1, "total": 3, "message": "a"})
@@ -280,8 +281,8 @@ mod tests {
     #[tokio::test]
     async fn without_a_report_there_is_no_stream() {
         for reports in [&[][..], &["not a report"]] {
-            let answer = reporting(reports, "{}").begin().await;
-            assert!(matches!(answer, Answer::Json(StatusCode::OK, _)));
+            let answer = progress_stream(reports, "{}").begin().await;
+            assert!(matches!(answer, McpResponse::Json(StatusCode::OK, _)));
         }
     }
 }

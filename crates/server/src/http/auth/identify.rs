@@ -1,0 +1,84 @@
+//! Finds the caller of a request: the credential, or the user of a script.
+
+use std::time::Instant;
+
+use http::header;
+use svc_core::credential::CredentialKind;
+use svc_store::StoreError;
+
+use super::{Gate, Head};
+use crate::{
+    http::{cookies::find_session, listen},
+    identity::{Caller, Denied, hash_secret},
+    scripts::ActsFor,
+};
+
+/// Finds the caller. A bearer token wins over a cookie. A script has no credential: its user comes
+/// from a request extension, which no request from outside can have.
+pub(super) fn identify(gate: &Gate, head: Head<'_>) -> Result<Option<Caller>, Denied> {
+    if let Some(acts_for) = head.extensions.get::<ActsFor>() {
+        let caller = gate.app.directory.script_caller(acts_for.user());
+        return caller.map(Some);
+    }
+    let Some(presented) = find_credential(gate, head)? else {
+        return Ok(None);
+    };
+    gate.app
+        .directory
+        .authenticate(presented, gate.app.clock.now())
+        .map(Some)
+}
+
+/// Waits until this server has applied the changes of other servers, if it does not know the
+/// presented credential: another server may just have created it. Many programs take a 401 as
+/// final, so only a server that is up to date may send one.
+pub(super) async fn catch_up(gate: &Gate, head: Head<'_>) -> Result<(), StoreError> {
+    if !is_unknown(gate, head) {
+        return Ok(());
+    }
+    let presented = find_credential(gate, head).ok().flatten();
+    let key = presented.map(hash_secret).unwrap_or_default();
+    if gate.unknown.contains(&key, Instant::now()) {
+        return Ok(());
+    }
+    let has_caught_up = gate.app.catch_up.now().await;
+    if !is_unknown(gate, head) {
+        return Ok(());
+    }
+    if !has_caught_up {
+        let reason = "cannot read the changes of other servers".to_owned();
+        return Err(StoreError::Unavailable(reason));
+    }
+    gate.unknown.insert(key, Instant::now());
+    Ok(())
+}
+
+/// Whether the request presents a well-formed credential that this server does not know.
+fn is_unknown(gate: &Gate, head: Head<'_>) -> bool {
+    let presented = find_credential(gate, head).ok().flatten();
+    presented.is_some_and(|text| CredentialKind::recognise(text).is_some())
+        && matches!(identify(gate, head), Err(Denied::Unknown))
+}
+
+fn find_credential<'a>(gate: &Gate, head: Head<'a>) -> Result<Option<&'a str>, Denied> {
+    let headers = head.headers;
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let (scheme, token) = value
+            .as_bytes()
+            .split_at_checked("bearer ".len())
+            .ok_or(Denied::Unknown)?;
+        // Non-ASCII bytes are never a valid token.
+        let token = str::from_utf8(token.trim_ascii()).map_err(|_| Denied::Unknown)?;
+        if !scheme.eq_ignore_ascii_case(b"bearer ") || token.starts_with("svc_ses_") {
+            return Err(Denied::Unknown);
+        }
+        return Ok(Some(token));
+    }
+    find_session(headers, is_secure(gate, head))
+}
+
+/// Whether the browser uses TLS; false for requests without a connection.
+fn is_secure(gate: &Gate, head: Head<'_>) -> bool {
+    head.peer
+        .is_some_and(|peer| listen::is_secure(peer, head.headers, &gate.app.trusted_proxies))
+}

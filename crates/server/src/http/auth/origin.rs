@@ -1,0 +1,57 @@
+//! Checks of where a request comes from: another site, or this machine.
+
+use std::net::IpAddr;
+
+use http::Method;
+
+use super::{Gate, Head};
+use crate::http::{error::ApiError, host::names_this_machine};
+
+/// Rejects a changing request that a browser sent for a page of another site.
+pub(super) fn reject_foreign_write(gate: &Gate, head: Head<'_>) -> Result<(), ApiError> {
+    if matches!(*head.method, Method::GET | Method::HEAD | Method::OPTIONS) {
+        return Ok(());
+    }
+    let headers = head.headers;
+    let text = |name| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    let site_is_foreign =
+        text("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none"));
+    let origin_is_foreign = text("origin").is_some_and(|origin| {
+        let host = text("host").or_else(|| head.uri.authority().map(|a| a.as_str()));
+        let authority = origin.split_once("://").map(|(_, authority)| authority);
+        // Behind a proxy that rewrites `Host`, the browser uses the public address.
+        let public = gate.app.public_authority.as_deref();
+        !authority.is_some_and(|authority| {
+            [host, public]
+                .into_iter()
+                .flatten()
+                .any(|own| authority.eq_ignore_ascii_case(own))
+        })
+    });
+    if site_is_foreign || origin_is_foreign {
+        return Err(ApiError::forbidden(
+            "foreign_origin",
+            "a browser sent this request for another site; use the pages of this server or an API token",
+        ));
+    }
+    Ok(())
+}
+
+/// Whether the request comes from this machine and was not forwarded by a proxy.
+pub(super) fn is_direct_loopback(gate: &Gate, head: Head<'_>) -> bool {
+    let forwarded = ["forwarded", "x-forwarded-for", "x-real-ip"];
+    let peer = head.peer.map(|peer| peer.address.ip().to_canonical());
+    let is_proxy = |peer: IpAddr| {
+        gate.app
+            .trusted_proxies
+            .iter()
+            .any(|net| net.contains(&peer))
+    };
+    // The listener may accept other host names than those of this machine, and a foreign page could
+    // use one of them.
+    peer.is_some_and(|peer| peer.is_loopback() && !is_proxy(peer))
+        && names_this_machine(head.headers)
+        && !forwarded
+            .iter()
+            .any(|name| head.headers.contains_key(*name))
+}
