@@ -1,4 +1,4 @@
-//! How a change is made: one transaction, then the directory takes it in, then the answer.
+//! Makes changes: first the transaction, then the update of the directory, then the answer.
 
 use svc_core::{SpaceId, UserId};
 use svc_store::{
@@ -13,18 +13,18 @@ use super::{
     error::IdentityError,
 };
 
-/// What of the directory a change touches.
+/// The records of the directory that a change affects.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Affected {
     users: Vec<UserId>,
     spaces: Vec<SpaceId>,
-    /// Of these, the ones where something that another user set has ended.
+    /// The subset of `spaces` that lost a health check or agent token made by another user.
     settled: Vec<SpaceId>,
     groups: bool,
 }
 
 impl Affected {
-    /// Nothing the directory holds.
+    /// No record of the directory.
     pub fn none() -> Self {
         Self::default()
     }
@@ -49,7 +49,7 @@ impl Affected {
         }
     }
 
-    /// The list of groups, and these members of them.
+    /// The list of groups, and these members.
     pub fn groups(members: Vec<UserId>) -> Self {
         Self {
             users: members,
@@ -58,14 +58,14 @@ impl Affected {
         }
     }
 
-    /// Also the spaces where something that another user set has ended.
+    /// Adds spaces that lost a health check or agent token made by another user.
     pub fn and_settled(mut self, spaces: Vec<SpaceId>) -> Self {
         self.spaces.extend(&spaces);
         self.settled.extend(spaces);
         self
     }
 
-    /// The same, as other servers of the zone are told.
+    /// The entries for the other servers of the zone.
     fn zone_changes(&self) -> impl Iterator<Item = ZoneChange> {
         let users = self.users.iter().map(|&id| ZoneChange::User(id));
         let spaces = self.spaces.iter().map(|&id| ZoneChange::Space(id));
@@ -105,12 +105,12 @@ impl FromIterator<ZoneChange> for Affected {
 }
 
 impl Identity {
-    /// Takes in what another server of the zone changed.
+    /// Updates the directory after a change by another server of the zone.
     pub async fn take_in(&self, affected: Affected) -> Result<(), StoreError> {
         self.refresh(affected).await
     }
 
-    /// Reads the whole directory again: for a server that missed more than can be told.
+    /// Reads the whole directory again, for a server that missed entries of the change log.
     pub async fn reload(&self) -> Result<(), StoreError> {
         let _refreshing = self.refreshing.lock().await;
         let snapshot = self.store.read(Snapshot::read).await?;
@@ -118,12 +118,12 @@ impl Identity {
         Ok(())
     }
 
-    /// Makes a change of the server's own; a caller's goes through
-    /// [`change_as`](Self::change_as). `work` is one transaction and says what of the directory it
-    /// touches. When this answers, the change is durable and in effect.
+    /// Makes a change of the server itself; changes of callers use
+    /// [`change_as`](Self::change_as). `work` is one transaction and returns the affected records of
+    /// the directory. When this returns, the change is durable and in effect.
     ///
-    /// It runs to its end even if the request is dropped meanwhile: a committed revocation that
-    /// the directory never heard of would go on letting in.
+    /// The change completes even if the request is dropped. Otherwise the directory would still
+    /// accept a credential whose revocation is committed.
     pub async fn change<T, E>(
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<(T, Affected), E> + Send + 'static,
@@ -150,7 +150,7 @@ impl Identity {
             .unwrap_or_else(|_| Err(StoreError::Panicked.into()))
     }
 
-    /// Takes what is affected into the directory, with whatever an earlier refresh could not.
+    /// Reads the affected records into the directory, and those of an earlier refresh that failed.
     pub(super) async fn refresh(&self, affected: Affected) -> Result<(), StoreError> {
         let _refreshing = self.refreshing.lock().await;
         let mut wanted = std::mem::take(&mut *self.pending.lock());
@@ -176,7 +176,7 @@ impl Identity {
         let (users, spaces, groups) = match read.await {
             Ok(read) => read,
             Err(error) => {
-                tracing::error!(%error, "the directory could not take in a change; it is tried again");
+                tracing::error!(%error, "cannot read a change into the directory; will retry");
                 self.pending.lock().merge(wanted);
                 return Err(error);
             }
@@ -196,7 +196,7 @@ impl Identity {
         Ok(())
     }
 
-    /// [`change`](Self::change) for the services of identity, whose closures use `?` freely.
+    /// [`change`](Self::change) with the error type fixed, so that closures may use `?`.
     pub(super) async fn apply<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Tx<'_>) -> Result<(T, Affected), IdentityError> + Send + 'static,
@@ -204,7 +204,7 @@ impl Identity {
         self.change(work).await
     }
 
-    /// [`change_as`](Self::change_as) for the services of identity, whose closures use `?` freely.
+    /// [`change_as`](Self::change_as) with the error type fixed, so that closures may use `?`.
     pub(super) async fn apply_as<T: Send + 'static>(
         &self,
         caller: &Caller,

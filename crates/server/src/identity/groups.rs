@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{Identity, caller::Caller, change::Affected, error::IdentityError, power::Actor};
 
-/// On the whole server: every group is kept in memory or read with each user.
+/// Groups of the whole server. All of them are held in memory.
 const GROUPS_MAX: u64 = 10_000;
 
 impl Identity {
@@ -56,7 +56,7 @@ impl Identity {
             .ok_or_else(|| IdentityError::not_found("group", id))
     }
 
-    /// Methods published for it keep it: they refer to its id.
+    /// Methods published for the group stay visible to it: they refer to its id.
     pub async fn rename_group(
         &self,
         caller: &Caller,
@@ -82,7 +82,7 @@ impl Identity {
         .await
     }
 
-    /// Methods published for it match nobody through it any more.
+    /// Methods published for the group are no longer visible through it.
     pub async fn delete_group(&self, caller: &Caller, id: GroupId) -> Result<(), IdentityError> {
         let mut entry = self.entry(caller, "group.deleted", ("group", id), json!({}));
         self.apply_as(caller, move |tx, caller| {
@@ -102,7 +102,7 @@ fn get(tx: &mut Tx<'_>, id: GroupId) -> Result<GroupRow, IdentityError> {
     groups::find(tx, id)?.ok_or_else(|| IdentityError::not_found("group", id))
 }
 
-/// A name that reads like an id could be taken for one where either may stand.
+/// Rejects names that are valid ids: requests may refer to a group by name or by id.
 fn check_name(name: &str) -> Result<(), IdentityError> {
     check_free_name("group", name)?;
     if Uuid::parse_str(name).is_ok() {

@@ -1,5 +1,5 @@
-//! Who may hash a password next. Hashing is slow on purpose and a few run at once, so that whoever
-//! asks for it often must not keep others from it: payers take turns, and none fills the queue.
+//! Queue for password hashing. Hashing is slow on purpose, and only a few passwords are hashed at a
+//! time. To keep one client from blocking others, payers take turns and none can fill the queue.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,13 +13,13 @@ use tokio::sync::oneshot;
 
 use crate::limits::network;
 
-/// For whom a password is hashed.
+/// The client on whose account a password is hashed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Payer {
-    /// Somebody who is not known yet.
+    /// A client that is not authenticated yet.
     Address(IpAddr),
     User(UserId),
-    /// The first start.
+    /// The setup of a new server.
     Server,
 }
 
@@ -29,22 +29,22 @@ impl Payer {
     }
 }
 
-/// Hashing at one time, and the queue for it. Cheap to clone.
+/// The slots for hashing, and the queue for them. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct HashQueue(Arc<Mutex<State>>);
 
 struct State {
-    /// Hashes that may begin.
+    /// Free slots.
     free: usize,
     waiting: usize,
     waiting_max: usize,
     waiting_per_payer: usize,
     queues: HashMap<Payer, VecDeque<oneshot::Sender<Turn>>>,
-    /// Payers with somebody waiting, the next in turn first.
+    /// Payers with waiting requests; the next payer first.
     order: VecDeque<Payer>,
 }
 
-/// The right to hash one password; given on when dropped.
+/// Permission to hash one password; passed to the next waiting request when dropped.
 pub(super) struct Turn(Option<HashQueue>);
 
 /// The queue is full, or the payer's share of it.
@@ -63,7 +63,7 @@ impl HashQueue {
         })))
     }
 
-    /// Waits for a turn. Whoever stops waiting gives the turn to the next.
+    /// Waits for a slot. If the future is dropped, the slot goes to the next waiting request.
     pub(super) async fn turn(&self, payer: Payer) -> Result<Turn, Full> {
         let receiver = {
             let mut state = self.0.lock();
@@ -73,11 +73,11 @@ impl HashQueue {
             }
             state.enter(payer)?
         };
-        // The sender is dropped only when another payer takes the place.
+        // The sender is dropped only when another payer's request replaces this one.
         receiver.await.map_err(|_| Full)
     }
 
-    /// Gives a free turn to the next who waits.
+    /// Gives a slot to the next waiting request, or marks it free.
     fn pass_on(&self) {
         loop {
             let next = {
@@ -92,7 +92,7 @@ impl HashQueue {
             };
             match next.send(Turn(Some(self.clone()))) {
                 Ok(()) => return,
-                // Whoever waited has gone. This loop passes the turn on, not its drop.
+                // The request was dropped. This loop passes the slot on, so its `Drop` must not.
                 Err(mut unused) => unused.0 = None,
             }
         }
@@ -118,7 +118,8 @@ impl State {
         Ok(receiver)
     }
 
-    /// Takes the last place of the payer who has most, if that is more than `own` with one more.
+    /// Removes the newest request of the payer with the longest queue, if that queue is longer than
+    /// `own + 1`.
     fn push_out(&mut self, own: usize) -> Result<(), Full> {
         let longest = self.queues.iter().max_by_key(|(_, queue)| queue.len());
         let (&payer, length) = longest.map(|(p, q)| (p, q.len())).ok_or(Full)?;
@@ -145,7 +146,7 @@ impl State {
         next
     }
 
-    /// Frees the places of those who stopped waiting.
+    /// Removes requests that were dropped.
     fn forget_gone(&mut self) {
         self.queues.retain(|_, queue| {
             queue.retain(|sender| !sender.is_closed());
@@ -178,7 +179,7 @@ mod tests {
     fn enter(queue: &HashQueue, payer: Payer) -> BoxFuture<'static, Result<Turn, Full>> {
         let queue = queue.clone();
         let mut waiting = async move { queue.turn(payer).await }.boxed();
-        // In the queue from here on.
+        // Polled once, so that the request is in the queue.
         match (&mut waiting).now_or_never() {
             Some(result) => std::future::ready(result).boxed(),
             None => waiting,
@@ -192,7 +193,7 @@ mod tests {
         let mut flood: Vec<_> = (0..3).map(|_| enter(&queue, payer(1))).collect();
         assert!(queue.turn(payer(1)).await.is_err(), "its share is full");
         let other = enter(&queue, payer(2));
-        // The queue is full; a third payer takes a place of the one who has most.
+        // The queue is full; a third payer replaces a request of the payer with the most.
         let third = enter(&queue, payer(3));
         assert!(flood.pop().expect("three").await.is_err(), "pushed out");
         drop(first);

@@ -1,8 +1,8 @@
 //! Roles: create, change, delete.
 //!
-//! Changing a role acts on everybody who holds it. It needs every permission that the role has
-//! before and after, and every permission that its holders have: taking a permission away and then
-//! resetting the password would be a way to somebody else's power otherwise.
+//! Changing a role acts on all its holders. It requires every permission that the role has before
+//! and after the change, and every permission of its holders. Otherwise an actor could remove a
+//! permission from a user, then reset the user's password and act as that user.
 
 use serde_json::json;
 use svc_core::{RoleId, name::check_free_name};
@@ -17,7 +17,7 @@ use super::{
     Identity, caller::Caller, change::Affected, error::IdentityError, power::Actor, settle::settle,
 };
 
-/// On the whole server: every role is kept in memory or read with each user.
+/// Roles of the whole server. Each user is read with their roles.
 const ROLES_MAX: u64 = 1_000;
 
 impl Identity {

@@ -1,4 +1,4 @@
-//! API tokens: everyone their own.
+//! API tokens. Users create, list and revoke only their own.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const EXPIRY_DAYS_MAX: u32 = 3_650;
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 
 impl Identity {
-    /// The answer is the only one that holds the secret.
+    /// Creates a token. Only this answer contains the secret.
     pub async fn create_token(
         &self,
         caller: &Caller,
@@ -81,9 +81,10 @@ impl Identity {
         })
     }
 
-    /// Replaces the caller's tokens of this name by a new one that never expires. Tokens made with
-    /// them stay, as if they had been made with the new one. For the server process, which makes a
-    /// token at each start; a user who revokes a token means its descendants too.
+    /// Replaces the caller's tokens of this name by a new one that never expires. Tokens that were
+    /// made with them stay valid and become descendants of the new token. Only for the server
+    /// process, which renews a token at each start; when a user revokes a token, its descendants
+    /// are revoked too.
     pub async fn renew_token(
         &self,
         caller: &Caller,
@@ -166,7 +167,7 @@ impl Identity {
         self.entry(caller, "token.created", ("token", token.id), detail)
     }
 
-    /// `revoked`: the token that was revoked, this one or an ancestor of it.
+    /// `revoked` is this token, or the ancestor with which it was revoked.
     fn revoked_entry(&self, caller: &Caller, token: &TokenRow, revoked: TokenId) -> Entry {
         let mut detail = json!({"name": token.name});
         if token.id != revoked {

@@ -1,8 +1,8 @@
 //! Users: create, change, delete.
 //!
-//! Acting on a user needs every permission that user holds: otherwise resetting an administrator's
-//! password would make anyone with `manage_users` an administrator. Changing who is in a group
-//! needs `manage_groups` too, or being in that group.
+//! Acting on a user requires every permission that the user holds. Otherwise any user with
+//! `manage_users` could reset the password of an administrator and act as one. Changing the members
+//! of a group also requires `manage_groups` or membership in that group.
 
 use serde_json::{Map, Value, json};
 use svc_core::{
@@ -31,7 +31,7 @@ use super::{
     user_sinks::delete_sinks_of,
 };
 
-/// Sinks named in the refusal to delete a user.
+/// Sinks listed in the error for a user who cannot be deleted.
 const SINKS_NAMED: usize = 5;
 
 impl Identity {
@@ -284,7 +284,7 @@ fn check_not_last_admin(tx: &mut Tx<'_>, user: &Profile) -> Result<(), IdentityE
     ))
 }
 
-/// Their global script sinks would have nobody left to act for.
+/// Rejects the deletion of a user for whom scripts of global sinks run.
 fn check_no_global_scripts(tx: &mut Tx<'_>, user: &Profile) -> Result<(), IdentityError> {
     let names = sinks::list_global_scripts_of(tx, user.id)?;
     if names.is_empty() {

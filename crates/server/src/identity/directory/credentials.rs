@@ -14,10 +14,10 @@ use svc_store::{Hash, StoreError, Tx, agent_tokens::OwnedAgentToken, sessions, t
 use super::snapshot::UserRecords;
 use crate::{identity::caller::Credential, random_key::RandomKeyMap};
 
-/// "Never": before any time there is.
+/// Not used yet: earlier than any time.
 const NEVER: i64 = i64::MIN;
-/// A time of last use is not moved by less, so that a busy credential's record stays in every
-/// core's cache.
+/// A time of last use changes by at least this much, so that the record of a busy credential stays
+/// in the cache of every core.
 const USE_GRAIN_MILLIS: i64 = 1_000;
 
 /// One credential.
@@ -28,13 +28,13 @@ pub(super) struct Record {
     used: Arc<LastUse>,
 }
 
-/// Shared by the records of one credential when it is read from the store again.
+/// Kept when the record of a credential is read from the store again.
 struct LastUse {
     at: AtomicI64,
     written: AtomicI64,
 }
 
-/// A time of last use on its way to the store.
+/// A time of last use to be stored.
 #[derive(Clone)]
 pub(in crate::identity) struct Used {
     key: Hash,
@@ -89,7 +89,7 @@ impl Record {
         tokens.chain(sessions).collect()
     }
 
-    /// A space's agent tokens; they act as its owner.
+    /// A space's agent tokens. They act as the owner of the space.
     pub(super) fn of_space(tokens: &[OwnedAgentToken]) -> Vec<(Hash, Self)> {
         tokens
             .iter()
@@ -135,7 +135,7 @@ impl Credentials {
         self.of_space.keys().copied().collect()
     }
 
-    /// Makes these the tokens and sessions of a user; whether an earlier one is gone.
+    /// Replaces the tokens and sessions of a user. Returns whether an earlier one was removed.
     pub(super) fn set_of_user(&mut self, id: UserId, records: Vec<(Hash, Record)>) -> bool {
         let keys = records.iter().map(|(key, _)| *key).collect::<Vec<_>>();
         let before = if keys.is_empty() {
@@ -146,7 +146,7 @@ impl Credentials {
         self.replace(before.unwrap_or_default(), records)
     }
 
-    /// Makes these the agent tokens of a space; whether an earlier one is gone.
+    /// Replaces the agent tokens of a space. Returns whether an earlier one was removed.
     pub(super) fn set_of_space(&mut self, id: SpaceId, records: Vec<(Hash, Record)>) -> bool {
         let keys = records.iter().map(|(key, _)| *key).collect::<Vec<_>>();
         let before = if keys.is_empty() {
@@ -193,7 +193,7 @@ impl Credentials {
     }
 }
 
-/// Writes times of last use. Agent tokens have none: their links tell more.
+/// Stores times of last use. Agent tokens have none: the state of the link is more useful.
 pub(in crate::identity) fn write_used(tx: &mut Tx<'_>, used: &[Used]) -> Result<(), StoreError> {
     for used in used {
         match &used.credential {

@@ -99,7 +99,7 @@ async fn a_change_takes_effect_even_if_its_request_is_dropped() {
     let text = token.token.expect("shown once");
     let request = fixture.identity.delete_token(&fixture.admin, token.id);
     // Polled once, so that the change has begun, then dropped like the request of a client that
-    // went away.
+    // disconnected.
     tokio::select! {
         biased;
         _ = request => panic!("a commit cannot be there at once"),

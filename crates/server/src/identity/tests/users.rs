@@ -150,7 +150,7 @@ async fn the_last_active_administrator_stays_and_nobody_removes_themselves() {
     assert_code(demote, "last_admin");
 
     let root = fixture.user("root", &["admin"]).await;
-    // Holds everything, and is no administrator.
+    // Holds every permission, but is not an administrator.
     let steward = fixture.caller("steward", Permission::ALL).await;
     let off = identity.update_user(admin, root.id, active(false)).await;
     off.expect("there is another");
