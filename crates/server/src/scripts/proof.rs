@@ -1,12 +1,12 @@
-//! Whether the sandbox holds on this machine. Tried until it does, but not by everybody who waits.
+//! Caches the result of the sandbox self-test. A success is final, a failure expires; concurrent
+//! requests share one test.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
-/// How long a failure stands for those who ask: a machine does not change in a moment, and a test
-/// takes longer than anybody should wait for several.
+/// How long a failure is cached. A test is slow, and requests must not wait for several of them.
 const REMEMBERED: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// Has it tried, unless it has been; those who ask meanwhile wait for what comes of it.
+    /// Runs the test unless a result is cached. Concurrent callers wait for the running test.
     pub async fn get(&self, test: impl AsyncFnOnce() -> Result<(), String>) -> Result<(), String> {
         let test = || async {
             if let Some(reason) = self.remembered() {

@@ -1,12 +1,12 @@
-//! Scripts as people manage and try them.
+//! Manages scripts for users.
 //!
-//! A user has scripts of their own, and sees the global ones, which `manage_scripts` changes;
-//! another user's do not exist for them. A change and its audit entry are one transaction. The
-//! source is in no audit entry.
+//! Users see their own scripts and the global ones. Scripts of other users do not exist for them.
+//! Changing a global script requires `manage_scripts`. A change and its audit entry are one
+//! transaction. Audit entries never contain the source.
 //!
-//! A global script runs as each user who uses it. Changing it needs every permission of the user
-//! who made it and of those whose spaces and sinks use it. It takes effect only for users who hold
-//! no more than the user who saved it last.
+//! A global script runs as each user who uses it. Changing one requires every permission of the
+//! user who made it and of the users whose spaces and sinks use it. A global script runs only for
+//! users without permissions beyond those of the user who last saved it.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ use crate::{
     limits::TestLimit,
 };
 
-/// Names in the refusal to delete a script that is used.
+/// Names listed in the error for deleting a script that is in use.
 const USES_NAMED: usize = 5;
 
 pub struct Scripts {
@@ -43,9 +43,9 @@ pub struct Scripts {
     pub runner: Arc<ScriptRunner>,
     /// Checks schemas.
     pub compute: FairPool,
-    /// Hears of every change, for those who list tools.
+    /// The list of tools, refreshed after every change.
     pub tools: Arc<StoredTools>,
-    /// Runs take a worker's time, whoever wants them.
+    /// Limits test runs, because each occupies a worker.
     pub runs: TestLimit,
     pub quotas: Quotas,
 }
@@ -124,7 +124,7 @@ impl Scripts {
         Ok(script)
     }
 
-    /// Whatever uses the script gets the new one from its next run on.
+    /// Changes a script. Its users get the new version at the next run.
     pub async fn patch(
         &self,
         caller: &Caller,
@@ -136,8 +136,7 @@ impl Scripts {
         let after = patched(before, patch.clone());
         check::name(after.kind, &after.name)?;
         self.check_description_and_schema(caller, &after).await?;
-        // Slow, so not while others wait for the store; what another patch changed meanwhile was
-        // checked by that one.
+        // Slow, so outside the transaction. A concurrent patch checks its own source.
         if patch.source.is_some() {
             self.check_source(caller, &after).await?;
         }
@@ -157,7 +156,7 @@ impl Scripts {
         Ok(script)
     }
 
-    /// A schema takes long to check if it is large.
+    /// Checks the schema on the compute pool: a large one takes long.
     async fn check_description_and_schema(
         &self,
         caller: &Caller,
@@ -208,7 +207,7 @@ impl Scripts {
     }
 }
 
-/// Other servers list tools too.
+/// Announces a change of a tool script to the other servers of the zone.
 fn tell(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
     match script.kind {
         ScriptKind::Tool => {
@@ -218,7 +217,7 @@ fn tell(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
     }
 }
 
-/// Where the imports of a stored script are looked for.
+/// Where the imports of a stored script are found.
 pub fn libraries_of(script: &Script) -> Libraries {
     match script.owner {
         ScriptOwner::User => Libraries::Of(script.owner_id),
@@ -226,7 +225,7 @@ pub fn libraries_of(script: &Script) -> Libraries {
     }
 }
 
-/// A stored script by the name its tracebacks know it by.
+/// The source of a stored script, with the file name for tracebacks.
 pub fn source_of(script: Script) -> Source {
     Source {
         file: format!("{}.py", script.name),
@@ -243,7 +242,8 @@ fn check_may_own(held: Permissions, owner: ScriptOwner) -> Result<(), ScriptsErr
     }
 }
 
-/// A script the caller may change. What they may not even see does not exist for them.
+/// Returns a script that the caller may change. A script that the caller cannot see does not exist
+/// for them.
 fn managed(
     tx: &mut Tx<'_>,
     caller: &Caller,
@@ -288,7 +288,7 @@ fn check_name_free(tx: &mut Tx<'_>, script: &Script) -> Result<(), ScriptsError>
     }
 }
 
-/// The global scripts are counted together, against the server's own value.
+/// Global scripts are counted together, against the server's quota.
 fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, script: &Script) -> Result<(), ScriptsError> {
     let has = scripts::count(tx, &scripts::owner_key(script))?;
     match script.owner {
@@ -297,7 +297,7 @@ fn check_quota(tx: &mut Tx<'_>, quotas: &Quotas, script: &Script) -> Result<(), 
     }
 }
 
-/// What the caller may know by name, the rest as a number.
+/// Lists uses that the caller may see by name, and the rest as a number.
 fn name_uses(caller: &Caller, uses: &[Use]) -> String {
     let known = |used: &&Use| used.owner.is_none_or(|owner| owner == caller.user.id);
     let mut named: Vec<_> = uses

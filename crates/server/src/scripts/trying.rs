@@ -1,4 +1,4 @@
-//! Trying a script out, as whoever asks for it.
+//! Test runs of scripts, as the caller.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -19,14 +19,14 @@ use super::{
 use crate::identity::{Caller, Credential};
 
 impl Scripts {
-    /// Runs a tool or a sink's script as the caller. A script that fails is an answer.
+    /// Runs a tool or sink script as the caller. A failed script is an `Ok` answer.
     pub async fn run(
         &self,
         caller: &Caller,
         id: ScriptId,
         asked: RunScript,
     ) -> Result<RanScript, ScriptsError> {
-        // Each would hold a worker while it waits for the next.
+        // Nested scripts would each hold a worker while they wait for the next one.
         if caller.credential == Credential::Script {
             return Err(ScriptsError::Nested);
         }

@@ -1,9 +1,8 @@
-//! Who runs next: every owner gets a turn, however many scripts one of them has. The rule is
-//! [`svc_core::fair`], as for deliveries.
+//! Slots for running scripts, shared fairly by owners. The rule is [`svc_core::fair`], as for
+//! deliveries.
 //!
-//! Tools wait here for their turn. What waits in a lane does not: its lane stands in the line by
-//! name and is woken when there is a place, so that no delivery of anybody else is held up by
-//! scripts that wait.
+//! A tool waits here for a slot. A delivery of a lane does not wait: the lane is queued and is woken
+//! when a slot is reserved for it. So waiting scripts do not hold up other deliveries.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -21,37 +20,36 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// How long a place is kept for a lane that was woken. It comes within milliseconds, unless it is
-/// gone or nobody has time to deliver from it.
+/// How long a slot is reserved for a woken lane. The lane claims it within milliseconds, unless the
+/// lane was deleted or no delivery slot is free.
 const KEPT_FOR: Duration = Duration::from_secs(1);
 
-/// Places for scripts that run at once. An owner never holds the last one beside their own, and
-/// owners who wait take turns, so that somebody else's script finds a place after at most a few
-/// runs.
+/// The slots of scripts that run at the same time. No owner may occupy every slot, and waiting
+/// owners take turns, so that an owner waits for at most a few runs of others.
 pub struct Turns(Arc<Shared>);
 
-/// A place, until it is dropped.
+/// One slot; released when dropped.
 pub struct Turn {
     owner: UserId,
     shared: Arc<Shared>,
 }
 
-/// A delivery that needs a place.
+/// A delivery that needs a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waiting {
     pub lane: LaneId,
-    /// Its failed attempts, by which a wait between attempts is told from one for a place.
+    /// Failed attempts; distinguishes retry back-off from waiting for a slot.
     pub failures: u32,
 }
 
 struct Shared {
-    /// Called when a place is kept for a lane.
+    /// Called when a slot is reserved for a lane.
     wake: Box<dyn Fn(Waiting) + Send + Sync>,
     state: Mutex<State>,
 }
 
 struct State {
-    /// Places that are held or kept, and owners with a line.
+    /// Occupied and reserved slots, and owners that wait.
     slots: FairSlots<UserId>,
     lines: HashMap<UserId, VecDeque<Waiter>>,
     in_line: HashSet<LaneId>,
@@ -69,7 +67,7 @@ struct Kept {
 }
 
 impl Turns {
-    /// `wake` is called, soon and outside of any lock, for each lane that found no place at first.
+    /// `wake` is called for each queued lane when a slot is reserved for it, without a lock held.
     pub fn new(places: usize, wake: impl Fn(Waiting) + Send + Sync + 'static) -> Self {
         Self(Arc::new(Shared {
             wake: Box::new(wake),
@@ -82,7 +80,7 @@ impl Turns {
         }))
     }
 
-    /// Waits for a place.
+    /// Waits for a slot.
     pub async fn take(&self, owner: UserId) -> Turn {
         let (granted, mut turn) = oneshot::channel();
         self.0
@@ -90,14 +88,14 @@ impl Turns {
         loop {
             match timeout(KEPT_FOR, &mut turn).await {
                 Ok(turn) => return turn.expect("who stands in a line gets their turn"),
-                // A place may be kept for a lane that never comes.
+                // A reservation may belong to a lane that never claims it.
                 Err(_) => self.0.change(State::end_kept),
             }
         }
     }
 
-    /// A place if there is one. If not, the lane stands in line: it is woken when a place is kept
-    /// for it, and asks again.
+    /// Returns a slot if one is free. Otherwise queues the lane: it is woken when a slot is reserved
+    /// for it, and calls this again.
     pub fn enter(&self, owner: UserId, waiting: Waiting) -> Option<Turn> {
         let lane = waiting.lane;
         let (kept, granted) = {
@@ -116,7 +114,7 @@ impl Turns {
 }
 
 impl Shared {
-    /// Changes something, and gives the places that are free by that.
+    /// Applies a change and assigns the slots that it freed.
     fn change(self: &Arc<Self>, change: impl FnOnce(&mut State)) {
         let granted = {
             let mut state = self.state.lock();
@@ -129,7 +127,7 @@ impl Shared {
     fn tell(self: &Arc<Self>, granted: impl Iterator<Item = (UserId, Waiter)>) {
         for (owner, waiter) in granted {
             match waiter {
-                // Whoever has just stopped waiting drops the turn, which gives the place back.
+                // If the receiver is gone, the slot is dropped and thereby released.
                 Waiter::Task(granted) => drop(granted.send(self.turn(owner))),
                 Waiter::Lane(waiting) => (self.wake)(waiting),
             }
@@ -148,14 +146,14 @@ impl State {
         self.slots.wait(owner);
     }
 
-    /// Gives what is free to those in line: one to each owner, in turn.
+    /// Assigns free slots to waiting owners in turn, one each. Returns the new holders.
     fn give_places(&mut self) -> Vec<(UserId, Waiter)> {
         let mut granted = Vec::new();
         while let Some(owner) = self.slots.take_next() {
             let line = self.lines.entry(owner).or_default();
             let waiter = loop {
                 match line.pop_front() {
-                    // They stopped waiting.
+                    // The task stopped waiting.
                     Some(Waiter::Task(gone)) if gone.is_closed() => {}
                     waiter => break waiter,
                 }
@@ -179,7 +177,7 @@ impl State {
         granted
     }
 
-    /// Frees places that were kept for lanes that did not come.
+    /// Releases expired reservations.
     fn end_kept(&mut self) {
         let now = Instant::now();
         let ended: Vec<_> = self

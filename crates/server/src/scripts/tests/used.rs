@@ -1,4 +1,4 @@
-//! Who uses which scripts, and keeps them.
+//! Scripts in use cannot be deleted.
 
 use std::time::Duration;
 

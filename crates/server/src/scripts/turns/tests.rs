@@ -18,7 +18,7 @@ fn lane(n: u128) -> Waiting {
     }
 }
 
-/// Turns, and the lanes they woke.
+/// Slots, and the lanes that they woke.
 fn turns(places: usize) -> (Turns, Arc<Mutex<Vec<Waiting>>>) {
     let woken = Arc::new(Mutex::new(Vec::new()));
     let told = woken.clone();
@@ -60,7 +60,7 @@ async fn a_lane_without_a_place_is_woken_and_its_place_is_kept() {
     assert_eq!(*woken.lock(), [lane(2), lane(1)]);
 }
 
-/// However many lanes an owner has, another one waits for a run of each owner at most.
+/// An owner waits for at most one run of each other owner, no matter how many lanes those have.
 #[tokio::test]
 async fn owners_take_turns() {
     let (turns, woken) = turns(2);
@@ -73,7 +73,7 @@ async fn owners_take_turns() {
     assert_eq!(held.len(), 2);
     let late = lane(9);
     assert!(turns.enter(owner(9), late).is_none());
-    // One run of each of the three, and of one more that ran first.
+    // One run of each of the three owners, and one more that ran first.
     for _ in 0..4 {
         held.remove(0);
         let next = *woken.lock().last().expect("somebody is woken");
