@@ -1,4 +1,5 @@
-//! The control messages of an agent: registrations, its method server's state, health, logs.
+//! Handles the control messages of an agent: registrations, state of the method server, health,
+//! logs.
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
@@ -14,17 +15,17 @@ use crate::{
     methods::publish::{CheckedPublication, Refused},
 };
 
-/// Bytes of an agent's own words that are kept.
+/// Bytes kept of an error text that an agent sends.
 const REASON_BYTES_MAX: usize = 4 * 1024;
 
-/// The newest report of health, and when it may be recorded.
+/// The newest health report, and when it may be recorded.
 struct Postponed {
     report: HealthReport,
     until: Instant,
 }
 
 impl Links {
-    /// Handles an agent's control messages one after the other, until its link ends.
+    /// Handles the control messages of an agent in order, until its link ends.
     pub(super) async fn handle_control(
         self: Arc<Self>,
         live: Arc<LiveSpace>,
@@ -37,7 +38,7 @@ impl Links {
             .await
         {
             let (id, message) = *message;
-            // Large futures are boxed when they are needed: most links are idle most of the time.
+            // Large futures are boxed, so that idle links need little memory.
             match message {
                 Control::Register(register) => {
                     Box::pin(self.register(&live, &link, id, *register)).await;
@@ -70,7 +71,7 @@ impl Links {
         }
     }
 
-    /// Handles news of the space, its transitions held still.
+    /// Handles a message that changes the space. The caller holds the transition lock.
     async fn hear(&self, live: &Arc<LiveSpace>, link: &Arc<Link>, id: u64, message: Control) {
         match message {
             Control::Unregister => {
@@ -93,7 +94,7 @@ impl Links {
         }
     }
 
-    /// The next message; a postponed report of health is recorded when its time has come.
+    /// Waits for the next message, and records a postponed health report when it is due.
     async fn next_message(
         &self,
         live: &Arc<LiveSpace>,
@@ -114,7 +115,7 @@ impl Links {
         messages.recv().await
     }
 
-    /// Records a report of health, or postpones it; a newer report replaces one that waits.
+    /// Records a health report or postpones it. A newer report replaces a postponed one.
     async fn pace_health(
         &self,
         live: &Arc<LiveSpace>,
@@ -145,7 +146,7 @@ impl Links {
             .health_changed(live.id, current, consecutive_failures, checked_at)
             .await;
         if let Err(error) = changed {
-            warn!(space.id = %live.id, "health not recorded: {error}");
+            warn!(space.id = %live.id, "cannot record the health of a space: {error}");
         }
     }
 
@@ -164,7 +165,7 @@ impl Links {
         }
     }
 
-    /// Lets a checked registration stand: its subscriptions in the store first, then its methods.
+    /// Publishes a checked registration: first its subscriptions in the store, then its methods.
     async fn publish(
         &self,
         live: &Arc<LiveSpace>,
@@ -178,8 +179,8 @@ impl Links {
         }
         self.publisher.check_conflicts(&checked)?;
         let lanes = self.declare(live, checked.subscriptions()).await?;
-        // The answer is queued before anyone can pick the new providers, so an agent never sees a
-        // call of a registration it does not yet know to stand.
+        // The answer is queued before any caller can pick the new providers, so the acceptance
+        // reaches the agent before any call of the new registration.
         let published = self.publisher.publish(checked, |accepted| {
             live.set_registration_error(None);
             let _ = link.control(id, &Control::Registered(accepted));
@@ -200,7 +201,7 @@ impl Links {
         }
     }
 
-    /// Informs the agents whose methods another space has taken over.
+    /// Informs agents whose methods were replaced by another space.
     async fn displace(&self, displaced: Vec<(SpaceId, CanonicalName)>) {
         let mut by_space: BTreeMap<SpaceId, Vec<String>> = BTreeMap::new();
         for (space, name) in displaced {
@@ -241,7 +242,7 @@ impl Links {
     ) {
         self.metrics
             .method_server_restarts(live.note_restarts(restarts));
-        // Before it has registered on this link, nothing of this space can take calls.
+        // A space takes no calls before it has registered on this link.
         if live.availability() != Availability::Unlinked {
             live.set_availability(match state {
                 MethodServerState::Running => Availability::Ready,

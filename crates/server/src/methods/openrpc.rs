@@ -1,4 +1,4 @@
-//! What a caller sees, as an OpenRPC document: `rpc.discover` and `GET /api/openrpc.json`.
+//! The methods that a caller sees as an OpenRPC document: `rpc.discover`, `GET /api/openrpc.json`.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn describe(method: &Method) -> Value {
     })
 }
 
-/// OpenRPC describes each named param by itself.
+/// OpenRPC describes each named param separately.
 fn params(schema: Option<&Value>) -> Vec<Value> {
     let Some(schema) = schema else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What people do with spaces: create, look, change, start, stop, delete.
+//! What users do with spaces: create, read, change, start, stop, delete.
 
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ use crate::{
     live::SpaceLogs,
 };
 
-/// Records of deleted spaces that are kept for each owner: without a limit, creating and deleting
-/// spaces would fill the database.
+/// Records of deleted spaces kept per owner. Without a limit, creating and deleting spaces would
+/// fill the database.
 const DELETED_KEPT: u32 = 1_000;
 
 pub struct Spaces {
@@ -49,7 +49,7 @@ pub struct Spaces {
 }
 
 impl Spaces {
-    /// Creates a space; the answer holds its agent token, which is never shown again.
+    /// Creates a space. Only this answer contains its agent token.
     pub async fn create(&self, caller: &Caller, new: NewSpace) -> Result<Space, SpaceError> {
         tokens::check_may_make(caller)?;
         let name = SpaceName::parse(&new.name)?;
@@ -148,7 +148,7 @@ impl Spaces {
                     spaces::update_health_check(tx, id, &check.unwrap_or_default())?;
                     let by = set_by(tx, caller, &row)?;
                     spaces::set_health_check_by(tx, id, by)?;
-                    // What another check found says nothing about this one.
+                    // Results of the old check do not apply to the new one.
                     spaces::set_health(tx, id, Health::Unknown)?;
                 }
                 if let Some(script) = patch.startup_script_id {
@@ -172,7 +172,7 @@ impl Spaces {
         self.present(row)
     }
 
-    /// Lets a stopped space's agent in again, and starts it if the server runs it.
+    /// Accepts the agent of a stopped space again, and starts it if the server runs it.
     pub async fn start(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
         let allow_local = self.allow_local;
         let row = self
@@ -193,7 +193,7 @@ impl Spaces {
                     id,
                     json!({"name": row.name}),
                 )?;
-                // Its agent token acts again.
+                // The agent token of the space is accepted again.
                 Ok::<_, SpaceError>((spaces::get(tx, id)?, Affected::space(id)))
             })
             .await?;
@@ -203,7 +203,7 @@ impl Spaces {
         self.present(row)
     }
 
-    /// Stops a space and refuses its agent until it is started again.
+    /// Stops a space and rejects its agent until the space is started again.
     pub async fn stop(&self, caller: &Caller, id: SpaceId) -> Result<Space, SpaceError> {
         let (row, event) = self
             .identity
@@ -218,7 +218,7 @@ impl Spaces {
                     id,
                     json!({"name": row.name}),
                 )?;
-                // Its agent token acts no more.
+                // The agent token of the space is no longer accepted.
                 let affected = Affected::space(id);
                 Ok::<_, SpaceError>(((spaces::get(tx, id)?, event), affected))
             })
@@ -258,7 +258,7 @@ impl Spaces {
         Ok(())
     }
 
-    /// Replaces the agent token that was shown; whoever holds the old one is cut off.
+    /// Replaces the shown agent token. The link of the old one is ended.
     pub async fn rotate_agent_token(
         &self,
         caller: &Caller,
@@ -274,7 +274,7 @@ impl Spaces {
         after: Option<u64>,
         limit: usize,
     ) -> Result<Vec<NumberedLine>, SpaceError> {
-        // A log is a view of what runs as the owner.
+        // A log shows what runs as the owner, so reading it requires the rights to act on the space.
         let reading = caller.clone();
         let space = self
             .store
@@ -286,7 +286,7 @@ impl Spaces {
         }
     }
 
-    /// A space whose owner was deleted a moment ago is gone too.
+    /// Converts a record for the API. A space whose owner was just deleted does not exist.
     fn present(&self, row: SpaceRow) -> Result<Space, SpaceError> {
         let owner = self
             .directory
@@ -306,8 +306,8 @@ impl Spaces {
             space_urls: row.space_urls,
             node_id: row.node_id,
             linked: match row.node_id {
-                // Its own server would have said that it lost the link, at the latest when the
-                // grace period is over.
+                // The server of the space records a lost link, at the latest when the grace period
+                // is over.
                 Some(node) if node != self.links.server_id => true,
                 _ => self
                     .links
@@ -321,7 +321,7 @@ impl Spaces {
     }
 }
 
-/// What the caller may not see does not exist for them.
+/// A space that the caller may not see does not exist for them.
 fn check_access(caller: &Caller, row: &SpaceRow) -> Result<(), SpaceError> {
     let is_own = row.owner_id == caller.user.id;
     if is_own || caller.user.permissions.contains(Permission::ManageSpaces) {

@@ -1,4 +1,4 @@
-//! How much one owner may publish on a server: distinct methods, and bytes of their definitions.
+//! Limits of one owner's methods on a server: their number, and the bytes of their definitions.
 
 use std::{collections::HashSet, ops::AddAssign};
 
@@ -9,10 +9,10 @@ use crate::methods::registry::{Conflict, Publication};
 
 /// Bytes of definitions for each method that the quota allows.
 const BYTES_PER_METHOD: u64 = 4 * 1024;
-/// A user with a small quota can still publish one registration of any size that is accepted.
+/// Lowest limit in bytes: one registration file of the largest size.
 const BYTES_MIN: u64 = svc_protocol::registration_file::FILE_BYTES_MAX as u64;
 
-/// Distinct methods of an owner.
+/// A number of distinct methods and the bytes of their definitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Published {
     methods: u64,
@@ -28,9 +28,8 @@ impl AddAssign<usize> for Published {
 }
 
 impl State {
-    /// Counts what the owner publishes after the publication, of which `in_the_way` is no longer a
-    /// part. A publication that does not add anything is accepted, even if a quota was lowered
-    /// below what is there.
+    /// Checks the methods that the owner has after the publication, without those in `in_the_way`.
+    /// A publication that adds nothing is accepted even if the owner exceeds a lowered quota.
     pub(super) fn check_limits(
         &self,
         publication: &Publication,
@@ -64,8 +63,8 @@ impl State {
         owned.map_or(0, |namespace| namespace.bytes)
     }
 
-    /// The methods that end with the publication, and those that begin with it. A method that
-    /// another space goes on offering is neither.
+    /// The methods that the publication removes, and those that it adds. A method that another
+    /// space still offers is in neither.
     fn ended_and_added(
         &self,
         publication: &Publication,
