@@ -1,5 +1,5 @@
-//! What operators watch: Prometheus metrics. Handles are resolved once, so that counting a call is
-//! an atomic addition.
+//! Prometheus metrics, and the call statistics of the overview. Labels are resolved once, so that
+//! counting a call is an atomic addition.
 
 mod call_stats;
 mod events;
@@ -27,7 +27,7 @@ pub use scripts::ScriptMetrics;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CallOutcome {
     Ok,
-    /// The method server answered an error.
+    /// The method server returned an error.
     MethodError,
     NotFound,
     Unavailable,
@@ -184,7 +184,7 @@ impl Metrics {
     }
 }
 
-/// Counts as in flight until it is finished or its caller goes away.
+/// A call counted as in flight, until it is finished or its caller disconnects.
 pub struct RunningCall<'a>(&'a Metrics);
 
 impl RunningCall<'_> {
@@ -200,7 +200,7 @@ impl Drop for RunningCall<'_> {
     }
 }
 
-/// Counts as a link as long as it lives.
+/// A counted link; uncounted when dropped.
 pub struct LinkCounted(Arc<Metrics>);
 
 impl Drop for LinkCounted {

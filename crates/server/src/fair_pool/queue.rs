@@ -1,4 +1,4 @@
-//! The queue of a [`FairPool`](super::FairPool): one line per user, and users in turn.
+//! The queue of a [`FairPool`](super::FairPool): one queue per user, and users take turns.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,12 +8,13 @@ pub(super) type Job = Box<dyn FnOnce() + Send>;
 
 pub(super) struct Queue {
     lines: HashMap<UserId, Line>,
-    /// Users with a job that waits, the next one first.
+    /// Users with waiting jobs; the next user first.
     order: VecDeque<UserId>,
     waiting: usize,
     running_per_user: usize,
-    /// Threads that exist, and those of them that wait for a job.
+    /// Existing threads.
     pub(super) threads: usize,
+    /// Threads that wait for a job.
     pub(super) idle: usize,
     pub(super) is_closed: bool,
 }
@@ -57,7 +58,7 @@ impl Queue {
         self.waiting += 1;
     }
 
-    /// The next job to run: of the user who has waited longest for a turn and may run one more.
+    /// Takes the next job: of the first user in turn who may run one more.
     pub(super) fn next(&mut self) -> Option<(UserId, Job)> {
         let max = self.running_per_user;
         let may_run = |user: &UserId| self.lines.get(user).is_some_and(|line| line.running < max);
@@ -83,7 +84,7 @@ impl Queue {
         }
     }
 
-    /// Empties the queue; jobs that run are not touched.
+    /// Removes all waiting jobs. Running jobs are not affected.
     pub(super) fn take_all(&mut self) -> Vec<Job> {
         self.order.clear();
         self.waiting = 0;

@@ -122,12 +122,12 @@ async fn a_full_queue_refuses_its_user_and_names_the_limit_and_the_setting() {
         told.contains('4') && told.contains("server.compute_queue"),
         "{told}"
     );
-    // Others are still taken, up to the bound of all together.
+    // Jobs of other users are still accepted, up to the limit of all users.
     for number in 4..7 {
         note(&pool, user(2), number, &notes).await;
     }
     assert_eq!(pool.run(user(3), |_| ()).await, Err(PoolError::Full));
-    // Work that is bounded elsewhere waits all the same.
+    // Work without the limit is queued nevertheless.
     let mut waiting = std::pin::pin!(pool.run_unbounded(user(1), |_| 7));
     assert!(futures_util::poll!(waiting.as_mut()).is_pending());
     held.release.send(()).expect("it waits");
@@ -146,7 +146,7 @@ async fn a_caller_that_leaves_cancels_its_job() {
     soon(pool.run(user(2), |_| ())).await.expect("it ran");
     assert_eq!(noted.try_recv().ok(), None, "nobody wanted it any more");
 
-    // A job that runs learns of it too.
+    // A running job sees the cancellation too.
     let (started, running) = oneshot::channel();
     let (stopped, stopping) = oneshot::channel();
     let work = pool.clone();

@@ -57,7 +57,7 @@ impl ScriptMetrics {
         self.seconds.observe(took.as_secs_f64());
     }
 
-    /// Counts as running until it is dropped.
+    /// Counts a script as running until the result is dropped.
     pub fn running(&self) -> RunningScript {
         self.running.inc();
         RunningScript(self.running.clone())

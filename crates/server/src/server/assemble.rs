@@ -1,4 +1,4 @@
-//! Puts the parts of a server together: who knows whom.
+//! Builds the parts of a server and connects them.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -44,7 +44,7 @@ use crate::{
     zone::Zone,
 };
 
-/// A server that is put together and not yet running.
+/// A server that is built but not running.
 pub struct Assembled {
     pub app: App,
     pub engine: Engine<Deliverers>,
@@ -52,7 +52,7 @@ pub struct Assembled {
     pub internal_api: Arc<InternalApi>,
 }
 
-/// What nearly everything knows.
+/// Parts that nearly all other parts need.
 struct Base {
     store: Store,
     identity: Identity,
@@ -337,7 +337,7 @@ fn engine(base: &Base, options: &Options, deliverers: Arc<Deliverers>) -> Engine
         retry: options.events.retry,
         lease: options.events.lease,
         slots: Slots {
-            // Not less than one owner's scripts may run at once, of a quarter of all.
+            // An owner may use a quarter of the slots, which must be enough for all workers.
             script: options.events.slots.script.max(4 * options.scripts.workers),
             ..options.events.slots
         },

@@ -1,4 +1,4 @@
-//! Opens the database: the embedded one of the data folder, or one that servers share.
+//! Opens the database: the embedded one of the data folder, or the shared one of a zone.
 
 use svc_core::ServerId;
 use svc_store::{FolderLock, Store, StoreOptions, zone_changes};
@@ -10,13 +10,13 @@ use crate::{
     zone,
 };
 
-/// A database that is ready, and which server this is.
+/// An open database and the id of this server.
 pub(super) struct Opened {
     pub(super) store: Store,
     pub(super) server_id: ServerId,
-    /// The newest change of the zone, before anything was read into memory.
+    /// The newest change of the zone, before records were read into memory.
     pub(super) zone_position: i64,
-    /// The data folder, if the store does not hold it itself.
+    /// The lock of the data folder, unless the store holds it.
     pub(super) folder: Option<FolderLock>,
 }
 
