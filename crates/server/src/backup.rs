@@ -85,7 +85,7 @@ pub fn create(data_dir: &Path, out: &Path) -> Result<Report, BackupError> {
             Err(error) => return Err(failed("read", &path)(error)),
         }
     }
-    let partial = Partial::create(out)?;
+    let partial = PartialFile::create(out)?;
     archive::write(&database, &partial.path, &files, svc_clock::now())?;
     let report = report(&partial.path, archive::read(&partial.path)?)?;
     partial.finish(out)?;
@@ -110,17 +110,17 @@ pub fn restore(file: &Path, data_dir: &Path, force: bool) -> Result<Report, Back
     if database.exists() && !force {
         return Err(BackupError::DatabaseExists(data_dir.to_owned()));
     }
-    let partial = Partial::create(&database)?;
+    let partial = PartialFile::create(&database)?;
     let mut source = File::open(file).map_err(failed("open", file))?;
     io::copy(&mut source, &mut partial.open()?).map_err(failed("write", &partial.path))?;
     archive::strip_manifest(&partial.path)?;
 
-    let aside = svc_clock::now().to_string().replace(':', "-");
-    keep_aside(&database, &aside)?;
+    let old_suffix = svc_clock::now().to_string().replace(':', "-");
+    keep_old(&database, &old_suffix)?;
     for carried in &manifest.files {
         // The name comes from the backup file: only names that `create` writes are accepted.
         if CARRIED_FILES.contains(&carried.name.as_str()) {
-            put_file(&data_dir.join(&carried.name), &carried.content, &aside)?;
+            put_file(&data_dir.join(&carried.name), &carried.content, &old_suffix)?;
         }
     }
     partial.finish(&database)?;
@@ -129,8 +129,8 @@ pub fn restore(file: &Path, data_dir: &Path, force: bool) -> Result<Report, Back
 
 /// Keeps an old database under another name. Its own name stays until the new database replaces it
 /// in one step.
-fn keep_aside(database: &Path, aside: &str) -> Result<(), BackupError> {
-    let kept = with_suffix(database, &format!(".{aside}"));
+fn keep_old(database: &Path, old_suffix: &str) -> Result<(), BackupError> {
+    let kept = with_suffix(database, &format!(".{old_suffix}"));
     if database.exists() {
         if let Err(error) = archive::fold_log(database) {
             tracing::warn!(%error, "cannot read the old database; it is kept together with its log");
@@ -147,12 +147,12 @@ fn keep_aside(database: &Path, aside: &str) -> Result<(), BackupError> {
     Ok(())
 }
 
-fn put_file(path: &Path, content: &[u8], aside: &str) -> Result<(), BackupError> {
+fn put_file(path: &Path, content: &[u8], old_suffix: &str) -> Result<(), BackupError> {
     if path.exists() {
-        let kept = with_suffix(path, &format!(".{aside}"));
+        let kept = with_suffix(path, &format!(".{old_suffix}"));
         fs::hard_link(path, &kept).map_err(failed("keep", path))?;
     }
-    let partial = Partial::create(path)?;
+    let partial = PartialFile::create(path)?;
     partial
         .open()?
         .write_all(content)
@@ -161,11 +161,11 @@ fn put_file(path: &Path, content: &[u8], aside: &str) -> Result<(), BackupError>
 }
 
 /// A file under a temporary name in the folder of its final name. Removed unless finished.
-struct Partial {
+struct PartialFile {
     path: PathBuf,
 }
 
-impl Partial {
+impl PartialFile {
     fn create(target: &Path) -> Result<Self, BackupError> {
         let path = with_suffix(target, &format!(".{}.partial", Uuid::now_v7().simple()));
         OpenOptions::new()
@@ -200,7 +200,7 @@ impl Partial {
     }
 }
 
-impl Drop for Partial {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         // Fails if the file was finished: then it has its final name.
         let _ = fs::remove_file(&self.path);

@@ -14,6 +14,7 @@ mod directory;
 mod error;
 mod groups;
 mod hash_queue;
+mod lapsed;
 mod membership;
 mod passwords;
 mod policy;
@@ -22,7 +23,6 @@ mod quotas;
 mod roles;
 mod secret;
 mod sessions;
-mod settle;
 mod setup;
 mod tokens;
 mod user_sinks;
@@ -41,14 +41,14 @@ use tokio_util::task::TaskTracker;
 
 pub use authority::CallerWriter;
 pub use caller::{Caller, Credential, User};
-pub use change::Affected;
+pub use change::AffectedRecords;
 pub use directory::{Denied, Directory, DirectoryChange};
 pub use error::{ErrorKind, IdentityError, UNAUTHORIZED, whole_seconds};
 pub use policy::{PasswordPolicy, Policy};
 pub use power::Actor;
 pub use quotas::check_one_more;
 pub use secret::{Secret, hash_secret};
-pub use sessions::{ClientDetails, LoggedIn};
+pub use sessions::{ClientDetails, NewSession};
 pub use user_sinks::delete_sink;
 
 use crate::limits::LoginLimit;
@@ -70,7 +70,7 @@ pub struct Identity {
     /// overwrites a newer one.
     refreshing: Arc<tokio::sync::Mutex<()>>,
     /// Records that a failed refresh did not read.
-    pending: Arc<Mutex<Affected>>,
+    pending: Arc<Mutex<AffectedRecords>>,
     /// Changes in progress. They complete even if their request is dropped.
     changes: TaskTracker,
 }
@@ -132,7 +132,7 @@ impl Identity {
         self.prune_sessions().await?;
         let before = self.clock.now().minus(self.policy.audit_retention);
         self.prune_audit(before).await?;
-        self.refresh(Affected::default()).await?;
+        self.refresh(AffectedRecords::default()).await?;
         Ok(())
     }
 

@@ -37,7 +37,7 @@ pub struct Lifecycle {
 }
 
 /// A space that was deployed for a new link.
-pub struct Linked {
+pub struct DeployedSpace {
     pub health_check: HealthCheck,
     /// Whether the space was not deployed before.
     pub started: bool,
@@ -126,7 +126,11 @@ impl Lifecycle {
     }
 
     /// Deploys a space for an agent that has connected.
-    pub async fn link_up(&self, space: SpaceId, instance: &str) -> Result<Linked, LinkRefused> {
+    pub async fn link_up(
+        &self,
+        space: SpaceId,
+        instance: &str,
+    ) -> Result<DeployedSpace, LinkRefused> {
         let (node_id, instance) = (self.server_id, instance.to_owned());
         let (linked, event) = self
             .store
@@ -156,7 +160,7 @@ impl Lifecycle {
                 if row.node_id != Some(node_id) {
                     zone_changes::append(tx, &ZoneChange::Space(space))?;
                 }
-                let linked = Linked {
+                let linked = DeployedSpace {
                     health_check: row.health_check,
                     started: started.is_some(),
                     declares: lanes::declares(tx, space)?,
@@ -184,13 +188,13 @@ impl Lifecycle {
     }
 
     /// Whether the database cannot be reached.
-    pub async fn is_away(&self) -> bool {
+    pub async fn is_unreachable(&self) -> bool {
         let asked = self.store.read(|tx| tx.now()).await;
         asked.is_err_and(|error| error.is_outage())
     }
 
     /// A space's record, and the agent process that was linked last.
-    pub async fn whereabouts(
+    pub async fn find_with_instance(
         &self,
         space: SpaceId,
     ) -> Result<(Option<SpaceRow>, Option<String>), StoreError> {

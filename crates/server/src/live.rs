@@ -9,7 +9,7 @@ mod live_space;
 mod logs;
 mod reports;
 
-pub use calls::{Answer, NoAnswer};
+pub use calls::{Answer, InvalidAnswer};
 pub use health_pace::HealthReport;
 pub use link::{Link, NotSent, PendingCall, UserNumber};
 pub use live_space::{Availability, LiveSpace};

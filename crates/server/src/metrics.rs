@@ -166,9 +166,9 @@ impl Metrics {
         u64::try_from(self.calls_in_flight.get()).unwrap_or(0)
     }
 
-    pub fn link_up(self: &Arc<Self>) -> LinkCounted {
+    pub fn link_up(self: &Arc<Self>) -> LinkGuard {
         self.links.inc();
-        LinkCounted(Arc::clone(self))
+        LinkGuard(Arc::clone(self))
     }
 
     pub fn method_server_restarts(&self, count: u64) {
@@ -201,9 +201,9 @@ impl Drop for RunningCall<'_> {
 }
 
 /// A counted link; uncounted when dropped.
-pub struct LinkCounted(Arc<Metrics>);
+pub struct LinkGuard(Arc<Metrics>);
 
-impl Drop for LinkCounted {
+impl Drop for LinkGuard {
     fn drop(&mut self) {
         self.0.links.dec();
     }

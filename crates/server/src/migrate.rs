@@ -66,7 +66,7 @@ pub struct MovedTable {
 pub fn run(
     from: &Path,
     to: DatabaseUrl,
-    told: &mut dyn FnMut(Progress),
+    on_progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, MigrateError> {
     let data_dir = data_dir(from)?;
     let source = Source::open(&data_dir).map_err(|error| match error {
@@ -79,7 +79,7 @@ pub fn run(
         None => source.server_id()?,
     };
     let target = Target::begin(to)?;
-    let copies = transfer::copy(&source, &target, server_id, told)?;
+    let copies = transfer::copy(&source, &target, server_id, on_progress)?;
     let to = target.url().to_owned();
     // Before the commit: a server that starts after the commit must not create another id.
     if let (None, Some(id)) = (known, server_id) {

@@ -17,13 +17,13 @@ mod event;
 mod host;
 mod options;
 mod power;
-mod proof;
 mod report;
 mod runner;
+mod sandbox_test;
 mod service;
+mod slots;
+mod test_run;
 mod tools;
-mod trying;
-mod turns;
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -37,5 +37,5 @@ pub use power::withheld_from;
 pub use report::{OUTPUT_BYTES_MAX, fault, outline};
 pub use runner::{Libraries, Run, ScriptRunner, Unavailable, What};
 pub use service::{Scripts, libraries_of, source_of};
+pub use slots::Waiting;
 pub use tools::{ScriptTool, StoredTools};
-pub use turns::Waiting;

@@ -10,10 +10,7 @@ mod secret_key;
 use std::{io, net::SocketAddr, time::Duration};
 
 use svc_clock::Clock;
-use svc_core::{
-    Permission,
-    space::{Runtime, State, StopReason},
-};
+use svc_core::space::{Runtime, State, StopReason};
 use svc_store::{OpenError, StoreError};
 use thiserror::Error;
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -22,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use self::{
-    assemble::{Assembled, assemble},
+    assemble::{Assembly, assemble},
     bind::{bind, bind_loopback, reachable},
 };
 use crate::{
@@ -117,7 +114,7 @@ impl Server {
         let (store, policy) = (opened.store.clone(), options.policy.identity);
         let identity = Identity::load(store, policy, options.quotas, clock.clone()).await?;
         let zone = Zone::next(&opened.store, opened.server_id, &url).await?;
-        let Assembled {
+        let Assembly {
             app,
             engine,
             internal_api,
@@ -285,15 +282,10 @@ async fn start_local_spaces(app: &App, allowed: bool) -> Result<(), StoreError> 
             .store
             .read(move |tx| svc_store::spaces::list_in_state(tx, state))
             .await?;
-        let may_run = |owner| {
-            app.directory.find_user(owner).is_some_and(|owner| {
-                owner.active && owner.permissions.contains(Permission::ManageSpaces)
-            })
-        };
         rows.iter()
             .filter(|row| row.runtime == Runtime::Local)
             .filter(|row| row.stop_reason != Some(StopReason::Requested))
-            .filter(|row| may_run(row.owner_id))
+            .filter(|row| app.spaces.may_run(row.owner_id))
             .for_each(|row| app.local.start(row.id, row.owner_id));
     }
     Ok(())
@@ -316,7 +308,7 @@ fn housekeeping(app: &App) -> Vec<JoinHandle<()>> {
         watching,
         flushing,
         pruning,
-        tokio::spawn(prove_sandbox(app.clone())),
+        tokio::spawn(test_sandbox(app.clone())),
         tokio::spawn(follow_users(app.clone())),
         tokio::spawn(watch_owners(app.clone())),
         tokio::spawn(seal_headers::run(app.clone())),
@@ -339,10 +331,10 @@ fn zone_handles(app: &App) -> ZoneHandles {
 }
 
 /// Tests the sandbox at the start, so that a failure is reported before the first script.
-async fn prove_sandbox(app: App) {
+async fn test_sandbox(app: App) {
     tokio::select! {
         // The runner logs the result.
-        _ = app.scripts.runner.prove() => (),
+        _ = app.scripts.runner.test_sandbox() => (),
         () = app.shutdown.cancelled() => (),
     }
 }

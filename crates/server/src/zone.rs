@@ -33,9 +33,9 @@ pub use self::{
 use crate::{events::hub::Hub, identity::Identity, links::Links, scripts::StoredTools};
 
 /// Interval of heartbeats.
-const BEAT_EVERY: Duration = Duration::from_secs(2);
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(2);
 /// A server without a heartbeat for this long is considered dead.
-const GONE_AFTER: Duration = Duration::from_secs(10);
+const DEAD_AFTER: Duration = Duration::from_secs(10);
 /// How long a dead server stays in the list.
 const FORGET_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long changes are kept for a server that was suspended or disconnected. A server that missed
@@ -72,7 +72,7 @@ pub struct ZoneHandles {
 /// The result of a heartbeat.
 enum Beat {
     /// Recorded at this time of the database's clock.
-    Given(Timestamp),
+    Recorded(Timestamp),
     /// Another server has started with the same id, at this URL.
     Superseded(String),
 }
@@ -111,7 +111,7 @@ impl Zone {
 
     fn present(&self, holding: ServerHolding, now: Timestamp) -> ServerRecord {
         let ServerHolding { server, leases } = holding;
-        let gone = server.seen_at < now.minus(GONE_AFTER);
+        let gone = server.seen_at < now.minus(DEAD_AFTER);
         ServerRecord {
             id: server.id,
             url: server.url,
@@ -143,7 +143,7 @@ impl Zone {
         let beat = move |tx: &mut Tx<'_>| {
             row.seen_at = tx.now()?;
             if servers::beat(tx, &row)? {
-                return Ok(Beat::Given(row.seen_at));
+                return Ok(Beat::Recorded(row.seen_at));
             }
             let other = servers::find(tx, row.id)?;
             Ok(Beat::Superseded(
@@ -159,7 +159,7 @@ impl Zone {
             return;
         }
         tokio::join!(
-            self.give_signs_of_life(&handles),
+            self.send_heartbeats(&handles),
             follow::run(&handles),
             streams::run(&handles)
         );
@@ -167,7 +167,7 @@ impl Zone {
 
     /// Records heartbeats. The last one, when the server stops, marks it as draining, so that agents
     /// and callers choose another server.
-    async fn give_signs_of_life(&self, handles: &ZoneHandles) {
+    async fn send_heartbeats(&self, handles: &ZoneHandles) {
         let (mut steady_since, mut last) = (Instant::now(), Timestamp::default());
         loop {
             let draining = handles.shutdown.is_cancelled();
@@ -175,32 +175,34 @@ impl Zone {
             let is_steady = match self.beat(&handles.store, &handles.links, draining).await {
                 // Measured with the database's clock: the local clock stops while the machine is
                 // suspended.
-                Ok(Beat::Given(at)) => at.since(std::mem::replace(&mut last, at)) <= GONE_AFTER / 2,
-                Ok(Beat::Superseded(url)) => return self.give_way(handles, &url),
+                Ok(Beat::Recorded(at)) => {
+                    at.since(std::mem::replace(&mut last, at)) <= DEAD_AFTER / 2
+                }
+                Ok(Beat::Superseded(url)) => return self.stop_superseded(handles, &url),
                 Err(error) => {
-                    tell("cannot record a heartbeat", &error);
+                    log_failure("cannot record a heartbeat", &error);
                     false
                 }
             };
             // If this heartbeat took long, those of other servers may be late too.
-            if !is_steady || began.elapsed() > GONE_AFTER / 2 {
+            if !is_steady || began.elapsed() > DEAD_AFTER / 2 {
                 steady_since = Instant::now();
             }
             if draining {
                 return;
             }
-            if let Err(error) = self.tidy(handles, steady_since.elapsed()).await {
-                tell("cannot clean up after dead servers", &error);
+            if let Err(error) = self.clean_up(handles, steady_since.elapsed()).await {
+                log_failure("cannot clean up after dead servers", &error);
             }
             tokio::select! {
-                () = tokio::time::sleep(BEAT_EVERY) => {}
+                () = tokio::time::sleep(HEARTBEAT_INTERVAL) => {}
                 () = handles.shutdown.cancelled() => {}
             }
         }
     }
 
     /// Stops this server because another one has started with the same id.
-    fn give_way(&self, handles: &ZoneHandles, url: &str) {
+    fn stop_superseded(&self, handles: &ZoneHandles, url: &str) {
         if !handles.shutdown.is_cancelled() {
             error!(
                 "another server, {url}, has started with the id of this server, {}; this server stops. If its data folder was copied, remove `{}` from one of the two folders and start that server again",
@@ -214,20 +216,20 @@ impl Zone {
     /// Stops the spaces of dead servers and removes old changes. `steady` is the time for which this
     /// server has reached the database without a gap. Before it exceeds the grace period, a missing
     /// heartbeat may only mean that the other server could not reach the database.
-    async fn tidy(&self, handles: &ZoneHandles, steady: Duration) -> Result<(), StoreError> {
-        let grace = handles.links.policy.grace.max(GONE_AFTER);
+    async fn clean_up(&self, handles: &ZoneHandles, steady: Duration) -> Result<(), StoreError> {
+        let grace = handles.links.policy.grace.max(DEAD_AFTER);
         if steady > grace {
             let stopped = handles.links.lifecycle.stop_orphans(grace).await?;
             if stopped > 0 {
                 info!(spaces = stopped, "stopped the spaces of dead servers");
             }
         }
-        let past = |tx: &mut Tx<'_>| {
+        let has_old_changes = |tx: &mut Tx<'_>| {
             let now = tx.now()?;
             let oldest = zone_changes::oldest_at(tx)?;
             Ok(oldest.is_some_and(|at| at < now.minus(CHANGES_KEPT * 2)))
         };
-        if handles.store.read(past).await? {
+        if handles.store.read(has_old_changes).await? {
             let prune = |tx: &mut Tx<'_>| {
                 let now = tx.now()?;
                 zone_changes::prune(tx, now.minus(CHANGES_KEPT))?;
@@ -240,7 +242,7 @@ impl Zone {
 }
 
 /// Logs a failure that will be retried. An outage of the database is logged by the store.
-fn tell(what: &str, error: &StoreError) {
+fn log_failure(what: &str, error: &StoreError) {
     if !error.is_outage() {
         warn!("{what}: {error}");
     }

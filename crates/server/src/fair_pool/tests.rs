@@ -27,13 +27,13 @@ async fn soon<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// A job that runs until the sender is dropped or sends.
-struct Held {
+struct HeldJob {
     release: mpsc::Sender<()>,
     job: tokio::task::JoinHandle<Result<(), PoolError>>,
 }
 
 /// Starts a job of a user and waits until it runs.
-async fn hold(pool: &FairPool, user: UserId) -> Held {
+async fn hold(pool: &FairPool, user: UserId) -> HeldJob {
     let (release, released) = mpsc::channel();
     let (started, running) = oneshot::channel();
     let pool = pool.clone();
@@ -45,7 +45,7 @@ async fn hold(pool: &FairPool, user: UserId) -> Held {
         pool.run(user, work).await
     });
     soon(running).await.expect("it runs");
-    Held { release, job }
+    HeldJob { release, job }
 }
 
 /// Queues a job that notes its number, and waits until it is in the queue.
@@ -71,7 +71,7 @@ async fn note(
 }
 
 #[tokio::test]
-async fn users_take_turns_however_many_jobs_one_of_them_has() {
+async fn users_take_turns_regardless_of_their_number_of_jobs() {
     let pool = pool(1, 1);
     let held = hold(&pool, user(9)).await;
     let (notes, noted) = mpsc::channel();
@@ -117,10 +117,10 @@ async fn a_full_queue_refuses_its_user_and_names_the_limit_and_the_setting() {
             setting: "server.compute_queue"
         }
     );
-    let told = refused.to_string();
+    let message = refused.to_string();
     assert!(
-        told.contains('4') && told.contains("server.compute_queue"),
-        "{told}"
+        message.contains('4') && message.contains("server.compute_queue"),
+        "{message}"
     );
     // Jobs of other users are still accepted, up to the limit of all users.
     for number in 4..7 {

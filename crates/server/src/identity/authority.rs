@@ -16,7 +16,7 @@ use svc_store::{Store, StoreError, Tx, agent_tokens, sessions, tokens, users};
 use super::{
     Identity,
     caller::{Caller, Credential, User},
-    change::Affected,
+    change::AffectedRecords,
     directory::Denied,
     error::IdentityError,
 };
@@ -26,7 +26,7 @@ impl Identity {
     pub async fn change_as<T, E>(
         &self,
         caller: &Caller,
-        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, Affected), E> + Send + 'static,
+        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, AffectedRecords), E> + Send + 'static,
     ) -> Result<T, E>
     where
         T: Send + 'static,

@@ -15,15 +15,15 @@ use super::{
 
 /// The records of the directory that a change affects.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Affected {
+pub struct AffectedRecords {
     users: Vec<UserId>,
     spaces: Vec<SpaceId>,
     /// The subset of `spaces` that lost a health check or agent token made by another user.
-    settled: Vec<SpaceId>,
+    lapsed: Vec<SpaceId>,
     groups: bool,
 }
 
-impl Affected {
+impl AffectedRecords {
     /// No record of the directory.
     pub fn none() -> Self {
         Self::default()
@@ -59,9 +59,9 @@ impl Affected {
     }
 
     /// Adds spaces that lost a health check or agent token made by another user.
-    pub fn and_settled(mut self, spaces: Vec<SpaceId>) -> Self {
+    pub fn and_lapsed(mut self, spaces: Vec<SpaceId>) -> Self {
         self.spaces.extend(&spaces);
-        self.settled.extend(spaces);
+        self.lapsed.extend(spaces);
         self
     }
 
@@ -80,7 +80,7 @@ impl Affected {
     fn merge(&mut self, other: Self) {
         self.users.extend(other.users);
         self.spaces.extend(other.spaces);
-        self.settled.extend(other.settled);
+        self.lapsed.extend(other.lapsed);
         self.groups |= other.groups;
         self.users.sort_unstable();
         self.users.dedup();
@@ -89,7 +89,7 @@ impl Affected {
     }
 }
 
-impl FromIterator<ZoneChange> for Affected {
+impl FromIterator<ZoneChange> for AffectedRecords {
     fn from_iter<I: IntoIterator<Item = ZoneChange>>(changes: I) -> Self {
         let mut affected = Self::none();
         for change in changes {
@@ -105,11 +105,6 @@ impl FromIterator<ZoneChange> for Affected {
 }
 
 impl Identity {
-    /// Updates the directory after a change by another server of the zone.
-    pub async fn take_in(&self, affected: Affected) -> Result<(), StoreError> {
-        self.refresh(affected).await
-    }
-
     /// Reads the whole directory again, for a server that missed entries of the change log.
     pub async fn reload(&self) -> Result<(), StoreError> {
         let _refreshing = self.refreshing.lock().await;
@@ -126,7 +121,7 @@ impl Identity {
     /// accept a credential whose revocation is committed.
     pub async fn change<T, E>(
         &self,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<(T, Affected), E> + Send + 'static,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<(T, AffectedRecords), E> + Send + 'static,
     ) -> Result<T, E>
     where
         T: Send + 'static,
@@ -151,7 +146,7 @@ impl Identity {
     }
 
     /// Reads the affected records into the directory, and those of an earlier refresh that failed.
-    pub(super) async fn refresh(&self, affected: Affected) -> Result<(), StoreError> {
+    pub async fn refresh(&self, affected: AffectedRecords) -> Result<(), StoreError> {
         let _refreshing = self.refreshing.lock().await;
         let mut wanted = std::mem::take(&mut *self.pending.lock());
         wanted.merge(affected);
@@ -190,7 +185,7 @@ impl Identity {
         for (id, tokens) in spaces {
             self.directory.apply_space(id, &tokens);
         }
-        for id in wanted.settled {
+        for id in wanted.lapsed {
             self.directory.announce(DirectoryChange::SpaceSettled(id));
         }
         Ok(())
@@ -199,7 +194,7 @@ impl Identity {
     /// [`change`](Self::change) with the error type fixed, so that closures may use `?`.
     pub(super) async fn apply<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<(T, Affected), IdentityError> + Send + 'static,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<(T, AffectedRecords), IdentityError> + Send + 'static,
     ) -> Result<T, IdentityError> {
         self.change(work).await
     }
@@ -208,7 +203,9 @@ impl Identity {
     pub(super) async fn apply_as<T: Send + 'static>(
         &self,
         caller: &Caller,
-        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, Affected), IdentityError> + Send + 'static,
+        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<(T, AffectedRecords), IdentityError>
+        + Send
+        + 'static,
     ) -> Result<T, IdentityError> {
         self.change_as(caller, work).await
     }

@@ -28,7 +28,7 @@ use super::{
 use crate::random_key::RandomKeyMap;
 use credentials::{Credentials, Record};
 
-pub(super) use credentials::{Used, write_used};
+pub(super) use credentials::{LastUseUpdate, write_used};
 pub(super) use snapshot::{Snapshot, UserRecords};
 
 /// Changes buffered for a slow listener. A listener that falls further behind gets `Lagged`.
@@ -302,11 +302,11 @@ impl Directory {
     }
 
     /// The times of last use that are not stored yet, marked as stored.
-    pub(super) fn take_used(&self) -> Vec<Used> {
+    pub(super) fn take_used(&self) -> Vec<LastUseUpdate> {
         self.state.read().credentials.take_used()
     }
 
-    pub(super) fn put_back_used(&self, used: &[Used]) {
+    pub(super) fn put_back_used(&self, used: &[LastUseUpdate]) {
         self.state.read().credentials.put_back_used(used);
     }
 

@@ -11,7 +11,9 @@ use svc_store::{
 };
 use uuid::Uuid;
 
-use super::{Identity, caller::Caller, change::Affected, error::IdentityError, power::Actor};
+use super::{
+    Identity, caller::Caller, change::AffectedRecords, error::IdentityError, power::Actor,
+};
 
 /// Groups of the whole server. All of them are held in memory.
 const GROUPS_MAX: u64 = 10_000;
@@ -32,10 +34,10 @@ impl Identity {
         let entry = self.entry(caller, "group.created", ("group", group.id), detail);
         self.apply_as(caller, move |tx, _| {
             check_free(tx, &group.name, None)?;
-            check_room(tx)?;
+            check_limit(tx)?;
             groups::insert(tx, &group)?;
             audit::append(tx, &entry)?;
-            Ok((record(group), Affected::groups(Vec::new())))
+            Ok((record(group), AffectedRecords::groups(Vec::new())))
         })
         .await
     }
@@ -77,7 +79,7 @@ impl Identity {
                 ..group
             };
             let members = groups::list_members(tx, id)?;
-            Ok((record(renamed), Affected::groups(members)))
+            Ok((record(renamed), AffectedRecords::groups(members)))
         })
         .await
     }
@@ -92,7 +94,7 @@ impl Identity {
             groups::delete(tx, id)?;
             entry.detail = json!({"name": group.name, "members": members.len()});
             audit::append(tx, &entry)?;
-            Ok(((), Affected::groups(members)))
+            Ok(((), AffectedRecords::groups(members)))
         })
         .await
     }
@@ -114,9 +116,9 @@ fn check_name(name: &str) -> Result<(), IdentityError> {
     Ok(())
 }
 
-fn check_free(tx: &mut Tx<'_>, name: &str, but: Option<GroupId>) -> Result<(), IdentityError> {
+fn check_free(tx: &mut Tx<'_>, name: &str, except: Option<GroupId>) -> Result<(), IdentityError> {
     match groups::find_by_name(tx, name)? {
-        Some(other) if Some(other.id) != but => Err(IdentityError::conflict(
+        Some(other) if Some(other.id) != except => Err(IdentityError::conflict(
             "group_exists",
             format!("group `{name}` exists already"),
         )),
@@ -132,7 +134,7 @@ fn record(group: GroupRow) -> api::Group {
     }
 }
 
-fn check_room(tx: &mut Tx<'_>) -> Result<(), IdentityError> {
+fn check_limit(tx: &mut Tx<'_>) -> Result<(), IdentityError> {
     if groups::count(tx)? < GROUPS_MAX {
         return Ok(());
     }

@@ -22,7 +22,7 @@ const BUSY_RETRY: Duration = Duration::from_secs(1);
 pub(super) struct Passwords {
     argon2: Argon2<'static>,
     /// Verified for unknown users, so that the answer takes as long as for known users.
-    nobody: String,
+    decoy_hash: String,
     queue: HashQueue,
 }
 
@@ -31,7 +31,7 @@ impl Passwords {
         let params = Params::new(policy.memory_kib, policy.passes, 1, None).map_err(internal)?;
         let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         Ok(Self {
-            nobody: hash(&argon2, "nobody")?,
+            decoy_hash: hash(&argon2, "nobody")?,
             argon2,
             queue: HashQueue::new(
                 policy.concurrency,
@@ -65,7 +65,7 @@ impl Passwords {
         }
         let argon2 = self.argon2.clone();
         let exists = stored.is_some();
-        let stored = stored.unwrap_or_else(|| self.nobody.clone());
+        let stored = stored.unwrap_or_else(|| self.decoy_hash.clone());
         let matches = self
             .run(payer, move || {
                 let stored = PasswordHash::new(&stored).map_err(internal)?;
@@ -80,13 +80,13 @@ impl Passwords {
         payer: Payer,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, IdentityError> {
-        let turn = self.queue.turn(payer).await;
-        let turn = turn.map_err(|_| IdentityError::TooManyAttempts {
+        let slot = self.queue.acquire(payer).await;
+        let slot = slot.map_err(|_| IdentityError::TooManyAttempts {
             retry_after: BUSY_RETRY,
         })?;
         // The work holds the slot: a dropped request does not stop the hashing.
         tokio::task::spawn_blocking(move || {
-            let _turn = turn;
+            let _slot = slot;
             work()
         })
         .await

@@ -98,7 +98,7 @@ impl Actor {
         }
         power::check(self.permissions, user.permissions).map_err(|exceeds| {
             exceeds_own_power(format!(
-                "user `{}` holds {exceeds}, which you do not hold; ask somebody who holds it to do this, or an administrator for a role with it",
+                "user `{}` holds {exceeds}, which you do not hold; ask a user who holds it to do this, or an administrator for a role with it",
                 user.username
             ))
         })
@@ -134,11 +134,11 @@ impl Actor {
 pub fn check_saved(saved: SavedPower, what: &str, user: Permissions) -> Result<(), IdentityError> {
     saved
         .check(user)
-        .map_err(|exceeds| exceeds_own_power(saved_by_less(what, &exceeds)))
+        .map_err(|exceeds| exceeds_own_power(explain_saved_power(what, &exceeds)))
 }
 
 /// The message for shared code that does not run.
-pub fn saved_by_less(what: &str, exceeds: &ExceedsOwnPower) -> String {
+fn explain_saved_power(what: &str, exceeds: &ExceedsOwnPower) -> String {
     format!(
         "{what} was last saved by a user without {exceeds}, so it does not run for users who hold that; review it, then have a user who holds that save it again"
     )

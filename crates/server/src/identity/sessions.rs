@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::{
     Identity,
     caller::{Caller, User},
-    change::Affected,
+    change::AffectedRecords,
     error::IdentityError,
     hash_queue::Payer,
     secret::Secret,
@@ -33,7 +33,7 @@ pub struct ClientDetails {
 }
 
 /// A new session. Without `Debug`: it holds the cookie.
-pub struct LoggedIn {
+pub struct NewSession {
     pub user: Arc<User>,
     pub session_id: SessionId,
     /// The value of the cookie. The server does not store it.
@@ -46,7 +46,7 @@ impl Identity {
         &self,
         login: api::Login,
         client: ClientDetails,
-    ) -> Result<LoggedIn, IdentityError> {
+    ) -> Result<NewSession, IdentityError> {
         let api::Login { username, password } = login;
         // All malformed names share one counter of the login limit.
         let username = UserName::parse(&username)
@@ -105,7 +105,7 @@ impl Identity {
         &self,
         user: users::UserRow,
         client: ClientDetails,
-    ) -> Result<LoggedIn, IdentityError> {
+    ) -> Result<NewSession, IdentityError> {
         let secret = Secret::new(CredentialKind::Session)?;
         let now = self.clock.now();
         let session = SessionRow {
@@ -136,10 +136,10 @@ impl Identity {
             sessions::insert(tx, &session)?;
             sessions::delete_oldest_of_user(tx, user.id, keep)?;
             audit::append(tx, &entry)?;
-            Ok(((), Affected::user(user.id)))
+            Ok(((), AffectedRecords::user(user.id)))
         })
         .await?;
-        Ok(LoggedIn {
+        Ok(NewSession {
             user: self
                 .directory
                 .find_user(id)
@@ -199,7 +199,7 @@ impl Identity {
                 .ok_or_else(|| IdentityError::not_found("session", id))?;
             sessions::delete(tx, id)?;
             audit::append(tx, &entry)?;
-            Ok(((), Affected::user(user)))
+            Ok(((), AffectedRecords::user(user)))
         })
         .await
     }
@@ -213,7 +213,7 @@ impl Identity {
             let ended = sessions::delete_of_user(tx, user, keep)?;
             entry.detail = json!({"sessions": ended});
             audit::append(tx, &entry)?;
-            Ok((ended, Affected::user(user)))
+            Ok((ended, AffectedRecords::user(user)))
         })
         .await
     }
@@ -261,7 +261,7 @@ impl Identity {
             users::set_password_hash(tx, user, &hash)?;
             sessions::delete_of_user(tx, user, keep)?;
             audit::append(tx, &entry)?;
-            Ok(((), Affected::user(user)))
+            Ok(((), AffectedRecords::user(user)))
         })
         .await
     }
@@ -270,7 +270,7 @@ impl Identity {
         let now = self.clock.now();
         self.apply(move |tx| {
             let users = sessions::delete_expired(tx, now)?;
-            Ok(((), Affected::users(users)))
+            Ok(((), AffectedRecords::users(users)))
         })
         .await
     }

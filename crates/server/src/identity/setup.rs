@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::{
     Identity,
     caller::User,
-    change::Affected,
+    change::AffectedRecords,
     error::IdentityError,
     hash_queue::Payer,
     secret::{Secret, hash_secret},
@@ -116,7 +116,10 @@ impl Identity {
             meta::delete(tx, SETUP_TOKEN_HASH)?;
             audit::append(tx, &entry)?;
             let profile = users::find_profile(tx, id)?.ok_or(StoreError::NoRow)?;
-            Ok((api::User::from(&User::from(profile)), Affected::user(id)))
+            Ok((
+                api::User::from(&User::from(profile)),
+                AffectedRecords::user(id),
+            ))
         })
         .await
     }

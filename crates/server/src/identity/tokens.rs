@@ -15,8 +15,8 @@ use svc_store::{
 use uuid::Uuid;
 
 use super::{
-    Identity, caller::Caller, change::Affected, error::IdentityError, quotas::check_one_more,
-    secret::Secret,
+    Identity, caller::Caller, change::AffectedRecords, error::IdentityError,
+    quotas::check_one_more, secret::Secret,
 };
 
 const EXPIRY_DAYS_MAX: u32 = 3_650;
@@ -71,7 +71,7 @@ impl Identity {
                 check_one_more::<IdentityError>(tx, &quotas, token.user_id, Quota::Tokens, has)?;
                 tokens::insert(tx, &token)?;
                 audit::append(tx, &created)?;
-                let affected = Affected::user(token.user_id);
+                let affected = AffectedRecords::user(token.user_id);
                 Ok((token, affected))
             })
             .await?;
@@ -113,7 +113,7 @@ impl Identity {
                 }
                 tokens::insert(tx, &token)?;
                 audit::append(tx, &identity.created_entry(&by, &token))?;
-                let affected = Affected::user(token.user_id);
+                let affected = AffectedRecords::user(token.user_id);
                 Ok((token, affected))
             })
             .await?;
@@ -152,7 +152,7 @@ impl Identity {
             for ended in tokens::delete(tx, id)? {
                 audit::append(tx, &identity.revoked_entry(caller, &ended, id))?;
             }
-            Ok(((), Affected::user(user)))
+            Ok(((), AffectedRecords::user(user)))
         })
         .await
     }

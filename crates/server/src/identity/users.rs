@@ -19,15 +19,15 @@ use uuid::Uuid;
 use super::{
     Identity,
     caller::{Caller, User},
-    change::Affected,
+    change::AffectedRecords,
     error::IdentityError,
     hash_queue::Payer,
+    lapsed::remove_lapsed,
     membership::{
         check_group_changes, find_roles, ids_of, names_of, resolve_groups, resolve_roles,
     },
     power::Actor,
     quotas::{self, QuotaPatch},
-    settle::settle,
     user_sinks::delete_sinks_of,
 };
 
@@ -76,7 +76,7 @@ impl Identity {
                 "active": user.active,
             });
             audit::append(tx, &entry)?;
-            Ok((record(get(tx, user.id)?), Affected::user(user.id)))
+            Ok((record(get(tx, user.id)?), AffectedRecords::user(user.id)))
         })
         .await
     }
@@ -142,10 +142,10 @@ impl Identity {
             let before = get(tx, id)?;
             actor.check_user(tx, id)?;
             identity.apply_patch(tx, caller, &actor, &before, patch)?;
-            let settled = settle(tx, &[id], identity.clock.now())?;
+            let lapsed = remove_lapsed(tx, &[id], identity.clock.now())?;
             Ok((
                 record(get(tx, id)?),
-                Affected::user(id).and_settled(settled),
+                AffectedRecords::user(id).and_lapsed(lapsed),
             ))
         })
         .await
@@ -240,8 +240,8 @@ impl Identity {
             users::delete(tx, id)?;
             entry.detail = json!({"username": user.username});
             audit::append(tx, &entry)?;
-            let settled = settle(tx, &[id], entry.at)?;
-            Ok(((), Affected::user(id).and_settled(settled)))
+            let lapsed = remove_lapsed(tx, &[id], entry.at)?;
+            Ok(((), AffectedRecords::user(id).and_lapsed(lapsed)))
         })
         .await
     }

@@ -25,11 +25,11 @@ pub enum Account {
 
 pub struct BodyBudget {
     bytes_max: usize,
-    used: Mutex<Used>,
+    used: Mutex<Usage>,
 }
 
 #[derive(Default)]
-struct Used {
+struct Usage {
     total: usize,
     /// The part of `total` without a valid credential.
     anonymous: usize,

@@ -124,8 +124,8 @@ impl Table {
     /// The failures of a key. The number is too high only if other keys share both its slots.
     fn find<K: Hash + ?Sized>(&self, key: &K) -> Failures {
         let found = self.rows.each_ref().map(|(hasher, row)| {
-            let place = place(hasher, row.len(), key);
-            row[place]
+            let slot = slot(hasher, row.len(), key);
+            row[slot]
         });
         found
             .into_iter()
@@ -135,13 +135,13 @@ impl Table {
 
     fn change<K: Hash + ?Sized>(&mut self, key: &K, change: impl Fn(Failures) -> Failures) {
         for (hasher, row) in &mut self.rows {
-            let place = place(hasher, row.len(), key);
-            row[place] = change(row[place]);
+            let slot = slot(hasher, row.len(), key);
+            row[slot] = change(row[slot]);
         }
     }
 }
 
-fn place<K: Hash + ?Sized>(hasher: &RandomState, length: usize, key: &K) -> usize {
+fn slot<K: Hash + ?Sized>(hasher: &RandomState, length: usize, key: &K) -> usize {
     // Lossless: the remainder is below the length, which is a `usize`.
     (hasher.hash_one(key) % length as u64) as usize
 }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_grow_for_one_user_at_one_address_and_for_nobody_else() {
+    fn waits_grow_only_for_one_user_at_one_address() {
         let limit = limit();
         let (here, there) = (address("10.0.0.1"), address("10.0.0.2"));
         assert_eq!(limit.begin("ann", here, NOW), Ok(()));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attack_on_many_names_leaves_everybody_an_attempt() {
+    fn an_attack_on_many_names_leaves_every_user_an_attempt() {
         let limit = limit();
         for host in 0..100 {
             let same_network = address(&format!("2001:db8::{:x}", host % 7 + 1));

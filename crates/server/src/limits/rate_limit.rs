@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_has_one_seconds_worth_and_it_comes_back() {
+    fn a_bucket_holds_one_second_and_refills() {
         let (limit, user, start) = (RateLimit::new(Some(10)), UserId::NIL, Instant::now());
         let at = |millis| start + Duration::from_millis(millis);
         assert!((0..10).all(|_| limit.take(user, 1, at(0)).is_ok()));

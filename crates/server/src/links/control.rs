@@ -12,14 +12,14 @@ use tracing::{info, warn};
 use super::Links;
 use crate::{
     live::{Availability, HealthReport, Link, LiveSpace},
-    methods::publish::{CheckedPublication, Refused},
+    methods::publish::{CheckedPublication, RegistrationRejected},
 };
 
 /// Bytes kept of an error text that an agent sends.
 const REASON_BYTES_MAX: usize = 4 * 1024;
 
 /// The newest health report, and when it may be recorded.
-struct Postponed {
+struct PostponedReport {
     report: HealthReport,
     until: Instant,
 }
@@ -64,7 +64,7 @@ impl Links {
                     // Messages of a replaced link are stale.
                     let _transition = live.transition.lock().await;
                     if live.is_current(&link) {
-                        Box::pin(self.hear(&live, &link, id, message)).await;
+                        Box::pin(self.handle_change(&live, &link, id, message)).await;
                     }
                 }
             }
@@ -72,7 +72,13 @@ impl Links {
     }
 
     /// Handles a message that changes the space. The caller holds the transition lock.
-    async fn hear(&self, live: &Arc<LiveSpace>, link: &Arc<Link>, id: u64, message: Control) {
+    async fn handle_change(
+        &self,
+        live: &Arc<LiveSpace>,
+        link: &Arc<Link>,
+        id: u64,
+        message: Control,
+    ) {
         match message {
             Control::Unregister => {
                 self.unregister(live).await;
@@ -100,9 +106,9 @@ impl Links {
         live: &Arc<LiveSpace>,
         link: &Arc<Link>,
         messages: &mut mpsc::Receiver<Box<(u64, Control)>>,
-        postponed: &mut Option<Box<Postponed>>,
+        postponed: &mut Option<Box<PostponedReport>>,
     ) -> Option<Box<(u64, Control)>> {
-        while let Some(Postponed { report, until }) = postponed.as_deref() {
+        while let Some(PostponedReport { report, until }) = postponed.as_deref() {
             // Boxed: most links never wait here.
             let waiting = Box::pin(timeout_at((*until).into(), messages.recv()));
             if let Ok(message) = waiting.await {
@@ -121,7 +127,7 @@ impl Links {
         live: &Arc<LiveSpace>,
         link: &Arc<Link>,
         report: HealthReport,
-        postponed: &mut Option<Box<Postponed>>,
+        postponed: &mut Option<Box<PostponedReport>>,
     ) {
         if let Some(waiting) = postponed {
             waiting.report = report;
@@ -129,7 +135,7 @@ impl Links {
         }
         let paced = live.health_pace.lock().take(Instant::now());
         if let Err(until) = paced {
-            *postponed = Some(Box::new(Postponed { report, until }));
+            *postponed = Some(Box::new(PostponedReport { report, until }));
             return;
         }
         let _transition = live.transition.lock().await;
@@ -172,7 +178,7 @@ impl Links {
         link: &Arc<Link>,
         id: u64,
         checked: CheckedPublication,
-    ) -> Result<Vec<(SpaceId, CanonicalName)>, Refused> {
+    ) -> Result<Vec<(SpaceId, CanonicalName)>, RegistrationRejected> {
         let _transition = live.transition.lock().await;
         if !live.is_current(link) || link.closing().is_ended() {
             return Ok(Vec::new());

@@ -11,7 +11,7 @@ use super::Links;
 use crate::live::{Availability, Link, LiveSpace};
 
 /// Delay between attempts to write while the database is unreachable.
-const AGAIN: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 impl Links {
     /// Removes an ended link from its space, and starts the grace period or stops the space.
@@ -52,16 +52,15 @@ impl Links {
         let links = Arc::clone(self);
         let lost = live.link_number();
         self.tasks.spawn(async move {
-            tokio::select! {
-                () = tokio::time::sleep(links.policy.grace) => {}
-                () = links.shutdown.cancelled() => return,
+            if !links.wait_grace().await {
+                return;
             }
             let _transition = live.transition.lock().await;
             if live.link().is_some() || live.link_number() != lost {
                 return;
             }
             // Without the database no agent could reconnect: the wait starts again.
-            if links.lifecycle.is_away().await {
+            if links.lifecycle.is_unreachable().await {
                 links.wait_for(Arc::clone(&live));
             } else {
                 links.stop(&live, StopReason::LinkLost).await;
@@ -75,16 +74,17 @@ impl Links {
         let links = Arc::clone(self);
         self.tasks.spawn(async move {
             // This wait belongs to this stop. A space that starts and stops again has another wait.
-            let stopped_at = links.insist(|| links.lifecycle.stopped_at(space)).await;
+            let stopped_at = links
+                .retry_outage(|| links.lifecycle.stopped_at(space))
+                .await;
             let Ok(Some(stopped_at)) = stopped_at else {
                 return;
             };
-            tokio::select! {
-                () = tokio::time::sleep(links.policy.grace) => {}
-                () = links.shutdown.cancelled() => return,
+            if !links.wait_grace().await {
+                return;
             }
             let withdrawn = links
-                .insist(|| links.lifecycle.withdraw_subscriptions(space, stopped_at))
+                .retry_outage(|| links.lifecycle.withdraw_subscriptions(space, stopped_at))
                 .await;
             if let Err(error) = withdrawn {
                 error!(space.id = %space, "subscriptions not withdrawn: {error}");
@@ -100,9 +100,8 @@ impl Links {
         }
         let (links, live, expected) = (Arc::clone(self), Arc::clone(live), live.link_number());
         self.tasks.spawn(async move {
-            tokio::select! {
-                () = tokio::time::sleep(links.policy.grace) => {}
-                () = links.shutdown.cancelled() => return,
+            if !links.wait_grace().await {
+                return;
             }
             let _transition = live.transition.lock().await;
             // A link that was lost again has a grace period of its own.
@@ -120,7 +119,7 @@ impl Links {
     async fn stop(&self, live: &Arc<LiveSpace>, reason: StopReason) {
         self.registry.withdraw(live.id);
         match self
-            .insist(|| self.lifecycle.stopped(live.id, reason))
+            .retry_outage(|| self.lifecycle.stopped(live.id, reason))
             .await
         {
             Ok(()) => info!(space.id = %live.id, space.name = %live.name, %reason, "space stopped"),
@@ -131,8 +130,16 @@ impl Links {
         self.forget(live.id);
     }
 
+    /// Waits for the grace period. Returns `false` if the server stops before its end.
+    async fn wait_grace(&self) -> bool {
+        tokio::select! {
+            () = tokio::time::sleep(self.policy.grace) => true,
+            () = self.shutdown.cancelled() => false,
+        }
+    }
+
     /// Retries while the database is unreachable: no other task would write this later.
-    async fn insist<T, F>(&self, write: impl Fn() -> F) -> Result<T, StoreError>
+    async fn retry_outage<T, F>(&self, write: impl Fn() -> F) -> Result<T, StoreError>
     where
         F: Future<Output = Result<T, StoreError>>,
     {
@@ -140,7 +147,7 @@ impl Links {
             match write().await {
                 Err(StoreError::Unavailable(_)) if !self.shutdown.is_cancelled() => {
                     tokio::select! {
-                        () = tokio::time::sleep(AGAIN) => {}
+                        () = tokio::time::sleep(RETRY_DELAY) => {}
                         () = self.shutdown.cancelled() => {}
                     }
                 }

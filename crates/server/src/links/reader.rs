@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use crate::{
     fair_pool::{FairPool, PoolError},
-    live::{Answer, Link, NoAnswer},
+    live::{Answer, InvalidAnswer, Link},
 };
 
 /// The connection of an agent.
@@ -71,5 +71,5 @@ pub enum ReadError {
     #[error("cannot parse a control message: {0}")]
     Pool(#[from] PoolError),
     #[error(transparent)]
-    Answer(#[from] NoAnswer),
+    Answer(#[from] InvalidAnswer),
 }

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     identity::Caller,
-    lifecycle::{LinkRefused, Linked},
+    lifecycle::{DeployedSpace, LinkRefused},
     live::{Link, LiveSpace},
 };
 
@@ -71,7 +71,7 @@ impl Links {
             .recheck(&caller, svc_clock::now())
             .map_err(|denied| Refusal::new(RefusalCode::Unauthorized, denied.to_string(), false))?;
         let linked = self.lifecycle.link_up(space, &hello.instance).await;
-        let Linked {
+        let DeployedSpace {
             health_check,
             started,
             declares,

@@ -17,12 +17,12 @@ impl Links {
         };
         // Held during the read, so that its result applies to the current link.
         let transition = live.transition.lock().await;
-        let (row, instance) = self.lifecycle.whereabouts(space).await?;
+        let (row, instance) = self.lifecycle.find_with_instance(space).await?;
         let row = row.filter(|row| row.state != State::Deleted);
         let is_same_agent = live
             .link()
             .is_some_and(|link| Some(&link.instance) == instance.as_ref());
-        if let Some(reason) = self.why_not_here(row.as_ref(), is_same_agent) {
+        if let Some(reason) = self.goodbye_reason(row.as_ref(), is_same_agent) {
             self.end(&live, reason);
             drop(transition);
             if row.is_none() {
@@ -46,7 +46,7 @@ impl Links {
     }
 
     /// The goodbye to the agent of a space that may not be linked to this server.
-    fn why_not_here(&self, row: Option<&SpaceRow>, is_same_agent: bool) -> Option<Goodbye> {
+    fn goodbye_reason(&self, row: Option<&SpaceRow>, is_same_agent: bool) -> Option<Goodbye> {
         let Some(row) = row else {
             return Some(Goodbye::Revoked);
         };

@@ -39,7 +39,7 @@ pub enum Answer {
 
 /// Why a frame is not a valid answer. Both break the protocol.
 #[derive(Debug, PartialEq, Eq, Error)]
-pub enum NoAnswer {
+pub enum InvalidAnswer {
     #[error("an agent must not send {0:?} frames")]
     Kind(FrameKind),
     #[error("the answer to a call is not valid JSON-RPC")]
@@ -49,21 +49,21 @@ pub enum NoAnswer {
 impl Answer {
     /// Reads an answer. Its payload is copied into the caller's response unchanged, possibly next
     /// to answers of other users' methods, so it must be exactly one JSON value.
-    pub fn from_frame(kind: FrameKind, payload: Bytes) -> Result<Self, NoAnswer> {
+    pub fn from_frame(kind: FrameKind, payload: Bytes) -> Result<Self, InvalidAnswer> {
         Ok(match kind {
             FrameKind::Result => match one_json_value(&payload) {
                 Some(_) => Self::Result(payload),
-                None => return Err(NoAnswer::NotJson),
+                None => return Err(InvalidAnswer::NotJson),
             },
             FrameKind::Error => match one_json_value(&payload) {
                 Some(b'{') => Self::Error(payload),
-                _ => return Err(NoAnswer::NotJson),
+                _ => return Err(InvalidAnswer::NotJson),
             },
             FrameKind::Unavailable => Self::Unavailable,
             FrameKind::Interrupted => Self::Interrupted,
             FrameKind::CancelledUnsent => Self::Cancelled { sent: false },
             FrameKind::CancelledSent => Self::Cancelled { sent: true },
-            kind => return Err(NoAnswer::Kind(kind)),
+            kind => return Err(InvalidAnswer::Kind(kind)),
         })
     }
 }
@@ -107,7 +107,7 @@ struct Entry {
     serial: bool,
     /// `None` unless the caller asked for reports on progress.
     reports: Option<Reports>,
-    _place: InFlight,
+    _in_flight: InFlight,
 }
 
 impl CallTable {
@@ -115,7 +115,7 @@ impl CallTable {
     pub fn insert(
         &mut self,
         user: u32,
-        place: InFlight,
+        in_flight: InFlight,
         serial: bool,
         reports: Option<Reports>,
     ) -> Option<(u64, oneshot::Receiver<Answer>)> {
@@ -138,7 +138,7 @@ impl CallTable {
             waiter: Some(waiter),
             serial,
             reports,
-            _place: place,
+            _in_flight: in_flight,
         };
         let index = self.entries.insert(entry);
         Some((u64::from(generation) << INDEX_BITS | index as u64, answer))
@@ -149,8 +149,8 @@ impl CallTable {
         let Some(index) = self.index(id) else { return };
         let entry = &mut self.entries[index];
         let waiter = entry.waiter.take();
-        let holds_place = entry.serial && answer == (Answer::Cancelled { sent: true });
-        if !holds_place {
+        let stays_in_flight = entry.serial && answer == (Answer::Cancelled { sent: true });
+        if !stays_in_flight {
             self.remove(index);
         }
         if let Some(waiter) = waiter {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_frees_the_place_and_reaches_its_caller_once() {
+    fn an_answer_ends_the_call_and_reaches_its_caller_once() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         let (id, mut answer) = enter(&mut table, &counter, false).expect("room");
         assert_eq!(count(&counter), 1);
@@ -272,15 +272,18 @@ mod tests {
         ] {
             assert_eq!(
                 read(FrameKind::Result, bad),
-                Err(NoAnswer::NotJson),
+                Err(InvalidAnswer::NotJson),
                 "{bad}"
             );
         }
         assert!(read(FrameKind::Error, "{\"code\":1}").is_ok());
-        assert_eq!(read(FrameKind::Error, "\"text\""), Err(NoAnswer::NotJson));
+        assert_eq!(
+            read(FrameKind::Error, "\"text\""),
+            Err(InvalidAnswer::NotJson)
+        );
         assert_eq!(
             read(FrameKind::Call, ""),
-            Err(NoAnswer::Kind(FrameKind::Call))
+            Err(InvalidAnswer::Kind(FrameKind::Call))
         );
     }
 
@@ -297,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sent_serial_call_holds_its_place_after_its_caller_has_gone() {
+    fn a_sent_serial_call_stays_in_flight_after_its_caller_stopped_waiting() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         let (id, _answer) = enter(&mut table, &counter, true).expect("room");
         assert!(table.abandon(id));
@@ -309,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_concurrent_or_unsent_call_frees_its_place_at_once() {
+    fn a_concurrent_or_unsent_call_ends_at_once() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         let (concurrent, _answer) = enter(&mut table, &counter, false).expect("room");
         assert!(table.abandon(concurrent));
@@ -321,11 +324,13 @@ mod tests {
     }
 
     #[test]
-    fn reports_reach_who_asked_for_them_and_the_newest_win() {
+    fn reports_reach_only_callers_that_asked_and_the_newest_are_kept() {
         let (mut table, counter) = (CallTable::default(), Arc::default());
         let (reports, mut listener) = Reports::new();
-        let place = InFlight::new(&counter);
-        let (asked, _answer) = table.insert(7, place, true, Some(reports)).expect("room");
+        let in_flight = InFlight::new(&counter);
+        let (asked, _answer) = table
+            .insert(7, in_flight, true, Some(reports))
+            .expect("room");
         let (other, _answer) = enter(&mut table, &counter, false).expect("room");
         for number in 0..100 {
             table.report(asked, Bytes::from(number.to_string()));

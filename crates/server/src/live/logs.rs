@@ -51,7 +51,7 @@ impl SpaceLogs {
                 },
             );
         }
-        logs.make_room(space);
+        logs.enforce_total(space);
     }
 
     /// The first `limit` lines after number `after`; without `after`, the last `limit` lines.
@@ -107,7 +107,7 @@ impl Logs {
         }
     }
 
-    fn make_room(&mut self, keep: SpaceId) {
+    fn enforce_total(&mut self, keep: SpaceId) {
         while self.bytes > TOTAL_BYTES_MAX {
             let others = self.spaces.iter().filter(|(space, _)| **space != keep);
             let Some(quietest) = others.min_by_key(|(_, log)| log.touched).map(|(id, _)| *id)

@@ -45,7 +45,7 @@ pub struct Calls {
     pub registry: Arc<Registry>,
     pub directory: Arc<Directory>,
     pub metrics: Arc<Metrics>,
-    pub openrpc: openrpc::Describe,
+    pub openrpc: openrpc::OpenRpc,
     pub rate_limit: RateLimit,
     pub stats: Arc<CallStats>,
 }
@@ -54,7 +54,7 @@ pub struct Calls {
 pub const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// State that the items of one body share.
-struct Shared {
+struct BodyState {
     arrived: Instant,
     /// Bytes of answers so far.
     answered: AtomicUsize,
@@ -72,7 +72,7 @@ pub enum Reply {
 impl Calls {
     /// Answers a whole body of `POST /api/methods/call`; `None` is 204 No Content.
     pub async fn answer(&self, caller: &Caller, body: &[u8]) -> Result<Option<Vec<u8>>, OverLimit> {
-        let shared = Shared {
+        let shared = BodyState {
             arrived: Instant::now(),
             answered: AtomicUsize::new(0),
             discovered: OnceLock::new(),
@@ -104,7 +104,7 @@ impl Calls {
         &self,
         caller: &Caller,
         requests: &[Result<Request<'_>, Invalid<'_>>],
-        shared: &Shared,
+        shared: &BodyState,
     ) -> Option<Vec<u8>> {
         if requests.iter().any(asks_to_discover) {
             self.prepare(caller, shared).await;
@@ -159,7 +159,7 @@ impl Calls {
         &self,
         caller: &Caller,
         request: &Result<Request<'_>, Invalid<'_>>,
-        shared: &Shared,
+        shared: &BodyState,
     ) -> Option<Vec<u8>> {
         let request = match request {
             Ok(request) => request,
@@ -213,7 +213,7 @@ impl Calls {
 
     /// Builds the answer to `rpc.discover`, once for all requests of a body. If this fails, these
     /// requests are answered as unavailable.
-    async fn prepare(&self, caller: &Caller, shared: &Shared) {
+    async fn prepare(&self, caller: &Caller, shared: &BodyState) {
         if let Ok(document) = self.openrpc.document(caller).await {
             let _ = shared.discovered.set(Box::new(document.into()));
         }
@@ -288,7 +288,7 @@ pub fn outcome_of(reply: &Result<Reply, RpcError>) -> CallOutcome {
 }
 
 /// Rejects a reply that would make the answers to one body exceed [`ANSWER_BYTES_MAX`].
-fn within_budget(reply: Reply, shared: &Shared) -> Result<Reply, RpcError> {
+fn within_budget(reply: Reply, shared: &BodyState) -> Result<Reply, RpcError> {
     let bytes = match &reply {
         Reply::Result(bytes) | Reply::Error(bytes) => bytes.len(),
     };

@@ -79,11 +79,11 @@ impl Discovery {
             .await
     }
 
-    /// Runs small work at once, and larger work on the compute pool, on the account of `asking`.
+    /// Runs small work at once, and larger work on the compute pool, on the account of `account`.
     /// `viewer` is the user whose visible methods determine the size of the work.
     pub async fn aside<T: Send + 'static>(
         &self,
-        asking: UserId,
+        account: UserId,
         viewer: &User,
         is_small: bool,
         work: impl FnOnce(&Self, &Cancelled) -> T + Send + 'static,
@@ -93,7 +93,7 @@ impl Discovery {
         }
         let discovery = self.clone();
         let work = move |cancelled: &Cancelled| work(&discovery, cancelled);
-        self.compute.run(asking, work).await
+        self.compute.run(account, work).await
     }
 
     /// Lists the methods that a caller sees, sorted by visible name. Stops early once cancelled.

@@ -12,11 +12,11 @@ use crate::{
 };
 
 #[derive(Clone)]
-pub struct Describe {
+pub struct OpenRpc {
     pub discovery: Arc<Discovery>,
 }
 
-impl Describe {
+impl OpenRpc {
     pub async fn document(&self, caller: &Caller) -> Result<Vec<u8>, PoolError> {
         let who = caller.clone();
         let write =

@@ -36,7 +36,7 @@ pub struct CheckedPublication {
 }
 
 #[derive(Debug, Error)]
-pub enum Refused {
+pub enum RegistrationRejected {
     #[error("{0}")]
     Invalid(String),
     #[error("method `{method}` names the group `{group}`, which does not exist")]
@@ -49,7 +49,7 @@ pub enum Refused {
     Unchecked(#[from] PoolError),
 }
 
-impl Refused {
+impl RegistrationRejected {
     pub fn to_problem(&self) -> Problem {
         match self {
             Self::Invalid(_) => Problem::new(
@@ -121,7 +121,7 @@ impl Publisher {
         &self,
         space: &Arc<LiveSpace>,
         register: Register,
-    ) -> Result<CheckedPublication, Refused> {
+    ) -> Result<CheckedPublication, RegistrationRejected> {
         let Register {
             registration,
             generation,
@@ -133,14 +133,14 @@ impl Publisher {
             let checked = registration.check(&identity.name, &identity.owner);
             let checked = checked.map_err(|faults| {
                 let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
-                Refused::Invalid(faults.join("\n"))
+                RegistrationRejected::Invalid(faults.join("\n"))
             })?;
             let methods = checked.methods.into_iter().map(|method| {
                 let groups = resolve_groups(&directory, &method.name, &method.groups)?;
                 Ok(Definition::new(method, groups))
             });
-            let methods = methods.collect::<Result<Vec<_>, Refused>>()?;
-            Ok::<_, Refused>((checked.server, methods, checked.warnings))
+            let methods = methods.collect::<Result<Vec<_>, RegistrationRejected>>()?;
+            Ok::<_, RegistrationRejected>((checked.server, methods, checked.warnings))
         };
         // An agent has one registration at a time, so their number is bounded.
         let (server, methods, mut warnings) =
@@ -162,7 +162,10 @@ impl Publisher {
     }
 
     /// Checks a registration for conflicts, without publishing it.
-    pub fn check_conflicts(&self, checked: &CheckedPublication) -> Result<(), Refused> {
+    pub fn check_conflicts(
+        &self,
+        checked: &CheckedPublication,
+    ) -> Result<(), RegistrationRejected> {
         Ok(self.registry.check(&checked.publication)?)
     }
 
@@ -172,7 +175,7 @@ impl Publisher {
         &self,
         checked: CheckedPublication,
         accepted: impl FnOnce(Accepted),
-    ) -> Result<Vec<(SpaceId, CanonicalName)>, Refused> {
+    ) -> Result<Vec<(SpaceId, CanonicalName)>, RegistrationRejected> {
         let CheckedPublication {
             publication,
             warnings,
@@ -227,11 +230,11 @@ fn resolve_groups(
     directory: &Directory,
     method: &str,
     names: &[String],
-) -> Result<Option<Vec<GroupId>>, Refused> {
+) -> Result<Option<Vec<GroupId>>, RegistrationRejected> {
     if names.is_empty() {
         return Ok(None);
     }
-    let unknown = |group: &String| Refused::UnknownGroup {
+    let unknown = |group: &String| RegistrationRejected::UnknownGroup {
         method: method.into(),
         group: group.clone(),
     };

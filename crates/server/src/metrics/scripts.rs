@@ -52,7 +52,7 @@ impl ScriptMetrics {
     }
 
     /// Counts one run.
-    pub fn ran(&self, kind: &'static str, outcome: &'static str, took: Duration) {
+    pub fn count_run(&self, kind: &'static str, outcome: &'static str, took: Duration) {
         self.runs.get_or_create(&RunLabel { kind, outcome }).inc();
         self.seconds.observe(took.as_secs_f64());
     }

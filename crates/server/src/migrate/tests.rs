@@ -51,9 +51,9 @@ impl Source {
 async fn moved(from: &Path, url: &str) -> (Result<Report, MigrateError>, Vec<Progress>) {
     let (from, url) = (from.to_owned(), DatabaseUrl::parse(url).expect("a URL"));
     let run = move || {
-        let mut told = Vec::new();
-        let result = run(&from, url, &mut |progress| told.push(progress));
-        (result, told)
+        let mut reports = Vec::new();
+        let result = run(&from, url, &mut |progress| reports.push(progress));
+        (result, reports)
     };
     tokio::task::spawn_blocking(run).await.expect("no panic")
 }
@@ -75,7 +75,7 @@ async fn everything_arrives_as_it_was() {
         return;
     };
     let source = Source::filled().await;
-    let (report, told) = moved(source.path(), &database.url).await;
+    let (report, reports) = moved(source.path(), &database.url).await;
     let report = report.expect("moved");
     assert_eq!(report.to, database.url);
     assert_eq!(report.tables.len(), 21);
@@ -102,17 +102,17 @@ async fn everything_arrives_as_it_was() {
     assert_eq!(postgres.sql(&database.name, role), "admin");
     // Progress is reported for both steps of a table, up to its last row.
     for step in [Step::Copy, Step::Check] {
-        let of_events: Vec<_> = told
+        let of_events: Vec<_> = reports
             .iter()
-            .filter(|told| (told.step, told.table) == (step, "events"))
-            .map(|told| told.rows)
+            .filter(|report| (report.step, report.table) == (step, "events"))
+            .map(|report| report.rows)
             .collect();
         assert_eq!(of_events, [0, 200, 400, 600, 800, 1_000], "{step:?}");
     }
 }
 
 #[tokio::test]
-async fn what_a_zone_decides_itself_is_not_copied() {
+async fn data_that_each_zone_creates_itself_is_not_copied() {
     let Some((postgres, database)) = target() else {
         return;
     };

@@ -18,7 +18,7 @@ use tower_service::Service;
 pub const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// The user for whom a request acts. Requests over a connection never have this extension:
-/// extensions are not sent over HTTP, and only [`InternalApi::ask`] adds it.
+/// extensions are not sent over HTTP, and only [`InternalApi::send`] adds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ActsFor(UserId);
 
@@ -75,7 +75,7 @@ impl InternalApi {
     }
 
     /// Sends a request as a user, with the user's current permissions.
-    pub async fn ask(&self, user: UserId, from_script: ApiRequest) -> Result<ApiReply, NoReply> {
+    pub async fn send(&self, user: UserId, from_script: ApiRequest) -> Result<ApiReply, NoReply> {
         let router = self.router.read().clone();
         let mut router = router.ok_or(NoReply::Closed)?;
         let is_json = from_script.body.is_some();

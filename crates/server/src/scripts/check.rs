@@ -47,8 +47,8 @@ fn library_name(name: &str) -> Result<(), ScriptsError> {
         Err(ScriptsError::invalid("invalid_name", message))
     };
     let starts = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let goes_on = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if !starts || !goes_on || name.len() > LIBRARY_NAME_MAX || KEYWORDS.contains(&name) {
+    let continues = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !starts || !continues || name.len() > LIBRARY_NAME_MAX || KEYWORDS.contains(&name) {
         return refused(
             "scripts import it by this name, so it must be a Python name of at most 64 letters, digits and `_`",
         );
@@ -127,10 +127,10 @@ impl ScriptRunner {
             return Err(Untaken::OfScript);
         }
         let compiled = self.compile(caller.user.id, Source { file, text }).await?;
-        compiled.map_err(|error| Untaken::Source(self.refusal(&error)))
+        compiled.map_err(|error| Untaken::Source(self.describe_error(&error)))
     }
 
-    fn refusal(&self, error: &ScriptError) -> String {
+    fn describe_error(&self, error: &ScriptError) -> String {
         let too_much = |limit: String| {
             format!(
                 "the source cannot be compiled within the limits of scripts: it takes more than {limit}"

@@ -116,12 +116,12 @@ impl RunHost {
             return Err(invalid("a script cannot follow a stream".to_owned()));
         }
         if self.event.is_some() && queues_events(uri.path()) {
-            return Err(no_emit());
+            return Err(emit_denied());
         }
         let body = call
             .body
             .map(|body| Box::<str>::from(body).into_string().into_bytes());
-        let reply = self.ask(ApiRequest { method, uri, body }).await?;
+        let reply = self.send(ApiRequest { method, uri, body }).await?;
         Ok(format!(
             r#"{{"status":{},"body":{}}}"#,
             reply.status,
@@ -132,10 +132,10 @@ impl RunHost {
     /// Emits a custom event of the user, without a space (spec 6.2).
     async fn emit(&self, argument: &str) -> Result<String, Raise> {
         if self.event.is_some() {
-            return Err(no_emit());
+            return Err(emit_denied());
         }
         let reply = self
-            .ask(ApiRequest {
+            .send(ApiRequest {
                 method: Method::POST,
                 uri: Uri::from_static(EMIT),
                 body: Some(argument.as_bytes().to_vec()),
@@ -143,13 +143,13 @@ impl RunHost {
             .await?;
         match reply.status {
             200..300 => Ok(String::from_utf8_lossy(&reply.body).into_owned()),
-            _ => Err(refused(&reply)),
+            _ => Err(to_exception(&reply)),
         }
     }
 
-    async fn ask(&self, request: ApiRequest) -> Result<ApiReply, Raise> {
+    async fn send(&self, request: ApiRequest) -> Result<ApiReply, Raise> {
         self.api
-            .ask(self.user, request)
+            .send(self.user, request)
             .await
             .map_err(|error| Raise::runtime(error.to_string()))
     }
@@ -173,7 +173,7 @@ impl RunHost {
 }
 
 /// Prevents endless loops: a script for an event must not cause further events.
-fn no_emit() -> Raise {
+fn emit_denied() -> Raise {
     Raise::new(
         Exception::PermissionError,
         "a script that runs for an event cannot emit events or repeat deliveries",
@@ -208,7 +208,7 @@ fn body_of(reply: &ApiReply) -> String {
     json!(text).to_string()
 }
 
-fn refused(reply: &ApiReply) -> Raise {
+fn to_exception(reply: &ApiReply) -> Raise {
     let detail = serde_json::from_slice::<Problem>(&reply.body).map_or_else(
         |_| format!("the server answered {}", reply.status),
         |problem| problem.detail,

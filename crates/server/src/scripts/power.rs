@@ -26,7 +26,11 @@ pub fn withheld_from(
 }
 
 /// Records the permissions of the user who saves a global script.
-pub fn saved_by(tx: &mut Tx<'_>, actor: &Actor, script: &Script) -> Result<(), StoreError> {
+pub fn record_saved_power(
+    tx: &mut Tx<'_>,
+    actor: &Actor,
+    script: &Script,
+) -> Result<(), StoreError> {
     match script.owner {
         ScriptOwner::Global => {
             scripts::set_saved_power(tx, script.id, SavedPower::of(actor.permissions))

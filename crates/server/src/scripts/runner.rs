@@ -15,9 +15,9 @@ use super::{
     api::InternalApi,
     host::RunHost,
     options::ScriptOptions,
-    proof::Proof,
     report::{OUTPUT_BYTES_MAX, cut},
-    turns::{Turn, Turns, Waiting},
+    sandbox_test::SandboxTest,
+    slots::{ScriptSlot, ScriptSlots, Waiting},
 };
 use crate::{identity::Directory, metrics::Metrics};
 
@@ -66,7 +66,7 @@ pub enum Libraries {
 pub enum Unavailable {
     /// The sandbox failed its self-test on this machine.
     #[error("scripts do not run on this server: {0}")]
-    Unproved(String),
+    SandboxFailed(String),
     #[error("too many scripts are running; try again in a moment")]
     Busy,
     /// The user is deleted, inactive, or lacks the permission for the script.
@@ -83,8 +83,8 @@ pub enum Unavailable {
 pub struct ScriptRunner {
     pool: Pool,
     /// Whether the limits of a worker are effective. No script runs before the self-test succeeds.
-    proof: Proof,
-    turns: Turns,
+    sandbox: SandboxTest,
+    slots: ScriptSlots,
     store: Store,
     directory: Arc<Directory>,
     api: Arc<InternalApi>,
@@ -122,8 +122,8 @@ impl ScriptRunner {
         });
         Self {
             pool,
-            proof: Proof::default(),
-            turns: Turns::new(options.workers, wake),
+            sandbox: SandboxTest::default(),
+            slots: ScriptSlots::new(options.workers, wake),
             store,
             directory,
             api,
@@ -134,7 +134,7 @@ impl ScriptRunner {
 
     /// Tests once that a worker enforces its limits. After a failure, a later script repeats the
     /// test; no script runs before it succeeds.
-    pub async fn prove(&self) -> Result<(), Unavailable> {
+    pub async fn test_sandbox(&self) -> Result<(), Unavailable> {
         let test = async || {
             let tested = self.pool.self_test().await;
             match &tested {
@@ -145,7 +145,10 @@ impl ScriptRunner {
             }
             tested
         };
-        self.proof.get(test).await.map_err(Unavailable::Unproved)
+        self.sandbox
+            .get(test)
+            .await
+            .map_err(Unavailable::SandboxFailed)
     }
 
     /// Waits for a slot and runs a script. A failed script is an `Ok` outcome; an error means that
@@ -153,36 +156,36 @@ impl ScriptRunner {
     pub async fn run(&self, run: Run) -> Result<Outcome, Unavailable> {
         let label = run.what.label();
         match self.wait(run.user).await {
-            Ok(turn) => self.run_in(turn, run).await,
+            Ok(slot) => self.run_in(slot, run).await,
             Err(unavailable) => {
                 self.metrics
                     .scripts
-                    .ran(label, "unavailable", Duration::ZERO);
+                    .count_run(label, "unavailable", Duration::ZERO);
                 Err(unavailable)
             }
         }
     }
 
     /// Waits for a slot, up to [`ScriptOptions::wait`].
-    pub async fn wait(&self, user: UserId) -> Result<Turn, Unavailable> {
+    pub async fn wait(&self, user: UserId) -> Result<ScriptSlot, Unavailable> {
         self.check_user(user, None)?;
-        self.turn(user).await
+        self.slot(user).await
     }
 
-    async fn turn(&self, user: UserId) -> Result<Turn, Unavailable> {
-        let turn = async {
-            self.prove().await?;
-            Ok(self.turns.take(user).await)
+    async fn slot(&self, user: UserId) -> Result<ScriptSlot, Unavailable> {
+        let slot = async {
+            self.test_sandbox().await?;
+            Ok(self.slots.take(user).await)
         };
-        let waiting = tokio::time::timeout(self.options.wait, turn);
+        let waiting = tokio::time::timeout(self.options.wait, slot);
         waiting.await.map_err(|_| Unavailable::Busy)?
     }
 
     /// A slot for a delivery of a lane, without waiting. `Busy` means that the lane is queued and
     /// will be woken.
-    pub async fn enter(&self, user: UserId, waiting: Waiting) -> Result<Turn, Unavailable> {
-        self.prove().await?;
-        self.turns.enter(user, waiting).ok_or(Unavailable::Busy)
+    pub async fn enter(&self, user: UserId, waiting: Waiting) -> Result<ScriptSlot, Unavailable> {
+        self.test_sandbox().await?;
+        self.slots.enter(user, waiting).ok_or(Unavailable::Busy)
     }
 
     /// Compiles a source in a worker. The outer error means that the source was not compiled at
@@ -192,7 +195,7 @@ impl ScriptRunner {
         user: UserId,
         script: Source,
     ) -> Result<Result<(), ScriptError>, Unavailable> {
-        let _turn = self.turn(user).await?;
+        let _slot = self.slot(user).await?;
         let _running = self.metrics.scripts.running();
         let outcome = self.pool.check(user.0, script, self.options.time).await;
         match outcome.result {
@@ -202,18 +205,18 @@ impl ScriptRunner {
     }
 
     /// Runs a script that has a slot.
-    pub async fn run_in(&self, turn: Turn, run: Run) -> Result<Outcome, Unavailable> {
+    pub async fn run_in(&self, slot: ScriptSlot, run: Run) -> Result<Outcome, Unavailable> {
         let label = run.what.label();
-        let outcome = self.attempt(turn, run).await;
+        let outcome = self.attempt(slot, run).await;
         let (name, took) = match &outcome {
             Ok(outcome) => (outcome_label(&outcome.result), outcome.elapsed),
             Err(_) => ("unavailable", Duration::ZERO),
         };
-        self.metrics.scripts.ran(label, name, took);
+        self.metrics.scripts.count_run(label, name, took);
         outcome
     }
 
-    async fn attempt(&self, _turn: Turn, run: Run) -> Result<Outcome, Unavailable> {
+    async fn attempt(&self, _slot: ScriptSlot, run: Run) -> Result<Outcome, Unavailable> {
         let (flavour, function, params, event) = match run.what {
             What::Tool { params } => (Flavour::Tool, Some("main".to_owned()), params, None),
             What::Sink { event } => (Flavour::Sink, None, "{}".to_owned(), Some(event)),

@@ -25,7 +25,7 @@ use uuid::Uuid;
 use super::{
     Libraries, ScriptRunner, StoredTools, check,
     error::ScriptsError,
-    power::{saved_by, withheld_from},
+    power::{record_saved_power, withheld_from},
     report::kind_name,
 };
 use crate::{
@@ -60,7 +60,7 @@ impl Scripts {
         let who = caller.clone();
         let list = self.store.read_list(caller.user.id, move |tx| {
             let mut page = scripts::list(tx, who.user.id, &query, page)?;
-            if runs_what_it_reads(&who) {
+            if is_agent(&who) {
                 let held = who.user.permissions;
                 let mut withheld = scripts::list_global_powers(tx)?;
                 withheld.retain(|(_, power)| power.check(held).is_err());
@@ -78,7 +78,7 @@ impl Scripts {
             let Some(script) = scripts::find_visible(tx, id, who.user.id)? else {
                 return Ok(Err(ScriptsError::NotFound));
             };
-            let withheld = match runs_what_it_reads(&who) {
+            let withheld = match is_agent(&who) {
                 true => withheld_from(tx, &script, who.user.id)?,
                 false => None,
             };
@@ -114,8 +114,8 @@ impl Scripts {
                 check_name_free(tx, &script)?;
                 check_quota(tx, &quotas, &script)?;
                 scripts::insert(tx, &script)?;
-                saved_by(tx, &actor, &script)?;
-                tell(tx, &script)?;
+                record_saved_power(tx, &actor, &script)?;
+                announce_tools(tx, &script)?;
                 audit::append(tx, &entry)?;
                 Ok::<_, ScriptsError>(script)
             })
@@ -146,8 +146,8 @@ impl Scripts {
                 let after = patched(before, patch);
                 check_name_free(tx, &after)?;
                 scripts::update(tx, &after)?;
-                saved_by(tx, &actor, &after)?;
-                tell(tx, &after)?;
+                record_saved_power(tx, &actor, &after)?;
+                announce_tools(tx, &after)?;
                 audit::append(tx, &entry(who, "script.updated", &after))?;
                 Ok::<_, ScriptsError>(after)
             })
@@ -197,7 +197,7 @@ impl Scripts {
                     });
                 }
                 scripts::delete(tx, id)?;
-                tell(tx, &script)?;
+                announce_tools(tx, &script)?;
                 audit::append(tx, &entry(who, "script.deleted", &script))?;
                 Ok(script)
             })
@@ -208,7 +208,7 @@ impl Scripts {
 }
 
 /// Announces a change of a tool script to the other servers of the zone.
-fn tell(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
+fn announce_tools(tx: &mut Tx<'_>, script: &Script) -> Result<(), StoreError> {
     match script.kind {
         ScriptKind::Tool => {
             zone_changes::append(tx, &ZoneChange::Tools(scripts::owner_key(script)))
@@ -262,7 +262,7 @@ fn managed(
 
 /// An agent reads startup scripts and libraries in order to run them. Other callers read them to
 /// review them.
-fn runs_what_it_reads(caller: &Caller) -> bool {
+fn is_agent(caller: &Caller) -> bool {
     matches!(caller.credential, Credential::Agent { .. })
 }
 

@@ -7,7 +7,7 @@ use svc_core::ServerId;
 use svc_store::Store;
 use tokio_util::sync::CancellationToken;
 
-use super::{StartError, open::Opened};
+use super::{StartError, open::OpenDatabase};
 use crate::{
     app::{App, Parts},
     events::{
@@ -45,7 +45,7 @@ use crate::{
 };
 
 /// A server that is built but not running.
-pub struct Assembled {
+pub struct Assembly {
     pub app: App,
     pub engine: Engine<Deliverers>,
     /// To be opened with the router.
@@ -68,12 +68,12 @@ struct Base {
 
 pub fn assemble(
     options: &Options,
-    opened: Opened,
+    opened: OpenDatabase,
     identity: Identity,
     zone: Zone,
     clock: Clock,
     shutdown: CancellationToken,
-) -> Result<Assembled, StartError> {
+) -> Result<Assembly, StartError> {
     let base = Base::new(options, &opened, identity, shutdown);
     let internal_api = Arc::new(InternalApi::default());
     let runner = runner(&base, options, internal_api.clone());
@@ -126,7 +126,7 @@ pub fn assemble(
         compute: base.compute,
         shutdown: base.shutdown,
     });
-    Ok(Assembled {
+    Ok(Assembly {
         app,
         engine,
         internal_api,
@@ -136,7 +136,7 @@ pub fn assemble(
 impl Base {
     fn new(
         options: &Options,
-        opened: &Opened,
+        opened: &OpenDatabase,
         identity: Identity,
         shutdown: CancellationToken,
     ) -> Self {
@@ -234,7 +234,7 @@ fn calls(base: &Base, options: &Options, discovery: Arc<Discovery>) -> Calls {
         registry: base.registry.clone(),
         directory: base.directory.clone(),
         metrics: base.metrics.clone(),
-        openrpc: openrpc::Describe { discovery },
+        openrpc: openrpc::OpenRpc { discovery },
         rate_limit: RateLimit::new(options.limits.calls_per_second),
         stats: Arc::default(),
     }

@@ -29,7 +29,7 @@ pub fn managed(tx: &mut Tx<'_>, caller: &Caller, id: SpaceId) -> Result<SpaceRow
 /// The user behind a change to a space, if that is not the owner. For an agent token that another
 /// user made, it is the maker: the caller is the owner, but the change must end when the maker
 /// loses the right to make it.
-pub fn set_by(
+pub fn find_foreign_maker(
     tx: &mut Tx<'_>,
     caller: &Caller,
     space: &SpaceRow,

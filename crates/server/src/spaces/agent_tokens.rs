@@ -11,14 +11,15 @@ use uuid::Uuid;
 
 use super::{
     SpaceError,
-    access::{managed, set_by},
+    access::{find_foreign_maker, managed},
 };
 use crate::{
-    identity::{Affected, Caller, Identity, IdentityError, Secret},
+    identity::{AffectedRecords, Caller, Identity, IdentityError, Secret},
     lifecycle::append,
 };
 
-/// A new token and its record. The transaction that stores it must return [`Affected::space`].
+/// A new token and its record. The transaction that stores it must return
+/// [`AffectedRecords::space`].
 pub fn new_agent_token(
     space_id: SpaceId,
     kind: AgentTokenKind,
@@ -56,7 +57,7 @@ pub async fn rotate(
     identity
         .change_as(caller, move |tx, caller| {
             let found = managed(tx, caller, space)?;
-            row.made_by = set_by(tx, caller, &found)?;
+            row.made_by = find_foreign_maker(tx, caller, &found)?;
             agent_tokens::replace(tx, &row)?;
             append(
                 tx,
@@ -65,7 +66,7 @@ pub async fn rotate(
                 space,
                 json!({"name": found.name}),
             )?;
-            Ok::<_, SpaceError>(((), Affected::space(space)))
+            Ok::<_, SpaceError>(((), AffectedRecords::space(space)))
         })
         .await?;
     Ok(token)
@@ -91,7 +92,7 @@ pub async fn issue_local(identity: &Identity, space: SpaceId) -> Result<String, 
                 });
             }
             agent_tokens::replace(tx, &row)?;
-            Ok::<_, IdentityError>(((), Affected::space(space)))
+            Ok::<_, IdentityError>(((), AffectedRecords::space(space)))
         })
         .await?;
     Ok(token)

@@ -45,19 +45,19 @@ pub struct LocalRuntime {
     pub data_dir: PathBuf,
     /// The URL of this server for agents; set once it listens.
     pub server_url: OnceLock<String>,
-    running: Mutex<HashMap<SpaceId, Running>>,
+    running: Mutex<HashMap<SpaceId, LocalAgent>>,
 }
 
-struct Running {
+struct LocalAgent {
     owner: UserId,
-    stop: Stop,
+    stop: StopSignals,
     supervisor: JoinHandle<()>,
 }
 
 /// Signals for the supervisor of an agent.
 #[derive(Clone, Default)]
-struct Stop {
-    asked: CancellationToken,
+struct StopSignals {
+    requested: CancellationToken,
     /// Requires the agent to stop within [`STOP_SOON_MAX`].
     soon: CancellationToken,
 }
@@ -87,9 +87,9 @@ impl LocalRuntime {
         {
             return;
         }
-        let stop = Stop::default();
+        let stop = StopSignals::default();
         let supervisor = tokio::spawn(Arc::clone(self).supervise(space, stop.clone()));
-        let started = Running {
+        let started = LocalAgent {
             owner,
             stop,
             supervisor,
@@ -119,7 +119,7 @@ impl LocalRuntime {
     pub async fn stop(&self, space: SpaceId) {
         let running = self.running.lock().remove(&space);
         if let Some(running) = running {
-            running.stop.asked.cancel();
+            running.stop.requested.cancel();
             let _ = running.supervisor.await;
         }
     }
@@ -132,7 +132,8 @@ impl LocalRuntime {
             .drain()
             .map(|(_, running)| running)
             .collect();
-        all.iter().for_each(|running| running.stop.asked.cancel());
+        all.iter()
+            .for_each(|running| running.stop.requested.cancel());
         for running in all {
             let _ = running.supervisor.await;
         }
@@ -147,9 +148,9 @@ impl LocalRuntime {
         }
     }
 
-    async fn supervise(self: Arc<Self>, space: SpaceId, stop: Stop) {
+    async fn supervise(self: Arc<Self>, space: SpaceId, stop: StopSignals) {
         let mut backoff = RESTART_FIRST;
-        while !stop.asked.is_cancelled() {
+        while !stop.requested.is_cancelled() {
             let began = tokio::time::Instant::now();
             match self.spawn(space).await {
                 Ok((child, stdin)) => run(space, child, stdin, &stop).await,
@@ -160,7 +161,7 @@ impl LocalRuntime {
             }
             tokio::select! {
                 () = tokio::time::sleep(backoff) => {}
-                () = stop.asked.cancelled() => {}
+                () = stop.requested.cancelled() => {}
             }
             backoff = (backoff * 2).min(RESTART_LAST);
         }
@@ -235,11 +236,11 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
 
 /// Waits until the agent exits, or stops it. Closing stdin tells the agent to stop; this also works
 /// if this process is killed.
-async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &Stop) {
+async fn run(space: SpaceId, mut child: Child, stdin: ChildStdin, stop: &StopSignals) {
     let pid = child.id();
     let ended = tokio::select! {
         status = child.wait() => Some(status),
-        () = stop.asked.cancelled() => None,
+        () = stop.requested.cancelled() => None,
     };
     if let Some(status) = ended {
         let status = status.map_or_else(|error| error.to_string(), |status| status.to_string());

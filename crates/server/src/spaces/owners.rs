@@ -46,7 +46,8 @@ impl Spaces {
         join_all(disallowed.map(|(space, _)| self.stop_local(space))).await;
     }
 
-    fn may_run(&self, owner: UserId) -> bool {
+    /// Whether the owner may run code on the server.
+    pub fn may_run(&self, owner: UserId) -> bool {
         self.directory.find_user(owner).is_some_and(|owner| {
             owner.active && owner.permissions.contains(Permission::ManageSpaces)
         })

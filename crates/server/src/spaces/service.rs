@@ -19,14 +19,14 @@ use uuid::Uuid;
 
 use super::{
     SpaceError,
-    access::{check_local, check_template_power, managed, set_by},
+    access::{check_local, check_template_power, find_foreign_maker, managed},
     agent_tokens::{self as tokens, new_agent_token},
     local::LocalRuntime,
     record::{check_health_check, check_startup_script, find_template, new_row},
 };
 use crate::{
     events::{hub::Hub, subscriptions},
-    identity::{Actor, Affected, Caller, Directory, Identity, check_one_more},
+    identity::{Actor, AffectedRecords, Caller, Directory, Identity, check_one_more},
     lifecycle::{self, announce, append},
     links::Links,
     live::SpaceLogs,
@@ -94,7 +94,7 @@ impl Spaces {
                     row.id,
                     json!({"name": row.name, "runtime": runtime}),
                 )?;
-                let affected = Affected::space(row.id);
+                let affected = AffectedRecords::space(row.id);
                 Ok(((row, event), affected))
             })
             .await?;
@@ -146,7 +146,7 @@ impl Spaces {
                 let row = managed(tx, caller, id)?;
                 if let Some(check) = patch.health_check {
                     spaces::update_health_check(tx, id, &check.unwrap_or_default())?;
-                    let by = set_by(tx, caller, &row)?;
+                    let by = find_foreign_maker(tx, caller, &row)?;
                     spaces::set_health_check_by(tx, id, by)?;
                     // Results of the old check do not apply to the new one.
                     spaces::set_health(tx, id, Health::Unknown)?;
@@ -162,7 +162,7 @@ impl Spaces {
                     id,
                     json!({"name": row.name}),
                 )?;
-                Ok::<_, SpaceError>((spaces::get(tx, id)?, Affected::space(id)))
+                Ok::<_, SpaceError>((spaces::get(tx, id)?, AffectedRecords::space(id)))
             })
             .await?;
         if let Some(link) = self.links.find(id).and_then(|live| live.link()) {
@@ -194,7 +194,7 @@ impl Spaces {
                     json!({"name": row.name}),
                 )?;
                 // The agent token of the space is accepted again.
-                Ok::<_, SpaceError>((spaces::get(tx, id)?, Affected::space(id)))
+                Ok::<_, SpaceError>((spaces::get(tx, id)?, AffectedRecords::space(id)))
             })
             .await?;
         if row.runtime == Runtime::Local {
@@ -219,7 +219,7 @@ impl Spaces {
                     json!({"name": row.name}),
                 )?;
                 // The agent token of the space is no longer accepted.
-                let affected = Affected::space(id);
+                let affected = AffectedRecords::space(id);
                 Ok::<_, SpaceError>(((spaces::get(tx, id)?, event), affected))
             })
             .await?;
@@ -247,7 +247,7 @@ impl Spaces {
                     id,
                     json!({"name": row.name}),
                 )?;
-                Ok::<_, SpaceError>((event, Affected::space(id)))
+                Ok::<_, SpaceError>((event, AffectedRecords::space(id)))
             })
             .await?;
         self.hub.committed(&[event]);

@@ -57,7 +57,7 @@ impl Templates {
                 let actor = Actor::read(tx, caller)?;
                 check_name_free(tx, &kept.name, None)?;
                 check_startup_script(tx, kept.startup_script_id)?;
-                check_room(tx)?;
+                check_limit(tx)?;
                 templates::insert(tx, &kept)?;
                 templates::set_saved_power(tx, kept.id, SavedPower::of(actor.permissions))?;
                 append(tx, &actor.name, "template.created", &kept)?;
@@ -188,7 +188,7 @@ fn check(template: &NewTemplate) -> Result<(), SpaceError> {
     check_health_check(template.health_check.as_ref())
 }
 
-fn check_room(tx: &mut Tx<'_>) -> Result<(), SpaceError> {
+fn check_limit(tx: &mut Tx<'_>) -> Result<(), SpaceError> {
     match templates::count(tx)? < TEMPLATES_MAX {
         true => Ok(()),
         false => Err(SpaceError::Conflict(format!(

@@ -27,7 +27,7 @@ pub struct CatchUp {
     begun: AtomicU64,
     /// The number of the last finished look, and of the last complete one.
     done: watch::Sender<(u64, u64)>,
-    asked: Notify,
+    requested: Notify,
 }
 
 impl CatchUp {
@@ -36,15 +36,15 @@ impl CatchUp {
         let next = self.begun.load(Ordering::Acquire) + 1;
         let mut done = self.done.subscribe();
         if self.early.lock().take(next, Instant::now()) {
-            self.asked.notify_one();
+            self.requested.notify_one();
         }
         let looked = timeout(WAIT_MAX, done.wait_for(|&(done, _)| done >= next)).await;
         looked.is_ok_and(|looked| looked.is_ok_and(|looked| looked.1 >= next))
     }
 
     /// Waits for a request. Called by the task that makes the looks.
-    pub(super) async fn asked(&self) {
-        self.asked.notified().await;
+    pub(super) async fn requested(&self) {
+        self.requested.notified().await;
     }
 
     /// Begins a look and returns its number.
@@ -69,7 +69,7 @@ struct EarlyLooks {
     left: f64,
     counted_at: Option<Instant>,
     /// The last look that was requested. Requesting it again costs nothing.
-    asked: u64,
+    requested: u64,
 }
 
 impl Default for EarlyLooks {
@@ -77,7 +77,7 @@ impl Default for EarlyLooks {
         Self {
             left: EARLY_BURST,
             counted_at: None,
-            asked: 0,
+            requested: 0,
         }
     }
 }
@@ -85,7 +85,7 @@ impl Default for EarlyLooks {
 impl EarlyLooks {
     /// Whether the look of this number may be made early and must still be requested.
     fn take(&mut self, number: u64, now: Instant) -> bool {
-        if number <= self.asked {
+        if number <= self.requested {
             return false;
         }
         let elapsed = self.counted_at.map_or(0.0, |at| (now - at).as_secs_f64());
@@ -95,7 +95,7 @@ impl EarlyLooks {
             return false;
         }
         self.left -= 1.0;
-        self.asked = number;
+        self.requested = number;
         true
     }
 }

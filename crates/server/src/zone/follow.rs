@@ -16,7 +16,7 @@ use tokio::{sync::Notify, time::Instant};
 use tracing::{error, warn};
 
 use super::ZoneHandles;
-use crate::identity::Affected;
+use crate::identity::AffectedRecords;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// Minimum time between requested looks, because strangers can request them too.
@@ -26,12 +26,12 @@ const CHANGES_MAX: u32 = 1_000;
 
 /// Spaces that another server changed.
 #[derive(Default)]
-struct Changed {
+struct ChangedSpaces {
     spaces: Mutex<HashSet<SpaceId>>,
     added: Notify,
 }
 
-impl Changed {
+impl ChangedSpaces {
     fn add(&self, spaces: impl IntoIterator<Item = SpaceId>) {
         self.spaces.lock().extend(spaces);
         self.added.notify_one();
@@ -40,7 +40,7 @@ impl Changed {
 
 /// Follows changes until the server stops.
 pub(super) async fn run(handles: &ZoneHandles) {
-    let changed = Changed::default();
+    let changed = ChangedSpaces::default();
     tokio::join!(
         follow_records(handles, &changed),
         follow_spaces(handles, &changed)
@@ -48,7 +48,7 @@ pub(super) async fn run(handles: &ZoneHandles) {
 }
 
 /// Starts at [`ZoneHandles::position`], which was read before any record was read into memory.
-async fn follow_records(handles: &ZoneHandles, changed: &Changed) {
+async fn follow_records(handles: &ZoneHandles, changed: &ChangedSpaces) {
     let mut position = handles.position;
     loop {
         let (number, began) = (handles.catch_up.begin(), Instant::now());
@@ -59,19 +59,19 @@ async fn follow_records(handles: &ZoneHandles, changed: &Changed) {
             Ok(true) => continue,
             Ok(false) => {}
             Err(StoreError::Closed) => return,
-            Err(error) => super::tell("cannot read the changes of other servers", &error),
+            Err(error) => super::log_failure("cannot read the changes of other servers", &error),
         }
         tokio::select! {
             () = handles.store.hinted() => handles.hub.wake(),
-            () = asked(handles, began) => {}
+            () = requested_look(handles, began) => {}
             () = tokio::time::sleep(LOOK_EVERY) => {}
             () = handles.shutdown.cancelled() => return,
         }
     }
 }
 
-async fn asked(handles: &ZoneHandles, began: Instant) {
-    handles.catch_up.asked().await;
+async fn requested_look(handles: &ZoneHandles, began: Instant) {
+    handles.catch_up.requested().await;
     tokio::time::sleep_until(began + LOOK_PAUSE).await;
 }
 
@@ -80,7 +80,7 @@ async fn asked(handles: &ZoneHandles, began: Instant) {
 async fn look(
     handles: &ZoneHandles,
     position: &mut i64,
-    changed: &Changed,
+    changed: &ChangedSpaces,
 ) -> Result<bool, StoreError> {
     let after = *position;
     let read = move |tx: &mut Tx<'_>| {
@@ -103,15 +103,15 @@ async fn look(
         changed.add(handles.links.spaces());
     }
     let more = changes.len() >= CHANGES_MAX as usize;
-    take_in(handles, changes, changed).await?;
+    apply(handles, changes, changed).await?;
     *position = last;
     Ok(more)
 }
 
-async fn take_in(
+async fn apply(
     handles: &ZoneHandles,
     changes: Vec<ZoneChange>,
-    changed: &Changed,
+    changed: &ChangedSpaces,
 ) -> Result<(), StoreError> {
     if changes.is_empty() {
         return Ok(());
@@ -120,7 +120,7 @@ async fn take_in(
     let changes: HashSet<_> = changes.into_iter().collect();
     handles
         .identity
-        .take_in(changes.iter().cloned().collect::<Affected>())
+        .refresh(changes.iter().cloned().collect::<AffectedRecords>())
         .await?;
     let mut spaces = Vec::new();
     for change in changes {
@@ -137,7 +137,7 @@ async fn take_in(
 
 /// Follows changed spaces. A space is retried while the database is unreachable, so that a link
 /// that must end does end.
-async fn follow_spaces(handles: &ZoneHandles, changed: &Changed) {
+async fn follow_spaces(handles: &ZoneHandles, changed: &ChangedSpaces) {
     loop {
         let spaces = std::mem::take(&mut *changed.spaces.lock());
         // Collects changes that arrive together. Longer while the database is unreachable.

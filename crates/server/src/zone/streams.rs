@@ -22,7 +22,7 @@ pub(super) async fn run(handles: &ZoneHandles) {
     loop {
         tokio::select! {
             () = tokio::time::sleep(LOOK_EVERY) => {}
-            () = handles.stream_catch_up.asked() => {}
+            () = handles.stream_catch_up.requested() => {}
             () = handles.shutdown.cancelled() => return,
         }
         let number = handles.stream_catch_up.begin();
@@ -30,7 +30,7 @@ pub(super) async fn run(handles: &ZoneHandles) {
             match look(handles).await {
                 Ok(()) => {}
                 Err(StoreError::Closed) => return,
-                Err(error) => super::tell("cannot read the events of other servers", &error),
+                Err(error) => super::log_failure("cannot read the events of other servers", &error),
             }
         } else {
             handles.hub.forget_shown();

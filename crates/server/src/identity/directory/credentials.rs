@@ -36,7 +36,7 @@ struct LastUse {
 
 /// A time of last use to be stored.
 #[derive(Clone)]
-pub(in crate::identity) struct Used {
+pub(in crate::identity) struct LastUseUpdate {
     key: Hash,
     credential: Credential,
     at: Timestamp,
@@ -137,24 +137,14 @@ impl Credentials {
 
     /// Replaces the tokens and sessions of a user. Returns whether an earlier one was removed.
     pub(super) fn set_of_user(&mut self, id: UserId, records: Vec<(Hash, Record)>) -> bool {
-        let keys = records.iter().map(|(key, _)| *key).collect::<Vec<_>>();
-        let before = if keys.is_empty() {
-            self.of_user.remove(&id)
-        } else {
-            self.of_user.insert(id, keys)
-        };
-        self.replace(before.unwrap_or_default(), records)
+        let before = set_keys(&mut self.of_user, id, &records);
+        self.replace(before, records)
     }
 
     /// Replaces the agent tokens of a space. Returns whether an earlier one was removed.
     pub(super) fn set_of_space(&mut self, id: SpaceId, records: Vec<(Hash, Record)>) -> bool {
-        let keys = records.iter().map(|(key, _)| *key).collect::<Vec<_>>();
-        let before = if keys.is_empty() {
-            self.of_space.remove(&id)
-        } else {
-            self.of_space.insert(id, keys)
-        };
-        self.replace(before.unwrap_or_default(), records)
+        let before = set_keys(&mut self.of_space, id, &records);
+        self.replace(before, records)
     }
 
     fn replace(&mut self, before: Vec<Hash>, records: Vec<(Hash, Record)>) -> bool {
@@ -171,12 +161,12 @@ impl Credentials {
         !earlier.is_empty()
     }
 
-    pub(super) fn take_used(&self) -> Vec<Used> {
+    pub(super) fn take_used(&self) -> Vec<LastUseUpdate> {
         let mut used = Vec::new();
         for (key, record) in &self.by_hash {
             let at = record.used.at.load(Ordering::Relaxed);
             if record.used.written.swap(at, Ordering::Relaxed) != at {
-                used.push(Used {
+                used.push(LastUseUpdate {
                     key: *key,
                     credential: record.credential.clone(),
                     at: Timestamp(at),
@@ -186,15 +176,32 @@ impl Credentials {
         used
     }
 
-    pub(super) fn put_back_used(&self, used: &[Used]) {
+    pub(super) fn put_back_used(&self, used: &[LastUseUpdate]) {
         for record in used.iter().filter_map(|used| self.by_hash.get(&used.key)) {
             record.used.written.store(NEVER, Ordering::Relaxed);
         }
     }
 }
 
+/// Sets the keys of an owner and returns the earlier ones.
+fn set_keys<K: Eq + std::hash::Hash>(
+    keys_of: &mut HashMap<K, Vec<Hash>>,
+    owner: K,
+    records: &[(Hash, Record)],
+) -> Vec<Hash> {
+    let before = if records.is_empty() {
+        keys_of.remove(&owner)
+    } else {
+        keys_of.insert(owner, records.iter().map(|(key, _)| *key).collect())
+    };
+    before.unwrap_or_default()
+}
+
 /// Stores times of last use. Agent tokens have none: the state of the link is more useful.
-pub(in crate::identity) fn write_used(tx: &mut Tx<'_>, used: &[Used]) -> Result<(), StoreError> {
+pub(in crate::identity) fn write_used(
+    tx: &mut Tx<'_>,
+    used: &[LastUseUpdate],
+) -> Result<(), StoreError> {
     for used in used {
         match &used.credential {
             Credential::Token { id, .. } => tokens::set_last_used(tx, *id, used.at)?,

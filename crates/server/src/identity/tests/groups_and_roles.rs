@@ -112,7 +112,7 @@ async fn a_changed_role_changes_its_holders_at_once() {
 }
 
 #[tokio::test]
-async fn nobody_puts_into_a_role_what_they_do_not_hold() {
+async fn a_user_cannot_add_a_permission_to_a_role_that_they_do_not_hold() {
     let fixture = Fixture::new().await;
     let identity = &fixture.identity;
     let held = [Permission::ManageRoles, Permission::UseSpaces];

@@ -142,9 +142,9 @@ impl State {
         &self,
         publication: &Publication,
     ) -> Result<Vec<(SpaceId, CanonicalName)>, Conflict> {
-        let in_the_way = self.find_conflicts(publication)?;
-        self.check_limits(publication, &in_the_way)?;
-        Ok(in_the_way)
+        let conflicting = self.find_conflicts(publication)?;
+        self.check_limits(publication, &conflicting)?;
+        Ok(conflicting)
     }
 
     /// Finds conflicting methods of other spaces: an error, or with `replace_conflicting` the
@@ -165,7 +165,7 @@ impl State {
                 .cloned()
                 .collect()
         };
-        let mut in_the_way = Vec::new();
+        let mut conflicting = Vec::new();
         for (definition, _) in &publication.methods {
             if let Some(entry) = namespace.methods.get(&definition.name)
                 && !entry.definition.is_identical(definition)
@@ -178,7 +178,7 @@ impl State {
                         space: other.space.name.to_string(),
                     });
                 }
-                in_the_way.extend(others.iter().map(|p| (p.space.id, definition.name.clone())));
+                conflicting.extend(others.iter().map(|p| (p.space.id, definition.name.clone())));
             }
             if let Some(tool) = &definition.tool_name
                 && let Some(name) = namespace.tools.get(tool).filter(|n| **n != definition.name)
@@ -194,10 +194,10 @@ impl State {
                         tool: tool.clone(),
                     });
                 }
-                in_the_way.extend(others.iter().map(|p| (p.space.id, name.clone())));
+                conflicting.extend(others.iter().map(|p| (p.space.id, name.clone())));
             }
         }
-        Ok(in_the_way)
+        Ok(conflicting)
     }
 
     /// The counters of calls in flight, which a new registration of the same space keeps.

@@ -49,8 +49,8 @@ impl Ring {
         if self.last.load(Relaxed) != number {
             self.last.store(number, Relaxed);
         }
-        let minute = self.minutes[place(number)].get_or_init(|| Box::new(Minute::new(number)));
-        minute.turn_to(number);
+        let minute = self.minutes[index(number)].get_or_init(|| Box::new(Minute::new(number)));
+        minute.reset_to(number);
         minute.steps[step(took)].fetch_add(1, Relaxed);
         if failed {
             minute.errors.fetch_add(1, Relaxed);
@@ -70,7 +70,7 @@ impl Ring {
     }
 
     fn minute(&self, number: i64) -> CallMinute {
-        let found = self.minutes[place(number)].get();
+        let found = self.minutes[index(number)].get();
         let found = found.filter(|minute| minute.number.load(Relaxed) == number);
         let counts: [u32; STEPS] = match found {
             Some(minute) => std::array::from_fn(|step| minute.steps[step].load(Relaxed)),
@@ -96,7 +96,7 @@ impl Minute {
     }
 
     /// Resets an entry of another hour: an earlier one, or a later one if the clock was ahead.
-    fn turn_to(&self, number: i64) {
+    fn reset_to(&self, number: i64) {
         let held = self.number.load(Relaxed);
         if held == number {
             return;
@@ -109,7 +109,7 @@ impl Minute {
     }
 }
 
-fn place(number: i64) -> usize {
+fn index(number: i64) -> usize {
     usize::try_from(number.rem_euclid(MINUTES as i64)).unwrap_or(0)
 }
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_later_a_place_is_empty() {
+    fn an_entry_is_empty_an_hour_later() {
         let ring = Ring::default();
         ring.record(100, true, micros(500));
         assert_eq!(ring.minutes(100).last().map(|minute| minute.calls), Some(1));

@@ -130,7 +130,7 @@ async fn paths_outside_the_api_and_streams_are_refused() {
 }
 
 #[tokio::test]
-async fn a_user_who_is_deactivated_meanwhile_is_refused() {
+async fn a_script_of_a_user_who_is_deactivated_is_rejected() {
     let fixture = Fixture::new().await;
     let ann = fixture.user("ann").await;
     let host = fixture.tool_of(&ann);
@@ -159,12 +159,12 @@ async fn a_user_who_is_deactivated_meanwhile_is_refused() {
         "{unstarted:?}"
     );
     // The middleware checks the user too.
-    let asked = crate::scripts::api::ApiRequest {
+    let request = crate::scripts::api::ApiRequest {
         method: http::Method::GET,
         uri: http::Uri::from_static("/api/methods"),
         body: None,
     };
-    let reply = host.api.ask(ann.user.id, asked).await.expect("answered");
+    let reply = host.api.send(ann.user.id, request).await.expect("answered");
     assert_eq!(reply.status, 401);
     fixture.close().await;
 }

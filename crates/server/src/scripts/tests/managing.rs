@@ -112,7 +112,7 @@ async fn own_and_global_scripts_are_seen_and_others_do_not_exist() {
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_refused() {
+async fn invalid_scripts_are_rejected() {
     let fixture = Fixture::with_workers().await;
     let ann = fixture.user("ann").await;
     let code = async |body: Value| match fixture.create(&ann, body).await {
@@ -182,7 +182,7 @@ async fn what_cannot_work_is_refused() {
 }
 
 #[tokio::test]
-async fn an_owner_has_room_for_so_many() {
+async fn scripts_of_an_owner_are_limited_and_listed_in_pages() {
     let fixture = Fixture::with_workers().await;
     let ann = fixture.user("ann").await;
     let first = fixture.create(&ann, tool("first")).await.expect("created");

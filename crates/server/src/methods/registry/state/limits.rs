@@ -14,12 +14,12 @@ const BYTES_MIN: u64 = svc_protocol::registration_file::FILE_BYTES_MAX as u64;
 
 /// A number of distinct methods and the bytes of their definitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Published {
+struct MethodTotals {
     methods: u64,
     bytes: u64,
 }
 
-impl AddAssign<usize> for Published {
+impl AddAssign<usize> for MethodTotals {
     /// Adds one method whose definition has this many bytes.
     fn add_assign(&mut self, bytes: usize) {
         self.methods += 1;
@@ -28,14 +28,14 @@ impl AddAssign<usize> for Published {
 }
 
 impl State {
-    /// Checks the methods that the owner has after the publication, without those in `in_the_way`.
+    /// Checks the methods that the owner has after the publication, without those in `conflicting`.
     /// A publication that adds nothing is accepted even if the owner exceeds a lowered quota.
     pub(super) fn check_limits(
         &self,
         publication: &Publication,
-        in_the_way: &[(SpaceId, CanonicalName)],
+        conflicting: &[(SpaceId, CanonicalName)],
     ) -> Result<(), Conflict> {
-        let (ended, added) = self.ended_and_added(publication, in_the_way);
+        let (ended, added) = self.ended_and_added(publication, conflicting);
         let methods = self.count_of_owner(publication) as u64;
         let quotas = &publication.quotas;
         if added.methods > ended.methods {
@@ -68,10 +68,10 @@ impl State {
     fn ended_and_added(
         &self,
         publication: &Publication,
-        in_the_way: &[(SpaceId, CanonicalName)],
-    ) -> (Published, Published) {
+        conflicting: &[(SpaceId, CanonicalName)],
+    ) -> (MethodTotals, MethodTotals) {
         let (space, owner) = (publication.space.id, publication.space.owner);
-        let displaced: HashSet<_> = in_the_way.iter().map(|(_, name)| name).collect();
+        let displaced: HashSet<_> = conflicting.iter().map(|(_, name)| name).collect();
         let stays = |name: &CanonicalName| {
             !displaced.contains(name)
                 && self.find(owner, name).is_some_and(|entry| {
@@ -81,13 +81,13 @@ impl State {
         };
         let own = self.spaces.get(&space).map_or(&[][..], |(_, names)| names);
         let own: HashSet<_> = own.iter().filter(|name| !stays(name)).collect();
-        let mut ended = Published::default();
+        let mut ended = MethodTotals::default();
         for name in own.union(&displaced) {
             if let Some(entry) = self.find(owner, name) {
                 ended += entry.definition.bytes;
             }
         }
-        let mut added = Published::default();
+        let mut added = MethodTotals::default();
         for (definition, _) in &publication.methods {
             if !stays(&definition.name) {
                 added += definition.bytes;

@@ -18,7 +18,7 @@ use svc_store::{
 
 /// Checks the health checks and agent tokens that involve these users. Returns the spaces where
 /// one was removed.
-pub(super) fn settle(
+pub(super) fn remove_lapsed(
     tx: &mut Tx<'_>,
     users: &[UserId],
     at: Timestamp,

@@ -22,14 +22,14 @@ use tokio::{
 
 /// How long a slot is reserved for a woken lane. The lane claims it within milliseconds, unless the
 /// lane was deleted or no delivery slot is free.
-const KEPT_FOR: Duration = Duration::from_secs(1);
+const RESERVED_FOR: Duration = Duration::from_secs(1);
 
 /// The slots of scripts that run at the same time. No owner may occupy every slot, and waiting
 /// owners take turns, so that an owner waits for at most a few runs of others.
-pub struct Turns(Arc<Shared>);
+pub struct ScriptSlots(Arc<Shared>);
 
 /// One slot; released when dropped.
-pub struct Turn {
+pub struct ScriptSlot {
     owner: UserId,
     shared: Arc<Shared>,
 }
@@ -51,65 +51,65 @@ struct Shared {
 struct State {
     /// Occupied and reserved slots, and owners that wait.
     slots: FairSlots<UserId>,
-    lines: HashMap<UserId, VecDeque<Waiter>>,
-    in_line: HashSet<LaneId>,
-    kept: HashMap<LaneId, Kept>,
+    queues: HashMap<UserId, VecDeque<Waiter>>,
+    queued: HashSet<LaneId>,
+    reserved: HashMap<LaneId, Reservation>,
 }
 
 enum Waiter {
-    Task(oneshot::Sender<Turn>),
+    Task(oneshot::Sender<ScriptSlot>),
     Lane(Waiting),
 }
 
-struct Kept {
+struct Reservation {
     owner: UserId,
     until: Instant,
 }
 
-impl Turns {
+impl ScriptSlots {
     /// `wake` is called for each queued lane when a slot is reserved for it, without a lock held.
-    pub fn new(places: usize, wake: impl Fn(Waiting) + Send + Sync + 'static) -> Self {
+    pub fn new(capacity: usize, wake: impl Fn(Waiting) + Send + Sync + 'static) -> Self {
         Self(Arc::new(Shared {
             wake: Box::new(wake),
             state: Mutex::new(State {
-                slots: FairSlots::new(places, Share::all_but_one(places)),
-                lines: HashMap::new(),
-                in_line: HashSet::new(),
-                kept: HashMap::new(),
+                slots: FairSlots::new(capacity, Share::all_but_one(capacity)),
+                queues: HashMap::new(),
+                queued: HashSet::new(),
+                reserved: HashMap::new(),
             }),
         }))
     }
 
     /// Waits for a slot.
-    pub async fn take(&self, owner: UserId) -> Turn {
-        let (granted, mut turn) = oneshot::channel();
+    pub async fn take(&self, owner: UserId) -> ScriptSlot {
+        let (granted, mut slot) = oneshot::channel();
         self.0
-            .change(|state| state.join(owner, Waiter::Task(granted)));
+            .change(|state| state.enqueue(owner, Waiter::Task(granted)));
         loop {
-            match timeout(KEPT_FOR, &mut turn).await {
-                Ok(turn) => return turn.expect("who stands in a line gets their turn"),
+            match timeout(RESERVED_FOR, &mut slot).await {
+                Ok(slot) => return slot.expect("a queued task always gets a slot"),
                 // A reservation may belong to a lane that never claims it.
-                Err(_) => self.0.change(State::end_kept),
+                Err(_) => self.0.change(State::release_expired),
             }
         }
     }
 
     /// Returns a slot if one is free. Otherwise queues the lane: it is woken when a slot is reserved
     /// for it, and calls this again.
-    pub fn enter(&self, owner: UserId, waiting: Waiting) -> Option<Turn> {
+    pub fn enter(&self, owner: UserId, waiting: Waiting) -> Option<ScriptSlot> {
         let lane = waiting.lane;
-        let (kept, granted) = {
+        let (reserved, granted) = {
             let mut state = self.0.state.lock();
-            state.end_kept();
-            if !state.kept.contains_key(&lane) && state.in_line.insert(lane) {
-                state.join(owner, Waiter::Lane(waiting));
+            state.release_expired();
+            if !state.reserved.contains_key(&lane) && state.queued.insert(lane) {
+                state.enqueue(owner, Waiter::Lane(waiting));
             }
-            let granted = state.give_places();
-            (state.kept.remove(&lane), granted)
+            let granted = state.assign_slots();
+            (state.reserved.remove(&lane), granted)
         };
         let others = granted.into_iter();
-        self.0.tell(others.filter(|(_, waiter)| !waiter.is(lane)));
-        kept.map(|Kept { owner, .. }| self.0.turn(owner))
+        self.0.notify(others.filter(|(_, waiter)| !waiter.is(lane)));
+        reserved.map(|Reservation { owner, .. }| self.0.slot(owner))
     }
 }
 
@@ -119,47 +119,47 @@ impl Shared {
         let granted = {
             let mut state = self.state.lock();
             change(&mut state);
-            state.give_places()
+            state.assign_slots()
         };
-        self.tell(granted.into_iter());
+        self.notify(granted.into_iter());
     }
 
-    fn tell(self: &Arc<Self>, granted: impl Iterator<Item = (UserId, Waiter)>) {
+    fn notify(self: &Arc<Self>, granted: impl Iterator<Item = (UserId, Waiter)>) {
         for (owner, waiter) in granted {
             match waiter {
                 // If the receiver is gone, the slot is dropped and thereby released.
-                Waiter::Task(granted) => drop(granted.send(self.turn(owner))),
+                Waiter::Task(granted) => drop(granted.send(self.slot(owner))),
                 Waiter::Lane(waiting) => (self.wake)(waiting),
             }
         }
     }
 
-    fn turn(self: &Arc<Self>, owner: UserId) -> Turn {
+    fn slot(self: &Arc<Self>, owner: UserId) -> ScriptSlot {
         let shared = self.clone();
-        Turn { owner, shared }
+        ScriptSlot { owner, shared }
     }
 }
 
 impl State {
-    fn join(&mut self, owner: UserId, waiter: Waiter) {
-        self.lines.entry(owner).or_default().push_back(waiter);
+    fn enqueue(&mut self, owner: UserId, waiter: Waiter) {
+        self.queues.entry(owner).or_default().push_back(waiter);
         self.slots.wait(owner);
     }
 
     /// Assigns free slots to waiting owners in turn, one each. Returns the new holders.
-    fn give_places(&mut self) -> Vec<(UserId, Waiter)> {
+    fn assign_slots(&mut self) -> Vec<(UserId, Waiter)> {
         let mut granted = Vec::new();
         while let Some(owner) = self.slots.take_next() {
-            let line = self.lines.entry(owner).or_default();
+            let queue = self.queues.entry(owner).or_default();
             let waiter = loop {
-                match line.pop_front() {
+                match queue.pop_front() {
                     // The task stopped waiting.
                     Some(Waiter::Task(gone)) if gone.is_closed() => {}
                     waiter => break waiter,
                 }
             };
-            if line.is_empty() {
-                self.lines.remove(&owner);
+            if queue.is_empty() {
+                self.queues.remove(&owner);
             } else {
                 self.slots.wait(owner);
             }
@@ -168,9 +168,9 @@ impl State {
                 continue;
             };
             if let Waiter::Lane(Waiting { lane, .. }) = waiter {
-                self.in_line.remove(&lane);
-                let until = Instant::now() + KEPT_FOR;
-                self.kept.insert(lane, Kept { owner, until });
+                self.queued.remove(&lane);
+                let until = Instant::now() + RESERVED_FOR;
+                self.reserved.insert(lane, Reservation { owner, until });
             }
             granted.push((owner, waiter));
         }
@@ -178,12 +178,12 @@ impl State {
     }
 
     /// Releases expired reservations.
-    fn end_kept(&mut self) {
+    fn release_expired(&mut self) {
         let now = Instant::now();
         let ended: Vec<_> = self
-            .kept
-            .extract_if(|_, kept| kept.until <= now)
-            .map(|(_, kept)| kept.owner)
+            .reserved
+            .extract_if(|_, reserved| reserved.until <= now)
+            .map(|(_, reserved)| reserved.owner)
             .collect();
         for owner in &ended {
             self.slots.release(owner);
@@ -197,7 +197,7 @@ impl Waiter {
     }
 }
 
-impl Drop for Turn {
+impl Drop for ScriptSlot {
     fn drop(&mut self) {
         self.shared.change(|state| state.slots.release(&self.owner));
     }
