@@ -177,12 +177,10 @@ impl Caller {
     /// of the route.
     pub fn check_admission(&self) -> Result<(), IdentityError> {
         if let Credential::Agent { stopped: true, .. } = self.credential {
-            return Err(IdentityError::Forbidden {
-                code: "space_stopped",
-                message:
-                    "the space of this agent token is stopped; start it with `svc space start`"
-                        .to_owned(),
-            });
+            return Err(IdentityError::forbidden(
+                "space_stopped",
+                "the space of this agent token is stopped; start it with `svc space start`",
+            ));
         }
         if self.needs.is_empty() || self.user.permissions.contains_any(self.needs) {
             return Ok(());

@@ -138,10 +138,7 @@ impl From<StoreError> for IdentityError {
 
 impl From<Denied> for IdentityError {
     fn from(denied: Denied) -> Self {
-        Self::Unauthorized {
-            code: UNAUTHORIZED,
-            message: denied.to_string(),
-        }
+        Self::unauthorized(denied.to_string())
     }
 }
 

@@ -241,10 +241,10 @@ impl Identity {
             .await?
         {
             self.login_limit.fail(username, address, self.clock.now());
-            return Err(IdentityError::Forbidden {
-                code: "wrong_password",
-                message: "the current password is not right".to_owned(),
-            });
+            return Err(IdentityError::forbidden(
+                "wrong_password",
+                "the current password is not right",
+            ));
         }
         self.login_limit.succeed(username, address);
         let hash = self.passwords.hash(payer, change.new_password).await?;

@@ -48,10 +48,7 @@ impl Identity {
         let secret = Secret::new(CredentialKind::ApiToken)?;
         let parent = caller.token();
         let expires_at = child_expiry(expires_at, parent.and_then(|(_, expires_at)| expires_at))
-            .map_err(|error| IdentityError::Forbidden {
-                code: "outlives_parent",
-                message: error.to_string(),
-            })?;
+            .map_err(|error| IdentityError::forbidden("outlives_parent", error.to_string()))?;
         let token = TokenRow {
             id: TokenId(Uuid::now_v7()),
             user_id: caller.user.id,
@@ -75,10 +72,7 @@ impl Identity {
                 Ok((token, affected))
             })
             .await?;
-        Ok(api::Token {
-            token: Some(secret.text),
-            ..self.token(token)
-        })
+        Ok(self.shown_token(token, secret))
     }
 
     /// Replaces the caller's tokens of this name by a new one that never expires. Tokens that were
@@ -117,10 +111,7 @@ impl Identity {
                 Ok((token, affected))
             })
             .await?;
-        Ok(api::Token {
-            token: Some(secret.text),
-            ..self.token(token)
-        })
+        Ok(self.shown_token(token, secret))
     }
 
     pub async fn list_tokens(
@@ -174,6 +165,14 @@ impl Identity {
             detail["revoked_with"] = json!(revoked);
         }
         self.entry(caller, "token.revoked", ("token", token.id), detail)
+    }
+
+    /// A new token together with its secret.
+    fn shown_token(&self, row: TokenRow, secret: Secret) -> api::Token {
+        api::Token {
+            token: Some(secret.text),
+            ..self.token(row)
+        }
     }
 
     fn token(&self, row: TokenRow) -> api::Token {

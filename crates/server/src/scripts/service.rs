@@ -108,7 +108,8 @@ impl Scripts {
         let entry = entry(caller, "script.created", &script);
         let quotas = self.quotas;
         let script = self
-            .write_as(caller, move |tx, who| {
+            .writer
+            .write(caller, move |tx, who| {
                 let actor = Actor::read(tx, who)?;
                 check_may_own(actor.permissions, script.owner)?;
                 check_name_free(tx, &script)?;
@@ -141,7 +142,8 @@ impl Scripts {
             self.check_source(caller, &after).await?;
         }
         let script = self
-            .write_as(caller, move |tx, who| {
+            .writer
+            .write(caller, move |tx, who| {
                 let (actor, before) = managed(tx, who, id)?;
                 let after = patched(before, patch);
                 check_name_free(tx, &after)?;
@@ -171,14 +173,6 @@ impl Scripts {
         self.compute.run(caller.user.id, check).await?
     }
 
-    async fn write_as<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        work: impl FnOnce(&mut Tx<'_>, &Caller) -> Result<T, ScriptsError> + Send + 'static,
-    ) -> Result<T, ScriptsError> {
-        self.writer.write(caller, work).await
-    }
-
     async fn check_source(&self, caller: &Caller, script: &Script) -> Result<(), ScriptsError> {
         let file = format!("{}.py", script.name);
         let source = script.source.clone();
@@ -187,7 +181,8 @@ impl Scripts {
 
     pub async fn delete(&self, caller: &Caller, id: ScriptId) -> Result<(), ScriptsError> {
         let script = self
-            .write_as(caller, move |tx, who| {
+            .writer
+            .write(caller, move |tx, who| {
                 let (_, script) = managed(tx, who, id)?;
                 let uses = scripts::list_uses(tx, id)?;
                 if !uses.is_empty() {
@@ -199,7 +194,7 @@ impl Scripts {
                 scripts::delete(tx, id)?;
                 announce_tools(tx, &script)?;
                 audit::append(tx, &entry(who, "script.deleted", &script))?;
-                Ok(script)
+                Ok::<_, ScriptsError>(script)
             })
             .await?;
         self.tools.refresh(&script).await;

@@ -10,7 +10,7 @@ use svc_core::{
 use svc_link::{Control, Goodbye};
 use svc_protocol::api::{NewSpace, NumberedLine, Space, SpacePatch};
 use svc_store::{
-    Page, PageRequest, Store,
+    Page, PageRequest, Store, StoreError, Tx,
     agent_tokens::{self, AgentTokenKind},
     spaces::{self, SpaceRow},
     users,
@@ -155,13 +155,7 @@ impl Spaces {
                     check_startup_script(tx, row.owner_id, script)?;
                     spaces::update_startup_script(tx, id, script)?;
                 }
-                append(
-                    tx,
-                    &caller.user.name,
-                    "space.updated",
-                    id,
-                    json!({"name": row.name}),
-                )?;
+                append_audit(tx, caller, "space.updated", &row)?;
                 Ok::<_, SpaceError>((spaces::get(tx, id)?, AffectedRecords::space(id)))
             })
             .await?;
@@ -186,13 +180,7 @@ impl Spaces {
                     check_local(allow_local, permissions.unwrap_or_default())?;
                 }
                 spaces::set_stop_reason(tx, id, None)?;
-                append(
-                    tx,
-                    &caller.user.name,
-                    "space.started",
-                    id,
-                    json!({"name": row.name}),
-                )?;
+                append_audit(tx, caller, "space.started", &row)?;
                 // The agent token of the space is accepted again.
                 Ok::<_, SpaceError>((spaces::get(tx, id)?, AffectedRecords::space(id)))
             })
@@ -211,13 +199,7 @@ impl Spaces {
                 let row = managed(tx, caller, id)?;
                 let by = caller.actor();
                 let event = lifecycle::stop(tx, id, StopReason::Requested, by)?;
-                append(
-                    tx,
-                    &caller.user.name,
-                    "space.stopped",
-                    id,
-                    json!({"name": row.name}),
-                )?;
+                append_audit(tx, caller, "space.stopped", &row)?;
                 // The agent token of the space is no longer accepted.
                 let affected = AffectedRecords::space(id);
                 Ok::<_, SpaceError>(((spaces::get(tx, id)?, event), affected))
@@ -240,13 +222,7 @@ impl Spaces {
                 subscriptions::withdraw_space(tx, id)?;
                 let by = caller.actor();
                 let event = announce(tx, &row, &Transition::Deleted { at }, by)?;
-                append(
-                    tx,
-                    &caller.user.name,
-                    "space.deleted",
-                    id,
-                    json!({"name": row.name}),
-                )?;
+                append_audit(tx, caller, "space.deleted", &row)?;
                 Ok::<_, SpaceError>((event, AffectedRecords::space(id)))
             })
             .await?;
@@ -319,6 +295,16 @@ impl Spaces {
             agent_token: None,
         })
     }
+}
+
+fn append_audit(
+    tx: &mut Tx<'_>,
+    caller: &Caller,
+    action: &'static str,
+    row: &SpaceRow,
+) -> Result<(), StoreError> {
+    let detail = json!({"name": row.name});
+    append(tx, &caller.user.name, action, row.id, detail)
 }
 
 /// A space that the caller may not see does not exist for them.

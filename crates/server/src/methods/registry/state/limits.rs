@@ -36,7 +36,10 @@ impl State {
         conflicting: &[(SpaceId, CanonicalName)],
     ) -> Result<(), Conflict> {
         let (ended, added) = self.ended_and_added(publication, conflicting);
-        let methods = self.count_of_owner(publication) as u64;
+        let owned = self.owners.get(&publication.space.owner);
+        let (methods, bytes) = owned.map_or((0, 0), |namespace| {
+            (namespace.methods.len() as u64, namespace.bytes)
+        });
         let quotas = &publication.quotas;
         if added.methods > ended.methods {
             quotas.check(Quota::Methods, methods + added.methods - ended.methods)?;
@@ -45,22 +48,11 @@ impl State {
             .methods
             .saturating_mul(BYTES_PER_METHOD)
             .max(BYTES_MIN);
-        let bytes = self.bytes_of_owner(publication);
         let wanted = (bytes + added.bytes).saturating_sub(ended.bytes);
         match added.bytes > ended.bytes && wanted > limit {
             true => Err(Conflict::DefinitionBytes { wanted, limit }),
             false => Ok(()),
         }
-    }
-
-    fn count_of_owner(&self, publication: &Publication) -> usize {
-        let owned = self.owners.get(&publication.space.owner);
-        owned.map_or(0, |namespace| namespace.methods.len())
-    }
-
-    fn bytes_of_owner(&self, publication: &Publication) -> u64 {
-        let owned = self.owners.get(&publication.space.owner);
-        owned.map_or(0, |namespace| namespace.bytes)
     }
 
     /// The methods that the publication removes, and those that it adds. A method that another
