@@ -58,7 +58,7 @@ async fn note(
     let before = pool.0.0.queue.lock().waiting();
     let (queued, notes) = (pool.clone(), notes.clone());
     let job = tokio::spawn(async move {
-        let work = move |_: &Cancelled| notes.send(number).expect("somebody reads");
+        let work = move |_: &Cancelled| notes.send(number).expect("the receiver is open");
         queued.run(user, work).await
     });
     soon(async {
@@ -144,7 +144,7 @@ async fn a_caller_that_leaves_cancels_its_job() {
     assert!(soon(left).await.expect_err("aborted").is_cancelled());
     held.release.send(()).expect("it waits");
     soon(pool.run(user(2), |_| ())).await.expect("it ran");
-    assert_eq!(noted.try_recv().ok(), None, "nobody wanted it any more");
+    assert_eq!(noted.try_recv().ok(), None, "the job was cancelled");
 
     // A running job sees the cancellation too.
     let (started, running) = oneshot::channel();

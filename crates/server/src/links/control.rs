@@ -223,7 +223,7 @@ impl Links {
                 .declare(&live, self.registry.subscriptions_of(space))
                 .await
             {
-                warn!(space.id = %space, "subscriptions not withdrawn: {error}");
+                warn!(space.id = %space, "cannot remove the subscriptions of a space: {error}");
             }
             if let Some(link) = live.link() {
                 let _ = link.control(0, &Control::Displaced { methods });
@@ -233,7 +233,7 @@ impl Links {
 
     async fn unregister(&self, live: &Arc<LiveSpace>) {
         if let Err(error) = self.declare(live, Vec::new()).await {
-            warn!(space.id = %live.id, "subscriptions not withdrawn: {error}");
+            warn!(space.id = %live.id, "cannot remove the subscriptions of a space: {error}");
         }
         let methods = self.registry.withdraw(live.id);
         live.set_registration_error(None);

@@ -87,7 +87,7 @@ impl Links {
                 .retry_outage(|| links.lifecycle.withdraw_subscriptions(space, stopped_at))
                 .await;
             if let Err(error) = withdrawn {
-                error!(space.id = %space, "subscriptions not withdrawn: {error}");
+                error!(space.id = %space, "cannot remove the subscriptions of a space: {error}");
             }
         });
     }
@@ -109,7 +109,7 @@ impl Links {
             if live.link_number() == expected && waits {
                 let methods = links.registry.withdraw(live.id);
                 if let Err(error) = links.declare(&live, Vec::new()).await {
-                    error!(space.id = %live.id, "subscriptions not withdrawn: {error}");
+                    error!(space.id = %live.id, "cannot remove the subscriptions of a space: {error}");
                 }
                 info!(space.id = %live.id, methods, "removed the methods of a space that did not register again");
             }

@@ -334,7 +334,7 @@ mod tests {
         let (other, _answer) = enter(&mut table, &counter, false).expect("room");
         for number in 0..100 {
             table.report(asked, Bytes::from(number.to_string()));
-            table.report(other, Bytes::from_static(b"nobody listens"));
+            table.report(other, Bytes::from_static(b"no listener"));
             table.report(7, Bytes::from_static(b"no such call"));
         }
         let heard: Vec<_> = std::iter::from_fn(|| listener.find_next()).collect();

@@ -171,7 +171,10 @@ mod tests {
             assert!(begin(step) <= ms && ms < begin(step + 1), "{number} µs");
         }
         assert_eq!(step(Duration::from_secs(3_600)), STEPS - 1);
-        assert!(begin(STEPS - 1) > 30_000.0, "a default timeout is told");
+        assert!(
+            begin(STEPS - 1) > 30_000.0,
+            "the steps cover a default timeout"
+        );
     }
 
     #[test]

@@ -76,10 +76,10 @@ impl Fixture {
                 .iter()
                 .filter(|entry| entry.target_id == sink.to_string());
             if let Some(entry) = of_sink.next() {
-                assert_eq!(of_sink.count(), 0, "it is said once");
+                assert_eq!(of_sink.count(), 0, "the reason is recorded once");
                 return entry.detail["reason"].as_str().expect("text").to_owned();
             }
-            assert!(Instant::now() < deadline, "nobody says why");
+            assert!(Instant::now() < deadline, "no reason is recorded");
             sleep(Duration::from_millis(10)).await;
         }
     }
